@@ -1,6 +1,6 @@
--- What src/shop.rs does, by any program that can send SQL to PostgreSQL: psql "$MILEPOST_STORE" -f orders.sql
+-- The statements of src/shop.rs for any program that can send SQL to PostgreSQL: psql "$MILEPOST_STORE" -f orders.sql
 
--- An order is placed. The row and the event are one commit.
+-- Places an order. The row and the event are committed together.
 begin;
 insert into orders (cents) values (4200);
 select emitted.*
@@ -8,7 +8,7 @@ from orders, milepost.emit('order', id::text, 'order.placed', json_build_object(
 where id = currval(pg_get_serial_sequence('orders', 'id'));
 commit;
 
--- It is paid. The event's id is made from the payment's, so that this may be sent twice.
+-- Pays the order. The event's id is derived from the payment's, so that this transaction may be sent twice.
 begin;
 insert into payments (order_id, cents) values (currval(pg_get_serial_sequence('orders', 'id')), 4200) on conflict do nothing;
 select emitted.*

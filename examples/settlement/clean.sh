@@ -1,5 +1,5 @@
 #!/bin/sh
-# Removes what only the batch itself needed.
+# Removes files that only the batch itself needed.
 set -eu
 . ./json.sh
 payload=$(cat)

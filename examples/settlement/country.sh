@@ -1,5 +1,5 @@
 #!/bin/sh
-# How many places a country has, where its middle is and which place is the northernmost.
+# Computes a country's number of places, their mean coordinates, and the northernmost place.
 set -eu
 . ./json.sh
 payload=$(cat)

@@ -1,12 +1,12 @@
 #!/bin/sh
-# One line a country, most places first. Fails when places were lost or came twice.
+# Writes one line per country, most places first. Fails if places were lost or duplicated.
 set -eu
 . ./json.sh
 payload=$(cat)
 rows=$(field rows) into=$(field into)
 totals="$into/totals.csv"
 
-# The results of all countries are one list of objects.
+# The input contains the results of all countries as one list of objects.
 {
     echo "places,country,lat,lng,north"
     printf '%s' "$payload" | awk '

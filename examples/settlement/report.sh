@@ -1,5 +1,5 @@
 #!/bin/sh
-# The ten countries with the most places, for people.
+# Writes a report of the ten countries with the most places.
 set -eu
 . ./json.sh
 payload=$(cat)

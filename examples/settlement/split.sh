@@ -1,5 +1,5 @@
 #!/bin/sh
-# Splits a CSV of places into a file a country. Run again it begins anew.
+# Splits a CSV file of places into one file per country. A second run starts from the beginning.
 set -eu
 . ./json.sh
 payload=$(cat)
@@ -8,7 +8,7 @@ test -r "$file" || { echo "there is no file $file" >&2; exit 1; }
 rm -rf "$into/parts"
 mkdir -p "$into/parts"
 
-# A name may hold commas; what comes after it may not.
+# A name may contain commas; the fields after it must not.
 awk -F, -v parts="$into/parts" '
     NR == 1 { next }
     { print > (parts "/" $(NF - 2) ".csv"); rows++; seen[$(NF - 2)] }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Stands for a mail to those who want to know.
+# Stands in for sending a mail.
 set -eu
 . ./json.sh
 payload=$(cat)

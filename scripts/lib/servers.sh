@@ -11,7 +11,7 @@ prepare_home() {
     fi
 }
 
-# Below the range from which the kernel takes the ports of outgoing connections.
+# Below the range from which the kernel assigns ports to outgoing connections.
 free_port() {
     local port
     for _ in $(seq 50); do
@@ -30,7 +30,7 @@ until_logged() {
     return 1
 }
 
-# start NAME: runs start_NAME PORT on a free port, three times at most; sets NAME_port.
+# start NAME: runs start_NAME PORT on a free port, with up to three attempts; sets NAME_port.
 start() {
     local name=$1 attempt port
     for attempt in 1 2 3; do
@@ -50,7 +50,7 @@ stop_server() {
     local file="$home/$1.pid"
     [ "$1" != postgres ] || file="$data/postmaster.pid"
     [ -s "$file" ] || return 0
-    # SIGQUIT stops PostgreSQL immediately. RabbitMQ would take seconds to leave its (only) node in order.
+    # SIGQUIT stops PostgreSQL immediately. RabbitMQ takes seconds for an orderly shutdown, so it is killed.
     case "$1" in postgres) kill -QUIT "$(head -1 "$file")" ;; rabbitmq) kill -KILL $(cat "$file") ;; *) kill -TERM "$(cat "$file")" ;; esac 2>/dev/null || true
     for _ in $(seq 100); do
         kill -0 $(head -1 "$file" 2>/dev/null) 2>/dev/null || break
@@ -67,14 +67,14 @@ stop_servers() {
     rm -rf "$home"
 }
 
-# In memory where there is room for it: with the settings of production, and without waiting for a disk.
+# Places the data in memory if there is enough space, which avoids waiting for a disk; durability settings are those of production.
 place_postgres() {
     local free_mb
     free_mb=$(df --output=avail -BM /dev/shm 2>/dev/null | tail -1 | tr -dc 0-9)
     if [ "$place" = memory ] && [ "${free_mb:-0}" -ge 6000 ]; then
         "${as_server[@]}" mkdir "/dev/shm/$(basename "$home")"
         ln -s "/dev/shm/$(basename "$home")" "$home/memory"
-        # Small: each of thousands of connections maps it anew.
+        # Small, because each of thousands of connections maps this memory.
         max_wal_size=1GB shared_buffers=128MB
     else
         # As in production: an eighth of the memory, 1 GB at most.
@@ -104,8 +104,8 @@ CONF
     (cd / && "${as_server[@]}" "$bin/pg_ctl" -D "$data" -l "$home/postgres.log" -w start) >/dev/null
 }
 
-# Transaction mode with fewer server connections than clients, and no setting that would spare clients the care they must take,
-# other than the time-out that docs/GUARANTEES.md asks for. The wildcard is for databases that tests create.
+# Transaction mode with fewer server connections than clients. No setting replaces the precautions that clients must take, except the
+# timeout that docs/GUARANTEES.md requires. The wildcard is for databases that tests create.
 start_pgbouncer() {
     "${as_server[@]}" tee "$home/pgbouncer.ini" >/dev/null <<CONF
 [databases]
@@ -125,7 +125,7 @@ CONF
     (cd / && "${as_server[@]}" "$pgbouncer" -q -d "$home/pgbouncer.ini") && until_logged pgbouncer 'process up'
 }
 
-# Stores nothing on disk.
+# Without persistence.
 start_redis() {
     (cd "$home" && "${as_server[@]}" "$redis" --bind 127.0.0.1 --port "$1" --save '' --appendonly no --dir "$home" \
         --daemonize yes --pidfile "$home/redis.pid" --logfile "$home/redis.log") >/dev/null && until_logged redis 'Ready to accept'
@@ -138,8 +138,8 @@ start_nats() {
     until_logged nats 'Server is ready'
 }
 
-# A node with a name and a port mapper (epmd) of its own, on the loopback address, without plugins. It takes seconds to start:
-# this only begins it, and await_rabbitmq waits for it.
+# A node with a dedicated name and port mapper (epmd), on the loopback address, without plugins. Starting takes seconds: this function only
+# begins it, and await_rabbitmq waits for it.
 start_rabbitmq() {
     local port=$1 distribution mapper
     distribution=$(free_port) mapper=$(free_port)

@@ -1,4 +1,4 @@
-"""Milepost for Python: create jobs and run them, over the HTTP API of `milepost serve`. Needs nothing but Python 3.11."""
+"""Python client for Milepost: creates and runs jobs through the HTTP API of `milepost serve`. Requires only Python 3.11."""
 
 from .client import Client, Created, NewJob, Problem, Unreachable
 from .worker import Cancelled, Failed, Job, Snooze, Worker

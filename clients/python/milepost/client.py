@@ -1,4 +1,4 @@
-"""The API: jobs are created and looked at. A client may be used by many threads; it keeps as many connections as they use at once."""
+"""Client of the HTTP API. Threads can share a client; it keeps one connection for each concurrent request."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 
-IDLE_S = 30.0  # How long a connection that nobody uses is kept: the server closes it after 60 s.
-RETRY_AFTER_MAX_S = 30.0  # The longest wait that a server is granted.
+IDLE_S = 30.0  # How long an idle connection is kept: the server closes it after 60 s.
+RETRY_AFTER_MAX_S = 30.0  # The maximum wait that a server can request.
 
 
 class Problem(Exception):
-    """The server cannot do what was asked. `code` is stable; `at` says where in the request; `retry_after_s` when to ask again."""
+    """The server rejected the request. `code` is stable; `at` is the position in the request; `retry_after_s` is the requested wait."""
 
     def __init__(self, status: int, code: str, detail: str, at: str | None, retry_after_s: float = 0.0) -> None:
         super().__init__(f"{code}: {detail}" + (f" (at {at})" if at else ""))
@@ -28,31 +28,31 @@ class Problem(Exception):
 
     @property
     def passes(self) -> bool:
-        """Whether the same request may be taken later."""
+        """Whether the same request may succeed later."""
         return self.status in (408, 429) or self.status >= 500
 
 
 class Unreachable(Exception):
-    """The server did not answer; whether it did what was asked is not known."""
+    """The server did not answer. It may or may not have executed the request."""
 
     code, retry_after_s, passes = "unreachable", 0.0, True
 
 
 def pause_after(error: Exception, failures: int) -> float:
-    """How long to wait before it is tried again: longer after each failure, and as long as the server says."""
+    """Returns how long to wait before a retry: longer after each failure, and at least as long as the server requests (up to 30 s)."""
     return max(min(getattr(error, "retry_after_s", 0.0), RETRY_AFTER_MAX_S), 0.2 * (1 << min(failures, 4)))
 
 
 def part(answer: Any, name: str, kind: type) -> Any:
-    """A part of an answer. Raises `Unreachable` for an answer without it, as of a proxy: it is not known what the server did."""
+    """Returns a part of an answer. Raises `Unreachable` if it is missing, as in an answer of a proxy: the result is then unknown."""
     if isinstance(answer, dict) and isinstance(answer.get(name), kind):
         return answer[name]
-    raise Unreachable(f"the answer is not Milepost's: it has no {name!r}: {str(answer)[:200]}")
+    raise Unreachable(f"the answer is not from Milepost: it has no {name!r}: {str(answer)[:200]}")
 
 
 @dataclass(frozen=True)
 class NewJob:
-    """A job to be created. With a `key` that can be repeated: at most one job of a kind ever has it."""
+    """A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key."""
 
     kind: str
     payload: Any = None
@@ -71,14 +71,14 @@ class NewJob:
 
 @dataclass(frozen=True)
 class Created:
-    """The job that stands for a request; `duplicate`: it was there before, under the same key."""
+    """The job or batch that a request created. `duplicate`: it already existed under the same key."""
 
     id: str
     duplicate: bool
 
 
 class Client:
-    """Speaks to the server at `url`."""
+    """A client of the server at `url`."""
 
     def __init__(self, url: str = "http://127.0.0.1:7070", token: str | None = None, timeout_s: float = 60.0) -> None:
         place = urlsplit(url)
@@ -87,21 +87,21 @@ class Client:
         self._place, self._timeout_s = place, timeout_s
         self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
         self._lock = threading.Lock()
-        self._idle: list[tuple[http.client.HTTPConnection, float]] = []  # Those that nobody uses, and since when.
+        self._idle: list[tuple[http.client.HTTPConnection, float]] = []  # Idle connections, and since when they are idle.
 
     def close(self) -> None:
-        """Closes the connections that nobody uses; the next request opens one."""
+        """Closes the idle connections; the next request opens a new one."""
         with self._lock:
             while self._idle:
                 self._idle.pop()[0].close()
 
     def create(self, job: NewJob) -> Created:
-        """Creates a job; returns when it is durable. Tried again if need be: under an `Idempotency-Key`, so that there is one in any case."""
+        """Creates a job; returns when it is durable. Retries if necessary, with an `Idempotency-Key`, so that only one job is created."""
         headers = {} if job.key else {"Idempotency-Key": str(uuid.uuid4())}
         return Created(**self.ask("POST", "/v1/jobs", job.as_json(), headers=headers, tries=4))
 
     def create_many(self, jobs: Sequence[NewJob]) -> list[Created]:
-        """Creates up to 5,000 jobs, all or none."""
+        """Creates up to 5,000 jobs: all or none."""
         body = {"jobs": [job.as_json() for job in jobs]}
         answer = self.ask("POST", "/v1/jobs/create-many", body, headers={"Idempotency-Key": str(uuid.uuid4())}, tries=4)
         return [Created(**created) for created in answer["jobs"]]
@@ -109,19 +109,19 @@ class Client:
     def start_batch(
         self, dag: str, input: Any = None, *, key: str | None = None, nominal_at: str | None = None, nominal_zone: str | None = None,
     ) -> Created:
-        """Starts a batch of a DAG; returns when it is durable. `nominal_at` is the tick that it is for (RFC 3339), `nominal_zone` the time zone
-        of the tick's date. Tried again if need be, as `create` is."""
+        """Starts a batch of a DAG; returns when it is durable. `nominal_at` is the tick for which it is started (RFC 3339), `nominal_zone` the
+        time zone of the tick's date. Retries if necessary, like `create`."""
         given = {"dag": dag, "input": input, "key": key, "nominal_at": nominal_at, "nominal_zone": nominal_zone}
         body = {name: value for name, value in given.items() if value is not None}
         headers = {} if key else {"Idempotency-Key": str(uuid.uuid4())}
         return Created(**self.ask("POST", "/v1/batches", body, headers=headers, tries=4))
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """A job, with its payload, its result, and why it does not run now."""
+        """Returns a job with its payload, its result, and the reason why it is not running."""
         return dict(self.ask("GET", f"/v1/jobs/{quote(job_id, safe='')}", tries=4))
 
     def jobs(self, **only: str) -> Iterator[dict[str, Any]]:
-        """Jobs, the newest first; `only`: state, kind, queue, key."""
+        """Yields jobs, newest first. `only`: filters by state, kind, queue or key."""
         cursor: dict[str, str] = {}
         while True:
             page = self.ask("GET", "/v1/jobs?" + urlencode({**only, **cursor}), tries=4)
@@ -131,14 +131,14 @@ class Client:
             cursor = {"cursor": page["next_cursor"]}
 
     def operate(self, job_id: str, operation: str, **more: Any) -> str:
-        """Does something to a job (cancel, retry, snooze, …); answers its state, or `stop_requested`."""
+        """Performs an operation on a job (cancel, retry, snooze, …). Returns its state, or `stop_requested`."""
         return str(self.ask("POST", f"/v1/jobs/{quote(job_id, safe='')}/operate", {"operation": operation, **more})["outcome"])
 
     def ask(
         self, method: str, path: str, body: Any = None, *,
         headers: dict[str, str] | None = None, tries: int = 1, timeout_s: float | None = None,
     ) -> Any:
-        """One request. Raises `Problem` for what the server refuses, `Unreachable` when it does not answer after all tries."""
+        """Sends a request. Raises `Problem` if the server rejects it, and `Unreachable` if all attempts remain unanswered."""
         for failures in range(tries):
             try:
                 return self._ask_once(method, path, body, headers or {}, timeout_s or self._timeout_s)
@@ -146,12 +146,12 @@ class Client:
                 if failures + 1 == tries or not error.passes:
                     raise
                 time.sleep(pause_after(error, failures))
-        raise ValueError("a request is tried at least once")
+        raise ValueError("`tries` must be at least 1")
 
     def _ask_once(self, method: str, path: str, body: Any, headers: dict[str, str], timeout_s: float) -> Any:
         text = None if body is None else json.dumps(body, allow_nan=False).encode()
         connection = self._connection(timeout_s)
-        # The socket's own limit is for each read: an answer that trickles in would never reach it.
+        # The socket's timeout applies to each read: a slow, steady answer would never exceed it.
         limit, until = threading.Timer(min(timeout_s, threading.TIMEOUT_MAX), _cut, (connection,)), time.monotonic() + timeout_s
         limit.daemon = True
         limit.start()
@@ -159,12 +159,12 @@ class Client:
             connection.request(method, self._place.path.rstrip("/") + path, text, {**self._headers, **headers})
             response = connection.getresponse()
             answer = response.read()
-            if time.monotonic() >= until:  # Headers that were cut off look complete.
-                raise TimeoutError(f"not within {timeout_s} s")
+            if time.monotonic() >= until:  # Truncated headers look complete.
+                raise TimeoutError(f"no complete answer within {timeout_s} s")
         except BaseException as error:
             connection.close()
             if isinstance(error, (OSError, http.client.HTTPException)):
-                self.close()  # The others may be broken as well: each would fail a request.
+                self.close()  # The other connections may be broken as well: each would fail a request.
                 raise Unreachable(f"{self._place.netloc} does not answer: {error}") from error
             raise
         finally:
@@ -179,7 +179,7 @@ class Client:
                 return said
             raise Problem(response.status, said["code"], said["detail"], said.get("at"), retry_after_s)
         except (ValueError, KeyError, TypeError, AttributeError):
-            detail = f"the answer is not Milepost's: {answer[:200].decode(errors='replace')}"
+            detail = f"the answer is not from Milepost: {answer[:200].decode(errors='replace')}"
             raise Problem(response.status, "not_milepost", detail, None, retry_after_s) from None
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:

@@ -1,4 +1,4 @@
-"""The worker loop: claims jobs, runs handlers in threads, sends heartbeats, tells how runs ended."""
+"""Worker loop: claims jobs, runs handlers in threads, sends heartbeats, reports the ends of runs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .client import Client, Problem, Unreachable, part, pause_after
 
 log = logging.getLogger("milepost")
 
-LOOK_EVERY_S = 30.0  # How often it asks what the server says it holds, without a reason to doubt it.
-NOT_TAKEN = "end_not_taken"  # What a run fails with whose own end the server cannot take.
-STOPPED = {"cancel": "canceled", "abort": "aborted"}  # How a run ends that was asked to stop.
+LOOK_EVERY_S = 30.0  # Interval between queries for the jobs that the server has assigned to this worker.
+NOT_TAKEN = "end_not_taken"  # Error code of a run whose end the server rejects.
+STOPPED = {"cancel": "canceled", "abort": "aborted"}  # Outcome of a run by stop request.
 
 
 class Snooze(Exception):
-    """Raised by a handler: the job is given back for a while; the attempt does not count."""
+    """Raised by a handler: releases the job for the given time; the attempt does not count."""
 
     def __init__(self, seconds: float, why: str = "") -> None:
         super().__init__(why)
@@ -32,7 +32,7 @@ class Snooze(Exception):
 
 
 class Failed(Exception):
-    """Raised by a handler: the attempt failed under this code. Any other exception fails it under its own name."""
+    """Raised by a handler: the attempt failed with this error code. For any other exception, the code is the name of its class."""
 
     def __init__(self, message: str, code: str = "failed", retryable: bool = True, delay_s: float | None = None) -> None:
         super().__init__(message)
@@ -41,12 +41,12 @@ class Failed(Exception):
 
 
 class Cancelled(Exception):
-    """Raised by `Job.check`: somebody asked the job to stop, its time is over, or it is not this worker's any more."""
+    """Raised by `Job.check`: a stop was requested, the time limit was exceeded, or this worker has lost the job."""
 
 
 @dataclass
 class Job:
-    """A job that runs. `payload` is its input, `checkpoint` what an earlier attempt left, `traceparent` the span that it follows from."""
+    """A running job. `payload` is its input, `checkpoint` the last checkpoint of an earlier attempt, `traceparent` its parent span."""
 
     id: str
     kind: str
@@ -58,23 +58,23 @@ class Job:
     run: str
     traceparent: str | None
     _worker: Worker = field(repr=False)
-    _holder: int = field(repr=False)  # The id under which the worker claimed it.
+    _holder: int = field(repr=False)  # The id of the worker that claimed the job.
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
-    _reason: str = ""  # Why it is to stop: `cancel`, `abort`, `timeout`, or `lost`: then its end is not ours to tell.
+    _reason: str = ""  # Why it must stop: `cancel`, `abort`, `timeout` or `lost` (its end is not reported).
     _ended: bool = False
 
     @property
     def stop_requested(self) -> bool:
-        """Whether the job is to stop. Handlers that take long look, or call `check`."""
+        """Whether the job must stop. Long-running handlers should read this or call `check`."""
         return self._stop.is_set()
 
     def check(self) -> None:
-        """Raises `Cancelled` when the job is to stop."""
+        """Raises `Cancelled` if the job must stop."""
         if self._stop.is_set():
             raise Cancelled(self._reason)
 
     def report(self, done: int | None = None, total: int | None = None, message: str | None = None, checkpoint: Any = None) -> None:
-        """Tells how far it is, and where the next attempt can go on from. Raises `Cancelled` when the job has moved on."""
+        """Reports progress, and a checkpoint for the next attempt. Raises `Cancelled` if the job has left this run."""
         said: dict[str, Any] = {"run": self.run}
         if done is not None:
             said["progress"] = {"done": done, "total": total, "message": message}
@@ -96,8 +96,8 @@ End = tuple[Job, dict[str, Any]]
 
 
 class Worker:
-    """Runs jobs of the kinds in `handlers`, at most `concurrency` at once, until `stop` is called. `wait_s`: how long a claim
-    waits for jobs, and so how long a worker without any takes to stop."""
+    """Runs jobs of the kinds in `handlers`, at most `concurrency` at the same time, until `stop` is called. `wait_s`: how long a
+    claim waits for jobs, and therefore how long an idle worker may take to stop."""
 
     def __init__(
         self, client: Client, handlers: Mapping[str, Handler], *, queues: Sequence[str] = ("default",),
@@ -107,23 +107,23 @@ class Worker:
         self._serves = {"queues": list(queues), "kinds": list(self._handlers)}
         self._concurrency, self._lease_s, self._wait_s = concurrency, lease_s, wait_s
         self._name = name or f"{socket.gethostname()}-{os.getpid()}"
-        # Set while it holds a lease, and until when that is sure.
+        # Set while the worker holds a lease, and until when the lease certainly lasts.
         self._id: int | None = None
         self._held_until = 0.0
-        # When to ask what the server says it holds; 0 after a claim of which nobody knows whether it was made.
+        # When to query the assigned jobs; 0 after a claim whose result is unknown.
         self._look_at = 0.0
-        self._stopping = False  # No `Event`: signal handlers call `stop`.
+        self._stopping = False  # Not an `Event`, because signal handlers call `stop`.
         self._lock = threading.Lock()
         self._running: dict[str, Job] = {}
         self._ends: queue.Queue[End] = queue.Queue()
         self._free = threading.Semaphore(concurrency)
 
     def stop(self) -> None:
-        """Takes no further jobs; `run` returns when those that run have ended. Returns at once."""
+        """Stops claiming jobs; `run` returns when the running jobs have ended. Returns immediately."""
         self._stopping = True
 
     def run(self) -> None:
-        """Runs jobs until `stop` is called, and waits for those that run then. Raises `Problem` when the server does not let it register."""
+        """Runs jobs until `stop` is called, then waits for the running ones. Raises `Problem` if the server rejects the registration."""
         over = threading.Event()
         beside = [threading.Thread(target=loop, args=(over,), daemon=True) for loop in (self._heartbeats, self._tell_ends)]
         for thread in beside:
@@ -143,12 +143,12 @@ class Worker:
                 self._client.ask("DELETE", f"/v1/workers/{self._id}", tries=3, timeout_s=5.0)
 
     def _tell(self, holder: int, verb: str, body: Any, answers: str, tries: int = 1, timeout_s: float | None = None) -> Any:
-        """Asks for a list, which is part of the answer."""
+        """Sends a request for a worker and returns the list `answers` of the response."""
         answer = self._client.ask("POST", f"/v1/workers/{holder}/{verb}", body, tries=tries, timeout_s=timeout_s)
         return part(answer, answers, list)
 
     def _go_on(self, holder: int | None) -> None:
-        """Claims jobs, under a lease; waits after what failed."""
+        """Registers the worker, or claims jobs if it is registered. Waits after an error."""
         try:
             self._register() if holder is None else self._claim(holder)
         except (Unreachable, Problem) as error:
@@ -169,7 +169,7 @@ class Worker:
         self._held_until, self._id = asked_at + self._lease_s, holder
 
     def _lose(self, holder: int, why: str) -> None:
-        """What runs is somebody else's now, or will be: nothing is told of it any more. `run` registers anew."""
+        """Stops the running jobs, because other workers take them over, and reports nothing more about them. `run` registers again."""
         with self._lock:
             if self._id != holder:
                 return
@@ -177,10 +177,10 @@ class Worker:
             for job in self._running.values():
                 if not job._ended:
                     job._ask_to_stop("lost")
-        log.error("the lease is given up: %s; what runs is stopped, it is tried again elsewhere", why)
+        log.error("the lease is lost: %s; stopping the running jobs, which will be retried", why)
 
     def _claim(self, holder: int) -> None:
-        """Takes as many jobs as there are free threads, and waits for some."""
+        """Claims up to as many jobs as there are free threads, and waits if there are none."""
         if not self._free.acquire(timeout=1.0):
             return
         free = 1
@@ -192,7 +192,7 @@ class Worker:
             claimed: Any = self._adopt(holder, free) if time.monotonic() >= self._look_at else []
             claimed = claimed or self._tell(holder, "claim", body, "jobs", timeout_s=self._wait_s + 30.0)
             with self._lock:
-                if self._id == holder:  # Under a lease that was given up meanwhile nothing is begun.
+                if self._id == holder:  # Start nothing if the lease was lost in between.
                     jobs = [Job(**{name: job.get(name) for name in CLAIMED}, _worker=self, _holder=holder) for job in claimed]
                     self._running.update((job.run, job) for job in jobs)
             for job in jobs:
@@ -202,8 +202,8 @@ class Worker:
                 self._free.release()
 
     def _adopt(self, holder: int, free: int) -> list[dict[str, Any]]:
-        """What the server says we hold and we do not know of: the answer to its claim was lost."""
-        with self._lock:  # Before the server is asked: a run that ends in between was known.
+        """Returns jobs that the server has assigned to this worker but the worker does not know: the response to their claim was lost."""
+        with self._lock:  # Before the request, so that a run that ends in between is known.
             known = set(self._running)
         held = part(self._client.ask("GET", f"/v1/workers/{holder}/jobs"), "jobs", list)
         unknown = [job for job in held if job["run"] not in known]
@@ -220,10 +220,11 @@ class Worker:
             self._free.release()
 
     def _time_out(self, job: Job) -> None:
-        """A thread cannot be ended from outside: its place is taken until its handler returns, but what that says counts no more."""
+        """Ends a job that has exceeded its time limit. Its thread cannot be stopped and stays occupied until the handler returns; the
+        result of the handler is ignored."""
         late = _failure("timeout", f"the attempt took longer than {job.timeout_ms} ms")
         end = {"outcome": STOPPED[job._reason]} if job._reason in STOPPED else late
-        # In this order: what the handler says when it is asked must not come first.
+        # In this order: the handler's reaction to the stop request must not be reported first.
         self._end(job, end)
         job._ask_to_stop("timeout")
 
@@ -248,11 +249,11 @@ class Worker:
             return {"outcome": STOPPED.get(job._reason, "canceled")}
         except Failed as failed:
             return {**_failure(failed.code, str(failed)), "retryable": failed.retryable, **failed.delay}
-        except BaseException as error:  # noqa: BLE001: whatever a handler does wrong, `sys.exit` too, is the end of its attempt
+        except BaseException as error:  # noqa: BLE001: any error of a handler, including `sys.exit`, ends its attempt
             return _failure(type(error).__name__, traceback.format_exc(limit=-5)[-2000:])
 
     def _tell_ends(self, over: threading.Event) -> None:
-        """Tells ends, many at a time, until the server has heard them."""
+        """Reports ends in batches and repeats each report until the server answers."""
         while not over.is_set():
             try:
                 ends = [self._ends.get(timeout=0.1)]
@@ -262,10 +263,10 @@ class Worker:
                 ends.append(self._ends.get_nowait())
             try:
                 self._tell_until_heard(ends)
-            except Exception as error:  # noqa: BLE001: `run` waits for this thread, which must not end before it
-                log.exception("the ends of %d runs could not be told", len(ends))
+            except Exception as error:  # noqa: BLE001: `run` waits for this thread, which must not end first
+                log.exception("the ends of %d runs could not be reported", len(ends))
                 for job, _ in ends:
-                    self._lose(job._holder, f"ends could not be told: {error!r}")
+                    self._lose(job._holder, f"ends of runs could not be reported: {error!r}")
             with self._lock:
                 for job, _ in ends:
                     self._running.pop(job.run, None)
@@ -273,8 +274,8 @@ class Worker:
                 self._ends.task_done()
 
     def _tell_until_heard(self, ends: list[End]) -> None:
-        """Tells ends for as long as a lease; then the lease is given up, so that it runs out and their jobs are tried again. What the server
-        cannot take, a result that is no JSON say, is told as a failure."""
+        """Reports ends for up to the duration of a lease. After that the worker stops renewing its lease, so that it expires and the jobs are
+        retried. An end that the server rejects, for example because the result is not JSON, is reported as a failure."""
         give_up_at, failures = time.monotonic() + self._lease_s, 0
         while True:
             try_s = max(min(self._lease_s / 3, give_up_at - time.monotonic()), 0.001)
@@ -282,7 +283,7 @@ class Worker:
                 answers = self._tell(ends[0][0]._holder, "finish", {"runs": [end for _, end in ends]}, "runs", timeout_s=try_s)
                 if len(answers) == len(ends):
                     break
-                raise Unreachable(f"the answer is not Milepost's: {len(answers)} of {len(ends)} ends were answered")
+                raise Unreachable(f"the answer is not from Milepost: it answers {len(answers)} of {len(ends)} ends")
             except (Unreachable, Problem, TypeError, ValueError, RecursionError) as error:
                 left, why = give_up_at - time.monotonic(), error
             if getattr(why, "status", 422) in (400, 413, 422) and not isinstance(why, Unreachable):
@@ -292,16 +293,16 @@ class Worker:
                     return
                 ends = [(job, {"run": job.run, **_failure(NOT_TAKEN, str(why)[:2000])}) for job, _ in ends]
             if left <= 0 or all(job._holder != self._id for job, _ in ends):
-                log.error("the ends of %d runs could not be told: %s", len(ends), why)
+                log.error("the ends of %d runs could not be reported: %s", len(ends), why)
                 for job, _ in ends:
-                    self._lose(job._holder, "ends could not be told")
+                    self._lose(job._holder, "ends of runs could not be reported")
                 return
-            log.warning("%s; telling ends again", why)
+            log.warning("%s; reporting the ends of runs again", why)
             time.sleep(min(pause_after(why, failures), left))
             failures += 1
         for (job, _), said in zip(ends, answers):
             if said == "fenced":
-                log.warning("run %s had moved on; its end was not taken", job.run)
+                log.warning("the job had left run %s; the end of the run was ignored", job.run)
 
     def _heartbeats(self, over: threading.Event) -> None:
         pause_s = 0.0
@@ -309,13 +310,13 @@ class Worker:
             pause_s = self._lease_s / 15 if (holder := self._id) is None else self._beat(holder)
 
     def _beat(self, holder: int) -> float:
-        """Renews the lease; answers how long to wait then."""
+        """Renews the lease. Returns how long to wait before the next heartbeat."""
         asked_at, third = time.monotonic(), self._lease_s / 3
         try:
             left = max(self._held_until - asked_at, 0.001)
             told = self._tell(holder, "heartbeat", {}, "stops", timeout_s=min(third, left))
             stops = [(f"{stop['job']}.{stop['token']}.", stop["verb"]) for stop in told]
-        except Exception as error:  # noqa: BLE001: whatever it is, the lease must be renewed
+        except Exception as error:  # noqa: BLE001: the lease must be renewed after any error
             log.warning("%r; the lease could not be renewed", error)
             if getattr(error, "code", "") == "worker_lost" or time.monotonic() >= self._held_until:
                 self._lose(holder, str(error))

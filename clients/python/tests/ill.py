@@ -1,4 +1,4 @@
-"""A server that is ill at times: it stands before the real one and passes requests on, unless a test says what becomes of them."""
+"""Faulty proxy in front of the real server: forwards requests unless a test specifies a fault."""
 
 import http.client
 import http.server
@@ -6,7 +6,7 @@ import json
 import threading
 from urllib.parse import urlsplit
 
-# What can become of a request, beside (status, headers) or (status, headers, body) to answer with instead.
+# Faults of a request, in addition to (status, headers) or (status, headers, body), which replace the answer.
 LOSE = "done, but the answer is lost"
 DENY = "done, but answered with 503"
 HANG = "not done, and never answered"
@@ -14,7 +14,7 @@ TRICKLE = "not done, and answered so slowly that the answer never ends"
 
 
 class IllServer:
-    """`fault(method, path)` says what becomes of a request: None, `LOSE`, `DENY`, `HANG`, or a status and headers to answer with instead."""
+    """`fault(method, path)` returns the fault of a request: None, `LOSE`, `DENY`, `HANG`, `TRICKLE`, or a status and headers that replace the answer."""
 
     def __init__(self, url, fault=lambda method, path: None):
         self.fault, self.asked, self.drops_idle = fault, [], False
@@ -44,7 +44,7 @@ class IllServer:
         self._server.server_close()
 
     def answered(self, method, end):
-        """The statuses of the requests whose path ends so, in order."""
+        """Returns the statuses of the requests whose path ends with `end`, in order."""
         return [status for did, path, status, _ in list(self.asked) if did == method and path.endswith(end)]
 
     def _answer(self, request):
@@ -63,7 +63,7 @@ class IllServer:
                 while not self._over.wait(0.05):
                     request.wfile.write(b".")
             except OSError:
-                pass  # The client has had enough.
+                pass  # The client has closed the connection.
             return
         if isinstance(fault, tuple):
             status, headers, *other = fault
@@ -71,12 +71,12 @@ class IllServer:
         else:
             status, headers, answer = self._pass_on(request, body)
             if fault is DENY:
-                status, answer = 503, b'{"code": "store_unavailable", "detail": "the commit was not heard of"}'
+                status, answer = 503, b'{"code": "store_unavailable", "detail": "the result of the commit is unknown"}'
         self.asked.append((request.command, request.path, "lost" if fault is LOSE else status, dict(request.headers)))
         if fault is LOSE:
             request.close_connection = True
             return
-        # Decided before the client can have the answer: afterwards the test may have changed it.
+        # Read before the client can have the answer, because afterwards the test may change it.
         request.close_connection = request.close_connection or self.drops_idle
         request.send_response(status)
         for name, value in headers.items():

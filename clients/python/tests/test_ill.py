@@ -1,4 +1,4 @@
-"""What the client does while the server is ill, or was: in front of the real server stands one that is."""
+"""Tests of the client during and after faults of the server, with a faulty proxy in front of the real server."""
 
 import asyncio
 import sys
@@ -21,7 +21,7 @@ class IllTest(Workplace):
         self.addCleanup(self.client.close)
 
     def meets(self, method, end, *faults):
-        """The next requests whose path ends so meet these faults, one after the other."""
+        """Sets the faults of the next requests whose path ends with `end`, one for each request."""
         left = list(faults)
         self.ill.fault = lambda did, path: left.pop(0) if left and did == method and path.endswith(end) else None
 
@@ -76,7 +76,7 @@ class CreateIllTest(IllTest):
 
 class WorkerIllTest(IllTest):
     def meets_other_shapes(self, verb, *bodies):
-        """The next answers come from something that is not Milepost."""
+        """Replaces the next answers by answers that are not from Milepost."""
         self.meets("POST", verb, *((201, {}, body) for body in bodies), (204, {}))
 
     def test_a_claim_answered_in_another_shape_is_made_again(self):
@@ -86,7 +86,7 @@ class WorkerIllTest(IllTest):
 
     def test_a_heartbeat_answered_in_another_shape_is_sent_again(self):
         self.meets_other_shapes("/heartbeat", b"{}", b"null")
-        self.work(lambda job: until("a heartbeat after them", lambda: 200 in self.ill.answered("POST", "/heartbeat")))
+        self.work(lambda job: until("a heartbeat succeeds after the faults", lambda: 200 in self.ill.answered("POST", "/heartbeat")))
         self.assertEqual(self.ended(self.create())["attempt"], 1)
         self.assertEqual(self.ill.answered("POST", "/heartbeat")[:4], [201, 201, 204, 200])
 
@@ -103,8 +103,8 @@ class WorkerIllTest(IllTest):
         self.assertEqual(self.attempts(job), [None])
 
     def raises_once(self, verb):
-        """The client's next request to this verb meets an error that nobody has thought of."""
-        ask, left = self.client.ask, [RuntimeError("unheard of")]
+        """Makes the client's next request to this verb raise an unexpected error."""
+        ask, left = self.client.ask, [RuntimeError("unexpected")]
 
         def once(method, path, *more, **options):
             if left and path.endswith(verb):
@@ -117,7 +117,7 @@ class WorkerIllTest(IllTest):
 
     def test_a_heartbeat_that_meets_an_unheard_of_error_is_sent_again(self):
         self.raises_once("/heartbeat")
-        self.work(lambda job: until("a heartbeat after it", lambda: self.ill.answered("POST", "/heartbeat")))
+        self.work(lambda job: until("a heartbeat is sent after the error", lambda: self.ill.answered("POST", "/heartbeat")))
         self.assertEqual(self.ended(self.create())["attempt"], 1)
 
     def test_a_job_whose_end_meets_an_unheard_of_error_is_tried_again(self):
@@ -129,7 +129,7 @@ class WorkerIllTest(IllTest):
         self.meets("POST", "/finish", HANG)
         self.work(lambda job: job.attempt, lease_s=30.0)
         self.assertEqual(self.ended(self.create())["result"], 1)
-        until("the client hears of the end", lambda: self.ill.answered("POST", "/finish") == ["hangs", 200])
+        until("the report of the end is answered", lambda: self.ill.answered("POST", "/finish") == ["hangs", 200])
         self.assertEqual(self.ill.answered("POST", "/v1/workers"), [201])
 
     def test_a_job_whose_end_cannot_be_told_is_tried_again(self):
@@ -137,14 +137,14 @@ class WorkerIllTest(IllTest):
         self.ill.fault = lambda did, path: (503, {}) if path.endswith("/finish") and registered() < 2 else None
         self.work(lambda job: job.attempt, lease_s=2.0)
         job = self.create()
-        # On a busy machine a lease may be lost once more.
+        # On a busy machine, a lease may be lost once more.
         self.assertGreaterEqual(self.ended(job)["result"], 2)
 
     def test_a_lost_lease_cancels_nothing(self):
         registered = lambda: len(self.ill.answered("POST", "/v1/workers"))
         self.ill.fault = lambda did, path: DENY if path.endswith("/heartbeat") and registered() < 2 else None
         stopped = threading.Event()
-        first = []  # The attempt that loses its lease; on a busy machine one before it may have lost its own.
+        first = []  # The attempt that loses its lease; on a busy machine, an earlier one may have lost its lease.
 
         def handler(job):
             first.append(job.attempt)
@@ -157,13 +157,13 @@ class WorkerIllTest(IllTest):
 
         self.work(handler, lease_s=2.0)
         job = self.create()
-        # On a busy machine a lease may be lost once more.
+        # On a busy machine, a lease may be lost once more.
         self.assertGreaterEqual(self.ended(job)["result"], 2)
         self.assertTrue(stopped.is_set())
 
     def test_a_worker_that_was_taken_for_dead_registers_anew_once_however_often_it_takes(self):
         self.work(lambda job: "done")
-        until("it registers", lambda: self.ill.answered("POST", "/claim"))
+        until("the worker claims", lambda: self.ill.answered("POST", "/claim"))
         self.meets("POST", "/v1/workers", (503, {}), (429, {"Retry-After": "1"}))
         worker = next(path for _, path, _, _ in self.ill.asked if path.endswith("/claim")).removesuffix("/claim")
         self.healthy.ask("DELETE", worker)
@@ -233,7 +233,7 @@ class HandlerTest(IllTest):
         other = self.create()
         claims = len(self.ill.answered("POST", "/claim"))
         beats = len(self.ill.answered("POST", "/heartbeat"))
-        until("it goes on", lambda: len(self.ill.answered("POST", "/heartbeat")) > beats + 1)
+        until("the worker sends more heartbeats", lambda: len(self.ill.answered("POST", "/heartbeat")) > beats + 1)
         self.assertEqual((len(self.ill.answered("POST", "/claim")), began.is_set()), (claims, False))
         let_go.set()
         self.ended(other)

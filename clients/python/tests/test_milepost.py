@@ -1,4 +1,4 @@
-"""The client against a real server, whose address is in MILEPOST_URL."""
+"""Tests of the client against the real server at MILEPOST_URL."""
 
 import time
 import unittest
@@ -95,7 +95,7 @@ class WorkerTest(Workplace):
                 job.check()
                 time.sleep(0.01)
 
-        # It hears of the cancel three times in a lease.
+        # Heartbeats, which report the cancel, are sent three times per lease.
         self.run_worker({"k": handler}, lease_s=6.0)
         job = self.create("k")
         self.ended(job, "running")

@@ -1,4 +1,4 @@
-"""Where jobs are created and run: a queue of the server whose address is in MILEPOST_URL."""
+"""Base class of tests that create and run jobs in a queue of the server at MILEPOST_URL."""
 
 import faulthandler
 import os
@@ -11,7 +11,7 @@ from milepost import Client, NewJob, Worker
 
 URL = os.environ["MILEPOST_URL"]
 
-# Tests that do not end say where they wait.
+# Tests that hang print where they wait.
 faulthandler.dump_traceback_later(540, exit=True)
 
 
@@ -21,12 +21,12 @@ def until(what, ask, seconds=120.0):
         answer = ask()
         if answer:
             return answer
-        assert time.monotonic() - began < seconds, f"waited in vain until {what}"
+        assert time.monotonic() - began < seconds, f"timed out waiting until: {what}"
         time.sleep(0.02)
 
 
 class Workplace(unittest.TestCase):
-    """`client` is the worker's, `healthy` the test's own."""
+    """A test case. `client` is used by the worker, `healthy` by the test itself."""
 
     def setUp(self):
         self.healthy = self.client = Client(URL)
@@ -34,15 +34,15 @@ class Workplace(unittest.TestCase):
         self.queue = str(uuid.uuid4())
 
     def run_worker(self, handlers, **options):
-        # Nobody who lives loses this lease, however slow the machine is.
+        # So long that no running worker loses its lease, even on a slow machine.
         worker = Worker(self.client, handlers, **{"queues": [self.queue], "lease_s": 60.0, "wait_s": 0.3, **options})
-        thread = threading.Thread(target=worker.run, daemon=True)  # One that hangs fails its test, and no more.
+        thread = threading.Thread(target=worker.run, daemon=True)  # A daemon, so that a hanging worker fails only its test.
         thread.start()
 
         def leave():
             worker.stop()
             thread.join(120)
-            self.assertFalse(thread.is_alive(), "it leaves when its jobs have ended")
+            self.assertFalse(thread.is_alive(), "the worker stops when its jobs have ended")
 
         self.addCleanup(leave)
 

@@ -1,16 +1,16 @@
-/** The API: jobs are created and looked at. */
+/** Client of the HTTP API. */
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What JSON can say. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
 export type JobState = "blocked" | "pending" | "running" | "retry_wait" | "failed" | "aborted" | "succeeded" | "canceled" | "skipped";
 
 export type JobOperation = "cancel" | "abort" | "resume" | "retry" | "rerun" | "snooze" | "skip" | "mark" | "release";
 
-/** A job to be created. With a `key` that can be repeated: at most one job of a kind ever has it. */
+/** A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key. */
 export interface NewJob {
   kind: string;
   payload?: Json;
@@ -24,7 +24,7 @@ export interface NewJob {
   start_at?: string;
 }
 
-/** A batch to be started. `nominal_at` is the tick that it is for (ISO 8601), `nominal_zone` the time zone of the tick's date. */
+/** A batch to be started. `nominal_at` is the tick for which it is started (ISO 8601), `nominal_zone` the time zone of the tick's date. */
 export interface NewBatch {
   dag: string;
   input?: Json;
@@ -33,7 +33,7 @@ export interface NewBatch {
   nominal_zone?: string;
 }
 
-/** The job or batch that stands for a request; `duplicate`: it was there before, under the same key. */
+/** The job or batch that a request created. `duplicate`: it already existed under the same key. */
 export type Created = { id: string; duplicate: boolean };
 
 /** A job in a list. Times are ISO 8601. */
@@ -53,7 +53,7 @@ export interface JobRow {
   ended_at: string | null;
 }
 
-/** A job with its payload, its result, and why it does not run now. */
+/** A job with its payload, its result, and the reason why it is not running. */
 export interface JobView extends JobRow {
   payload: Json;
   result?: Json;
@@ -61,10 +61,10 @@ export interface JobView extends JobRow {
   waiting_for?: Json;
 }
 
-/** Which jobs to list. */
+/** Filter for lists of jobs. */
 export type JobFilter = { state?: JobState } & { [name in "kind" | "queue" | "key" | "error" | "payload"]?: string };
 
-/** The server cannot do what was asked. `code` is stable; `at` says where in the request; `retryAfterMs` when to ask again. */
+/** The server rejected the request. `code` is stable; `at` is the position in the request; `retryAfterMs` is the requested wait. */
 export class Problem extends Error {
   override readonly name = "Problem";
 
@@ -73,36 +73,36 @@ export class Problem extends Error {
   }
 }
 
-/** The server did not answer; whether it did what was asked is not known. */
+/** The server did not answer. It may or may not have executed the request. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
 }
 
-/** Whether the same request may be taken later. */
+/** Returns whether the same request may succeed later. */
 export function passes(error: unknown): boolean {
   return error instanceof Unreachable || (error instanceof Problem && ([408, 429].includes(error.status) || error.status >= 500));
 }
 
-/** How long to wait before it is tried again: longer after each failure, and as long as the server says, up to 30 s. */
+/** Returns how long to wait before a retry: longer after each failure, and at least as long as the server requests (up to 30 s). */
 export function pauseAfter(error: unknown, failures: number): number {
   const said = error instanceof Problem ? error.retryAfterMs : 0;
   return Math.max(Math.min(said, 30_000), 200 * 2 ** Math.min(failures, 4));
 }
 
-/** @internal A list of an answer. Throws `Unreachable` for an answer without it, as of a proxy: it is not known what the server did. */
+/** @internal Returns a list of an answer. Throws `Unreachable` if it is missing, as in an answer of a proxy: the result is then unknown. */
 export function listOf<T>(answer: unknown, name: string): T[] {
   const list = (answer as Record<string, unknown> | null | undefined)?.[name];
   if (Array.isArray(list)) return list as T[];
-  throw new Unreachable(`the answer is not Milepost's: it has no list ${name}: ${String(JSON.stringify(answer)).slice(0, 200)}`);
+  throw new Unreachable(`the answer is not from Milepost: it has no list ${name}: ${String(JSON.stringify(answer)).slice(0, 200)}`);
 }
 
-/** `token`: when the server asks for one. `timeoutMs`: how long a request may take. */
+/** `token`: the access token, if the server requires one. `timeoutMs`: time limit of a request. */
 export type ClientOptions = { token?: string; timeoutMs?: number };
 
-/** `tries`: how often it is asked while the server does not answer. */
+/** `tries`: the maximum number of attempts while the server does not answer. */
 export type AskOptions = { headers?: Record<string, string>; tries?: number; timeoutMs?: number };
 
-/** Speaks to the server at `url`. */
+/** A client of the server at `url`. */
 export class Client {
   readonly #base: string;
   readonly #token: string | undefined;
@@ -118,31 +118,31 @@ export class Client {
     this.#timeoutMs = options.timeoutMs ?? 60_000;
   }
 
-  /** Creates a job; resolves when it is durable. Tried again if need be: under an `Idempotency-Key`, so that there is one in any case. */
+  /** Creates a job; resolves when it is durable. Retries if necessary, with an `Idempotency-Key`, so that only one job is created. */
   async create(job: NewJob): Promise<Created> {
     const headers: Record<string, string> = job.key === undefined ? { "Idempotency-Key": randomUUID() } : {};
     return await this.ask("POST", "/v1/jobs", job, { headers, tries: 4 });
   }
 
-  /** Creates up to 5,000 jobs, all or none. */
+  /** Creates up to 5,000 jobs: all or none. */
   async createMany(jobs: readonly NewJob[]): Promise<Created[]> {
     const headers = { "Idempotency-Key": randomUUID() };
     const answer = await this.ask<{ jobs: Created[] }>("POST", "/v1/jobs/create-many", { jobs }, { headers, tries: 4 });
     return answer.jobs;
   }
 
-  /** Starts a batch of a DAG; resolves when it is durable. Tried again if need be, as `create` is. */
+  /** Starts a batch of a DAG; resolves when it is durable. Retries if necessary, like `create`. */
   async startBatch(batch: NewBatch): Promise<Created> {
     const headers: Record<string, string> = batch.key === undefined ? { "Idempotency-Key": randomUUID() } : {};
     return await this.ask("POST", "/v1/batches", batch, { headers, tries: 4 });
   }
 
-  /** A job. */
+  /** Returns a job. */
   async job(id: string): Promise<JobView> {
     return await this.ask("GET", `/v1/jobs/${encodeURIComponent(id)}`, undefined, { tries: 4 });
   }
 
-  /** Jobs, the newest first. */
+  /** Yields jobs, newest first. */
   async *jobs(filter: JobFilter = {}): AsyncGenerator<JobRow, void> {
     let cursor: { cursor?: string } = {};
     for (;;) {
@@ -154,13 +154,13 @@ export class Client {
     }
   }
 
-  /** Does something to a job; answers its state, or `stop_requested`. */
+  /** Performs an operation on a job. Returns its state, or `stop_requested`. */
   async operate(id: string, operation: JobOperation, more: { reason?: string; grace_ms?: number; delay_ms?: number } = {}): Promise<string> {
     const answer = await this.ask<{ outcome: string }>("POST", `/v1/jobs/${encodeURIComponent(id)}/operate`, { operation, ...more });
     return answer.outcome;
   }
 
-  /** One request. Throws `Problem` for what the server refuses, `Unreachable` when it does not answer after all tries. */
+  /** Sends a request. Throws `Problem` if the server rejects it, and `Unreachable` if all attempts remain unanswered. */
   async ask<T>(method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<T> {
     for (let failures = 0; ; failures += 1) {
       try {
@@ -188,8 +188,8 @@ export class Client {
 }
 
 /**
- * Rejects after `limitMs`, whatever becomes of the request. Neither `AbortSignal.timeout` nor `fetch` alone can be relied on: Node.js 18
- * holds their signals weakly, so that a collected signal never aborts.
+ * Rejects after `limitMs`, regardless of the request. `AbortSignal.timeout` and `fetch` alone are not reliable: Node.js 18 holds their
+ * signals weakly, so that a signal that was garbage-collected never aborts.
  */
 async function within<T>(limitMs: number, request: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
@@ -210,14 +210,14 @@ async function within<T>(limitMs: number, request: (signal: AbortSignal) => Prom
 
 function read({ status, headers }: Response, answer: string): unknown {
   const retryAfterMs = Number(headers.get("Retry-After")) * 1000 || 0;
-  let problem = new Problem(status, "not_milepost", `the answer is not Milepost's: ${answer.slice(0, 200)}`, undefined, retryAfterMs);
+  let problem = new Problem(status, "not_milepost", `the answer is not from Milepost: ${answer.slice(0, 200)}`, undefined, retryAfterMs);
   try {
     const said = JSON.parse(answer);
     if (status < 400) return said;
     const { code, detail, at } = said as { code: unknown; detail: unknown; at?: string };
     if (typeof code === "string" && typeof detail === "string") problem = new Problem(status, code, detail, at, retryAfterMs);
   } catch {
-    // Not JSON: not Milepost's.
+    // The answer is not JSON, so it is not from Milepost.
   }
   throw problem;
 }

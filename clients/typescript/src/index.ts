@@ -1,4 +1,4 @@
-/** Milepost for TypeScript and JavaScript: create jobs and run them, over the HTTP API of `milepost serve`. */
+/** Milepost client for TypeScript and JavaScript: creates and runs jobs through the HTTP API of `milepost serve`. */
 
 export { Client, Problem, Unreachable } from "./client.js";
 export type { AskOptions, ClientOptions, Created, JobFilter, JobOperation, JobRow, JobState, JobView, Json, NewBatch, NewJob } from "./client.js";

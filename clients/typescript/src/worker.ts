@@ -1,4 +1,4 @@
-/** The worker loop: claims jobs, runs handlers, sends heartbeats, tells how runs ended. */
+/** Worker loop: claims jobs, runs handlers, sends heartbeats, reports the ends of runs. */
 
 import { EventEmitter, once } from "node:events";
 import { hostname } from "node:os";
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, listOf, passes, pauseAfter, Problem, Unreachable } from "./client.js";
 import type { Json } from "./client.js";
 
-/** Thrown by a handler: the job is given back for a while; the attempt does not count. */
+/** Thrown by a handler: releases the job for the given time; the attempt does not count. */
 export class Snooze extends Error {
   override readonly name = "Snooze";
 
@@ -16,7 +16,7 @@ export class Snooze extends Error {
   }
 }
 
-/** Thrown by a handler: the attempt failed under this code. Any other error fails it under its own name. */
+/** Thrown by a handler: the attempt failed with this error code. For any other error, the code is its name. */
 export class Failed extends Error {
   override readonly name = "Failed";
 
@@ -25,43 +25,43 @@ export class Failed extends Error {
   }
 }
 
-/** Thrown by `job.check()`: somebody asked the job to stop, its time is over, or it is not this worker's any more. */
+/** Thrown by `job.check()`: a stop was requested, the time limit was exceeded, or this worker has lost the job. */
 export class Cancelled extends Error {
   override readonly name = "Cancelled";
 }
 
-/** A run as the server hands it out. */
+/** A claimed run, as the server returns it. */
 type Claimed = Pick<Job, "id" | "kind" | "payload" | "checkpoint" | "attempt" | "run" | "traceparent"> & { max_attempts: number; timeout_ms?: number };
 
-/** How a run ended, as the server is told. */
+/** The end of a run, as reported to the server. */
 type Said = { outcome: string } & Record<string, unknown>;
 
-/** Why a job is to stop; `lost`: its end is not ours to tell. */
+/** Why a job must stop; `lost`: its end is not reported. */
 type Reason = "cancel" | "abort" | "timeout" | "lost";
 
-/** A job that runs. `payload` is its input, `checkpoint` what an earlier attempt left, `traceparent` the span that it follows from. */
+/** A running job. `payload` is its input, `checkpoint` the last checkpoint of an earlier attempt, `traceparent` its parent span. */
 export class Job {
   /** @internal */
   reason: Reason | undefined;
-  /** @internal Whether it is settled how it ended; whether that is told; whether its handler has returned. */
+  /** @internal Whether the end is decided, whether it is reported, and whether the handler has returned. */
   readonly is = { ended: false, told: false, returned: false };
   readonly #stop = new AbortController();
-  /** Aborted when the job is to stop; its reason is `cancel`, `abort`, `timeout` or `lost`. To be given to what takes long. */
+  /** Aborted when the job must stop; the reason is `cancel`, `abort`, `timeout` or `lost`. Pass it to long-running operations. */
   readonly signal = this.#stop.signal;
 
-  /** @internal `holder`: the id under which the worker claimed it. */
+  /** @internal `holder`: the id of the worker that claimed the job. */
   constructor(
     readonly id: string, readonly kind: string, readonly payload: Json, readonly checkpoint: Json | undefined, readonly attempt: number,
     readonly maxAttempts: number, readonly timeoutMs: number | undefined, readonly run: string, readonly traceparent: string | undefined,
     readonly holder: number, private readonly tell: (said: object) => Promise<boolean>,
   ) {}
 
-  /** Throws `Cancelled` when the job is to stop. */
+  /** Throws `Cancelled` if the job must stop. */
   check(): void {
     if (this.#stop.signal.aborted) throw new Cancelled(this.reason);
   }
 
-  /** Tells how far it is, and where the next attempt can go on from. Throws `Cancelled` when the job has moved on. */
+  /** Reports progress, and a checkpoint for the next attempt. Throws `Cancelled` if the job has left this run. */
   async report(said: { done?: number; total?: number; message?: string; checkpoint?: Json }): Promise<void> {
     const { checkpoint, ...rest } = said;
     const progress = rest.done === undefined ? undefined : rest;
@@ -78,29 +78,29 @@ export class Job {
   }
 }
 
-/** Runs a job; what it answers is the job's result. */
+/** Runs a job. The return value is the job's result. */
 export type Handler = (job: Job) => Promise<Json | void> | Json | void;
 
 export interface WorkerOptions {
   queues?: readonly string[];
   concurrency?: number;
   leaseMs?: number;
-  /** How long a claim waits for jobs, and so how long a worker without any takes to stop. */
+  /** How long a claim waits for jobs, and therefore how long an idle worker may take to stop. */
   waitMs?: number;
   name?: string;
   log?: (message: string) => void;
 }
 
-/** Runs jobs of the kinds in `handlers`, at most `concurrency` at once, until `stop` is called. */
+/** Runs jobs of the kinds in `handlers`, at most `concurrency` at the same time, until `stop` is called. */
 export class Worker {
   readonly #client: Client;
   readonly #handlers: Readonly<Record<string, Handler>>;
   readonly #options: Required<WorkerOptions>;
-  #id: number | undefined; // Set while it holds a lease, and until when that is sure.
+  #id: number | undefined; // Set while the worker holds a lease, and until when the lease certainly lasts.
   #heldUntil = 0;
-  #lookAt = 0; // When to ask what the server says it holds; 0 after a claim of which nobody knows whether it was made.
+  #lookAt = 0; // When to query the assigned jobs; 0 after a claim whose result is unknown.
   #stopping = false;
-  readonly #running = new Map<string, Job>(); // Until their handlers have returned and their ends are told.
+  readonly #running = new Map<string, Job>(); // Jobs whose handler has not returned or whose end is not reported.
   #ends: { job: Job; said: Said }[] = [];
   readonly #places = new EventEmitter();
 
@@ -112,12 +112,12 @@ export class Worker {
     this.#options = { queues: ["default"], concurrency: 8, leaseMs: 15_000, waitMs: 5_000, name, log, ...options };
   }
 
-  /** Takes no further jobs; `run` resolves when those that run have ended. */
+  /** Stops claiming jobs; `run` resolves when the running jobs have ended. */
   stop(): void {
     this.#stopping = true;
   }
 
-  /** Runs jobs until `stop` is called, and waits for those that run then. Rejects with `Problem` when the server does not let it register. */
+  /** Runs jobs until `stop` is called, then waits for the running ones. Rejects with `Problem` if the server rejects the registration. */
   async run(): Promise<void> {
     const over = new AbortController();
     const beside = [this.#heartbeats(over.signal), this.#tellEnds(over.signal)];
@@ -135,7 +135,7 @@ export class Worker {
     return await this.#client.ask<T>("POST", `/v1/workers/${holder}/${verb}`, body, { tries, timeoutMs });
   }
 
-  /** Claims jobs, under a lease; waits after what failed. */
+  /** Registers the worker, or claims jobs if it is registered. Waits after an error. */
   async #goOn(holder: number | undefined): Promise<void> {
     try {
       await (holder === undefined ? this.#register() : this.#claim(holder));
@@ -154,20 +154,20 @@ export class Worker {
     const body = { name, queues, kinds: Object.keys(this.#handlers), lease_ms: leaseMs };
     const askedAt = performance.now();
     const answer = await this.#client.ask<{ id?: number } | undefined>("POST", "/v1/workers", body);
-    if (typeof answer?.id !== "number") throw new Unreachable("the answer to a registration is not Milepost's: it has no id");
+    if (typeof answer?.id !== "number") throw new Unreachable("the answer to the registration is not from Milepost: it has no id");
     this.#id = answer.id;
     this.#heldUntil = askedAt + leaseMs;
   }
 
-  /** What runs is somebody else's now, or will be: nothing is told of it any more. `run` registers anew. */
+  /** Stops the running jobs, because other workers take them over, and reports nothing more about them. `run` registers again. */
   #lose(holder: number, why: unknown): void {
     if (this.#id !== holder) return;
     this.#id = undefined;
     for (const job of this.#running.values()) if (!job.is.ended) job.stop("lost");
-    this.#options.log(`the lease is given up: ${why}; what runs is stopped, it is tried again elsewhere`);
+    this.#options.log(`the lease is lost: ${why}; stopping the running jobs, which will be retried`);
   }
 
-  /** Takes as many jobs as there are free places, and waits for some. */
+  /** Claims up to as many jobs as there are free places, and waits if there are none. */
   async #claim(holder: number): Promise<void> {
     const { queues, concurrency, waitMs } = this.#options;
     const free = concurrency - this.#running.size;
@@ -177,13 +177,13 @@ export class Worker {
       const body = { queues, kinds: Object.keys(this.#handlers), limit: free, wait_ms: waitMs };
       jobs = listOf<Claimed>(await this.#tell(holder, "claim", body, 1, waitMs + 30_000), "jobs");
     }
-    // Under a lease that was given up meanwhile nothing is begun.
+    // Start nothing if the lease was lost in between.
     if (this.#id === holder) for (const job of jobs) void this.#start(holder, job);
   }
 
-  /** What the server says we hold and we do not know of: the answer to its claim was lost. */
+  /** Returns jobs that the server has assigned to this worker but the worker does not know: the response to their claim was lost. */
   async #adopt(holder: number, free: number): Promise<Claimed[]> {
-    // Looked at before the server is asked: a run that ends in between was known.
+    // Read before the request, so that a run that ends in between is known.
     const known = new Set(this.#running.keys());
     const held = listOf<Claimed>(await this.#client.ask("GET", `/v1/workers/${holder}/jobs`), "jobs");
     const unknown = held.filter((job) => !known.has(job.run));
@@ -196,7 +196,7 @@ export class Worker {
     const { id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent } = claimed;
     const job = new Job(id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent, holder, report);
     this.#running.set(run, job);
-    // No timer can be set for longer.
+    // The maximum delay of a timer.
     const limit = (timeout_ms ?? Infinity) < 2 ** 31 ? setTimeout(() => this.#timeOut(job), timeout_ms) : undefined;
     const said = await this.#endOf(job);
     clearTimeout(limit);
@@ -205,7 +205,7 @@ export class Worker {
     this.#letGo(job);
   }
 
-  /** A function cannot be ended from outside: its place is taken until it returns, but what it says counts no more. */
+  /** Ends a job that has exceeded its time limit. Its handler cannot be stopped and keeps its place until it returns; its result is ignored. */
   #timeOut(job: Job): void {
     const late = { outcome: "failed", error_code: "timeout", message: `the attempt took longer than ${job.timeoutMs} ms` };
     this.#end(job, job.signal.aborted ? stopped(job) : late);
@@ -241,7 +241,7 @@ export class Worker {
     }
   }
 
-  /** Tells ends, many at a time, until the server has heard them. */
+  /** Reports ends in batches and repeats each report until the server answers. */
   async #tellEnds(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       const ends = this.#ends.splice(0, 500);
@@ -254,7 +254,10 @@ export class Worker {
     }
   }
 
-  /** Tells ends for as long as a lease; then the lease is given up, so that it runs out and their jobs are tried again. What the server cannot take is told as a failure. */
+  /**
+   * Reports ends for up to the duration of a lease. After that the worker stops renewing its lease, so that it expires and the jobs are retried.
+   * An end that the server rejects is reported as a failure.
+   */
   async #tellUntilHeard(ends: { job: Job; said: Said }[]): Promise<void> {
     const giveUpAt = performance.now() + this.#options.leaseMs;
     for (let failures = 0; ; failures += 1) {
@@ -263,7 +266,7 @@ export class Worker {
       const runs = ends.map(({ job, said }) => ({ run: job.run, ...said }));
       const telling = this.#tell(ends[0]!.job.holder, "finish", { runs }, 1, tryMs).then((answer) => listOf<string>(answer, "runs"));
       const told = await telling.catch((error) => void (why = error));
-      if (told) return told.forEach((said, n) => said === "fenced" && this.#options.log(`run ${runs[n]?.run} had moved on; its end was not taken`));
+      if (told) return told.forEach((said, n) => said === "fenced" && this.#options.log(`the job had left run ${runs[n]?.run}; the end of the run was ignored`));
       if (!passes(why) && !(why instanceof Problem && ![400, 413, 422].includes(why.status))) {
         if (ends.length > 1) {
           for (const end of ends) await this.#tellUntilHeard([end]);
@@ -274,10 +277,10 @@ export class Worker {
       }
       const left = giveUpAt - performance.now();
       if (left <= 0 || ends.every(({ job }) => job.holder !== this.#id)) {
-        this.#options.log(`the ends of ${ends.length} runs could not be told: ${why}`);
-        return ends.forEach(({ job }) => this.#lose(job.holder, "ends could not be told"));
+        this.#options.log(`the ends of ${ends.length} runs could not be reported: ${why}`);
+        return ends.forEach(({ job }) => this.#lose(job.holder, "ends of runs could not be reported"));
       }
-      this.#options.log(`${why}; telling ends again`);
+      this.#options.log(`${why}; reporting the ends of runs again`);
       await sleep(Math.min(pauseAfter(why, failures), left));
     }
   }
@@ -290,7 +293,7 @@ export class Worker {
     }
   }
 
-  /** Renews the lease; answers how long to wait then. */
+  /** Renews the lease. Returns how long to wait before the next heartbeat. */
   async #beat(holder: number): Promise<number> {
     const [askedAt, { leaseMs }] = [performance.now(), this.#options];
     const timeoutMs = Math.min(leaseMs / 3, Math.max(this.#heldUntil - askedAt, 1));

@@ -1,4 +1,4 @@
-/** What the client does while the server is ill, or was: in front of the real server, whose address is in MILEPOST_URL, stands one that is. */
+/** Tests of the client during and after faults of the server, with a faulty proxy in front of the real server at MILEPOST_URL. */
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -14,23 +14,23 @@ import type { Fault } from "./ill.js";
 const url = process.env["MILEPOST_URL"] ?? "http://127.0.0.1:7070";
 const healthy = new Client(url);
 
-// Tests that do not end say what they wait for.
+// Tests that hang print what they wait for.
 setTimeout(() => {
-  console.error("the tests do not end; what is open:", process.getActiveResourcesInfo());
+  console.error("the tests did not end; active resources:", process.getActiveResourcesInfo());
   process.exit(1);
 }, 540_000).unref();
 
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   for (const began = Date.now(); Date.now() - began < 120_000; await sleep(20)) if (await holds()) return;
-  throw new Error(`waited in vain until ${what}`);
+  throw new Error(`timed out waiting until: ${what}`);
 }
 
-/** A server that is ill, a queue, and what is done there. */
+/** Fixture: a faulty server, a queue, and functions that create and run jobs there. */
 async function hospital(t: TestContext) {
   const [ill, queue] = [new IllServer(url), randomUUID()];
   const client = new Client(await ill.start(t));
   const work = (k: Handler, options: WorkerOptions = {}) => {
-    // Nobody who lives loses this lease, however slow the machine is.
+    // So long that no running worker loses its lease, even on a slow machine.
     const worker = new Worker(client, { k }, { queues: [queue], leaseMs: 60_000, waitMs: 300, log: () => {}, ...options });
     const running = worker.run();
     t.after(async () => {
@@ -71,7 +71,7 @@ test("a success is told until the server takes it", async (t) => {
   ill.meets("POST", "/finish", { status: 503 }, { status: 429, retryAfter: 1 }, { status: 500 }, { status: 408 }, "lose");
   work(() => "done");
   assert.deepEqual(await ended(await create()), { result: "done", codes: [undefined] });
-  await until("the client hears of the end", () => ill.answered("POST", "/finish").at(-1) === 200);
+  await until("the report of the end is answered", () => ill.answered("POST", "/finish").at(-1) === 200);
 });
 
 const shapes: Fault[] = ["{}", "null", '{"jobs": {}, "runs": {}, "stops": {}}'].map((answer) => ({ status: 201, answer }));
@@ -86,7 +86,7 @@ for (const verb of ["/claim", "/finish", "/heartbeat", "/v1/workers"]) {
       return job.attempt;
     }, { leaseMs: 30_000 });
     assert.deepEqual(await ended(await create()), { result: 1, codes: [undefined] });
-    await until("the client hears the right answer", heard);
+    await until("the request is answered correctly", heard);
   });
 }
 
@@ -95,13 +95,13 @@ test("an answer that never comes costs no lease", async (t) => {
   ill.meets("POST", "/finish", "hang");
   work((job) => job.attempt, { leaseMs: 30_000 });
   assert.equal((await ended(await create())).result, 1);
-  await until("the client hears of the end", () => ill.answered("POST", "/finish").join() === "hangs,200");
+  await until("the report of the end is answered", () => ill.answered("POST", "/finish").join() === "hangs,200");
   assert.equal(registered(), 1);
 });
 
 test("a job whose end cannot be told is tried again", async (t) => {
   const { ill, work, create } = await hospital(t);
-  // Of the worker that tells the first end; on a busy machine that need not be the one that registered first.
+  // The path of the worker that reports the first end. On a busy machine this may not be the worker that registered first.
   let refused: string | undefined;
   ill.fault = (_, path) => (path.endsWith("/finish") && path === (refused ??= path) ? { status: 503 } : undefined);
   work((job) => job.attempt, { leaseMs: 2000 });
@@ -110,7 +110,7 @@ test("a job whose end cannot be told is tried again", async (t) => {
 
 test("a lost lease cancels nothing", async (t) => {
   const { ill, work, create } = await hospital(t);
-  // The worker that runs the job first; on a busy machine that need not be the one that registered first, nor the first attempt.
+  // The worker that runs the job first. On a busy machine this may not be the worker that registered first, nor the first attempt.
   let lost: string | undefined;
   ill.fault = (_, path) => (lost !== undefined && path === lost ? "deny" : undefined);
   const reasons: unknown[] = [];
@@ -121,7 +121,7 @@ test("a lost lease cancels nothing", async (t) => {
     }
     return job.attempt;
   }, { leaseMs: 2000 });
-  // On a busy machine a lease may be lost once more.
+  // On a busy machine, a lease may be lost once more.
   assert.ok(Number((await ended(await create())).result) >= 2);
   assert.deepEqual(reasons, ["lost"]);
 });
@@ -130,7 +130,7 @@ test("a lease that three does not divide is renewed", async (t) => {
   const { ill, work, create } = await hospital(t);
   const beats = () => ill.answered("POST", "/heartbeat").filter((status) => status === 200).length;
   work(async (job) => {
-    await until("the lease would be over", () => beats() > 4);
+    await until("the lease is renewed five times", () => beats() > 4);
     return job.attempt;
   }, { leaseMs: 10_000 });
   assert.equal((await ended(await create())).result, 1);
@@ -139,7 +139,7 @@ test("a lease that three does not divide is renewed", async (t) => {
 test("a worker that was taken for dead registers anew once however often it takes", async (t) => {
   const { ill, work, create } = await hospital(t);
   work(() => "done");
-  await until("it claims", () => ill.answered("POST", "/claim").length > 0);
+  await until("the worker claims", () => ill.answered("POST", "/claim").length > 0);
   ill.meets("POST", "/v1/workers", { status: 503 }, { status: 429, retryAfter: 1 });
   const { path } = ill.asked.find((asked) => asked.path.endsWith("/claim"))!;
   await healthy.ask("DELETE", path.replace("/claim", ""));
@@ -180,7 +180,7 @@ test("an attempt that takes too long fails and keeps its place", async (t) => {
   assert.deepEqual((await ended(late, "failed")).codes, ["timeout"]);
   const other = await create();
   const [claims, beats] = [ill.answered("POST", "/claim").length, ill.answered("POST", "/heartbeat").length];
-  await until("it goes on", () => ill.answered("POST", "/heartbeat").length > beats + 1);
+  await until("the worker sends more heartbeats", () => ill.answered("POST", "/heartbeat").length > beats + 1);
   assert.equal(ill.answered("POST", "/claim").length, claims);
   letGo();
   await ended(other);

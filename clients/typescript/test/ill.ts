@@ -1,11 +1,14 @@
-/** A server that is ill at times: it stands before the real one and passes requests on, unless a test says what becomes of them. */
+/** Faulty proxy in front of the real server: forwards requests unless a test specifies a fault. */
 
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 
-/** What becomes of a request: it is done, but the answer is lost (`lose`) or is 503 (`deny`); or it is not done, and never answered (`hang`) or answered so. */
+/**
+ * Fault of a request. `lose` and `deny`: the request is executed, but the answer is lost or replaced by 503. `hang` or an object: it is not
+ * executed, and gets no answer or this one.
+ */
 export type Fault = "lose" | "deny" | "hang" | { status: number; retryAfter?: number; answer?: string } | undefined;
 
 export class IllServer {
@@ -24,12 +27,12 @@ export class IllServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The next requests whose path ends so meet these faults, one after the other. */
+  /** Sets the faults of the next requests whose path ends with `end`, one for each request. */
   meets(method: string, end: string, ...faults: Fault[]): void {
     this.fault = (did, path) => (did === method && path.endsWith(end) ? faults.shift() : undefined);
   }
 
-  /** The statuses of the requests whose path ends so, in order. */
+  /** Returns the statuses of the requests whose path ends with `end`, in order. */
   answered(method: string, end: string): (number | "lost" | "hangs")[] {
     return this.asked.filter((asked) => asked.method === method && asked.path.endsWith(end)).map(({ status }) => status);
   }
@@ -41,7 +44,7 @@ export class IllServer {
     const fault = this.fault(method, url);
     if (fault === "hang") return void this.asked.push({ method, path: url, status: "hangs" });
     let status: number;
-    let answer = JSON.stringify({ code: "ill", detail: "it is ill" });
+    let answer = JSON.stringify({ code: "ill", detail: "injected fault" });
     if (typeof fault === "object") {
       status = fault.status;
       answer = fault.answer ?? answer;

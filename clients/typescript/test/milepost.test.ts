@@ -1,4 +1,4 @@
-/** The client against a real server, whose address is in MILEPOST_URL. */
+/** Tests of the client against the real server at MILEPOST_URL. */
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -11,9 +11,9 @@ import type { Handler, Json, JobState, JobView } from "../src/index.js";
 
 const client = new Client(process.env["MILEPOST_URL"]);
 
-// Tests that do not end say what they wait for.
+// Tests that hang print what they wait for.
 setTimeout(() => {
-  console.error("the tests do not end; what is open:", process.getActiveResourcesInfo());
+  console.error("the tests did not end; active resources:", process.getActiveResourcesInfo());
   process.exit(1);
 }, 540_000).unref();
 
@@ -22,10 +22,10 @@ async function until<T>(what: string, ask: () => Promise<T | undefined>): Promis
     const answer = await ask();
     if (answer !== undefined) return answer;
   }
-  throw new Error(`waited in vain until ${what}`);
+  throw new Error(`timed out waiting until: ${what}`);
 }
 
-/** A worker of its own queue, and what creates jobs for it. */
+/** Starts a worker on a new queue. Returns a function that creates jobs for it. */
 function work(t: TestContext, handlers: Record<string, Handler>, concurrency = 4, leaseMs = 60_000) {
   const queue = randomUUID();
   const worker = new Worker(client, handlers, { queues: [queue], leaseMs, waitMs: 300, concurrency });
@@ -127,7 +127,7 @@ test("a running job is canceled", async (t) => {
     k: async (job) => {
       await sleep(600_000, undefined, { signal: job.signal });
     },
-  }, 4, 6000); // It hears of the cancel three times in a lease.
+  }, 4, 6000); // Heartbeats, which report the cancel, are sent three times per lease.
   const id = await create("k");
   await ended(id, "running");
   assert.equal(await client.operate(id, "cancel", { grace_ms: 600_000 }), "stop_requested");

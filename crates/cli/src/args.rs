@@ -1,4 +1,4 @@
-//! The command line: the top of the tree and the value parsers that commands share.
+//! The command line: the top-level commands and the value parsers that commands share.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,27 +44,27 @@ Examples:
   milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
   milepost --store postgres://app@db.internal/app migrate
 
-The store is the one that --store or MILEPOST_STORE names, else the one of the
-configuration, else the file milepost.db in the current folder, which the first
-`milepost enqueue` creates. Every command but demo and bench reads the store
-from the configuration, and prints a store that is not named.
-MILEPOST_LOG sets what is logged to stderr (error, warn, info, debug).
+The store is the one given by --store or MILEPOST_STORE, else the one in the
+configuration, else the file milepost.db in the current folder. The first
+`milepost enqueue` creates this file. Every command except demo and bench reads
+the store from the configuration, and prints the store if it was not given.
+MILEPOST_LOG sets the log level of stderr (error, warn, info, debug).
 
-Exit status: 0 done, 1 failed, 2 wrong usage.";
+Exit status: 0 success, 1 failure, 2 wrong usage.";
 
 /// Runs work that must not be lost, on the database you already have.
 #[derive(Debug, Parser)]
 #[command(name = "milepost", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// Where the jobs are: sqlite:PATH, or postgres://USER:PASSWORD@HOST/DATABASE
-    /// [default: that of the configuration, else sqlite:milepost.db; demo: a
+    /// [default: the configured one, else sqlite:milepost.db; demo: a
     /// temporary file]
-    // The value in the environment may hold a password, which help must not show. No default value here:
-    // the demo must tell whether a store was named.
+    // The value of the environment variable may contain a password, which help must not show. There is no default value here, because the
+    // demo needs to know whether a store was named.
     #[arg(long, global = true, env = STORE_VARIABLE, hide_env_values = true, value_name = "ADDRESS")]
     pub(crate) store: Option<String>,
 
-    /// The configuration [default: milepost.toml in the current folder, if it
+    /// The configuration file [default: milepost.toml in the current folder, if it
     /// exists]
     #[arg(long, global = true, env = "MILEPOST_CONFIG", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -75,61 +75,61 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make the store's tables, or bring them to this binary's version
+    /// Create the store's tables, or migrate them to this binary's version
     #[command(after_help = crate::migrate::EXAMPLES)]
     Migrate,
-    /// Take a SQLite store to PostgreSQL whole, and go on there
+    /// Move a complete SQLite store to PostgreSQL
     Move(Box<MoveArgs>),
     /// Enqueue one job, or every line of a file
     Enqueue(Box<EnqueueArgs>),
-    /// Run jobs by a configuration file: as HTTP calls and as programs
+    /// Run jobs as configured in a file: as HTTP calls and as programs
     Work(Box<WorkArgs>),
-    /// Publish events to their sinks by a configuration file, in each aggregate's order
+    /// Publish events to the sinks configured in a file, in the order of each aggregate
     Relay(Box<RelayArgs>),
-    /// Serve the console and the HTTP API, and run what a configuration says beside them
+    /// Serve the console and the HTTP API, and run the configured workers and publishers
     Serve(Box<ServeArgs>),
-    /// Check a configuration file, begin one, print its schema
+    /// Check a configuration file, create one, print its schema
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Look at jobs and intervene: cancel, retry, snooze, abort, resume and more
+    /// List and show jobs; cancel, retry, snooze, abort, resume them, and more
     #[command(subcommand)]
     Jobs(JobsCommand),
-    /// Bulk jobs, over many targets: start them, look at them, stop and resume them
+    /// Bulk jobs over many targets: start, inspect, stop and resume them
     Bulk(Box<BulkArgs>),
-    /// Batches, DAGs of jobs: define them, start them, look at them, stop, mend and rerun them
+    /// Batches (DAGs of jobs): define, start, inspect, stop, resume and rerun them
     #[command(subcommand)]
     Batch(Box<BatchCommand>),
-    /// Events, facts about aggregates in their order: emit them, read the log
+    /// Events, which are ordered per aggregate: emit and publish them, read the log
     #[command(subcommand)]
     Events(Box<EventsCommand>),
-    /// Inboxes: what consumers of events took in, what waits, what was given up
+    /// Inboxes of event consumers: processed events, waiting events, dead letters
     #[command(subcommand)]
     Inbox(InboxCommand),
-    /// Look at queues, pause and resume them
+    /// List queues, pause and resume them
     #[command(subcommand)]
     Queues(QueuesCommand),
-    /// Make jobs again and again: cron expressions with time zones, and intervals
+    /// Recurring jobs: cron expressions with time zones, and intervals
     #[command(subcommand)]
     Schedules(SchedulesCommand),
-    /// Look at limits of kinds and groups, set and remove them
+    /// List, set and remove limits of kinds and groups
     #[command(subcommand)]
     Limits(LimitsCommand),
-    /// Look at the workers
+    /// List the workers
     #[command(subcommand)]
     Workers(WorkersCommand),
-    /// Tokens by which servers know who asks: make them, look at them, revoke them
+    /// Access tokens of servers: create, list and revoke them
     #[command(subcommand)]
     Tokens(TokensCommand),
-    /// Look at who did what, why, and what it changed
+    /// List the actions of operators, with reasons and changes
     Audit(AuditArgs),
-    /// Forget what is over, now
+    /// Delete data whose retention period is over, now
     Prune(PruneArgs),
-    /// Hold the store against its promises, and mend what is safe
+    /// Check the store's invariants, and repair violations where this is safe
     Doctor(Box<DoctorArgs>),
-    /// Measure
+    /// Run benchmarks
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Show durable jobs at work: 171,075 real places, and a worker that is killed
+    /// Demonstrate durable jobs: 171,075 real places, and a worker that is killed
     #[command(after_help = crate::demo::EXAMPLES)]
     Demo(DemoArgs),
     /// A worker process of the demo, which starts it
@@ -138,12 +138,12 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it is a server or a worker, beside which programs of jobs run.
+    /// Returns whether the command is a long-running process (worker, server or relay), beside which programs of jobs run.
     pub(crate) const fn is_daemon(&self) -> bool {
         matches!(self, Self::Work(_) | Self::Serve(_) | Self::Relay(_))
     }
 
-    /// Whether it changes nothing, so that all it has to do is to be read.
+    /// Returns whether the command is read-only, so that its output is its only result.
     pub(crate) const fn only_looks(&self) -> bool {
         match self {
             Self::Jobs(command) => command.only_looks(),
@@ -162,12 +162,12 @@ impl Command {
     }
 }
 
-/// A job id, in full.
+/// Parses a complete job id.
 pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
-    text.parse().map_err(|_| "a job id is given in full, as `milepost jobs list` shows it".to_owned())
+    text.parse().map_err(|_| "give the full job id, as `milepost jobs list` shows it".to_owned())
 }
 
-/// A length of time such as `90s`, `10m` or `1h 30m`, up to a hundred years.
+/// Parses a duration such as `90s`, `10m` or `1h 30m`, up to a hundred years.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text)
         .map_err(|e| format!("{e}; a duration looks like 90s, 10m or \"1h 30m\""))?;
@@ -177,23 +177,23 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
-/// A length of time that is not nothing.
+/// Parses a duration greater than zero.
 pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("it must be longer than nothing".to_owned()),
+        Duration::ZERO => Err("it must be longer than 0".to_owned()),
         duration => Ok(duration),
     }
 }
 
-/// How long something is kept: a length of time, or `forever`.
+/// Parses a retention period: a duration, or `forever`.
 pub(crate) fn keep(text: &str) -> Result<Keep, String> {
     match text {
         "forever" => Ok(Keep::Forever),
-        text => duration(text).map(Keep::For).map_err(|e| format!("{e}, or it is forever")),
+        text => duration(text).map(Keep::For).map_err(|e| format!("{e}; or give forever")),
     }
 }
 
-/// A point in time: RFC 3339, or `in` and a duration.
+/// Parses a point in time: RFC 3339, or `in` and a duration.
 pub(crate) fn start_at(text: &str) -> Result<StartAt, String> {
     if let Some(wait) = text.strip_prefix("in ") {
         return duration(wait.trim()).map(StartAt::After);
@@ -201,19 +201,19 @@ pub(crate) fn start_at(text: &str) -> Result<StartAt, String> {
     point_in_time(text).map(StartAt::At).map_err(|e| format!("{e}, or \"in 10m\""))
 }
 
-/// A point in time: RFC 3339.
+/// Parses a point in time in RFC 3339 format.
 pub(crate) fn point_in_time(text: &str) -> Result<Timestamp, String> {
     let words = "it is not a time before 9999-12-30; a time looks like 2026-05-01T09:00:00Z or 2026-05-01T09:00:00+02:00";
     text.parse().map_err(|_| words.to_owned())
 }
 
-/// A priority from 1 (first) to 4 (last).
+/// Parses a priority from 1 (first) to 4 (last).
 pub(crate) fn priority(text: &str) -> Result<Priority, String> {
     let number: u8 = text.parse().map_err(|_| "it must be 1, 2, 3 or 4".to_owned())?;
     Priority::try_from(number).map_err(|e| e.to_string())
 }
 
-/// A job state by its name.
+/// Parses the name of a job state.
 pub(crate) fn job_state() -> impl TypedValueParser<Value = JobState> {
     PossibleValuesParser::new(JobState::ALL.iter().map(|state| state.as_str()))
         .try_map(|name| name.parse::<JobState>())
@@ -235,7 +235,7 @@ mod tests {
         let mut commands = vec![Cli::command()];
         while let Some(command) = commands.pop() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(!help.starts_with(' '), "{} loses how far its first line is in", command.get_name());
+            assert!(!help.starts_with(' '), "{} loses the indentation of its first line", command.get_name());
             for line in help.lines().filter(|line| !line.starts_with(' ')) {
                 assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
             }

@@ -1,4 +1,4 @@
-//! `milepost audit`: who did what, and what it changed.
+//! `milepost audit`: lists who changed what.
 
 use anyhow::Result;
 use clap::Args;
@@ -12,18 +12,18 @@ use crate::store::{self, Schema, StoreAddress};
 use crate::table::{Column, Field, Listing, terminal_columns};
 use crate::time::relative;
 
-/// What a move leaves in the store that it fills, beside what people do to stores.
+/// The action that a move records in its target store; it is not an operator action.
 const MOVE: &str = "move";
-/// How many characters of a value are shown.
+/// The maximum number of characters shown for a value.
 const SHOWN_MAX: usize = 40;
-/// From how many columns on a terminal has room for all columns.
+/// The terminal width from which all columns are shown.
 const WIDE: u16 = 160;
 
 const HELP: &str = "\
-Listed is what people and their tools changed, newest first: through this
-command, the API, and what a worker's configuration said. What workers do is
-told by the history of jobs. CHANGED is what differs between before and after;
---json shows both.
+Lists the changes by operators and their tools, newest first: changes through
+this command and the API, and those applied from a worker's configuration. The
+actions of workers are in the history of jobs. CHANGED shows the difference
+between before and after; --json shows both.
 
 Examples:
   milepost audit
@@ -34,19 +34,19 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct AuditArgs {
-    /// Only of this actor
+    /// Only actions of this actor
     #[arg(long)]
     who: Option<String>,
-    /// Only what is called so in column WHAT, such as job.cancel
+    /// Only this action, as in the column WHAT, such as job.cancel
     #[arg(long, hide_possible_values = true, value_parser = what())]
     what: Option<String>,
-    /// Only to this: the id of a job or a batch, the name of a queue, …
+    /// Only actions on this subject: the id of a job or a batch, the name of a queue, …
     #[arg(long)]
     subject: Option<String>,
-    /// List at most this many
+    /// The maximum number of listed actions
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
-    /// List those before this one, the last of the page before
+    /// List actions before this one, the last of the previous page
     #[arg(long, value_name = "POS")]
     before: Option<i64>,
     /// Print one JSON array
@@ -54,7 +54,7 @@ pub(crate) struct AuditArgs {
     json: bool,
 }
 
-/// Something that can be done, by its words.
+/// Parses the name of an audited action.
 fn what() -> PossibleValuesParser {
     PossibleValuesParser::new(WHATS.into_iter().chain([MOVE]))
 }
@@ -75,12 +75,12 @@ pub(crate) async fn run(args: &AuditArgs, address: &StoreAddress) -> Result<Outc
     if args.json {
         output::json(&entries)?;
     } else if entries.is_empty() {
-        output::note("nobody changed anything, or it is forgotten");
+        output::note("no audited actions; older ones may have been deleted");
     } else {
         print(&entries)?;
     }
     if let (true, Some(last)) = (cut, entries.last()) {
-        output::note(format_args!("only {limit} are listed; for earlier ones add: --before {}", last.pos));
+        output::note(format_args!("only {limit} are listed; to list earlier ones, add --before {}", last.pos));
     }
     Ok(Outcome::Done)
 }
@@ -114,14 +114,14 @@ fn print(entries: &[AuditEntry]) -> Result<()> {
     Ok(listing.print_fit(wide, entries.iter().map(told))?)
 }
 
-/// Who did it, what it changed and why, where these have no columns.
+/// Describes who changed what and why, for terminals without room for these columns.
 fn told(entry: &AuditEntry) -> String {
     let why = entry.why.as_ref().map(|why| format!("why: {why}"));
     let all = [Some(entry.who.clone()), Some(changed(entry)).filter(|words| !words.is_empty()), why];
     all.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// What differs, in words; the subject is not said again.
+/// Describes the difference; the subject is not repeated.
 fn changed(entry: &AuditEntry) -> String {
     let mut detail = entry.detail.clone();
     let made = detail.get("before").is_none();

@@ -1,4 +1,4 @@
-//! Keeps a store's password from other processes of this machine.
+//! Protection of a store's password against other processes of this machine.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -12,8 +12,8 @@ use crate::store;
 
 const STORE_OPTION: &str = "--store";
 
-/// Starts this program again, as the same process, if `--store` contains a password: every user of the machine can read the arguments of a
-/// process. The new one gets the address in `MILEPOST_STORE`. Continues if that is not possible.
+/// Executes this program again in the same process if `--store` contains a password, because every user of the machine can read a
+/// process's arguments. The new program gets the address in `MILEPOST_STORE`. Continues if this is not possible.
 pub(crate) fn hide_arguments() {
     let mut arguments = std::env::args_os();
     let Some(name) = arguments.next() else { return };
@@ -24,8 +24,8 @@ pub(crate) fn hide_arguments() {
     tracing::warn!(%error, "the password of --store is visible to other users of this machine");
 }
 
-/// Keeps other processes of the same user, such as the programs of jobs, from reading the environment and the memory of this one. It also
-/// writes no core dump.
+/// Prevents other processes of the same user, such as the programs of jobs, from reading the environment and the memory of this process.
+/// It also disables core dumps.
 #[cfg(target_os = "linux")]
 pub(crate) fn hide_memory() {
     let hidden = nix::sys::prctl::set_dumpable(false);

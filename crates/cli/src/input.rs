@@ -1,15 +1,15 @@
-//! Text files that options name, read up to a limit.
+//! Text files named by options, read up to a size limit.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest file with a payload or an input: more than any store takes, blanks and all digits of numbers included.
+/// The largest file with a payload or an input: more than any store accepts, including blanks and all digits of numbers.
 pub(crate) const DOCUMENT_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// The largest file with a DAG.
+/// The largest file with a DAG definition.
 pub(crate) const DAG_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Reads a text file of at most `bytes_max` bytes; never more, since a path may lead to a device without an end.
+/// Reads a text file of at most `bytes_max` bytes. It never reads more, because a path may lead to an endless device.
 pub(crate) fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(bytes_max + 1).read_to_string(&mut text)?;

@@ -1,5 +1,5 @@
-//! The `milepost` command: the one place where stores and tools are put together. The program calls [`main`], and nothing else is
-//! public: what other programs use is the crate `milepost`.
+//! The `milepost` command: the only place where stores and runtime are combined. The program calls [`main`]; nothing else is public. Other
+//! programs use the crate `milepost`.
 
 mod args;
 mod audit;
@@ -53,12 +53,12 @@ use crate::selection::Selection;
 use crate::store::StoreAddress;
 use crate::traces::Traces;
 
-/// The exit status of an examination that could not be made.
+/// The exit status of an examination that could not be completed.
 const UNDECIDED: u8 = 3;
-/// The exit status of wrong usage, a faulty configuration among it.
+/// The exit status of wrong usage, including a faulty configuration.
 const USAGE: u8 = 2;
 
-/// Does what the arguments of the process say; answers the exit status.
+/// Runs the command given by the process's arguments; returns the exit status.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     log::start(&cli.command);
@@ -92,7 +92,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Undecided) => ExitCode::from(UNDECIDED),
         Ok(Outcome::WrongUsage) => ExitCode::from(USAGE),
         Ok(Outcome::Interrupted(signal)) => ExitCode::from(128 + signal),
-        // Who has seen enough of a listing may leave.
+        // The reader of a listing may close the pipe early.
         Err(error) if only_looks && output::is_unheard(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::error(&error);

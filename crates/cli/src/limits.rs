@@ -1,4 +1,4 @@
-//! `milepost limits`: how fast kinds may start, how fast and how many at once groups.
+//! `milepost limits`: start rates of kinds, and start rates and concurrency of groups.
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
@@ -28,7 +28,7 @@ pub(crate) enum LimitsCommand {
 }
 
 impl LimitsCommand {
-    /// Whether it changes nothing.
+    /// Returns whether the command is read-only.
     pub(crate) const fn only_looks(&self) -> bool {
         matches!(self, Self::List { .. })
     }
@@ -125,7 +125,7 @@ pub(crate) async fn run(command: LimitsCommand, address: &StoreAddress) -> Resul
 async fn set(args: SetArgs, address: &StoreAddress) -> Result<()> {
     let json = args.target.json;
     let limit = args.limit();
-    // Before the store is opened, which may make it.
+    // Checked before the store is opened, because opening may create it.
     limit.check()?;
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let configured = is_configured(store.as_ref(), &limit.target).await?;
@@ -139,7 +139,7 @@ async fn set(args: SetArgs, address: &StoreAddress) -> Result<()> {
     if json { output::heard_or_not(output::json(&limit)) } else { output::deed(said(&limit)) }
 }
 
-/// Whether a configuration limits it.
+/// Returns whether the limit was set by a configuration.
 async fn is_configured(store: &dyn Store, target: &Target) -> Result<bool> {
     let limits = store.limits().await?;
     Ok(limits.iter().any(|view| view.limit.target == *target && view.source == Source::Config))
@@ -170,7 +170,7 @@ struct Removed<'a> {
     removed: bool,
 }
 
-/// The limit in a sentence.
+/// Describes the limit in a sentence.
 fn said(limit: &Limit) -> String {
     let slots = limit.slots.map(|slots| format!("{slots} at once"));
     let rate = limit.rate.map(|rate| format!("{rate} with a burst of {}", rate.burst));

@@ -1,4 +1,4 @@
-//! How what is told on stderr is written.
+//! The format of the messages on stderr.
 
 use std::sync::OnceLock;
 
@@ -19,16 +19,16 @@ pub(crate) enum LogFormat {
 
 static FORMAT: OnceLock<LogFormat> = OnceLock::new();
 
-/// The format of this process: text until [`start`] has said otherwise.
+/// Returns the log format of this process: text until [`start`] sets another one.
 pub(crate) fn format() -> LogFormat {
     FORMAT.get().copied().unwrap_or(LogFormat::Text)
 }
 
-/// Starts the log. A worker tells what it does; other commands speak of trouble only.
+/// Starts the log. Workers, relays and servers log their activity; other commands log problems only.
 pub(crate) fn start(command: &Command) {
     let (default, format) = match command {
         Command::Work(args) => ("warn,milepost=info,sqlx=error", args.log_format),
-        // Drivers' warnings may hold what is published, or a URL.
+        // Warnings of drivers may contain published data or a URL.
         Command::Relay(args) => (
             "warn,milepost=info,milepost_relay=info,sqlx=error,lapin=error,async_nats=error",
             args.log_format,

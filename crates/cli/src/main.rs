@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Runs are many small things that one thread makes and another lets go of.
+/// Jobs cause many small allocations that are made by one thread and freed by another.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,9 +1,9 @@
-//! What somebody may have meant.
+//! Suggestions for mistyped names.
 
-/// How much alike two names must be, from 0 to 1.
+/// The minimum similarity of two names, from 0 to 1.
 const LIKENESS_MIN: f64 = 0.8;
 
-/// The known name that is most like this one, when one is like it at all.
+/// Returns the most similar known name, if any is similar enough.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.to_lowercase().replace('-', "_");
     let likeness = |known: &str| strsim::jaro_winkler(&plain(name), &plain(known));

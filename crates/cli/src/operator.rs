@@ -1,4 +1,4 @@
-//! Who changes something through this command: the operator, in whose name the audit tells it.
+//! The operator: the user in whose name changes of this command are audited.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use anyhow::{Context, Result};
 use milepost_core::audit::Actor;
 use milepost_core::port::Store;
 
-/// The store, as the operator uses it.
+/// Returns the store for changes by the operator.
 pub(crate) fn acting(store: &dyn Store) -> Result<Arc<dyn Store>> {
     acting_because(store, None)
 }
 
-/// The store, as the operator uses it who gives this reason.
+/// Returns the store for changes by the operator with this reason.
 pub(crate) fn acting_because(store: &dyn Store, why: Option<&str>) -> Result<Arc<dyn Store>> {
     Ok(store.acting_as(Actor::new(operator()?)?.because(why)?))
 }
 
-/// The user and the host that this command runs as.
+/// Returns the user and the host that this command runs as.
 #[cfg(unix)]
 pub(crate) fn operator() -> Result<String> {
     use nix::unistd::{User, gethostname, getuid};
@@ -28,7 +28,7 @@ pub(crate) fn operator() -> Result<String> {
     Ok(format!("{user}@{}", host.to_string_lossy()))
 }
 
-/// The user and the host that this command runs as.
+/// Returns the user and the host that this command runs as.
 #[cfg(not(unix))]
 pub(crate) fn operator() -> Result<String> {
     let variable = |name| std::env::var(name).with_context(|| format!("cannot tell who this is: no {name}"));

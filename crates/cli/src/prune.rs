@@ -1,4 +1,4 @@
-//! `milepost prune`: retention, now and by hand.
+//! `milepost prune`: applies the retention policy once, on demand.
 
 use std::time::{Duration, Instant};
 
@@ -32,9 +32,9 @@ Examples:
   milepost prune --succeeded forever --canceled forever --history 30d --json";
 
 const DAY_S: u64 = 24 * 3600;
-/// Jobs of one transaction.
+/// The maximum number of jobs in one transaction.
 const LIMIT: u32 = 500;
-/// The pause after each, so that others get in.
+/// The pause after each transaction, which lets other writers proceed.
 const PAUSE: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ pub(crate) struct PruneArgs {
 }
 
 impl PruneArgs {
-    /// The policy of the workers, but for the periods that are given.
+    /// Returns the policy of the workers, with the periods given on the command line replaced.
     fn policy(&self, of_workers: &RetentionPolicy) -> RetentionPolicy {
         RetentionPolicy {
             succeeded: self.succeeded.unwrap_or(of_workers.succeeded),
@@ -106,7 +106,7 @@ pub(crate) async fn run(args: &PruneArgs, selection: &Selection) -> Result<Outco
         return Ok(Outcome::Done);
     }
     let began = Instant::now();
-    // First, so that their jobs can go with the others.
+    // Batches are deleted first, so that their jobs can be deleted with the other jobs.
     let rows = prune_batches(store.as_ref(), &policy).await?;
     let mut pruned = prune(store.as_ref(), &policy, due.total()).await?;
     pruned.rows += rows;
@@ -122,7 +122,7 @@ pub(crate) async fn run(args: &PruneArgs, selection: &Selection) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-/// Forgets batches page by page; answers how many rows.
+/// Deletes batches page by page; returns the number of deleted rows.
 async fn prune_batches(store: &dyn Store, policy: &RetentionPolicy) -> Result<u64> {
     let Some(period) = policy.batches.period() else { return Ok(0) };
     let mut sum = 0;
@@ -135,7 +135,7 @@ async fn prune_batches(store: &dyn Store, policy: &RetentionPolicy) -> Result<u6
     }
 }
 
-/// Forgets events portion by portion; answers how many.
+/// Deletes events in portions; returns the number of deleted events.
 async fn prune_log(store: &dyn Store, policy: &RetentionPolicy) -> Result<u64> {
     let Some(period) = policy.events.period() else { return Ok(0) };
     let mut sum = 0;
@@ -148,7 +148,7 @@ async fn prune_log(store: &dyn Store, policy: &RetentionPolicy) -> Result<u64> {
     Ok(sum)
 }
 
-/// Portion after portion, until one is not full.
+/// Deletes jobs and their data in portions until nothing more is due.
 async fn prune(store: &dyn Store, policy: &RetentionPolicy, due: u64) -> Result<Pruned> {
     let bar = bar(due);
     let mut sum = Pruned::default();
@@ -168,7 +168,7 @@ async fn prune(store: &dyn Store, policy: &RetentionPolicy, due: u64) -> Result<
     }
 }
 
-/// It shows only on a terminal.
+/// Returns a progress bar, which is shown only on a terminal.
 fn bar(total: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
     let template = "{prefix:>8} [{bar:30}] {human_pos}/{human_len}, {msg}, {eta} left";
@@ -224,7 +224,7 @@ fn report(args: &PruneArgs, policy: &RetentionPolicy, report: &Report<'_>) -> Re
     Ok(())
 }
 
-/// A period in words; what is kept with its job says so.
+/// Describes a retention period; rows that are deleted together with their job have `with the job`.
 fn kept(what: &str, keep: Keep) -> String {
     match keep {
         Keep::Forever if what.starts_with("histories") => "with the job".to_owned(),

@@ -1,4 +1,4 @@
-//! `milepost queues`: look at queues, pause and resume them.
+//! `milepost queues`: lists, pauses and resumes queues.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub(crate) enum QueuesCommand {
 }
 
 impl QueuesCommand {
-    /// Whether it changes nothing.
+    /// Returns whether the command is read-only.
     pub(crate) const fn only_looks(&self) -> bool {
         matches!(self, Self::List { .. })
     }
@@ -73,7 +73,7 @@ pub(crate) async fn run(command: QueuesCommand, address: &StoreAddress) -> Resul
     Ok(Outcome::Done)
 }
 
-/// A remark when nobody knows the queue: its name may be mistyped.
+/// Prints a note if the queue has no jobs and no running worker serves it: its name may be mistyped.
 async fn doubt(name: &str, store: &dyn Store) -> Result<()> {
     let mut known: BTreeSet<String> = BTreeSet::new();
     known.extend(
@@ -94,7 +94,7 @@ async fn doubt(name: &str, store: &dyn Store) -> Result<()> {
     Ok(())
 }
 
-/// The states in which jobs need attention, in the order of the table's columns.
+/// The counted states, in the order of the table's columns.
 const COUNTED: [JobState; 6] = [
     JobState::Pending,
     JobState::Running,
@@ -104,7 +104,7 @@ const COUNTED: [JobState; 6] = [
     JobState::Aborted,
 ];
 
-/// A queue as JSON shows it: counts by name of state.
+/// A queue in the JSON output: counts by state name.
 #[derive(Serialize)]
 struct QueueDocument<'a> {
     name: &'a str,

@@ -1,4 +1,4 @@
-//! The Redis that `--redis` names: told what the store has accepted, so that workers look sooner.
+//! The Redis of `--redis`. It is notified of changes in the store, so that workers see them sooner.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use tokio::sync::OnceCell;
 use crate::args::Cli;
 use crate::output;
 
-/// How long a command waits for its Redis, once.
+/// How long a command waits for Redis; it waits at most once.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(crate) struct RedisArgs {
     /// A Redis that workers share, told of what was done so that they see it sooner:
     /// redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS
-    // The value may hold a password, which neither help nor a complaint must show.
+    // The value may contain a password, which help and error messages must not show.
     #[arg(long = "redis", env = "MILEPOST_REDIS", hide_env_values = true, value_name = "URL")]
     url: Option<String>,
     /// What its keys and channels begin with [default: milepost:]
@@ -26,7 +26,7 @@ pub(crate) struct RedisArgs {
     prefix: Option<String>,
 }
 
-// The URL may hold a password.
+// The URL may contain a password.
 impl std::fmt::Debug for RedisArgs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RedisArgs").field("prefix", &self.prefix).finish_non_exhaustive()
@@ -34,7 +34,7 @@ impl std::fmt::Debug for RedisArgs {
 }
 
 impl RedisArgs {
-    /// Begins to connect. A URL that cannot be used ends the command as wrong usage.
+    /// Starts to connect. An unusable URL ends the command with a usage error.
     pub(crate) fn teller(&self) -> Teller {
         let options = RedisOptions {
             prefix: self.prefix.clone().unwrap_or_else(|| PREFIX_DEFAULT.to_owned()),
@@ -44,7 +44,7 @@ impl RedisArgs {
         Teller { redis, up: OnceCell::new() }
     }
 
-    /// The same for a worker, on top of what its configuration says.
+    /// Does the same for a worker; the command line takes precedence over the worker's configuration.
     pub(crate) fn helper(&self, configured: Option<(String, RedisOptions)>) -> Option<Redis> {
         let (configured, mut options) = match configured {
             Some((url, options)) => (Some(url), options),
@@ -64,28 +64,28 @@ fn start(url: &str, options: RedisOptions) -> Redis {
     })
 }
 
-/// Tells workers what the store has accepted. That they do not hear it costs nothing but time.
+/// Notifies workers of changes in the store. A lost notification only causes a delay.
 pub(crate) struct Teller {
     redis: Option<Redis>,
     up: OnceCell<bool>,
 }
 
 impl Teller {
-    /// Something may have become ready.
+    /// Notifies workers that a job may have become ready.
     pub(crate) async fn ready(&self) {
         if let Some(redis) = self.reached().await {
             redis.announce_ready().await;
         }
     }
 
-    /// A running job was asked to stop.
+    /// Notifies workers that a running job was asked to stop.
     pub(crate) async fn stop(&self, job: JobId, verb: Verb) {
         if let Some(redis) = self.reached().await {
             redis.flag_stop(job, verb).await;
         }
     }
 
-    /// The Redis, if it answers: that is waited for once.
+    /// Returns the Redis if it is reachable; the first call waits for it.
     async fn reached(&self) -> Option<&Redis> {
         let redis = self.redis.as_ref()?;
         let up = self.up.get_or_init(|| async {

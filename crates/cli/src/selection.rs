@@ -9,10 +9,10 @@ use crate::config::{self, Config};
 use crate::output;
 use crate::store::StoreAddress;
 
-/// The file that is read if none is named.
+/// The file that is read by default.
 const FILE_DEFAULT: &str = "milepost.toml";
 
-/// What the command line and the environment name.
+/// The store and the file named by the command line or the environment.
 #[derive(Debug)]
 pub(crate) struct Selection {
     store: Option<StoreAddress>,
@@ -20,17 +20,17 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// The store of `--store` or `MILEPOST_STORE`, and the file of `--config` or `MILEPOST_CONFIG`.
+    /// Creates a selection from the store of `--store` or `MILEPOST_STORE`, and the file of `--config` or `MILEPOST_CONFIG`.
     pub(crate) const fn new(store: Option<StoreAddress>, file: Option<PathBuf>) -> Self {
         Self { store, file }
     }
 
-    /// The store of `--store` or `MILEPOST_STORE`.
+    /// Returns the store of `--store` or `MILEPOST_STORE`.
     pub(crate) const fn named_store(&self) -> Option<&StoreAddress> {
         self.store.as_ref()
     }
 
-    /// The path of the configuration, which may not exist.
+    /// Returns the path of the configuration, which may not exist.
     pub(crate) fn file(&self) -> &Path {
         self.file.as_deref().unwrap_or(Path::new(FILE_DEFAULT))
     }
@@ -51,7 +51,7 @@ impl Selection {
         self.has_file().then(|| self.config()).transpose()
     }
 
-    /// The retention of the configuration's workers, else the default.
+    /// Returns the retention policy of the configuration, or the default.
     ///
     /// # Errors
     /// As [`config`](Self::config).
@@ -59,9 +59,9 @@ impl Selection {
         Ok(self.config_if_any()?.map(|config| config.retention.policy()).unwrap_or_default())
     }
 
-    /// The store: the one that is named, else that of the configuration, else `milepost.db` in the current folder. Prints a store
-    /// that is not named, so that nobody works on another one than they think. Faults elsewhere in the configuration do not matter:
-    /// an operator must be able to stop a run in spite of them.
+    /// Returns the store: the one on the command line, else that of the configuration, else `milepost.db` in the current folder. Prints a
+    /// store that was not named on the command line, so that no user works on the wrong store by mistake. Faults elsewhere in the
+    /// configuration are ignored: an operator must be able to stop a run in spite of them.
     ///
     /// # Errors
     /// [`config::Faulty`] if the store cannot be read from the configuration.

@@ -1,15 +1,15 @@
-//! The signals that ask a process to leave.
+//! The signals that ask a process to stop.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals this soon after one another are one: `timeout`, shells and supervisors signal a process and its group, so that it
-/// arrives twice.
+/// Signals within this time count as one: `timeout`, shells and supervisors signal both a process and its group, so that a signal arrives
+/// twice.
 const SAME_WITHIN: Duration = Duration::from_secs(1);
 
-/// What a signal that [`Signals`] listens for is called.
+/// Returns the name of a signal that [`Signals`] listens for.
 pub(crate) fn name(signal: u8) -> &'static str {
     if i32::from(signal) == SignalKind::interrupt().as_raw_value() { "SIGINT" } else { "SIGTERM" }
 }
@@ -28,7 +28,7 @@ impl Signals {
         Ok(Self { terminate, interrupt, last: None })
     }
 
-    /// The number of the next one; those that come within a second of the last one are none.
+    /// Waits for the next signal and returns its number. Signals within a second of the last returned one are ignored.
     pub(crate) async fn next(&mut self) -> u8 {
         loop {
             let kind = tokio::select! {

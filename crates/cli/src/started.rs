@@ -1,4 +1,4 @@
-//! What the files under `ops/` start is a command line of this version.
+//! Tests that the commands in the files under `ops/` are valid command lines of this version.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use crate::args::{Cli, Command};
 
 const SERVICE: &str = include_str!("../../../ops/systemd/milepost.service");
 
-/// The services of the compose file that run this command.
+/// Returns the services of the compose file that run this command.
 fn services() -> Vec<Value> {
     let mut file: Value = serde_saphyr::from_str(include_str!("../../../ops/compose.yaml")).unwrap();
     let services = std::mem::take(file["services"].as_object_mut().unwrap());
@@ -22,19 +22,19 @@ fn services() -> Vec<Value> {
         .collect()
 }
 
-/// What the pods of the Kubernetes file are like.
+/// Returns the pod templates of the Kubernetes file.
 fn pods() -> Vec<Value> {
     let documents: Vec<Value> =
         serde_saphyr::from_multiple(include_str!("../../../ops/kubernetes/milepost.yaml")).unwrap();
     documents.iter().filter_map(|document| document.pointer("/spec/template/spec").cloned()).collect()
 }
 
-/// The containers of a pod.
+/// Returns the containers of a pod.
 fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     pod["containers"].as_array().unwrap().iter()
 }
 
-/// What systemd starts.
+/// Returns the command that systemd starts.
 fn of_the_service() -> Vec<String> {
     set_by_the_service("ExecStart").split_whitespace().skip(1).map(str::to_owned).collect()
 }

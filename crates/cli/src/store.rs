@@ -1,4 +1,4 @@
-//! Opening the store that `--store` names. Nothing else in the command knows which database it is.
+//! Opening the store that `--store` names. Most other code in this crate does not depend on the type of the database.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -21,24 +21,24 @@ use percent_encoding::percent_decode_str;
 
 use crate::{args, concealment, operator, output};
 
-/// Where the jobs are. Shown without its password.
+/// The address of the store. Displayed without its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StoreAddress {
-    /// A file.
+    /// The path of a SQLite file.
     Sqlite(PathBuf),
-    /// A server, as a URL.
+    /// The URL of a PostgreSQL server.
     Postgres(String),
 }
 
 impl Default for StoreAddress {
-    /// Where jobs are when nobody says so.
+    /// Returns the default address.
     fn default() -> Self {
         Self::Sqlite("milepost.db".into())
     }
 }
 
 impl StoreAddress {
-    /// Whose SQL bulk jobs on it are written in.
+    /// Returns the SQL dialect of bulk jobs in this store.
     pub(crate) const fn dialect(&self) -> Dialect {
         match self {
             Self::Sqlite(_) => Dialect::Sqlite,
@@ -46,7 +46,7 @@ impl StoreAddress {
         }
     }
 
-    /// The file, if it is one.
+    /// Returns the path if the store is a file.
     fn file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => Some(path),
@@ -54,7 +54,7 @@ impl StoreAddress {
         }
     }
 
-    /// The passwords in the address.
+    /// Returns the passwords in the address.
     pub(crate) fn passwords(&self) -> Vec<String> {
         match self {
             Self::Sqlite(_) => Vec::new(),
@@ -62,7 +62,7 @@ impl StoreAddress {
         }
     }
 
-    /// The address as it is given, with its password: for another process, not for people.
+    /// Returns the address with its password. It is for another process and must not be displayed.
     pub(crate) fn reveal(&self) -> OsString {
         match self {
             Self::Sqlite(path) => {
@@ -108,11 +108,11 @@ impl fmt::Display for StoreAddress {
     }
 }
 
-/// The URL without its password, be it before the host or among the parameters.
+/// Returns the URL without its password, whether that is before the host or among the parameters.
 ///
-/// A password may hold any character when somebody forgot to escape it, so everything up to the last `@`
-/// counts as part of it. Where an `@` follows a `?` nobody can tell of which password it is: then all that may
-/// be one is hidden. Rather too much is hidden than a piece too little.
+/// An unescaped password may contain any character, so everything up to the last `@` counts as part of it. If an `@` follows a `?`, the end
+/// of the password is ambiguous; then everything that may belong to it is hidden. Hiding too much is better than showing a part of a
+/// password.
 fn masked(url: &str) -> String {
     let (scheme, rest) =
         url.split_once("://").map_or(("", url), |(scheme, rest)| (&url[..scheme.len() + 3], rest));
@@ -134,7 +134,7 @@ fn masked(url: &str) -> String {
     format!("{scheme}{place}{parameters}")
 }
 
-/// Returns the passwords of a URL, as they are written and decoded: of the login, and of parameters.
+/// Returns the passwords of a URL, both as written and decoded: that of the login and those of parameters.
 pub(crate) fn passwords(url: &str) -> Vec<String> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
@@ -154,21 +154,21 @@ fn masked_parameter(parameter: &str) -> String {
     }
 }
 
-/// What a command wants of the store's tables.
+/// The requirements of a command on the store's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Schema {
-    /// They must be there, in this binary's version.
+    /// The tables must exist, in the version of this binary.
     MustFit,
-    /// They are made when the store is empty.
+    /// The tables are created if the store is empty.
     MadeWhenEmpty,
 }
 
-/// Opens the store and sees that its tables fit. It is used by the operator: what is changed through it is audited.
+/// Opens the store for the operator and checks its tables. Changes through it are audited.
 pub(crate) async fn open(address: &StoreAddress, schema: Schema) -> Result<Arc<dyn Store>> {
     operator::acting(open_database(address, schema).await?.store().as_ref())
 }
 
-/// The same, for what runs by itself, of which one can tell whose SQL it speaks.
+/// Does the same for processes that act without an operator. The type of the database is known.
 pub(crate) async fn open_database(address: &StoreAddress, schema: Schema) -> Result<Database> {
     if let (StoreAddress::Sqlite(path), Schema::MustFit) = (address, schema)
         && !path.exists()
@@ -190,7 +190,7 @@ pub(crate) struct StoreWait {
 }
 
 impl StoreWait {
-    /// Opens a store as [`open_database`] does, which is created if it is empty. Tries again while it cannot be reached, as while the
+    /// Opens a store like [`open_database`] and creates it if it is empty. Retries while the store is unreachable, for example while the
     /// machine of the database starts.
     pub(crate) async fn open(self, address: &StoreAddress) -> Result<Database> {
         let begun = Instant::now();
@@ -217,7 +217,7 @@ fn is_unreachable(error: &anyhow::Error) -> bool {
     error.chain().filter_map(|cause| cause.downcast_ref::<StoreError>()).any(StoreError::is_transient)
 }
 
-/// Sees that the tables of an open store fit.
+/// Checks the tables of an open store.
 pub(crate) async fn fit(tables: &dyn Tables, address: &StoreAddress, schema: Schema) -> Result<()> {
     let context = || format!("cannot use the store {address}");
     match (tables.check().await, schema) {
@@ -231,7 +231,7 @@ pub(crate) async fn fit(tables: &dyn Tables, address: &StoreAddress, schema: Sch
     Ok(())
 }
 
-/// Brings the store's tables to this binary's version.
+/// Migrates the store's tables to the version of this binary.
 pub(crate) async fn migrate(address: &StoreAddress) -> Result<Migrated> {
     let context = || format!("cannot migrate the store {address}");
     let database = connect(address).await.with_context(context)?;
@@ -246,7 +246,7 @@ pub(crate) enum Database {
 }
 
 impl Database {
-    /// The store's ports.
+    /// Returns the store's ports.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         match self {
             Self::Postgres(store) => Arc::new(store.clone()),
@@ -254,7 +254,7 @@ impl Database {
         }
     }
 
-    /// How its connections are used, which is no port: stores differ in what connections they have.
+    /// Returns the usage of its connection pools. This is not a port, because stores have different connections.
     pub(crate) fn pools(&self) -> Vec<PoolView> {
         match self {
             Self::Postgres(store) => store.pools(),
@@ -262,7 +262,7 @@ impl Database {
         }
     }
 
-    /// The upkeep of its tables, which is no port: only this command does it.
+    /// Returns the maintenance of its tables. This is not a port, because only this command uses it.
     fn tables(&self) -> &dyn Tables {
         match self {
             Self::Postgres(store) => store,
@@ -280,12 +280,12 @@ async fn connect(address: &StoreAddress) -> StoreResult<Database> {
     }
 }
 
-/// The upkeep of a store's tables.
+/// The maintenance of a store's tables.
 #[async_trait]
 pub(crate) trait Tables: Send + Sync {
-    /// Says how they differ from what this binary needs.
+    /// Checks that the tables have the version of this binary; the error describes the difference.
     async fn check(&self) -> StoreResult<()>;
-    /// Brings them to this binary's version.
+    /// Migrates the tables to the version of this binary.
     async fn migrate(&self) -> StoreResult<Migrated>;
 }
 

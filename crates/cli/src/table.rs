@@ -1,4 +1,4 @@
-//! Tables for people: no borders, fitting the terminal, colours only where they are wanted.
+//! Tables on a terminal: without borders, fitted to its width, with colours only where they are wanted.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table};
@@ -7,28 +7,28 @@ use milepost_core::state::JobState;
 
 use crate::output::{self, printable};
 
-/// From how many columns on a terminal has room for what need not be seen.
+/// The terminal width from which less important columns are shown.
 pub(crate) const WIDE: u16 = 100;
 
-/// A listing in the making.
+/// A table under construction.
 pub(crate) struct Listing {
     table: Table,
     colours: bool,
 }
 
-/// A column of a listing.
+/// A column of a table.
 pub(crate) struct Column {
     heading: &'static str,
     unbroken: bool,
 }
 
 impl Column {
-    /// A column whose texts may be broken when the terminal is narrow.
+    /// A column whose texts may wrap on a narrow terminal.
     pub(crate) const fn new(heading: &'static str) -> Self {
         Self { heading, unbroken: false }
     }
 
-    /// A column whose texts are short, or are to be copied as they are.
+    /// A column whose texts do not wrap: because they are short, or are meant to be copied.
     pub(crate) const fn unbroken(heading: &'static str) -> Self {
         Self { heading, unbroken: true }
     }
@@ -41,7 +41,7 @@ impl From<&&'static str> for Column {
 }
 
 impl Listing {
-    /// A listing with these columns.
+    /// Creates a table with these columns.
     pub(crate) fn new(columns: impl IntoIterator<Item = impl Into<Column>>) -> Self {
         let colours = output::colours_on(&std::io::stdout());
         let columns: Vec<Column> = columns.into_iter().map(Into::into).collect();
@@ -68,7 +68,7 @@ impl Listing {
         self.table.add_row(cells);
     }
 
-    /// Adds a row of one line: what has no room on the terminal is cut.
+    /// Adds a row of one line; texts that do not fit the terminal are truncated.
     pub(crate) fn line(&mut self, fields: impl IntoIterator<Item = Field>) {
         self.row(fields);
         if let Some(row) = self.table.row_mut(self.table.row_count() - 1) {
@@ -76,13 +76,13 @@ impl Listing {
         }
     }
 
-    /// Adds a row of the fields that have a column: one line, unless the terminal is wide.
+    /// Adds a row of the fields that have a column: a single line, unless the terminal is wide.
     pub(crate) fn fit(&mut self, wide: bool, fields: impl IntoIterator<Item = Option<Field>>) {
         let fields = fields.into_iter().flatten();
         if wide { self.row(fields) } else { self.line(fields) }
     }
 
-    /// Prints the listing as the answer, and below each row what has no column unless the terminal is wide.
+    /// Prints the table to stdout. Unless the terminal is wide, fields without a column are printed below each row.
     pub(crate) fn print_fit(
         &self,
         wide: bool,
@@ -91,7 +91,7 @@ impl Listing {
         if wide { self.print() } else { self.print_with_texts(texts) }
     }
 
-    /// Prints the listing as the answer, and a text below each row; its rows are [lines](Self::line).
+    /// Prints the table to stdout with a text below each row. Its rows must be [lines](Self::line).
     pub(crate) fn print_with_texts(
         &self,
         texts: impl IntoIterator<Item = impl AsRef<str>>,
@@ -103,19 +103,19 @@ impl Listing {
             .try_for_each(|(row, text)| output::line(format_args!("{row}\n{}", below(text.as_ref()))))
     }
 
-    /// Prints the listing as the answer.
+    /// Prints the table to stdout.
     pub(crate) fn print(&self) -> std::io::Result<()> {
-        // trim_fmt leaves no blanks at the ends of lines.
+        // `trim_fmt` removes trailing blanks.
         output::line(self.table.trim_fmt())
     }
 }
 
-/// How many columns the terminal has; `None` when the answer goes elsewhere.
+/// Returns the width of the terminal in columns; `None` if stdout is not a terminal.
 pub(crate) fn terminal_columns() -> Option<u16> {
     Table::new().width()
 }
 
-/// A text a little to the right, in lines that fit the terminal.
+/// Indents a text and wraps it to the width of the terminal.
 fn below(text: &str) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic).add_row([printable(text)]);
@@ -125,40 +125,40 @@ fn below(text: &str) -> String {
     table.trim_fmt()
 }
 
-/// What stands in one place of a listing.
+/// A cell of a table.
 pub(crate) struct Field {
     text: String,
     colour: Option<Color>,
 }
 
 impl Field {
-    /// Text in the terminal's own colour.
+    /// A text in the default colour.
     pub(crate) fn text(text: impl AsRef<str>) -> Self {
         Self { text: printable(text.as_ref()), colour: None }
     }
 
-    /// Text that may be missing.
+    /// An optional text.
     pub(crate) fn maybe(text: Option<impl AsRef<str>>) -> Self {
         text.map_or_else(|| Self::text(""), Self::text)
     }
 
-    /// Text to be noticed.
+    /// A highlighted text.
     pub(crate) fn warning(text: impl AsRef<str>) -> Self {
         Self { colour: Some(Color::Yellow), ..Self::text(text) }
     }
 
-    /// Whether a check passed.
+    /// The result of a check.
     pub(crate) fn mark(passed: bool) -> Self {
         let (text, colour) = if passed { ("✓", Color::Green) } else { ("✗", Color::Red) };
         Self { colour: Some(colour), ..Self::text(text) }
     }
 
-    /// A state in its colour.
+    /// A job state in its colour.
     pub(crate) fn state(state: JobState) -> Self {
         Self { colour: state_colour(state), ..Self::text(state.as_str()) }
     }
 
-    /// Words about a state, in its colour.
+    /// A text about a job state, in the colour of the state.
     pub(crate) fn state_as(state: JobState, words: impl AsRef<str>) -> Self {
         Self { colour: state_colour(state), ..Self::text(words) }
     }

@@ -1,10 +1,10 @@
-//! Times and lengths of time, in words.
+//! Times and durations as text.
 
 use jiff::Timestamp;
 
 pub(crate) use milepost_server::words::{length, relative};
 
-/// A time exactly and relative to now.
+/// Formats a time exactly, and relative to now.
 pub(crate) fn exact(time: Timestamp, now: Timestamp) -> String {
     format!("{time:.3} ({})", relative(time, now))
 }

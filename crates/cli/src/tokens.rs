@@ -1,4 +1,4 @@
-//! `milepost tokens`: who may ask servers for what.
+//! `milepost tokens`: manages access tokens of servers.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(crate) enum TokensCommand {
 }
 
 impl TokensCommand {
-    /// Whether it changes nothing.
+    /// Returns whether the command is read-only.
     pub(crate) const fn only_looks(&self) -> bool {
         matches!(self, Self::List { .. })
     }
@@ -105,7 +105,7 @@ pub(crate) async fn run(command: TokensCommand, address: &StoreAddress) -> Resul
     Ok(Outcome::Done)
 }
 
-/// A token as it is answered to whom it is made.
+/// A new token in the JSON output.
 #[derive(Serialize)]
 struct Created<'a> {
     token: &'a str,
@@ -122,7 +122,7 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
         lasts: args.expires,
         ..NewToken::new(args.name, args.role, &secret, operator()?)
     };
-    // Before the store is opened, which may make it.
+    // Checked before the store is opened, because opening may create it.
     token.check()?;
     check_end(&token)?;
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
@@ -141,7 +141,7 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
     output::deed(secret.reveal())
 }
 
-/// Refuses a token that nobody could use any more.
+/// Rejects a token that has expired already.
 fn check_end(token: &NewToken) -> Result<()> {
     let (Some(starts), Some(lasts)) = (token.starts_at, token.lasts) else { return Ok(()) };
     match starts.checked_add(SignedDuration::try_from(lasts)?) {
@@ -176,7 +176,7 @@ async fn revoke(args: RevokeArgs, address: &StoreAddress) -> Result<()> {
     output::deed(format_args!("token {} {words}", args.prefix))
 }
 
-/// A token as it is listed.
+/// A token in the JSON list.
 #[derive(Serialize)]
 struct Listed<'a> {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! Traces: sent by OTLP to where the environment variables of OpenTelemetry say, and to nobody without them.
+//! Traces: sent with OTLP to the endpoint in the OpenTelemetry environment variables; disabled without one.
 
 use std::env;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use reqwest::Url;
 
 use crate::args::Command;
 
-/// How long a process that leaves waits for the collector to take what is left.
+/// The time that a stopping process waits for the collector to accept the remaining spans.
 const FLUSH_MAX: Duration = Duration::from_secs(3);
 const SERVICE_NAME: Key = Key::from_static_str("service.name");
 
-/// The sending of spans; told to [end](Self::end) it sends those that are left.
+/// The trace exporter. [`end`](Self::end) sends the remaining spans.
 pub(crate) struct Traces(Option<SdkTracerProvider>);
 
 impl Traces {
-    /// Starts it for a command that runs until it is told to leave, if a collector is named.
+    /// Starts the exporter for a long-running command, if an endpoint is configured.
     pub(crate) fn start(command: &Command) -> Result<Self> {
         let stays = matches!(command, Command::Work(_) | Command::Relay(_) | Command::Serve(_));
         let Some((endpoint, name)) = endpoint().filter(|_| stays && !is_off()) else {
@@ -37,7 +37,7 @@ impl Traces {
         Ok(Self(Some(provider)))
     }
 
-    /// Sends what is left.
+    /// Sends the remaining spans.
     pub(crate) fn end(self) {
         if let Some(Err(error)) = self.0.map(|provider| provider.shutdown_with_timeout(FLUSH_MAX)) {
             tracing::warn!(%error, "the last spans of the traces may not have reached their collector");
@@ -45,13 +45,13 @@ impl Traces {
     }
 }
 
-/// Lets what a command makes follow from the span of the process that runs it, which says so by `TRACEPARENT`.
+/// Makes the span in `TRACEPARENT`, which the calling process sets, the parent of everything that the command creates.
 pub(crate) fn of_caller() -> Option<ContextGuard> {
     let caller = env::var(TRACEPARENT.to_ascii_uppercase()).ok()?;
     caller.parse::<Traceparent>().ok().map(|caller| caller.context().attach())
 }
 
-/// Where the collector is, and which variable says so.
+/// Returns the endpoint of the collector, and the variable that contains it.
 fn endpoint() -> Option<(String, &'static str)> {
     [OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT].into_iter().find_map(|name| {
         let value = env::var(name).ok().filter(|value| !value.is_empty())?;
@@ -82,7 +82,7 @@ fn exporter(endpoint: &str) -> Result<SpanExporter> {
     Ok(SpanExporter::builder().with_http().with_http_client(client).build()?)
 }
 
-/// Who sends: as the environment says, else `milepost`.
+/// Returns the service name from the environment, else `milepost`.
 fn resource() -> Resource {
     let said = Resource::builder().build();
     let unnamed = said.get(&SERVICE_NAME).is_none_or(|name| name.as_str().starts_with("unknown_service"));

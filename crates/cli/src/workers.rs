@@ -1,4 +1,4 @@
-//! `milepost workers`: who runs jobs.
+//! `milepost workers`: lists worker processes.
 
 use anyhow::Result;
 use clap::Subcommand;

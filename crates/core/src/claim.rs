@@ -1,4 +1,4 @@
-//! Taking jobs: what a worker asks for and what it gets.
+//! Requests for jobs and the jobs that a claim returns.
 
 use std::time::Duration;
 
@@ -11,53 +11,53 @@ use crate::trace::Traceparent;
 /// A request for jobs.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Who asks.
+    /// The worker that makes the request.
     pub worker: WorkerId,
-    /// Made by the worker and rising, so that it can tell a claim whose answer was lost.
+    /// An increasing number chosen by the worker. It identifies the jobs of a claim whose answer was lost.
     pub claim_id: i32,
     /// The queues it serves.
     pub queues: Vec<String>,
     /// The kinds it has handlers for.
     pub kinds: Vec<String>,
-    /// At most this many jobs.
+    /// The maximum number of jobs.
     pub limit: u32,
-    /// Whether nothing that is ready may be overlooked, however dear that is: a store may else begin where it found
-    /// nothing before, and see a job that was committed late a little later.
+    /// Whether the claim must find every ready job, whatever the cost. Otherwise a store may start its search at the
+    /// position where it last found nothing, and see a job that was committed late only a little later.
     pub thorough: bool,
 }
 
-/// A job that a worker now holds under its lease.
+/// A job that a worker holds under its lease.
 #[derive(Clone, Debug)]
 pub struct ClaimedJob {
-    /// The job and the token that every write of it must carry.
+    /// The job, and the run token that every write to the running job must carry.
     pub run: Run,
-    /// The claim that took it.
+    /// The claim that returned it.
     pub claim_id: i32,
-    /// Which handler runs it.
+    /// Its kind, which determines the handler.
     pub kind: String,
-    /// Where it waited.
+    /// The queue it was claimed from.
     pub queue: String,
     /// Its input, as JSON text.
     pub payload: String,
-    /// Which try this is, from 1.
+    /// The number of this attempt, from 1.
     pub attempt: u32,
-    /// The last try.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
-    /// Which jobs of the queue go first.
+    /// Its priority within the queue.
     pub priority: Priority,
-    /// Its group, whose slot it holds.
+    /// Its group; the job holds one of the group's slots.
     pub group: Option<String>,
-    /// The batch whose task it is.
+    /// The batch that it is a task of.
     pub batch: Option<BatchId>,
-    /// How long this attempt may take, when the job itself says so.
+    /// The time limit of this attempt, if the job has its own.
     pub timeout: Option<Duration>,
     /// When it was enqueued.
     pub created_at: Timestamp,
-    /// The tick of a schedule that it stands for, however late it runs.
+    /// The schedule tick that the job belongs to, however late it runs.
     pub nominal_at: Option<Timestamp>,
-    /// The span of a trace that it follows from.
+    /// The trace span that the job follows from.
     pub traceparent: Option<Traceparent>,
-    /// For how long it could have been claimed before it was, by the store's clock; none when the answer to its claim was lost and
-    /// it is told of again.
+    /// How long the job was claimable before it was claimed, by the store's clock; `None` when the answer to its claim was lost
+    /// and the job is returned again.
     pub waited: Option<Duration>,
 }

@@ -1,21 +1,20 @@
-//! Durations as stores keep them.
+//! Conversion and limits of durations for storage.
 
 use std::time::Duration;
 
 use crate::error::InvalidJob;
 
-/// The longest wait: a hundred years, so that no sum with a date leaves the calendar. Longer ones are refused where a caller gives
-/// them and cut where they are computed ([`whole_ms`]).
+/// The longest wait: 100 years, so that adding it to a date does not overflow the calendar. Longer waits from callers are
+/// rejected; longer computed waits are truncated ([`whole_ms`]).
 pub const WAIT_MAX: Duration = Duration::from_secs(100 * 36525 * 864);
 
-/// Whole milliseconds that are not shorter than the duration, so that no backoff ends early; at most
-/// [`WAIT_MAX`].
+/// Returns the duration in whole milliseconds, rounded up so that no backoff ends early; at most [`WAIT_MAX`].
 #[must_use]
 pub fn whole_ms(duration: Duration) -> i64 {
     i64::try_from(duration.min(WAIT_MAX).as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }
 
-/// Refuses a wait longer than [`WAIT_MAX`].
+/// Rejects a wait longer than [`WAIT_MAX`].
 ///
 /// # Errors
 /// [`InvalidJob::OutOfRange`] with the name of the field.

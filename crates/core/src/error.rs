@@ -1,4 +1,4 @@
-//! What can go wrong, typed; causes are kept.
+//! Error types of the domain. Causes are preserved as error sources.
 
 use std::fmt;
 
@@ -18,48 +18,49 @@ use crate::schedule::InvalidSchedule;
 use crate::token::InvalidToken;
 use crate::transition::IllegalTransition;
 
-/// A word that is not one of the known names.
+/// A name that is not one of the known names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
-    /// What was given.
+    /// The text that was given.
     pub given: String,
-    /// What would have been understood.
+    /// The accepted names.
     pub known: &'static [&'static str],
 }
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown name {:?}; known are {}", self.given, self.known.join(", "))
+        write!(f, "unknown name {:?}; expected one of: {}", self.given, self.known.join(", "))
     }
 }
 
 impl std::error::Error for UnknownName {}
 
-/// A job that cannot be accepted as it is. Nothing of it was stored.
+/// A job that cannot be accepted. Nothing was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidJob {
-    /// A kind, queue, key or group that is empty, too long or has control characters.
-    #[error("the {field} {value:?} is not usable: {why}")]
+    /// A kind, queue, key or group that is empty, too long or contains control characters. Kinds and queues with
+    /// bidirectional formatting characters are invalid too.
+    #[error("the {field} {value:?} is invalid: {why}")]
     Name {
-        /// Which field.
+        /// The field.
         field: &'static str,
         /// Its value, shortened.
         value: String,
-        /// What is wrong with it.
-        why: &'static str,
+        /// The reason.
+        why: String,
     },
     /// The payload is not JSON.
     #[error("the payload is not JSON: {why}")]
     NotJson {
-        /// The parser's words, with line and column.
+        /// The parser's message, with line and column.
         why: String,
     },
-    /// The payload holds a NUL character, which PostgreSQL's jsonb cannot store.
+    /// The payload contains a NUL character, which PostgreSQL's jsonb cannot store.
     #[error("the payload holds a NUL character (\\u0000), which cannot be stored")]
     Nul,
-    /// The start is a time that not every store can keep.
-    #[error("start_at is {start_at}; it must be a time from 1970 on")]
+    /// The start time is before 1970, which not every store can keep.
+    #[error("start_at is {start_at}; it must not be before 1970")]
     StartsTooEarly {
         /// The start that was given.
         start_at: Timestamp,
@@ -69,176 +70,175 @@ pub enum InvalidJob {
     PayloadTooLarge {
         /// Its size.
         bytes: usize,
-        /// The limit in force.
+        /// The configured limit.
         bytes_max: usize,
     },
-    /// The payload is nested more deeply than readers of JSON can read.
+    /// The payload is nested more deeply than JSON readers accept.
     #[error("the payload is nested {depth} levels deep; the limit is {depth_max}")]
     TooDeep {
-        /// Its levels.
+        /// Its nesting depth.
         depth: usize,
         /// The limit.
         depth_max: usize,
     },
-    /// A number out of its range.
+    /// A number outside its valid range.
     #[error("{field} is {value}; it must be {range}")]
     OutOfRange {
-        /// Which field.
+        /// The field.
         field: &'static str,
         /// Its value.
         value: i64,
         /// The range, in words.
         range: &'static str,
     },
-    /// The kind is the name of a bulk job, whose runs get their queue, group and attempts from it.
+    /// The kind is the name of a bulk job. Runs of a bulk job get queue, group and attempts from its definition.
     #[error("the kind {kind:?} is a bulk job; start it with `milepost bulk start`, or start_bulk in SQL")]
     BulkJob {
         /// The kind.
         kind: String,
     },
-    /// The database refused the values for a reason of its own.
-    #[error("the database refused the job: {why}")]
+    /// The database rejected the values for another reason.
+    #[error("the database rejected the job: {why}")]
     Refused {
-        /// The database's words.
+        /// The database's message.
         why: String,
     },
 }
 
-/// Any error's cause, whatever its type.
+/// The cause of an error, of any type.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// What a store answers when it cannot do what was asked.
+/// An error that a store returns.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The write carried a run token that is no longer the job's: another attempt owns it, or it ended.
-    #[error("run {} of job {} is fenced: the job has moved on; nothing was changed", .0.token, .0.job)]
+    /// The write carried an outdated run token: another attempt owns the job, or it ended.
+    #[error("run {} of job {} is fenced: another run owns the job, or it has ended; nothing was changed", .0.token, .0.job)]
     Fenced(Run),
-    /// The worker's lease ran out and it was declared dead; whatever it held is rescued or will be.
+    /// The worker's lease expired and it was declared dead; its jobs are rescued or will be.
     #[error("worker {0} lost its lease and was declared dead; it must stop its jobs and register again")]
     WorkerLost(WorkerId),
-    /// There is no such job.
+    /// The job does not exist.
     #[error("there is no job {0}")]
     NoSuchJob(JobId),
     /// The job's state does not allow the verb.
     #[error("job {job}: {illegal}")]
     Illegal {
-        /// Which job.
+        /// The job.
         job: JobId,
-        /// What was tried from which state.
+        /// The verb that was attempted, and the state it was attempted from.
         #[source]
         illegal: IllegalTransition,
     },
-    /// The job cannot be accepted as it is.
+    /// The job cannot be accepted.
     #[error("job {index} of the call: {invalid}")]
     Invalid {
-        /// Its place in the call, from 0.
+        /// Its position in the call, from 0.
         index: usize,
-        /// What is wrong with it.
+        /// The reason.
         #[source]
         invalid: InvalidJob,
     },
-    /// The schedule cannot be accepted as it is.
+    /// The schedule cannot be accepted.
     #[error("schedule {name:?}: {invalid}")]
     InvalidSchedule {
         /// Its name, shortened.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         #[source]
         invalid: InvalidSchedule,
     },
-    /// There is no such schedule.
+    /// The schedule does not exist.
     #[error("there is no schedule {0:?}")]
     NoSuchSchedule(String),
-    /// The limit cannot be as it is.
-    #[error("the limit is not usable: {0}")]
+    /// The limit is invalid.
+    #[error("the limit is invalid: {0}")]
     Limit(#[from] InvalidLimit),
-    /// The bulk job cannot run as it is.
+    /// The bulk job cannot run.
     #[error("{0}")]
     Bulk(#[from] InvalidBulk),
-    /// The batch, or what is to be done with it, cannot be.
+    /// The batch, or the operation on it, is invalid.
     #[error("{0}")]
     Batch(#[from] InvalidBatch),
-    /// The event cannot be emitted as it is.
+    /// The event cannot be emitted.
     #[error("event {index} of the call: {invalid}")]
     Event {
-        /// Its place in the call, from 0.
+        /// Its position in the call, from 0.
         index: usize,
-        /// What is wrong with it.
+        /// The reason.
         #[source]
         invalid: InvalidEvent,
     },
-    /// What was asked of a subscription or its events cannot be done.
+    /// The operation on a subscription or its events is not possible.
     #[error("{0}")]
     Relay(#[from] RelayError),
-    /// The inbox cannot do what was asked.
+    /// The operation on the inbox is not possible.
     #[error("{0}")]
     Inbox(#[from] InvalidInbox),
-    /// The feed cannot go on from there.
+    /// The feed cannot continue from the given position.
     #[error("{0}")]
     Feed(#[from] InvalidFeed),
-    /// The token cannot be, or is not there.
+    /// The token is invalid or does not exist.
     #[error("{0}")]
     Token(#[from] InvalidToken),
-    /// The database did not answer, or cannot do it now (a deadlock, a full disk, a standby); trying again may help.
+    /// The database did not answer, or cannot serve the call now (a deadlock, a full disk, a standby). A retry may succeed.
     #[error("{place} cannot be used now")]
     Unavailable {
         /// Host or file, without secrets.
         place: String,
-        /// What the driver said.
+        /// The driver's error.
         #[source]
         cause: Cause,
     },
-    /// The database refused the values it was given; the same call will never succeed. Nothing was changed.
-    #[error("the database refused what {verb} gave it")]
+    /// The database rejected the values it was given; the same call will never succeed. Nothing was changed.
+    #[error("the database rejected the values of {verb}")]
     Refused {
-        /// The verb that was asked for.
+        /// The verb that was called.
         verb: &'static str,
-        /// What the driver said.
+        /// The driver's error.
         #[source]
         cause: Cause,
     },
-    /// The call asks for more than one transaction may take. Nothing was changed.
-    #[error("a call of {verb} takes at most {max} {what} and was given {given}; split it")]
+    /// The call contains more than one transaction may process. Nothing was changed.
+    #[error("a call of {verb} accepts at most {max} {what}, but was given {given}; split it")]
     TooLarge {
-        /// The verb that was asked for.
+        /// The verb that was called.
         verb: &'static str,
-        /// What there is too much of.
+        /// The kind of item that there is too much of.
         what: &'static str,
-        /// How much was given.
+        /// The given number.
         given: usize,
         /// The limit.
         max: usize,
     },
-    /// The store's schema does not fit this binary.
+    /// The store's schema version does not match this binary.
     #[error("{0}")]
     Schema(SchemaError),
-    /// The retention policy cannot be kept.
+    /// The retention policy is invalid.
     #[error("{0}")]
     Retention(#[from] InvalidRetention),
-    /// The store is being moved, or was, or the move cannot be made.
+    /// The store is being moved or has been moved, or the move is not possible.
     #[error("{0}")]
     Move(#[from] MoveError),
-    /// The database answered with an error that means a defect, a damaged store or one that cannot be written
-    /// now.
+    /// The database returned an error that indicates a bug, a damaged store or a store that cannot be written now.
     #[error("the database failed at {verb}")]
     Database {
-        /// The verb that was asked for.
+        /// The verb that was called.
         verb: &'static str,
-        /// What the driver said.
+        /// The driver's error.
         #[source]
         cause: Cause,
     },
 }
 
 impl StoreError {
-    /// Whether the same call may succeed when it is made again a little later.
+    /// Returns whether the same call may succeed when it is repeated a little later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable { .. })
     }
 
-    /// This error with all its causes on one line, for logs and operators.
+    /// Returns this error with all its causes on one line, for logs and operators.
     #[must_use]
     pub fn chain(&self) -> String {
         let mut text = self.to_string();
@@ -255,45 +255,47 @@ impl StoreError {
     }
 }
 
-/// The store's schema does not fit this binary.
+/// The store's schema version does not match this binary.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SchemaError {
     /// The store was migrated by a newer binary.
-    #[error("the store has schema version {found}, this binary knows up to {known}; use a newer milepost")]
+    #[error(
+        "the store has schema version {found}, but this binary supports versions up to {known}; use a newer milepost"
+    )]
     TooNew {
         /// The version in the store.
         found: i64,
-        /// The newest version that this binary knows.
+        /// The newest version that this binary supports.
         known: i64,
     },
-    /// The store is older than the binary and has to be migrated first.
-    #[error("the store has schema version {found}, this binary needs {known}; run `milepost migrate`")]
+    /// The store is older than the binary and must be migrated first.
+    #[error("the store has schema version {found}, but this binary needs {known}; run `milepost migrate`")]
     TooOld {
         /// The version in the store; 0 for an empty one.
         found: i64,
         /// The version that this binary needs.
         known: i64,
     },
-    /// A migration that was applied differs from the one in the binary.
+    /// An applied migration differs from the one in the binary.
     #[error(
-        "migration {version} was applied with other content than this binary has; the store was altered by hand or by an unreleased build"
+        "migration {version} was applied with different content than in this binary; the store was altered by hand or by an unreleased build"
     )]
     Altered {
         /// The migration's number.
         version: i64,
     },
-    /// The server is too old.
-    #[error("the server is version {found}; {needed} or newer is needed")]
+    /// The version of the database server is too old.
+    #[error("the server has version {found}; {needed} or newer is required")]
     ServerTooOld {
         /// The version found.
         found: String,
-        /// The oldest that is supported.
+        /// The oldest supported version.
         needed: &'static str,
     },
-    /// The database cannot hold every text that jobs may have.
+    /// The database's encoding cannot represent every text that jobs may contain.
     #[error(
-        "the database has the encoding {found}; UTF8 is needed: create one with `create database NAME encoding 'UTF8' template template0`"
+        "the database has the encoding {found}, but UTF8 is required; create one with `create database NAME encoding 'UTF8' template template0`"
     )]
     Encoding {
         /// The encoding found.

@@ -1,6 +1,6 @@
-//! The feed: what happens to jobs and batches, as it happens, for those who watch.
+//! Live feed of state changes of jobs and batches.
 //!
-//! It is read from the histories, so that who comes back after a pause goes on where it was: nothing is missing, nothing comes twice.
+//! The feed is read from the history tables. A client that reconnects resumes at its last position without gaps or duplicates.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,24 +13,24 @@ use crate::ident::{BatchId, JobId, WorkerId};
 use crate::state::JobState;
 use crate::transition::Verb;
 
-/// The longest text of a position: a few hundred transactions in flight take so much.
+/// The maximum length of a position's text, in bytes. A few hundred transactions in flight need that much.
 const POSITION_BYTES_MAX: usize = 16 * 1024;
 
-/// How many changes may lie between a position and now for the feed to go on from there.
+/// The maximum number of changes between a position and now; the feed does not resume from older positions.
 pub const CHANGES_BEHIND_MAX: u32 = 200_000;
 
-/// A place in the feed. Its text is the store's own affair, and none other's.
+/// A position in the feed. Its text is opaque: only the store that issued it interprets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedPosition(String);
 
 impl FeedPosition {
-    /// A position in the store's own words.
+    /// Creates a position from the store's text.
     #[must_use]
     pub fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// Its text.
+    /// Returns its text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -52,91 +52,91 @@ impl FromStr for FeedPosition {
     }
 }
 
-/// A position that the feed cannot go on from.
+/// A position that the feed cannot resume from.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidFeed {
-    /// It is not one that the feed gave out.
-    #[error("this is no position of the feed; leave it out to begin with what happens now")]
+    /// The text is not a position that the feed issued.
+    #[error("this is not a position of the feed; omit it to begin with new changes")]
     NotAPosition,
-    /// It is one of another store, or of this one before it was restored.
+    /// The position was issued by another store, or by this store before it was restored from a backup.
     #[error(
-        "the position is that of another store, or of this one before it was restored; leave it out to begin with what happens now"
+        "the position is from another store, or from this one before it was restored; omit it to begin with new changes"
     )]
     Foreign,
-    /// So much has happened since that it is quicker to look at what there is.
+    /// More than [`CHANGES_BEHIND_MAX`] changes have happened since; it is faster to list the current state.
     #[error(
-        "more than {CHANGES_BEHIND_MAX} changes have happened since; look at what there is and begin with what happens now"
+        "more than {CHANGES_BEHIND_MAX} changes have happened since this position; list the current state, and begin with new changes"
     )]
     TooFarBehind,
 }
 
-/// Something that happened.
+/// A change in the feed.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Change {
-    /// To a job.
+    /// A state change of a job.
     Job(JobChange),
-    /// To a batch, or to a task of it that had no job then.
+    /// A state change of a batch, or of a task that had no job at that time.
     Batch(BatchChange),
 }
 
-/// A state change of a job. What it was about, and why, stands in the job's history at this place.
+/// A state change of a job. The details and the reason are in the job's history at this position.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobChange {
-    /// Its place in the histories of jobs.
+    /// Its position in the histories of jobs.
     pub pos: i64,
-    /// Which job.
+    /// The job.
     pub job: JobId,
-    /// Its kind; none when the job is gone by now.
+    /// Its kind; none if the job no longer exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Its queue; none when the job is gone by now.
+    /// Its queue; none if the job no longer exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// The batch that it is a task of.
+    /// The batch of which the job is a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchId>,
-    /// When, on the store's clock.
+    /// When it happened, by the store's clock.
     pub at: Timestamp,
-    /// What happened.
+    /// The operation.
     pub verb: Verb,
     /// The state before; none at creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<JobState>,
     /// The state after.
     pub to: JobState,
-    /// The attempt it belongs to; 0 before the first claim.
+    /// The attempt that it belongs to; 0 before the first claim.
     pub attempt: u32,
-    /// The worker that made it or lost it.
+    /// The worker that made the change, or that lost the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerId>,
-    /// When the job may be claimed next, where the change says so.
+    /// When the job may be claimed next, if the change sets this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_at: Option<Timestamp>,
-    /// A stable name of the failure.
+    /// The stable code of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
 }
 
-/// A state change of a batch, or of a task of it that had no job then.
+/// A state change of a batch, or of a task of it that had no job at that time.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchChange {
-    /// Its place in the histories of batches.
+    /// Its position in the histories of batches.
     pub pos: i64,
-    /// Which batch.
+    /// The batch.
     pub batch: BatchId,
-    /// The name of its DAG; none when the batch is gone by now.
+    /// The name of its DAG; none if the batch no longer exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dag: Option<String>,
     /// The number of the task; none for the batch itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<u32>,
-    /// When, on the store's clock.
+    /// When it happened, by the store's clock.
     pub at: Timestamp,
-    /// What happened.
+    /// The operation.
     pub verb: Verb,
     /// The state before; none at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,36 +145,36 @@ pub struct BatchChange {
     pub to: String,
 }
 
-/// What was begun and ended lately, in numbers: less than the feed tells, at a fraction of what it costs.
+/// Counts of recent starts and ends of attempts: less detail than the feed, at a fraction of its cost.
 #[derive(Clone, Debug)]
 pub struct Activity {
-    /// By second and verb, in no order; [`Verb::Claim`], [`Verb::Succeed`], [`Verb::Retry`] and [`Verb::Fail`] alone.
+    /// Counts by second and verb, in no order. Only [`Verb::Claim`], [`Verb::Succeed`], [`Verb::Retry`] and [`Verb::Fail`] are counted.
     pub counted: Vec<Counted>,
-    /// The position behind all that was counted.
+    /// The position after the last counted change.
     pub end: FeedPosition,
 }
 
-/// How often something happened to jobs within a second.
+/// How often a verb was applied to jobs within one second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// The second, on the store's clock, since 1970.
     pub at_s: i64,
-    /// What happened.
+    /// The verb.
     pub verb: Verb,
-    /// How often.
+    /// The number of times.
     pub times: u64,
-    /// How long the jobs had been in the state before, in ms, of some of them, picked by chance: a claim ends a wait, a success a run.
-    /// Nothing for other verbs.
+    /// A random sample of the time the jobs had spent in the previous state, in ms: for a claim the waiting time, for a success the
+    /// run time. Empty for other verbs.
     pub took_ms: Vec<u64>,
 }
 
-/// What follows a position.
+/// The changes that follow a position.
 #[derive(Clone, Debug)]
 pub struct FeedPage {
-    /// Each change with the position behind it: those of one job, and of one batch, in their order.
+    /// Each change with the position after it. The changes of one job, and of one batch, are in order.
     pub changes: Vec<(FeedPosition, Change)>,
-    /// The position behind the page.
+    /// The position after the page.
     pub end: FeedPosition,
-    /// Whether the page was too small for what there is.
+    /// Whether more changes exist than fit on the page.
     pub more: bool,
 }

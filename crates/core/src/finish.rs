@@ -1,4 +1,4 @@
-//! The end of a run, as a worker reports it and as the store answers.
+//! The end of a run: the worker's report and the store's answer.
 
 use std::time::Duration;
 
@@ -10,55 +10,55 @@ use crate::transition::Verb;
 
 /// The error code of an attempt whose result cannot be stored.
 pub const RESULT: &str = "result";
-/// The error code of a job whose row, or of a task whose batch's input or predecessors' result, cannot be read.
+/// The error code of a job whose row cannot be read, or of a task when the batch's input or a predecessor's result cannot be read.
 pub const UNREADABLE: &str = "unreadable";
 /// The error code of an attempt whose result is too large.
 pub const RESULT_TOO_LARGE: &str = "result_too_large";
 
-/// Why an attempt failed.
+/// The failure of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// A stable name of the kind of failure, such as `timeout` or `http_503`.
     pub code: String,
-    /// What happened, for people.
+    /// A description of the failure for users.
     pub message: String,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Done; the result is JSON text.
+    /// The attempt succeeded.
     Succeed {
-        /// What the handler returned, as JSON text.
+        /// The result of the handler, as JSON text.
         result: Option<String>,
     },
-    /// Failed; to be tried again after the delay.
+    /// The attempt failed; the job is retried after the delay.
     Retry {
-        /// From the store's clock at the time of the write.
+        /// The delay, counted from the store's clock at the time of the write.
         delay: Duration,
-        /// Why.
+        /// The reason for the failure.
         failure: Failure,
     },
-    /// Failed for good.
+    /// The job failed permanently.
     Fail {
-        /// Why.
+        /// The reason for the failure.
         failure: Failure,
     },
-    /// Given back without spending the attempt.
+    /// The job was released without using up the attempt.
     Yield {
-        /// From the store's clock at the time of the write.
+        /// The delay, counted from the store's clock at the time of the write.
         delay: Duration,
-        /// Why, for people.
+        /// The reason, for users.
         note: String,
     },
-    /// The handler stopped because it was asked to cancel.
+    /// The handler stopped after a cancel request.
     Cancel,
-    /// The handler stopped because it was asked to abort.
+    /// The handler stopped after an abort request.
     Abort,
 }
 
 impl End {
-    /// The verb by which history knows this end.
+    /// Returns the verb that the history records for this end.
     #[must_use]
     pub const fn verb(&self) -> Verb {
         match self {
@@ -72,17 +72,18 @@ impl End {
     }
 }
 
-/// Checks the result of a run, JSON text that any reader must be able to read.
+/// Checks that the result of a run is JSON text that every reader accepts.
 ///
 /// # Errors
-/// The failure with which the run ends instead: no other attempt helps.
+/// The failure that the run ends with instead. A retry would not help.
 pub fn check_result(result: &str, is_task: bool) -> Result<(), Failure> {
     let (bytes_max, whose) =
         if is_task { (RESULT_BYTES_MAX, "the result of a task") } else { (PAYLOAD_BYTES_MAX, "a result") };
     let bytes = result.len();
     if bytes > bytes_max {
-        let message =
-            format!("{whose} has at most {bytes_max} bytes, this one {bytes}; store it and return where");
+        let message = format!(
+            "{whose} can have at most {bytes_max} bytes, this one has {bytes}; store it elsewhere and return its location"
+        );
         return Err(Failure { code: RESULT_TOO_LARGE.to_owned(), message });
     }
     check_text(result, bytes_max).map_err(|invalid| {
@@ -91,26 +92,26 @@ pub fn check_result(result: &str, is_task: bool) -> Result<(), Failure> {
     })
 }
 
-/// One run's end, to be stored.
+/// The end of one run, to be stored.
 #[derive(Clone, Debug)]
 pub struct Finish {
-    /// Which run.
+    /// The run.
     pub run: Run,
-    /// How it ended.
+    /// The end.
     pub end: End,
-    /// Whether the job has a group, whose slot must be handed on.
+    /// Whether the job has a group, whose slot must be released.
     pub grouped: bool,
-    /// Whether the job is a task of a batch, which goes on from its end.
+    /// Whether the job is a task of a batch, which continues after it.
     pub task: bool,
 }
 
-/// What the store says to one [`Finish`].
+/// The store's answer to one [`Finish`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finished {
     /// Stored.
     Accepted,
-    /// This very run had ended before: the answer to an earlier try was lost.
+    /// This run had already ended: the answer to an earlier call was lost.
     Repeated,
-    /// The job has moved on; nothing was changed.
+    /// The run token is outdated; nothing was changed.
     Fenced,
 }

@@ -1,4 +1,4 @@
-//! What happened: every state change, and what can be told from them.
+//! State changes of jobs, and the state that follows from them.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,66 +12,67 @@ use crate::transition::{Readiness, Verb, transition};
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HistoryEntry {
-    /// Its place in the log.
+    /// Its position in the log.
     pub pos: i64,
-    /// Which job.
+    /// The job.
     pub job: JobId,
-    /// When, on the store's clock.
+    /// When it happened, by the store's clock.
     pub at: Timestamp,
-    /// What happened.
+    /// The operation.
     pub verb: Verb,
     /// The state before; `None` at creation.
     pub from: Option<JobState>,
     /// The state after.
     pub to: JobState,
-    /// The attempt it belongs to; 0 before the first claim.
+    /// The attempt that it belongs to; 0 before the first claim.
     pub attempt: u32,
     /// The run token after the change.
     pub token: RunToken,
-    /// The worker that made it or lost it.
+    /// The worker that made the change, or that lost the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerId>,
-    /// When the job may be claimed next, where the change says so.
+    /// When the job may be claimed next, if the change sets this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_at: Option<Timestamp>,
-    /// A stable name of the failure.
+    /// The stable code of the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
-    /// The failure, for people.
+    /// The failure message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// Why it happened, where somebody or something said so.
+    /// The reason, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A history that cannot have happened.
+/// A history that violates the transition rules.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("history entry {pos} ({verb}) does not follow: {why}")]
+#[error("history entry {pos} ({verb}) is inconsistent: {why}")]
 pub struct BrokenHistory {
-    /// The entry that does not follow from those before it.
+    /// The position of the entry that does not follow from those before it.
     pub pos: i64,
     /// Its verb.
     pub verb: Verb,
-    /// What is wrong.
+    /// The reason.
     pub why: String,
 }
 
-/// Folds a job's whole history, oldest first, into the state it leads to.
+/// Computes the current state from a job's complete history, oldest entry first.
 ///
 /// # Errors
-/// [`BrokenHistory`] at the first entry that is off the allowed graph, that does not start where the one
-/// before it ended, whose token changes without a claim, or whose claim does not raise it.
+/// [`BrokenHistory`] at the first entry that is not an allowed transition, does not start in the state where the one
+/// before it ended, changes the token without a claim, or is a claim that does not raise the token.
 pub fn fold<'a>(
     entries: impl IntoIterator<Item = &'a HistoryEntry>,
 ) -> Result<Option<JobState>, BrokenHistory> {
     fold_from(None, RunToken(0), entries)
 }
 
-/// Folds what retention left of a job's history, oldest first: it may begin anywhere, and has no gaps from there.
+/// Computes the current state from the entries that retention has kept, oldest first. They may begin at any state but
+/// have no gaps after that.
 ///
 /// # Errors
-/// [`BrokenHistory`] as for [`fold`], but for where the first entry starts.
+/// [`BrokenHistory`] as for [`fold`], except that the first entry may start in any state.
 pub fn fold_rest(entries: &[HistoryEntry]) -> Result<Option<JobState>, BrokenHistory> {
     let Some(first) = entries.first() else { return Ok(None) };
     let raised = i32::from(first.verb == Verb::Claim);
@@ -86,13 +87,13 @@ fn fold_from<'a>(
     for entry in entries {
         let broken = |why: String| BrokenHistory { pos: entry.pos, verb: entry.verb, why };
         if entry.from != state {
-            return Err(broken(format!("it starts from {:?}, the job was {state:?}", entry.from)));
+            return Err(broken(format!("it starts from {:?}, but the job was {state:?}", entry.from)));
         }
         let allowed = [Readiness::Ready, Readiness::Held]
             .iter()
             .any(|&readiness| transition(state, entry.verb, readiness) == Ok(entry.to));
         if !allowed {
-            return Err(broken(format!("{state:?} to {} is not on the graph", entry.to)));
+            return Err(broken(format!("{state:?} to {} is not an allowed transition", entry.to)));
         }
         let follows = if entry.verb == Verb::Claim { entry.token > token } else { entry.token == token };
         if !follows {

@@ -1,4 +1,4 @@
-//! What is asked for: a job before it is stored.
+//! Jobs to be enqueued, their options and their limits.
 
 use std::time::Duration;
 
@@ -13,34 +13,33 @@ use crate::json::{check_payload, is_same_json};
 use crate::text::is_deceptive;
 use crate::trace::Traceparent;
 
-/// The largest payload accepted unless configured otherwise.
+/// The default limit for the size of a payload, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 /// The longest kind, queue or group name, in bytes.
 pub const NAME_BYTES_MAX: usize = 200;
-/// The longest job key, in bytes: it stands in a B-tree.
+/// The longest job key, in bytes; limited because keys are indexed in a B-tree.
 pub const KEY_BYTES_MAX: usize = 1000;
-/// The deepest nesting of a payload: readers of JSON commonly give up at 128 levels, and what carries a payload
-/// adds some of its own.
+/// The maximum nesting depth of a payload: JSON readers commonly stop at 128 levels, and the message around a payload adds some levels.
 pub const PAYLOAD_DEPTH_MAX: usize = 120;
-/// Attempts a job gets when nobody says otherwise.
+/// The default number of attempts of a job.
 pub const MAX_ATTEMPTS_DEFAULT: u32 = 25;
-/// The queue of jobs that name none.
+/// The queue of jobs that specify none.
 pub const QUEUE_DEFAULT: &str = "default";
 
-/// Which jobs of a queue go first: 1 before 2 before 3 before 4. Few on purpose: a claim probes each.
+/// Priority of a job within its queue: 1 is claimed first, 4 last. There are few values on purpose: a claim probes each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Priority(u8);
 
 impl Priority {
-    /// Every priority, first to last.
+    /// All priorities, first to last.
     pub const ALL: [Self; 4] = [Self(1), Self(2), Self(3), Self(4)];
-    /// Before all others.
+    /// The priority that is claimed before all others.
     pub const FIRST: Self = Self(1);
-    /// After all others.
+    /// The priority that is claimed after all others.
     pub const LAST: Self = Self(4);
 
-    /// The priority as a number.
+    /// Returns the priority as a number.
     #[must_use]
     pub const fn get(self) -> u8 {
         self.0
@@ -74,13 +73,13 @@ impl From<Priority> for u8 {
     }
 }
 
-/// When a new job may start at the earliest.
+/// The earliest time at which a new job may start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartAt {
     /// As soon as it is committed.
     #[default]
     Now,
-    /// This long after the store accepts it, on the store's clock.
+    /// This long after the store accepts it, by the store's clock.
     After(Duration),
     /// At this time.
     At(Timestamp),
@@ -89,34 +88,34 @@ pub enum StartAt {
 /// A job to be enqueued.
 #[derive(Clone, Debug)]
 pub struct NewJob {
-    /// Its id for ever; made here, so that an enqueue can be repeated.
+    /// Its permanent id, generated here so that an enqueue can be repeated safely.
     pub id: JobId,
-    /// Which handler runs it.
+    /// Its kind, which determines the handler.
     pub kind: String,
-    /// Where it waits.
+    /// The queue in which it waits.
     pub queue: String,
     /// Its input, as JSON text.
     pub payload: Box<RawValue>,
-    /// Which jobs of the queue go first.
+    /// Its priority within the queue.
     pub priority: Priority,
-    /// At most one job of the kind ever has this key; asking again returns the same job.
+    /// At most one job of the kind ever has this key; a repeated enqueue returns the existing job.
     pub key: Option<String>,
-    /// Jobs of a group run one at a time, or as many as its [limit](crate::limit) says.
+    /// The jobs of a group run one at a time, or up to the number that its [limit](crate::limit) allows.
     pub group: Option<String>,
-    /// When it may start at the earliest.
+    /// The earliest time at which it may start.
     pub start: StartAt,
-    /// How many attempts it gets; a crash of its worker spends one.
+    /// The maximum number of attempts; a crash of its worker uses one.
     pub max_attempts: u32,
-    /// How long one attempt may take; `None` leaves it to the handler's own setting.
+    /// The time limit of one attempt; `None`: the handler's setting applies.
     pub timeout: Option<Duration>,
-    /// The tick of a schedule that it stands for.
+    /// The schedule tick that the job belongs to.
     pub nominal_at: Option<Timestamp>,
-    /// The span of a trace that it follows from: the one under way where it was made.
+    /// The trace span that it follows from: the active span where the job was created.
     pub traceparent: Option<Traceparent>,
 }
 
 impl NewJob {
-    /// A job of `kind` with `payload` and default options.
+    /// Creates a job of `kind` with `payload` and default options.
     ///
     /// # Errors
     /// [`InvalidJob::NotJson`] when the payload cannot be written as JSON.
@@ -126,7 +125,7 @@ impl NewJob {
         Ok(Self::with_raw(kind, payload))
     }
 
-    /// A job of `kind` whose payload is given as JSON text.
+    /// Creates a job of `kind` whose payload is JSON text.
     ///
     /// # Errors
     /// [`InvalidJob::NotJson`] with line and column when the text is not JSON.
@@ -153,59 +152,59 @@ impl NewJob {
         }
     }
 
-    /// The job in this queue.
+    /// Sets the queue.
     #[must_use]
     pub fn queue(mut self, queue: impl Into<String>) -> Self {
         self.queue = queue.into();
         self
     }
 
-    /// The job with this key: at most one job of the kind ever has it.
+    /// Sets the key: at most one job of the kind ever has it.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// The job in this group: its jobs run one at a time, or as many as its [limit](crate::limit) says.
+    /// Sets the group: its jobs run one at a time, or up to the number that its [limit](crate::limit) allows.
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.group = Some(group.into());
         self
     }
 
-    /// The job with this priority.
+    /// Sets the priority.
     #[must_use]
     pub const fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
 
-    /// The job, not before this.
+    /// Sets the earliest start time.
     #[must_use]
     pub const fn start(mut self, start: StartAt) -> Self {
         self.start = start;
         self
     }
 
-    /// The job with this many attempts.
+    /// Sets the maximum number of attempts.
     #[must_use]
     pub const fn max_attempts(mut self, max_attempts: u32) -> Self {
         self.max_attempts = max_attempts;
         self
     }
 
-    /// The job with this time limit per attempt.
+    /// Sets the time limit of each attempt.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Checks everything that can be checked without a database.
+    /// Checks everything that does not need a database.
     ///
     /// # Errors
-    /// [`InvalidJob`] says which field and why.
+    /// [`InvalidJob`] with the field and the reason.
     pub fn check(&self, payload_bytes_max: usize) -> Result<(), InvalidJob> {
         check_name("kind", &self.kind, NAME_BYTES_MAX)?;
         check_name("queue", &self.queue, NAME_BYTES_MAX)?;
@@ -221,7 +220,8 @@ impl NewJob {
         check_payload(self.payload.get(), payload_bytes_max)
     }
 
-    /// Whether one with this queue, group and payload (JSON text) was asked for with the same: such a one is a repetition.
+    /// Returns whether an existing job with this queue, group and payload (JSON text) was enqueued by the same request, so
+    /// that this enqueue is a repetition.
     #[must_use]
     pub fn is_same(&self, queue: &str, group: Option<&str>, payload: &str) -> bool {
         self.queue == queue && self.group.as_deref() == group && is_same_json(self.payload.get(), payload)
@@ -249,7 +249,7 @@ pub(crate) fn check_timeout(timeout: Option<Duration>) -> Result<(), InvalidJob>
     }
 }
 
-/// Refuses starts that no database stores, and waits longer than a hundred years.
+/// Rejects start times that a store cannot keep, and waits longer than 100 years.
 fn check_start(start: StartAt) -> Result<(), InvalidJob> {
     match start {
         StartAt::At(at) if at < Timestamp::UNIX_EPOCH => Err(InvalidJob::StartsTooEarly { start_at: at }),
@@ -261,12 +261,12 @@ fn check_start(start: StartAt) -> Result<(), InvalidJob> {
 /// Checks the name of a queue.
 ///
 /// # Errors
-/// [`InvalidJob::Name`] says what is wrong with it.
+/// [`InvalidJob::Name`] with the reason.
 pub fn check_queue(name: &str) -> Result<(), InvalidJob> {
     check_name("queue", name, NAME_BYTES_MAX)
 }
 
-/// Checks a name that operators choose, such as a kind's.
+/// Checks a name that operators choose, such as the name of a kind.
 pub(crate) fn check_name(field: &'static str, value: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     check_key(field, value, bytes_max)?;
     if value.contains(is_deceptive) {
@@ -279,12 +279,13 @@ pub(crate) fn check_name(field: &'static str, value: &str, bytes_max: usize) -> 
     Ok(())
 }
 
-/// Checks a value that is made of an application's data, such as a key or an id.
+/// Checks a value that consists of application data, such as a key or an id.
 pub(crate) fn check_key(field: &'static str, value: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     if value.is_empty() {
         Err(unusable(field, value, "it is empty"))
     } else if value.len() > bytes_max {
-        Err(unusable(field, value, "it is too long (names have at most 200 bytes, keys 1000)"))
+        let why = format!("it is too long ({} bytes; at most {bytes_max} are allowed)", value.len());
+        Err(unusable(field, value, why))
     } else if value.contains(char::is_control) {
         Err(unusable(field, value, "it has control characters"))
     } else {
@@ -292,26 +293,27 @@ pub(crate) fn check_key(field: &'static str, value: &str, bytes_max: usize) -> R
     }
 }
 
-fn unusable(field: &'static str, value: &str, why: &'static str) -> InvalidJob {
-    InvalidJob::Name { field, value: value.chars().take(60).collect(), why }
+fn unusable(field: &'static str, value: &str, why: impl Into<String>) -> InvalidJob {
+    InvalidJob::Name { field, value: value.chars().take(60).collect(), why: why.into() }
 }
 
-/// What became of an enqueue.
+/// The result of an enqueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Enqueued {
-    /// The job that now stands for the request.
+    /// The new job, or the existing one with the same key.
     pub job: JobId,
-    /// Whether it was there before, under the same key; then nothing was changed.
+    /// Whether a job with the same key already existed; then nothing was changed.
     pub duplicate: bool,
 }
 
-/// The job that holds the key of one that is asked for.
+/// The existing job that has the key of a requested one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHolder {
-    /// Which one.
+    /// Its id.
     pub job: JobId,
-    /// Whether it was asked for with the same queue, group and payload; `None`: it is forgotten but for its key.
+    /// Whether it has the same queue, group and payload as the requested job; `None` when the job was deleted by
+    /// retention and only its key remains.
     pub is_same: Option<bool>,
 }
 

@@ -1,10 +1,9 @@
-//! The domain of Milepost, pure: no runtime, no database, and no clock but the one that
-//! orders new job ids.
+//! Domain model of Milepost: pure functions and types without a runtime, a database or a clock, except the clock that orders new job ids.
 //!
-//! Here stand the words everything else is built from: a [job](job::NewJob) and its
-//! [states](state::JobState), the one total [transition function](transition::transition), the
-//! [retry policy](retry::RetryPolicy), typed [errors](error::StoreError), and the [ports](port) that
-//! the stores implement and the runtime, the console and the CLI use. Time is always an argument.
+//! This crate defines [jobs](job::NewJob) and their [states](state::JobState), the total [transition
+//! function](transition::transition), the [retry policy](retry::RetryPolicy), typed [errors](error::StoreError), and
+//! the [ports](port) that the stores implement and that the runtime, the console and the CLI use. Time is always an
+//! argument.
 
 pub mod audit;
 pub mod batch;

@@ -1,4 +1,4 @@
-//! What operators see: jobs and queues as rows.
+//! Rows of jobs and queues as shown to operators.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::state::JobState;
 use crate::trace::Traceparent;
 use crate::worker::Progress;
 
-/// Which jobs to list, newest first.
+/// A filter for lists of jobs, newest first.
 #[derive(Clone, Debug)]
 pub struct JobFilter {
     /// Only in this state.
@@ -24,9 +24,9 @@ pub struct JobFilter {
     pub queue: Option<String>,
     /// Only those with this key.
     pub key: Option<String>,
-    /// Only those older than this one: the last of the page before.
+    /// Only those older than this one: the last job of the previous page.
     pub before: Option<JobId>,
-    /// At most this many.
+    /// The maximum number of results.
     pub limit: u32,
 }
 
@@ -42,17 +42,17 @@ impl Default for JobFilter {
 pub struct JobRow {
     /// Its id.
     pub id: JobId,
-    /// Which handler runs it.
+    /// Its kind, which determines the handler.
     pub kind: String,
-    /// Where it waits.
+    /// The queue in which it waits.
     pub queue: String,
-    /// Where it stands.
+    /// Its state.
     pub state: JobState,
-    /// Which jobs of the queue go first.
+    /// Its priority within the queue; 1 is claimed first.
     pub priority: u8,
-    /// Tries so far.
+    /// The number of attempts so far.
     pub attempt: u32,
-    /// Tries it may have.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
     /// Its key.
     pub key: Option<String>,
@@ -60,47 +60,47 @@ pub struct JobRow {
     pub group: Option<String>,
     /// When it was enqueued.
     pub created_at: Timestamp,
-    /// The tick of a schedule that it stands for.
+    /// The tick of the schedule that created it.
     pub nominal_at: Option<Timestamp>,
-    /// When it may be claimed; `None` while it runs, waits for its group or has ended.
+    /// When it may be claimed; none while it runs, waits for its group or has ended.
     pub ready_at: Option<Timestamp>,
     /// When the current attempt began.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Who holds it.
+    /// The worker that holds it.
     pub worker: Option<WorkerId>,
     /// The token of its last claim.
     pub token: RunToken,
 }
 
-/// Everything about one job but its history.
+/// The details of a job, without its history.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobView {
-    /// What a list shows.
+    /// The job, as shown in lists.
     #[serde(flatten)]
     pub row: JobRow,
     /// Its input.
     #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub payload: Box<RawValue>,
-    /// What its handler returned.
+    /// The result of its handler.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
     pub result: Option<Box<RawValue>>,
-    /// How far it said it is.
+    /// The progress that it last reported.
     pub progress: Option<Progress>,
-    /// Where its next attempt can go on from.
+    /// Its checkpoint, from which the next attempt can continue.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<serde_json::Value>))]
     pub checkpoint: Option<Box<RawValue>>,
-    /// The span of a trace that it follows from, as W3C Trace Context writes it.
+    /// The trace span that it follows from, in the format of W3C Trace Context.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub traceparent: Option<Traceparent>,
-    /// Its last failed attempt, if one failed; later ones may have succeeded.
+    /// Its last failed attempt, if any; later attempts may have succeeded.
     pub last_failure: Option<LastFailure>,
-    /// Whether somebody asked the running job to stop.
+    /// Whether the running job was asked to stop.
     pub stop_requested: bool,
-    /// Why it does not run now, if it is to run and does not.
+    /// Why it does not run now; none if it is not waiting to run.
     pub waiting_for: Option<Waiting>,
 }
 
@@ -109,7 +109,7 @@ pub struct JobView {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum Waiting {
-    /// Its time has not come.
+    /// Its start time is in the future.
     Time {
         /// When it may be claimed.
         until: Timestamp,
@@ -118,17 +118,17 @@ pub enum Waiting {
     Group {
         /// The group.
         group: String,
-        /// Who has the first of them.
+        /// The job that holds the first of them.
         holder: Option<JobId>,
-        /// How many are taken.
+        /// The number of slots that are taken.
         taken: u32,
     },
-    /// As many of its kind or group were started as the limit of their rate allows.
+    /// The rate limit of its kind or group allows no further start now.
     Rate {
         /// The kind or group.
         #[serde(flatten)]
         target: Target,
-        /// When more may start. Others may be before it.
+        /// When the limit allows more starts. Other jobs may start before this one.
         until: Timestamp,
     },
     /// Its queue is paused.
@@ -136,44 +136,44 @@ pub enum Waiting {
         /// The queue.
         queue: String,
     },
-    /// No living worker serves its kind in its queue.
+    /// No active worker serves its kind in its queue.
     NoWorker {
         /// The kind.
         kind: String,
         /// The queue.
         queue: String,
     },
-    /// Workers serve it and are busy with others.
+    /// Workers serve it, but are busy with other jobs.
     Turn,
 }
 
-/// A queue and what is in it.
+/// A queue and its jobs.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueueView {
     /// Its name.
     pub name: String,
-    /// Since when it is paused.
+    /// When it was paused, if it is paused.
     pub paused_at: Option<Timestamp>,
-    /// How many living workers serve it.
+    /// The number of active workers that serve it.
     pub workers: i64,
-    /// How many of its jobs need attention, by state.
+    /// The number of its jobs that have not ended, by state.
     pub counts: Vec<(JobState, i64)>,
 }
 
-/// A queue and what is in it, by kind.
+/// A queue and its jobs by kind.
 #[derive(Clone, Debug)]
 pub struct QueueKinds {
     /// Its name.
     pub name: String,
-    /// Since when it is paused.
+    /// The time at which it was paused; `None` if it is not paused.
     pub paused_at: Option<Timestamp>,
-    /// How many of its jobs need attention, by kind and state.
+    /// The number of its unfinished jobs, by kind and state.
     pub counts: Vec<KindCount>,
 }
 
 impl QueueKinds {
-    /// How many of its jobs need attention, by state.
+    /// Returns the number of its unfinished jobs by state.
     #[must_use]
     pub fn by_state(&self) -> Vec<(JobState, i64)> {
         let mut jobs: BTreeMap<JobState, i64> = BTreeMap::new();
@@ -183,7 +183,7 @@ impl QueueKinds {
         jobs.into_iter().collect()
     }
 
-    /// How many of its jobs may be claimed, by kind, as far as kinds are told of one by one.
+    /// Returns the number of its claimable jobs by kind, for the kinds that are listed individually.
     #[must_use]
     pub fn due_by_kind(&self) -> BTreeMap<&str, i64> {
         let mut due = BTreeMap::new();
@@ -196,15 +196,15 @@ impl QueueKinds {
     }
 }
 
-/// Jobs of a queue that are of one kind and in one state.
+/// The number of jobs of a queue that have one kind and one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindCount {
-    /// The kind; none stands for all that are not told of one by one.
+    /// The kind; `None` for the sum of the kinds that are not listed individually.
     pub kind: Option<String>,
     /// The state.
     pub state: JobState,
-    /// How many.
+    /// The number of jobs.
     pub jobs: i64,
-    /// How many of these may be claimed: their time has come. Whether their queue is paused does not count.
+    /// The number of these that are due for a claim. A pause of the queue is not considered.
     pub due: i64,
 }

@@ -1,19 +1,19 @@
-//! Whose word counts where an operator and a configuration name the same thing: the operator's.
+//! Precedence of operators over configuration files when both set the same limit or schedule.
 
-/// What became of something that was put into the store.
+/// The result of storing a limit or a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Put {
-    /// It stands as it was given.
+    /// The value was stored.
     Stands,
-    /// Nothing was changed: a configuration named what an operator had set.
+    /// Nothing was changed: a configuration names an object that an operator has set.
     Foreign,
 }
 
-/// What became of a configuration's limits or schedules.
+/// The result of applying a configuration's limits or schedules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Synced {
-    /// What it named before and no longer does, and what is gone therefore.
+    /// The names that the configuration no longer contains and that were therefore removed.
     pub removed: Vec<String>,
-    /// What it names and an operator had set; that was left as it is.
+    /// The names that an operator has set; these were left unchanged.
     pub foreign: Vec<String>,
 }

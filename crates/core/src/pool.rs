@@ -1,16 +1,16 @@
-//! How a store's connections are used.
+//! Usage of a store's connection pools.
 
-/// Connections of one sort at one moment.
+/// The state of one pool of connections at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolView {
-    /// What they are for.
+    /// The purpose of the connections.
     pub name: &'static str,
-    /// How many are used now.
+    /// The number of connections in use.
     pub in_use: u32,
-    /// How many are open and not used.
+    /// The number of open connections that are not in use.
     pub idle: u32,
-    /// How many may be open.
+    /// The maximum number of open connections.
     pub max: u32,
-    /// How many times all were in use, so that one had to be waited for.
+    /// How many times a caller had to wait because all connections were in use.
     pub waits: u64,
 }

@@ -1,4 +1,4 @@
-//! How long what is over is kept.
+//! Retention periods of finished jobs, batches, events and audit entries.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use crate::duration::WAIT_MAX;
 use crate::state::JobState;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// For so long the lists show workers that ended, and rescues look for what they left behind.
+/// The minimum retention of stopped workers: lists show them, and rescues search for jobs they left behind, for this long.
 const WORKERS_MIN: Duration = DAY;
-/// Entries of the audit are kept for so long at least, whatever a policy says. A trigger of the PostgreSQL store enforces it.
+/// The minimum retention of audit entries, whatever a policy specifies. A trigger of the PostgreSQL store enforces it.
 pub const AUDIT_MIN: Duration = Duration::from_secs(30 * DAY.as_secs());
 
-/// How long something is kept after it was over.
+/// How long something is kept after it finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
-    /// For so long.
+    /// For this period.
     For(Duration),
-    /// Until somebody decides otherwise.
+    /// Without a time limit.
     Forever,
 }
 
 impl Keep {
-    /// For so many days.
+    /// Keeps for this number of days.
     #[must_use]
     pub const fn days(days: u32) -> Self {
         Self::For(Duration::from_secs(days as u64 * 24 * 3600))
     }
 
-    /// The period; `None` when there is none.
+    /// Returns the period; `None` for [`Keep::Forever`].
     #[must_use]
     pub const fn period(self) -> Option<Duration> {
         match self {
@@ -42,39 +42,37 @@ impl Keep {
     }
 }
 
-/// Periods for all that would otherwise grow without end. Whatever still needs attention is kept whatever these
-/// say, but for dead letters; jobs that an operator aborted wait for him.
+/// Retention periods for everything that would otherwise grow without limit. Unfinished work is always kept, except
+/// dead letters. Aborted jobs are kept until an operator resumes or cancels them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetentionPolicy {
-    /// Jobs that succeeded, from their end.
+    /// Succeeded jobs, counted from their end.
     pub succeeded: Keep,
-    /// Jobs that were canceled or skipped, from their end.
+    /// Canceled or skipped jobs, counted from their end.
     pub canceled: Keep,
-    /// Dead letters, from their failure.
+    /// Dead letters, counted from their failure.
     pub failed: Keep,
-    /// What happened to jobs that ended, from their end; the last entry, which tells the state, stays with the
+    /// The history of ended jobs, counted from their end. The last entry, which contains the state, is kept with the
     /// job. At most as long as the job.
     pub history: Keep,
-    /// Keys, from the end of their job. At least as long as the job: zero means exactly that.
+    /// Keys, counted from the end of their job. A key is kept at least as long as its job; zero means exactly as long.
     pub keys: Keep,
-    /// Workers that ended, from their end.
+    /// Stopped workers, counted from their end.
     pub workers: Keep,
-    /// Batches, from their end; the jobs of a batch stay at least as long as it.
+    /// Batches, counted from their end; the jobs of a batch are kept at least as long as the batch.
     pub batches: Keep,
-    /// Ids of events that consumers took in once, from then: one that comes again later than that is new to them. What inboxes
-    /// gave up is kept as long as dead letters.
+    /// Ids of events that consumers have processed, counted from then: a duplicate that arrives after this period is processed
+    /// as a new event. Dead letters of inboxes are kept as long as dead letters of jobs.
     pub inbox: Keep,
-    /// Events in the log, from their emission; those that a subscription has not gone past, that are parked or were given up
-    /// stay.
+    /// Events in the log, counted from their emission. Events that a subscription has not passed, parked events and dead letters are kept.
     pub events: Keep,
-    /// What people did, from then: [`AUDIT_MIN`] at least.
+    /// Audit entries, counted from the action; at least [`AUDIT_MIN`].
     pub audit: Keep,
 }
 
 impl Default for RetentionPolicy {
-    /// A week for what went well or was called off, ninety days for dead letters, history and keys with their
-    /// job, a week for workers, batches and events, two weeks for the ids of events that were taken in, and a good year for
-    /// the audit.
+    /// 7 days for succeeded and canceled jobs, 90 days for dead letters; history and keys as long as their job; 7 days for
+    /// workers, batches and events, 14 days for the ids of processed events, and 400 days for the audit.
     fn default() -> Self {
         Self {
             succeeded: Keep::days(7),
@@ -92,7 +90,7 @@ impl Default for RetentionPolicy {
 }
 
 impl RetentionPolicy {
-    /// Nothing is ever forgotten.
+    /// A policy that never deletes anything.
     pub const FOREVER: Self = Self {
         succeeded: Keep::Forever,
         canceled: Keep::Forever,
@@ -106,7 +104,7 @@ impl RetentionPolicy {
         audit: Keep::Forever,
     };
 
-    /// How long a job is kept that came to stand in this state. What still needs attention is kept for ever.
+    /// Returns how long a job in this state is kept. Unfinished jobs are kept forever.
     #[must_use]
     pub const fn job(&self, state: JobState) -> Keep {
         match state {
@@ -117,10 +115,10 @@ impl RetentionPolicy {
         }
     }
 
-    /// Refuses periods that no store can keep.
+    /// Rejects periods that no store can apply.
     ///
     /// # Errors
-    /// [`InvalidRetention`] names the period, what is wrong with it and what to do.
+    /// [`InvalidRetention`] with the period, the reason and the remedy.
     pub fn check(&self) -> Result<(), InvalidRetention> {
         let periods = [
             ("succeeded", self.succeeded),
@@ -150,22 +148,22 @@ impl RetentionPolicy {
     }
 }
 
-/// A retention that cannot be.
+/// An invalid retention policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidRetention {
-    /// A period beyond what can be reckoned with.
-    #[error("the retention of {field} is longer than a hundred years; say forever")]
+    /// A period that is too long to compute with.
+    #[error("the retention of {field} is longer than a hundred years; use forever")]
     TooLong {
-        /// Which period.
+        /// The period.
         field: &'static str,
     },
-    /// Rescues look for what a worker left behind for a day after its end.
+    /// The period is shorter than a day. Rescues search for the jobs of a stopped worker for a day after its end.
     #[error("workers are kept for {period:?} after their end; it must be a day or longer")]
     WorkersTooShort {
         /// The period.
         period: Duration,
     },
-    /// The audit must outlast what is done to hide something.
+    /// The period of the audit is shorter than [`AUDIT_MIN`]. The audit must not be prunable to hide an action.
     #[error("entries of the audit are kept for {period:?}; it must be 30 days or longer")]
     AuditTooShort {
         /// The period.
@@ -173,17 +171,17 @@ pub enum InvalidRetention {
     },
 }
 
-/// How much is taken at a time, and how much room is left for others.
+/// The size of one pruning transaction, and the pause after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// At most so many jobs, keys or workers a transaction. History is taken in portions of as many rows.
+    /// The maximum number of jobs, keys or workers in one transaction. History is deleted in portions of the same number of rows.
     pub limit: u32,
-    /// For so many times as long as it took, nobody who rests prunes after this. Zero does not rest, and does not
-    /// wait for the turn of those who do.
+    /// The length of the pause, as a multiple of the transaction's duration. During the pause no other process with a
+    /// pause prunes. Zero: no pause, and no waiting for the turn of other processes.
     pub rest: u32,
 }
 
-/// How many there are to forget.
+/// Numbers of rows that retention can delete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Prunable {
     /// Jobs that succeeded.
@@ -192,26 +190,26 @@ pub struct Prunable {
     pub canceled: u64,
     /// Dead letters.
     pub failed: u64,
-    /// Jobs whose history goes before them.
+    /// Jobs whose history is deleted before the job.
     pub histories: u64,
-    /// Keys that outlived their jobs.
+    /// Keys whose job is already deleted.
     pub keys: u64,
     /// Workers.
     pub workers: u64,
-    /// Batches that are no tasks of others.
+    /// Batches that are not tasks of other batches.
     pub batches: u64,
-    /// Ids of events that consumers took in.
+    /// Ids of events that consumers have processed.
     pub inbox: u64,
     /// Dead letters of inboxes.
     pub inbox_dead: u64,
-    /// Events. They are not counted beforehand.
+    /// Events. They are not counted in advance.
     pub events: u64,
     /// Entries of the audit.
     pub audit: u64,
 }
 
 impl Prunable {
-    /// The count that a job in this state belongs to.
+    /// Returns the counter for jobs in this state.
     #[must_use]
     pub const fn jobs_in(&mut self, state: JobState) -> &mut u64 {
         match state {
@@ -221,13 +219,13 @@ impl Prunable {
         }
     }
 
-    /// Jobs in any state.
+    /// Returns the number of jobs in any state.
     #[must_use]
     pub const fn jobs(&self) -> u64 {
         self.succeeded + self.canceled + self.failed
     }
 
-    /// All that is counted.
+    /// Returns the sum of all counters.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.jobs()
@@ -242,15 +240,15 @@ impl Prunable {
     }
 }
 
-/// What a call of prune forgot.
+/// The result of one call of prune.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pruned {
-    /// By what it was.
+    /// The numbers of deleted objects, by type.
     #[serde(flatten)]
     pub what: Prunable,
     /// Rows deleted in all tables.
     pub rows: u64,
-    /// Whether a batch was full, so that more may be due.
+    /// Whether a batch was full, so that more rows may be due.
     pub more: bool,
 }
 

@@ -1,4 +1,4 @@
-//! When a failed attempt is tried again.
+//! Retry policy: delays between attempts.
 
 use std::time::Duration;
 
@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::transition::Verb;
 
-/// Exponential backoff with jitter, capped.
+/// Exponential backoff with jitter and a cap.
 ///
-/// The n-th failure waits `base × 2^(n-1)`, at most `cap`, spread evenly over ± `jitter` of itself
+/// The wait after the n-th failure is `base × 2^(n-1)`, at most `cap`, distributed uniformly over ± `jitter` of itself
 /// ("equal jitter" around the exponential, so that jobs that failed together do not return together).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryPolicy {
     /// The wait after the first failure.
     pub base: Duration,
-    /// No wait is longer, jitter included.
+    /// The maximum wait, jitter included.
     pub cap: Duration,
-    /// The share of the wait that is random: 0.0 none, 1.0 from nothing to double.
+    /// The random share of the wait: 0.0 for none, 1.0 for a range from zero to double.
     pub jitter: f64,
 }
 
 impl Default for RetryPolicy {
-    /// 1 s, 2 s, 4 s … one hour, ± 10 %.
+    /// 1 s, 2 s, 4 s, … up to one hour, ± 10 %.
     fn default() -> Self {
         Self { base: Duration::from_secs(1), cap: Duration::from_secs(3600), jitter: 0.1 }
     }
 }
 
 impl RetryPolicy {
-    /// The same wait after every failure, without jitter.
+    /// Returns a policy with the same wait after every failure, without jitter.
     #[must_use]
     pub const fn fixed(wait: Duration) -> Self {
         Self { base: wait, cap: wait, jitter: 0.0 }
     }
 
-    /// The wait after the failure of attempt number `attempt` (1 is the first). `random` is uniform in
-    /// `[0, 1)`; the caller draws it, so that this stays a function.
+    /// Returns the wait after the failure of attempt number `attempt`, counted from 1. `random` is uniform in `[0, 1)`
+    /// and is drawn by the caller, so that this function is deterministic.
     #[must_use]
     pub fn delay(&self, attempt: u32, random: f64) -> Duration {
         let doublings = attempt.saturating_sub(1).min(62);
@@ -45,9 +45,9 @@ impl RetryPolicy {
         Duration::try_from_secs_f64(seconds).unwrap_or(self.cap)
     }
 
-    /// What follows the failure of attempt `attempt` out of `max_attempts`: another try after a delay,
-    /// or the end. `asked` is a delay that the failure itself named, such as a `Retry-After`; it is
-    /// honoured when it is longer than the backoff.
+    /// Returns what follows the failure of attempt `attempt` out of `max_attempts`: a retry after a delay, or a
+    /// permanent failure. `asked` is a delay that the failure specified, such as a `Retry-After`; it applies when it is
+    /// longer than the backoff.
     #[must_use]
     pub fn after_failure(
         &self,
@@ -64,8 +64,8 @@ impl RetryPolicy {
     }
 }
 
-/// As after how many failures a job waits whose worker was lost: a run of a bulk job that has done a chunk since it was claimed waits no
-/// longer the more often that happens.
+/// Returns the number of failures from which the backoff of a job with a lost worker is computed. It is 1 for a run of a bulk job that
+/// has finished a chunk since its claim, so that repeated crashes do not lengthen its wait.
 #[must_use]
 pub const fn failures_counted(attempt: u32, progressed: bool) -> u32 {
     if progressed { 1 } else { attempt }

@@ -1,6 +1,6 @@
-//! The store's schema, as far as every store has the same words for it.
+//! Types for schema migrations that all stores share.
 
-/// What a migration did.
+/// The result of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migrated {
     /// The version before; 0 for an empty store.

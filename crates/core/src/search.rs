@@ -1,4 +1,5 @@
-//! Looking for jobs by what is in them: a stretch of the newest ones at a time, so that no question takes long however many there are.
+//! Job search by content. A search reads a limited number of the newest jobs at a time, so that its duration is bounded however many
+//! jobs exist.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,12 +9,12 @@ use crate::ident::JobId;
 use crate::listing::JobRow;
 use crate::state::JobState;
 
-/// How many jobs a search looks at before it answers with what it has: few enough for a hundredth of a second or two.
+/// The maximum number of jobs that a search reads before it returns: few enough for 10 to 20 ms.
 pub const SCAN_MAX: u32 = 5_000;
-/// How far a path into a payload goes down.
+/// The maximum depth of a path into a payload.
 pub const PATH_DEPTH_MAX: usize = 16;
 
-/// Which jobs to look for, newest first.
+/// A filter for a search of jobs, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct JobSearch {
     /// Only in this state.
@@ -24,45 +25,45 @@ pub struct JobSearch {
     pub queue: Option<String>,
     /// Only those with this key.
     pub key: Option<String>,
-    /// Only those of which an attempt failed with this code, or with this in its message, whatever the case of its letters.
+    /// Only those with a failed attempt that has this error code, or this text in its message (case-insensitive).
     pub error: Option<String>,
-    /// Only those whose payload has this.
+    /// Only those whose payload matches.
     pub payload: Option<PayloadMatch>,
     /// Only those created at this time or later.
     pub created_from: Option<Timestamp>,
     /// Only those created before this time.
     pub created_before: Option<Timestamp>,
-    /// Only those that failed for good at this time or later, and still are.
+    /// Only those that failed permanently at this time or later, and are still failed.
     pub failed_from: Option<Timestamp>,
-    /// Only those older than this one: where the page before ended.
+    /// Only those older than this one: the position where the previous page ended.
     pub before: Option<JobId>,
-    /// Answer after a look at so many; `None`, and at most: [`SCAN_MAX`].
+    /// The number of jobs to read before the search returns; `None`: [`SCAN_MAX`], which is also the maximum.
     pub scan: Option<u32>,
-    /// At most this many.
+    /// The maximum number of results.
     pub limit: u32,
 }
 
-/// Where jobs are looked for: the fewest that hold all that can be found.
+/// The smallest set of rows that contains every possible match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchPlace {
-    /// Those with the key.
+    /// Jobs with the key.
     Key,
-    /// Those that run.
+    /// Running jobs.
     Running,
-    /// Those in the state among the ones that need attention and neither wait for a worker nor run.
+    /// Unfinished jobs in the given state that are neither claimable nor running.
     LiveAside,
-    /// Those in the state among the ones that ended, but not well.
+    /// Ended jobs in the given state that did not succeed.
     EndedAside,
-    /// Those that need attention.
+    /// Unfinished jobs.
     Live,
-    /// Those that ended.
+    /// Ended jobs.
     Ended,
-    /// All.
+    /// All jobs.
     All,
 }
 
 impl SearchPlace {
-    /// Its name in SQL.
+    /// Returns its name in SQL.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -77,21 +78,21 @@ impl SearchPlace {
     }
 }
 
-/// A value at a place of a payload.
+/// A value at a path of a payload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PayloadMatch {
-    /// The members that lead there, from the outside in; a number is also a place in an array, from 0.
+    /// The names of the members on the path, outermost first; a number can also be an array index, from 0.
     pub path: Vec<String>,
-    /// What is there.
+    /// The expected value.
     pub value: Value,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct JobsFound {
     /// The jobs, newest first.
     pub rows: Vec<JobRow>,
-    /// Where the next page goes on; `None`: all was looked at. There may be one although nothing was found.
+    /// The position where the next page starts; `None`: all jobs were read. A next page can exist although nothing was found.
     pub next: Option<JobId>,
 }
 
@@ -99,22 +100,22 @@ pub struct JobsFound {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LastFailure {
-    /// Which job.
+    /// The job.
     #[serde(skip)]
     pub job: JobId,
     /// When it failed.
     pub at: Timestamp,
-    /// A stable name of the failure, such as `exec_1`.
+    /// The stable code of the failure, such as `exec_1`.
     pub code: Option<String>,
-    /// The failure in words; in lists the first [`LISTED_CHARS_MAX`] characters.
+    /// The failure message; in lists its first [`LISTED_CHARS_MAX`] characters.
     pub message: Option<String>,
 }
 
-/// How much of the message of a failure a list shows, in characters.
+/// The number of characters of a failure message that a list shows.
 pub const LISTED_CHARS_MAX: i32 = 500;
 
 impl JobsFound {
-    /// The page of the jobs that were found, at most `limit` of them, when the look ended at `looked_to`, or at the last of all.
+    /// Creates a page of at most `limit` matching jobs. `looked_to` is the last job that the search read; `None`: it read all.
     #[must_use]
     pub fn page(rows: Vec<JobRow>, limit: u32, looked_to: Option<JobId>) -> Self {
         let is_full = rows.len() >= limit as usize;
@@ -124,7 +125,7 @@ impl JobsFound {
 }
 
 impl JobSearch {
-    /// Where to look.
+    /// Returns the set of rows to search.
     #[must_use]
     pub fn place(&self) -> SearchPlace {
         use JobState::{Aborted, Blocked, Canceled, Failed, Pending, RetryWait, Running, Skipped, Succeeded};
@@ -139,21 +140,21 @@ impl JobSearch {
         }
     }
 
-    /// How many jobs to look at.
+    /// Returns how many jobs to read.
     #[must_use]
     pub fn scan(&self) -> u32 {
         self.scan.unwrap_or(SCAN_MAX).clamp(1, SCAN_MAX)
     }
 
-    /// The oldest id that a job can have which was created no earlier than is asked for: ids begin with their time, by the clock of whoever
-    /// made them, which may be off by a day.
+    /// Returns the lowest id that a job created at or after `created_from` can have. Ids begin with the time of the clock where they were
+    /// generated, which may be off by a day.
     #[must_use]
     pub fn oldest(&self) -> JobId {
         let from = self.created_from.map_or(0, |from| from.as_millisecond() - DAY_MS);
         JobId(uuid_at(from))
     }
 
-    /// Every job that is looked at is older than this one.
+    /// Returns the upper bound of the search: every job that is read has a lower id.
     #[must_use]
     pub fn newest(&self) -> JobId {
         let until = self.created_before.map(|until| JobId(uuid_at(until.as_millisecond() + DAY_MS)));
@@ -164,7 +165,7 @@ impl JobSearch {
     }
 }
 
-/// The time that an id begins with, by the clock of whoever made it.
+/// Returns the time in the id, by the clock where it was generated.
 #[must_use]
 pub fn time_of(job: JobId) -> Timestamp {
     let ms = u64::try_from(job.0.as_u128() >> 80).unwrap_or(0);
@@ -173,28 +174,28 @@ pub fn time_of(job: JobId) -> Timestamp {
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// The lowest id of a millisecond.
+/// Returns the lowest id of a millisecond.
 fn uuid_at(ms: i64) -> uuid::Uuid {
     let ms = u64::try_from(ms).unwrap_or(0).min((1 << 48) - 1);
     uuid::Uuid::from_u128(u128::from(ms) << 80)
 }
 
 impl PayloadMatch {
-    /// What `path=value` says: members with dots between, and JSON, or else text.
+    /// Parses `path=value`: member names separated by dots, and a value that is JSON or else text.
     ///
     /// # Errors
-    /// Says what is missing.
+    /// A message with the missing part.
     pub fn parse(text: &str) -> Result<Self, String> {
         let Some((path, value)) = text.split_once('=') else {
-            return Err(format!("{text:?} is no path=value, such as customer.id=42"));
+            return Err(format!("{text:?} is not of the form path=value, such as customer.id=42"));
         };
         let path: Vec<String> = path.trim().split('.').map(str::to_owned).collect();
         if path.iter().any(String::is_empty) || path.len() > PATH_DEPTH_MAX {
-            let words = "a path is 1 to 16 names with dots between";
+            let words = "a path must be 1 to 16 names separated by dots";
             return Err(format!("{text:?}: {words}"));
         }
         if text.contains('\0') {
-            return Err("no payload has a NUL in it".to_owned());
+            return Err("the value contains a NUL character, which no payload contains".to_owned());
         }
         let value = value.trim();
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));

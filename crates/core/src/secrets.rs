@@ -1,37 +1,37 @@
-//! What must not be repeated. Servers and programs are told secrets, and what they say is kept with jobs.
+//! Redaction of secrets in stored text. Servers and programs receive secrets, and their output is stored with jobs.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Shorter values are found in too many words that are none.
+/// The minimum length of a secret, in bytes. Shorter values occur in too many texts that contain no secret.
 pub const SECRET_BYTES_MIN: usize = 8;
-/// What stands where a secret stood.
+/// The text that replaces a secret.
 pub const HIDDEN: &str = "[secret]";
 
-/// Secrets that are known by their values. Cheap to clone.
+/// A set of secret values. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[String]>);
 
 impl Secrets {
-    /// These values, but for those of fewer than [`SECRET_BYTES_MIN`] bytes.
+    /// Creates a set of these values, without those shorter than [`SECRET_BYTES_MIN`] bytes.
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
         let long = values.into_iter().filter(|value| value.len() >= SECRET_BYTES_MIN);
-        // In JSON a value may be written otherwise.
+        // A value can be escaped differently in JSON.
         let mut all: Vec<String> = long.flat_map(|value| [in_json(&value), value]).collect();
-        // One that is part of another comes after it.
+        // A value that is part of another one must come after it.
         all.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         all.dedup();
         Self(all.into())
     }
 
-    /// These and more.
+    /// Returns a set of these values and more.
     #[must_use]
     pub fn and(&self, more: impl IntoIterator<Item = String>) -> Self {
         Self::new(self.0.iter().cloned().chain(more))
     }
 
-    /// The text with [`HIDDEN`] where a secret stood, also one of which the text has only the end, at its beginning, or only the
-    /// beginning, at its end, an ellipsis apart: texts are cut.
+    /// Returns the text with every secret replaced by [`HIDDEN`]. Because texts are truncated, this includes the end of a secret
+    /// at the start of the text and the beginning of a secret at its end, with or without an ellipsis.
     #[must_use]
     pub fn hide(&self, mut text: String) -> String {
         for secret in &*self.0 {
@@ -49,7 +49,7 @@ fn in_json(value: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Hides what is left of the secret at the edges of a text that was cut.
+/// Replaces the rest of a secret at the edges of a truncated text.
 fn hide_cut(text: String, secret: &str) -> String {
     let whole = text.strip_prefix('…').unwrap_or(&text);
     let parts = || (SECRET_BYTES_MIN..secret.len()).rev().filter(|&at| secret.is_char_boundary(at));
@@ -91,7 +91,7 @@ mod tests {
         let hide = |text: &str| secrets.hide(text.to_owned());
         assert_eq!(hide("it was s3cret-tok…"), "it was [secret]");
         assert_eq!(hide("…et-token was it"), "[secret] was it");
-        assert_eq!(hide("…oken was s3cret"), "…oken was s3cret", "of so little nobody learns much");
+        assert_eq!(hide("…oken was s3cret"), "…oken was s3cret", "too short to be hidden");
     }
 
     #[test]

@@ -1,21 +1,21 @@
-//! Sessions: people who have signed in at the console with a token.
+//! Console sessions of users who signed in with a token.
 //!
-//! What a browser gets is random and kept as a hash, as a token is. A session ends when nobody has used it for some time, when it is as old as it
-//! may get, and with its token. Its id is changed now and then; for a moment the one before counts too, since a browser asks for
-//! several things at once.
+//! The session id is random and stored as a hash, like a token. A session expires when it is not used for the idle time, when it reaches
+//! its maximum age, or with its token. Its id is rotated periodically. The previous id stays valid for a short time because a browser sends
+//! several requests at the same time.
 
 use std::time::Duration;
 
 use crate::token::{Digest, FoundToken};
 
-/// How long sessions last.
+/// Time limits of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionTimes {
-    /// One that is not used for so long is over.
+    /// A session that is not used for this long expires.
     pub idle: Duration,
-    /// One that is so old is over.
+    /// A session of this age expires.
     pub absolute: Duration,
-    /// An id that is so old is changed.
+    /// An id of this age is rotated.
     pub rotate: Duration,
 }
 
@@ -30,29 +30,29 @@ impl Default for SessionTimes {
     }
 }
 
-/// For how long the id before the present one counts.
+/// How long the previous id stays valid after a rotation.
 pub const FORMER_ID: Duration = Duration::from_secs(30);
 
-/// A session to be begun.
+/// A session to be created.
 #[derive(Clone, Debug)]
 pub struct NewSession {
-    /// What its id hashes to.
+    /// The hash of its id.
     pub id: Digest,
-    /// The prefix of the token that was signed in with.
+    /// The prefix of the token used to sign in.
     pub token: String,
-    /// What forms carry to show that they are its own.
+    /// The CSRF token that the session's forms contain.
     pub csrf: String,
 }
 
-/// A session that goes on.
+/// A valid session.
 #[derive(Clone, Debug)]
 pub struct FoundSession {
-    /// What its present id hashes to.
+    /// The hash of its current id.
     pub id: Digest,
-    /// The token that was signed in with.
+    /// The token used to sign in.
     pub token: FoundToken,
-    /// What its forms carry.
+    /// The CSRF token that its forms contain.
     pub csrf: String,
-    /// Whether its id is to be changed.
+    /// Whether its id must be rotated.
     pub rotate: bool,
 }

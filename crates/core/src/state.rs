@@ -1,4 +1,4 @@
-//! Where a job stands.
+//! States of jobs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,10 +16,10 @@ macro_rules! named_enum {
         }
 
         impl $name {
-            /// Every value, in the order of declaration.
+            /// All values, in the order of declaration.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The name used in SQL, JSON and on the command line.
+            /// Returns the name used in SQL, JSON and on the command line.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -52,49 +52,49 @@ macro_rules! named_enum {
 pub(crate) use named_enum;
 
 named_enum! {
-    /// The state of a job. What can follow what stands in [`crate::transition`].
+    /// The state of a job. [`crate::transition`] defines the allowed transitions.
     JobState {
-        /// Waits for predecessors or for its group.
+        /// Waits for predecessors or for a slot of its group.
         Blocked = "blocked",
-        /// May be claimed once its time has come.
+        /// May be claimed when its start time is reached.
         Pending = "pending",
-        /// A worker holds it under a lease.
+        /// Held by a worker under a lease.
         Running = "running",
         /// Failed, and will be claimed again after its backoff.
         RetryWait = "retry_wait",
-        /// The dead letter: given up on, kept for an operator.
+        /// Failed permanently: a dead letter, kept for an operator.
         Failed = "failed",
         /// Stopped by an operator; can be resumed.
         Aborted = "aborted",
-        /// Done.
+        /// Ended successfully.
         Succeeded = "succeeded",
-        /// Given up by a caller or an operator.
+        /// Canceled by a caller or an operator.
         Canceled = "canceled",
-        /// Decided not to run.
+        /// Skipped: it does not run.
         Skipped = "skipped",
     }
 }
 
 impl JobState {
-    /// Whether the job still needs attention, and so has a row in `live`.
+    /// Returns whether the job is unfinished, and so has a row in `live`.
     #[must_use]
     pub const fn is_live(self) -> bool {
         !self.is_ended()
     }
 
-    /// Whether nothing more happens to the job but for an explicit, audited rerun.
+    /// Returns whether the job has ended: only an explicit, audited rerun can change it.
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Canceled | Self::Skipped)
     }
 
-    /// Whether the job waits to be claimed.
+    /// Returns whether the job waits to be claimed.
     #[must_use]
     pub const fn is_waiting(self) -> bool {
         matches!(self, Self::Pending | Self::RetryWait)
     }
 
-    /// Whether a job of a group keeps its slot in this state, given that it had taken one.
+    /// Returns whether a job that has acquired a slot of its group keeps it in this state.
     #[must_use]
     pub const fn holds_group_slot(self) -> bool {
         matches!(self, Self::Pending | Self::Running | Self::RetryWait)

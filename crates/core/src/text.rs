@@ -1,16 +1,16 @@
 //! Characters that can change how the text around them is displayed.
 
-/// Returns whether `c` is a control of the direction of text, or a line or paragraph separator. With U+202E, a terminal or a browser shows
-/// `gpj.exe` for a name that ends with `exe.jpg`.
+/// Returns whether `c` is a bidirectional formatting character, or a line or paragraph separator. With U+202E, for example, a terminal or
+/// a browser displays a name that ends with `exe.jpg` as `gpj.exe`.
 ///
-/// The characters are those of the Unicode property `Bidi_Control`, and U+2028 and U+2029. Names must not contain one, nor a control character;
-/// keys and ids, which are an application's data, may. The SQL function `milepost.is_deceptive` recognizes the same characters.
+/// The characters are those of the Unicode property `Bidi_Control`, and U+2028 and U+2029. They and control characters are not allowed in
+/// names, but allowed in keys and ids, which are application data. The SQL function `milepost.is_deceptive` recognizes the same characters.
 #[must_use]
 pub fn is_deceptive(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns whether `c` is replaced where text of a store is shown: a control character, or a deceptive one.
+/// Returns whether `c` is replaced when stored text is shown: a control character, or a deceptive one.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control() || is_deceptive(c)

@@ -1,5 +1,5 @@
-//! The trace that work belongs to: from who enqueues a job to its attempts to the events and jobs that these make, as
-//! [W3C Trace Context](https://www.w3.org/TR/trace-context/) writes it.
+//! Trace context of work: propagated from the code that enqueues a job to its attempts, and to the events and jobs they
+//! create, in the format of [W3C Trace Context](https://www.w3.org/TR/trace-context/).
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,13 @@ use opentelemetry::Context;
 use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The header of a request or an event, and what names it elsewhere.
+/// The name of the header in requests and events, and of the field elsewhere.
 pub const TRACEPARENT: &str = "traceparent";
 
 /// Bytes of a `traceparent` of version 00: `00-{trace: 32}-{span: 16}-{flags: 2}`.
 const LEN: usize = 55;
 
-/// A span of a trace, under which what comes next belongs.
+/// A span of a trace, used as the parent of subsequent work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traceparent {
     trace: TraceId,
@@ -22,16 +22,16 @@ pub struct Traceparent {
     flags: TraceFlags,
 }
 
-/// A text that is no `traceparent`.
+/// A text that is not a valid `traceparent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it is no traceparent of W3C Trace Context, as 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    "it is not a traceparent of W3C Trace Context, such as 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 )]
 pub struct InvalidTraceparent;
 
 impl Traceparent {
-    /// That of the span which is under way here, if there is one: the [current context](Context::current) of
-    /// OpenTelemetry, which a worker sets for its handlers, and an application for its requests.
+    /// Returns the active span of the [current context](Context::current) of OpenTelemetry, if there is one. Workers
+    /// set that context for their handlers, applications for their requests.
     #[must_use]
     pub fn current() -> Option<Self> {
         Context::map_current(|context| {
@@ -39,20 +39,20 @@ impl Traceparent {
         })
     }
 
-    /// That of a span; none when the span is of no trace.
+    /// Converts a span context; `None` when it is not valid.
     #[must_use]
     pub fn of(span: &SpanContext) -> Option<Self> {
         let flags = span.trace_flags() & TraceFlags::SAMPLED;
         span.is_valid().then(|| Self { trace: span.trace_id(), span: span.span_id(), flags })
     }
 
-    /// The trace, to look it up by.
+    /// Returns the trace id.
     #[must_use]
     pub const fn trace(&self) -> TraceId {
         self.trace
     }
 
-    /// A context in which that span, of another process, is under way.
+    /// Returns a context in which this span, of another process, is active.
     #[must_use]
     pub fn context(self) -> Context {
         let span = SpanContext::new(self.trace, self.span, self.flags, true, TraceState::NONE);
@@ -69,7 +69,7 @@ impl fmt::Display for Traceparent {
 impl FromStr for Traceparent {
     type Err = InvalidTraceparent;
 
-    /// Reads version 00, and of later ones the part that they share with it.
+    /// Parses version 00, and from later versions the part they share with it.
     fn from_str(text: &str) -> Result<Self, InvalidTraceparent> {
         let (head, tail) = text.split_at_checked(LEN).ok_or(InvalidTraceparent)?;
         let lower_hex = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

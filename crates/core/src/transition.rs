@@ -1,7 +1,7 @@
-//! The one total transition function: (state, verb) → next state, or a typed error.
+//! The total state transition function: (state, verb) → next state, or a typed error.
 //!
-//! Nothing changes a job's state by another road. The stores' SQL agrees with this function for every
-//! pair, and the conformance suite enumerates all pairs against both.
+//! Every state change of a job follows this function. The stores' SQL agrees with it for every pair, and the
+//! conformance suite checks all pairs against both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,43 +12,43 @@ use thiserror::Error;
 use crate::state::{JobState, named_enum};
 
 named_enum! {
-    /// What happens to a job. History records each under this name.
+    /// An operation on a job, or a change of its state. The history records each change under this name.
     Verb {
-        /// The job is made.
+        /// The job is created.
         Create = "create",
         /// Its last predecessor ended, or its group has a slot for it.
         Release = "release",
-        /// A worker takes it: the run token rises.
+        /// A worker claims it, which raises the run token.
         Claim = "claim",
-        /// The handler returned success.
+        /// The handler succeeded.
         Succeed = "succeed",
         /// The attempt failed (or its lease was lost) and attempts are left.
         Retry = "retry",
-        /// The attempt failed for good, or was the last one.
+        /// The attempt failed permanently, or was the last one.
         Fail = "fail",
-        /// The handler gave the job back without spending an attempt: snooze, throttle, shutdown.
+        /// The handler returned the job without using an attempt: snooze, throttle, shutdown.
         Yield = "yield",
-        /// Given up by a caller or an operator.
+        /// A caller or an operator cancels it.
         Cancel = "cancel",
-        /// Decided not to run.
+        /// The job is skipped: it does not run.
         Skip = "skip",
-        /// An operator says it is done.
+        /// An operator marks it as succeeded.
         Mark = "mark",
-        /// An operator stops it, to be resumed later.
+        /// An operator stops it; it can be resumed later.
         Abort = "abort",
-        /// An operator lets a failed or waiting job run now.
+        /// An operator makes a failed or waiting job run now.
         RetryNow = "retry_now",
-        /// An operator lets an aborted job go on.
+        /// An operator makes an aborted job continue.
         Resume = "resume",
-        /// An operator lets an ended job run again.
+        /// An operator makes an ended job run again.
         Rerun = "rerun",
-        /// An operator moves the time before which a waiting job may not be claimed; its state stays.
+        /// An operator changes the time before which a waiting job may not be claimed; its state does not change.
         Snooze = "snooze",
     }
 }
 
 impl Verb {
-    /// By which verb an operator lets a job of this state try again, if that can be.
+    /// Returns the verb with which an operator retries a job in this state, if that is possible.
     #[must_use]
     pub const fn that_retries(state: JobState) -> Option<Self> {
         match state {
@@ -58,8 +58,8 @@ impl Verb {
         }
     }
 
-    /// The verb that stops a running job if a stop was requested before: a requested cancel is final, whatever is requested or
-    /// reported later, while an abort is not.
+    /// Returns the verb that stops a running job when a stop was already requested. A requested cancel is final, whatever is
+    /// requested or reported later; an abort is not.
     #[must_use]
     pub const fn that_stops(requested: Option<Self>, verb: Self) -> Self {
         match (requested, verb) {
@@ -68,29 +68,29 @@ impl Verb {
         }
     }
 
-    /// Whether a run that ends by this verb spends no attempt: it was given back, or stopped by an operator who can let it go on, and had
-    /// not failed.
+    /// Returns whether a run that ends with this verb does not use up an attempt: it was released, or aborted by an operator without
+    /// having failed.
     #[must_use]
     pub const fn spares_attempt(self, has_failed: bool) -> bool {
         matches!(self, Self::Yield) || matches!(self, Self::Abort) && !has_failed
     }
 }
 
-/// Whether a job that is to run finds the way free: no predecessor open and a slot in its group.
+/// Whether a job can become claimable: no open predecessor, and a slot in its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// It may be claimed at its time.
+    /// The job may be claimed when it is due.
     Ready,
-    /// It has to wait for predecessors or for its group.
+    /// The job must wait for predecessors or for its group.
     Held,
 }
 
-/// A verb that cannot happen to a job in this state.
+/// A verb that is not allowed in the job's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub struct IllegalTransition {
-    /// Where the job stands; `None` when there is no such job yet.
+    /// The job's state; `None` when the job does not exist yet.
     pub from: Option<JobState>,
-    /// What was tried.
+    /// The attempted verb.
     pub verb: Verb,
 }
 
@@ -103,13 +103,13 @@ impl fmt::Display for IllegalTransition {
     }
 }
 
-/// The state that follows when `verb` happens to a job in state `from` (`None`: it does not exist yet).
+/// Returns the state after `verb` is applied to a job in state `from` (`None`: the job does not exist yet).
 ///
-/// `readiness` matters only where a job is about to wait for a worker from a state in which it holds
-/// no slot of its group: at its creation, and when an operator brings it back.
+/// `readiness` matters only when a job that holds no slot of its group is about to wait for a worker: at its creation,
+/// and when an operator retries, resumes or reruns it.
 ///
 /// # Errors
-/// [`IllegalTransition`] for every pair that the table does not allow.
+/// [`IllegalTransition`] for every pair that is not allowed.
 pub const fn transition(
     from: Option<JobState>,
     verb: Verb,
@@ -138,7 +138,7 @@ pub const fn transition(
         (Blocked | Pending, Verb::Skip) => Ok(Skipped),
         (Blocked | Pending | RetryWait | Failed, Verb::Mark) => Ok(Succeeded),
         (Blocked | Pending | Running | RetryWait, Verb::Abort) => Ok(Aborted),
-        // A job in retry_wait still owns its slot; one that failed gave it back.
+        // A job in retry_wait still holds its slot; a failed job has released it.
         (RetryWait, Verb::RetryNow) => Ok(Pending),
         (Failed, Verb::RetryNow) | (Aborted, Verb::Resume) => Ok(entry),
         (Succeeded | Canceled | Skipped, Verb::Rerun) => Ok(entry),
@@ -147,7 +147,7 @@ pub const fn transition(
     }
 }
 
-/// The states in which `verb` is allowed, for statements that bind them.
+/// Returns the states in which `verb` is allowed, for statements that bind them.
 #[must_use]
 pub fn states_allowing(verb: Verb) -> Vec<JobState> {
     JobState::ALL
@@ -157,7 +157,7 @@ pub fn states_allowing(verb: Verb) -> Vec<JobState> {
         .collect()
 }
 
-/// Every change that is allowed, as (state before, verb, state after), each once.
+/// Returns every allowed change as (state before, verb, state after), each once.
 #[must_use]
 pub fn graph() -> Vec<(Option<JobState>, Verb, JobState)> {
     let states = std::iter::once(None).chain(JobState::ALL.iter().copied().map(Some));

@@ -1,4 +1,4 @@
-//! Workers: process incarnations under a lease.
+//! Workers: process incarnations with a lease, and their reports.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,102 +13,103 @@ use crate::json::check_text;
 use crate::retry::RetryPolicy;
 use crate::transition::Verb;
 
-/// A worker that wants to register.
+/// A worker to be registered.
 #[derive(Clone, Debug, Default)]
 pub struct NewWorker {
-    /// For people: host name and process id, say. Never used to tell workers apart.
+    /// A name for operators, such as host name and process id. It does not identify the worker.
     pub name: String,
     /// The queues it serves.
     pub queues: Vec<String>,
     /// The kinds it has handlers for.
     pub kinds: Vec<String>,
-    /// How long it may go without a heartbeat before it is declared dead.
+    /// The maximum time without a heartbeat before the worker is declared dead.
     pub lease: Duration,
-    /// How its kinds wait after a failure. Whoever rescues its jobs goes by that.
+    /// The backoffs of its kinds, used by the process that rescues its jobs.
     pub backoffs: Backoffs,
 }
 
-/// Policies by kind.
+/// Retry policies by kind.
 pub type Backoffs = BTreeMap<String, RetryPolicy>;
 
-/// The answer to a heartbeat that came in time.
+/// The answer to a heartbeat that arrived in time.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeat {
-    /// Runs of this worker that somebody asked to stop, with [`Verb::Cancel`] or [`Verb::Abort`].
+    /// Runs of this worker that are to stop, with [`Verb::Cancel`] or [`Verb::Abort`].
     pub stops: Vec<(Run, Verb)>,
 }
 
-/// What handlers report while they run. Both are for people and for the next attempt; neither ends it.
+/// A report of a running handler. Progress is for operators, the checkpoint is for the next attempt; neither ends the attempt.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Which run.
+    /// The run.
     pub run: Run,
-    /// How far it is.
+    /// The progress of the run.
     pub progress: Option<Progress>,
-    /// Where the next attempt can go on from, as JSON text.
+    /// The state from which the next attempt can resume, as JSON text.
     pub checkpoint: Option<String>,
 }
 
-/// Checks a checkpoint, JSON text that the next attempt must be able to read.
+/// Checks that a checkpoint is JSON text that the next attempt can read.
 ///
 /// # Errors
-/// What is wrong with it, for people.
+/// A description of the problem.
 pub fn check_checkpoint(checkpoint: &str) -> Result<(), String> {
     let checked = check_text(checkpoint, PAYLOAD_BYTES_MAX);
     checked.map_err(|invalid| invalid.to_string().replace("the payload", "the checkpoint"))
 }
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Progress {
-    /// Units done.
+    /// The number of units done.
     pub done: i64,
-    /// Units in all, when known.
+    /// The total number of units, if known.
     pub total: Option<i64>,
-    /// A word for people.
+    /// A text for users.
     pub message: Option<String>,
 }
 
-/// A worker as operators see it.
+/// A worker, as shown to operators.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WorkerView {
     /// Its id.
     pub id: WorkerId,
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
-    /// The queues it serves.
+    /// The queues that it serves.
     pub queues: Vec<String>,
-    /// The kinds it has handlers for.
+    /// The kinds that it has handlers for.
     pub kinds: Vec<String>,
     /// When it registered.
     pub started_at: Timestamp,
-    /// Its last heartbeat.
+    /// When it last sent a heartbeat.
     pub heartbeat_at: Timestamp,
     /// When it left or was declared dead.
     pub ended_at: Option<Timestamp>,
-    /// Whether it was declared dead rather than having left.
+    /// Whether it was declared dead; false if it left.
     pub died: bool,
-    /// How many jobs it holds now.
+    /// The number of jobs that it holds now.
     pub running: i64,
 }
 
 impl WorkerView {
-    /// Whether it runs users' jobs. A server keeps a worker that only does to jobs what operators ask for.
+    /// Returns whether the worker runs users' jobs. A server has a worker that only performs operations that operators
+    /// request for many jobs.
     #[must_use]
     pub fn runs_jobs(&self) -> bool {
         self.kinds != [operation::NAME]
     }
 }
 
-/// A job taken back from a dead worker.
+/// A job rescued from a dead worker.
 #[derive(Clone, Debug)]
 pub struct Rescued {
-    /// The run that was lost; its token is fenced now.
+    /// The lost run, whose token is now outdated.
     pub run: Run,
     /// The worker that held it.
     pub worker: WorkerId,
-    /// [`Verb::Retry`] or, with attempts spent, [`Verb::Fail`]; [`Verb::Cancel`] or [`Verb::Abort`] when that was asked for.
+    /// [`Verb::Retry`], or [`Verb::Fail`] when all attempts are used; [`Verb::Cancel`] or [`Verb::Abort`] when that was requested.
     pub verb: Verb,
 }

@@ -1,11 +1,11 @@
-//! What a run is told about itself, whichever way it is run.
+//! The metadata of a run that executors pass to HTTP calls and programs.
 
 use milepost::Context;
 
-/// A fact's name, as words joined by dashes, and its value.
+/// The name of a metadata field, as words joined by dashes, and its value.
 pub(crate) type Fact = (&'static str, String);
 
-/// What an executor tells of a run: as headers (`Milepost-Job-Id`) or environment variables (`MILEPOST_JOB_ID`).
+/// Returns the metadata of a run, for headers (`Milepost-Job-Id`) or environment variables (`MILEPOST_JOB_ID`).
 pub(crate) fn of(context: &Context) -> Vec<Fact> {
     let job = context.job();
     let nominal_at = job.nominal_at.map(|at| ("nominal-at", at.to_string()));

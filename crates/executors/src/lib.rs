@@ -1,6 +1,6 @@
-//! Runs jobs without Rust: as [HTTP calls](http::Http) and as [programs](exec::Exec).
+//! Executors for jobs that are not written in Rust: [HTTP calls](http::Http) and [programs](exec::Exec).
 //!
-//! Each executor is made once from its settings and plugs into a worker as a handler:
+//! Each executor is created once from its settings and is registered with a worker as a handler:
 //!
 //! ```no_run
 //! use std::sync::Arc;

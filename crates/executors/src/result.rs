@@ -1,13 +1,13 @@
-//! What somebody else's program said, as a job's result.
+//! Output of external programs and servers, as a job's result.
 
 use milepost::Outcome;
 use milepost_core::secrets::Secrets;
 use milepost_http::Capped;
 
-/// The most bytes kept of what may become a job's result: a response's body, a line of a program's output.
+/// The most bytes kept of a possible result: a response body, or a line of a program's output.
 pub(crate) const RESULT_BYTES_MAX: usize = 64 * 1024;
 
-/// JSON as it is, any other text as a JSON string, nothing as nothing; without secrets.
+/// Converts output to an outcome: JSON unchanged, other text as a JSON string, empty output without a result. Secrets are removed.
 pub(crate) fn outcome(said: &Capped, secrets: &Secrets) -> Outcome {
     let text = secrets.hide(said.text());
     if text.is_empty() {
@@ -19,8 +19,8 @@ pub(crate) fn outcome(said: &Capped, secrets: &Secrets) -> Outcome {
     }
 }
 
-/// Whether every store takes the text as JSON. PostgreSQL refuses an escaped NUL, which is why the text is then kept
-/// as a string; lone surrogates and numbers beyond all bounds are refused by the parser here.
+/// Returns whether every store accepts the text as JSON. PostgreSQL rejects an escaped NUL, so such a text is stored as a string. The
+/// parser here rejects lone surrogates and numbers out of range.
 fn is_storable(text: &str) -> bool {
     !text.contains("\\u0000") && serde_json::from_str::<serde_json::Value>(text).is_ok()
 }

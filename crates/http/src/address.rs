@@ -1,11 +1,11 @@
-//! Which addresses belong to the public internet.
+//! Classification of addresses as public or not.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-/// IPv4 that is not the public's: IANA's special purposes, multicast, what is reserved; and the one address outside of them under which a
-/// cloud (Azure) answers its machines.
+/// IPv4 networks that are not public: IANA special-purpose, multicast and reserved ones; and the one public address under which a cloud
+/// (Azure) serves its machines.
 const PRIVATE_V4: [Ipv4Net; 16] = [
     v4([0, 0, 0, 0], 8),
     v4([10, 0, 0, 0], 8),
@@ -24,11 +24,11 @@ const PRIVATE_V4: [Ipv4Net; 16] = [
     v4([240, 0, 0, 0], 4),
     v4([168, 63, 129, 16], 32),
 ];
-/// The part of IPv6 that is given out to the public.
+/// The part of IPv6 that is assigned to the public.
 const PUBLIC_V6: Ipv6Net = v6([0x2000, 0], 3);
-/// What is not the public's within it: protocols (Teredo among them), documentation.
+/// The parts of it that are not public: protocols (including Teredo) and documentation.
 const PRIVATE_V6: [Ipv6Net; 3] = [v6([0x2001, 0], 23), v6([0x2001, 0xdb8], 32), v6([0x3fff, 0], 20)];
-/// Addresses that lead to the IPv4 address in their last bits (NAT64), and in their second and third group (6to4).
+/// Networks whose addresses are translated to the IPv4 address in their last bits (NAT64), or in their second and third group (6to4).
 const NAT64: Ipv6Net = v6([0x64, 0xff9b], 96);
 const SIX_TO_FOUR: Ipv6Net = v6([0x2002, 0], 16);
 
@@ -41,7 +41,7 @@ const fn v6(groups: [u16; 2], bits: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(groups[0], groups[1], 0, 0, 0, 0, 0, 0), bits)
 }
 
-/// Whether an address, and one that it leads to, belongs to the public internet.
+/// Returns whether an address, or the IPv4 address that it is translated to, is public.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
@@ -73,7 +73,8 @@ fn second_and_third_group(address: Ipv6Addr) -> Ipv4Addr {
 mod tests {
     use super::*;
 
-    /// Here, private, carriers', of links, of clouds, protocols, measurements, documentation, many, all.
+    /// One line each: this host, private, carrier-grade NAT, link-local, clouds, protocols, benchmarks, documentation, multicast, reserved
+    /// and broadcast.
     const PRIVATE: &str = "
         0.0.0.0 0.1.2.3 127.0.0.1 127.255.255.254 :: ::1
         10.0.0.1 10.255.255.255 172.16.0.1 172.31.255.255 192.168.1.1 fc00::1 fdff::1 fec0::1
@@ -85,13 +86,13 @@ mod tests {
         192.0.2.1 198.51.100.1 203.0.113.1 2001:db8::1 3fff::1
         224.0.0.1 239.255.255.255 ff02::1 ff0e::1
         240.0.0.1 255.255.255.255";
-    /// IPv4 within IPv6: mapped, compatible, NAT64 of all and of one network, 6to4.
+    /// IPv4 within IPv6: mapped, compatible, NAT64 (well-known and local prefix), 6to4.
     const PRIVATE_WITHIN: &str = "
         ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254
         ::127.0.0.1 ::10.0.0.1 ::1.1.1.1
         64:ff9b::7f00:1 64:ff9b::a9fe:a9fe 64:ff9b:1::101:101
         2002:7f00:1::1 2002:a00:1:: 2002:a9fe:a9fe::1";
-    /// The neighbours of the above, and others.
+    /// The neighbours of these networks, and others.
     const PUBLIC: &str = "
         1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 168.63.129.17 169.253.255.255
         169.255.0.0 172.15.255.255 172.32.0.0 192.0.1.0 198.17.255.255 198.20.0.0 223.255.255.255

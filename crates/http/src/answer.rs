@@ -1,14 +1,14 @@
-//! What a server answered.
+//! Responses of servers.
 
 use reqwest::header::LOCATION;
 use reqwest::{Response, Url};
 
 use crate::Capped;
 
-/// Reads a body up to a limit, and no further: its connection is then dropped with the response.
+/// Reads a body up to a limit. If the body is longer, the connection is dropped with the response.
 ///
 /// # Errors
-/// The connection broke, or the body is no HTTP. What was read before is kept.
+/// The connection broke, or the body is not valid HTTP. The bytes read before are kept.
 pub async fn read(mut response: Response, body: &mut Capped, bytes_max: usize) -> reqwest::Result<()> {
     while !body.cut
         && let Some(chunk) = response.chunk().await?
@@ -18,12 +18,12 @@ pub async fn read(mut response: Response, body: &mut Capped, bytes_max: usize) -
     Ok(())
 }
 
-/// The server that a URL names, without what may be secret: login, path and parameters.
+/// Returns the server of a URL, without the parts that may be secret: login, path and parameters.
 pub fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// The server that a redirect leads to, without what may be secret.
+/// Returns the server that a redirect points to, without the parts that may be secret.
 pub fn leads_to(redirect: &Response, from: &Url) -> Option<String> {
     let to = redirect.headers().get(LOCATION)?.to_str().ok()?;
     from.join(to).ok().map(|to| origin(&to))

@@ -1,4 +1,4 @@
-//! Keeps calls from addresses that are none of their business: a URL is somebody else's word, and what it names may be a database of ours.
+//! Prevents calls to internal addresses: a URL comes from someone else, and its name may resolve to an internal database.
 
 use std::error::Error;
 use std::fmt;
@@ -11,27 +11,27 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::networks::{Forbidden, Networks};
 
-/// Finds the addresses of a name.
+/// Resolves a name to its addresses.
 type Lookup = dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync;
 
-/// Looks names up, and lets none through of which an address may not be connected to.
+/// A DNS resolver that rejects names with an address that is not allowed.
 ///
-/// The client connects to the addresses that it gets from here, and looks nothing up by itself: no name can become another address between the
-/// check and the connection.
+/// The client connects to the addresses that this resolver returns and resolves nothing else, so a name cannot change its address between
+/// the check and the connection.
 ///
-/// Whoever uses it lets a client neither follow redirects nor use proxies, and checks URLs that name addresses by themselves.
+/// Its users must disable redirects and proxies in the client, and check URLs that contain addresses separately.
 #[derive(Clone)]
 pub struct Guard {
     networks: Networks,
     lookup: Arc<Lookup>,
 }
 
-/// A name one of whose addresses may not be connected to.
+/// A name with an address that is not allowed.
 #[derive(Debug, thiserror::Error)]
-#[error("its name leads elsewhere: {0}")]
+#[error("its name resolves to a forbidden address: {0}")]
 struct Elsewhere(#[source] Forbidden);
 
-/// Why a call was not let through, if that is what an error comes from.
+/// Returns why a call was rejected, if a [`Guard`] caused the error.
 #[must_use]
 pub fn forbidden(error: &reqwest::Error) -> Option<String> {
     let mut source = error.source();
@@ -45,7 +45,7 @@ pub fn forbidden(error: &reqwest::Error) -> Option<String> {
 }
 
 impl Guard {
-    /// With the system's way to look names up.
+    /// Creates a guard with the system's resolver.
     #[must_use]
     pub fn new(networks: Networks) -> Self {
         let lookup = |name: String| -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
@@ -56,7 +56,7 @@ impl Guard {
         Self::looking_up(networks, lookup)
     }
 
-    /// With another way, for tests.
+    /// Creates a guard with another resolver, for tests.
     pub fn looking_up(
         networks: Networks,
         lookup: impl Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync + 'static,
@@ -79,7 +79,7 @@ impl Resolve for Guard {
             for address in &addresses {
                 networks.check(*address).map_err(Elsewhere)?;
             }
-            // The port is the URL's.
+            // The client uses the port of the URL.
             let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, 0));
             Ok(Box::new(addresses) as Addrs)
         })

@@ -1,5 +1,5 @@
-//! What calls over HTTP have in common, whoever makes them: TLS, answers of which only so much is kept, how long a server
-//! asks to be left alone, and which addresses are connected to at all. Knows nothing of jobs and events.
+//! Common parts of HTTP clients: TLS, size limits for responses, `Retry-After`, and restrictions on the addresses that calls can reach.
+//! Does not depend on jobs and events.
 
 mod address;
 mod answer;

@@ -1,4 +1,4 @@
-//! Networks that may be connected to.
+//! Networks that calls can reach.
 
 use std::net::IpAddr;
 
@@ -8,66 +8,67 @@ use thiserror::Error;
 
 use crate::address::is_public;
 
-/// Which addresses may be connected to.
+/// The addresses that calls can reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Networks {
     allowed: Vec<IpNet>,
-    /// Whether the public's are, too.
+    /// Whether public addresses are also allowed.
     public: bool,
 }
 
-/// A text that names no network.
+/// A text that is not a network.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct InvalidNetwork(String);
 
-/// An address that may not be connected to; says which setting allows it.
+/// An address that is not allowed; the message contains the setting that allows it.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct Forbidden(String);
 
 impl Networks {
-    /// Those that are allowed by name, and maybe the public's.
+    /// Parses the networks that are allowed by name. `public`: whether public addresses are also allowed.
     ///
     /// # Errors
-    /// [`InvalidNetwork`] says what to write.
+    /// [`InvalidNetwork`] describes the correct form.
     pub fn parse(allowed: &[String], public: bool) -> Result<Self, InvalidNetwork> {
         let network = |text: &String| {
             let network: IpNet = text.parse().map_err(|_| {
                 InvalidNetwork(format!(
-                    "{text:?} is no network; give it as 10.0.0.0/8, or 10.1.2.3/32 for one address"
+                    "{text:?} is not a network; write it as 10.0.0.0/8, or as 10.1.2.3/32 for one address"
                 ))
             })?;
             match network.trunc() {
                 trunc if trunc == network => Ok(network),
-                trunc => Err(InvalidNetwork(format!("{text} is no network; the network is {trunc}"))),
+                trunc => Err(InvalidNetwork(format!("{text} is not a network; the network is {trunc}"))),
             }
         };
         let allowed = allowed.iter().map(network).collect::<Result<_, _>>()?;
         Ok(Self { allowed, public })
     }
 
-    /// Whether an address may be connected to.
+    /// Checks whether an address is allowed.
     pub(crate) fn check(&self, address: IpAddr) -> Result<(), Forbidden> {
         let address = address.to_canonical();
         match (self.allowed.iter().any(|network| network.contains(&address)), is_public(address)) {
             (true, _) => Ok(()),
             (false, true) if self.public => Ok(()),
             (false, true) => Err(Forbidden(format!(
-                "{address} is in no network of `allow_networks`, and only those get http; use https"
+                "{address} is not in a network of `allow_networks`; http is allowed only there; use https"
             ))),
             (false, false) => Err(Forbidden(format!(
-                "{address} is not a public address; if it is yours, name its network in `allow_networks` beside the `url`"
+                "{address} is not a public address; to allow it, add its network to `allow_networks` beside the `url`"
             ))),
         }
     }
 
-    /// Checks a URL that names an address: no name is looked up for it.
+    /// Checks a URL that contains an address, for which no name is resolved.
     ///
     /// # Errors
-    /// [`Forbidden`], also when nobody is asked for it later: a client connects to it without a [`Guard`](crate::Guard).
+    /// [`Forbidden`] if the address is not allowed. Without this check a client would connect to it, because the [`Guard`](crate::Guard) is
+    /// not used.
     pub fn check_url(&self, url: &Url) -> Result<(), Forbidden> {
-        // The host as it stands in the URL, where all ways to write an address have become one.
+        // The host in the parsed URL, where every notation of an address has been normalized.
         let host = url.host_str().unwrap_or_default();
         match host.trim_start_matches('[').trim_end_matches(']').parse() {
             Ok(address) => self.check(address),

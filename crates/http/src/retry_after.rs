@@ -1,4 +1,4 @@
-//! How long a server asks to be left alone.
+//! `Retry-After`: the wait that a server asks for.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 /// The longest wait that a server can ask for.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What `Retry-After` says, in seconds or as a date. A date is read against the server's own clock where it tells it,
-/// so that clocks that differ do not matter.
+/// Returns the wait in `Retry-After`, which is a number of seconds or a date. A date is compared with the server's `Date` header if there
+/// is one, so that clock differences have no effect.
 #[must_use]
 pub fn wait(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More digits than fit are a long wait, too.
+        // A number that is too large for the type is a long wait.
         text.parse().map_or(WAIT_MAX, Duration::from_secs)
     } else {
         let now = date(headers, DATE).unwrap_or_else(Timestamp::now);

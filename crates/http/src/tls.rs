@@ -1,5 +1,5 @@
-//! TLS with the system's root certificates, so that a company's own are honoured, and with the one cryptography that
-//! the stores' connections use, too.
+//! TLS with the system's root certificates, so that a company's own certificates are accepted, and with the same crypto provider as the
+//! connections of the stores.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-/// How TLS is spoken to this URL. Where it is not, no certificates are looked for: small images have none.
+/// Returns the TLS configuration for this URL. Without TLS, no certificates are loaded, because small images have none.
 ///
 /// # Errors
-/// TLS cannot be spoken, for want of the system's root certificates, say.
+/// TLS cannot be set up, for example because the system's root certificates are missing.
 pub fn config(url: &Url) -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?;

@@ -1,4 +1,4 @@
-//! One attempt at a job, whoever asks for it: payload → handler → answer → end. Knows no worker and no store.
+//! One attempt at a job: payload → handler → answer → end. Does not depend on a worker or a store.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -14,7 +14,7 @@ use milepost_core::transition::Verb;
 use crate::context::Context;
 use crate::handler::{JobError, KindEntry, NOT_COMMITTED, Outcome};
 
-/// What a handler answered, or what its panic stands for.
+/// The outcome that a handler returned, or the failure that its panic caused.
 pub(crate) struct Answer {
     pub(crate) outcome: Result<Outcome, JobError>,
     pub(crate) panicked: bool,
@@ -26,7 +26,7 @@ impl From<Result<Outcome, JobError>> for Answer {
     }
 }
 
-/// An attempt whose panics are failures.
+/// Runs an attempt and converts panics into failures.
 pub(crate) async fn caught(attempt: impl Future<Output = Result<Outcome, JobError>>) -> Answer {
     match AssertUnwindSafe(attempt).catch_unwind().await {
         Ok(outcome) => outcome.into(),
@@ -37,8 +37,8 @@ pub(crate) async fn caught(attempt: impl Future<Output = Result<Outcome, JobErro
     }
 }
 
-/// The handler of the job's kind under its time limit. When that is over it is asked to stop; what it then ends
-/// well counts.
+/// Runs the handler of the job's kind with its time limit. After the limit the handler is asked to stop; if it then succeeds within the
+/// grace period, the success counts.
 pub(crate) async fn perform(kind: Option<&KindEntry>, context: Context) -> Result<Outcome, JobError> {
     let job = context.job();
     let Some(kind) = kind else {
@@ -47,7 +47,7 @@ pub(crate) async fn perform(kind: Option<&KindEntry>, context: Context) -> Resul
     };
     let limit = job.timeout.or(kind.options.timeout);
     let stop = context.cancellation().clone();
-    // Called inside the future, so that a panic before its first await is caught too.
+    // Called inside the future, so that a panic before its first await is also caught.
     let mut handler = pin!(async { (kind.perform)(context).await });
     let Some(limit) = limit else { return handler.await };
     if let Ok(answer) = tokio::time::timeout(limit, handler.as_mut()).await {
@@ -60,8 +60,8 @@ pub(crate) async fn perform(kind: Option<&KindEntry>, context: Context) -> Resul
     }
 }
 
-/// What the store is told of an answer. `stop_verb`: what the handler was asked to stop with, if it was; `random`,
-/// uniform in `[0, 1)`, spreads the backoff.
+/// Returns the end that is stored for an answer. `stop_verb`: the stop request that the handler got, if any; `random`, uniform in `[0, 1)`,
+/// adds jitter to the backoff.
 pub(crate) fn end_of(
     kind: Option<&KindEntry>,
     job: &ClaimedJob,
@@ -82,10 +82,10 @@ pub(crate) fn end_of(
             Err(failure) => failed(JobError::fatal(failure.code, failure.message)),
         },
         (Ok(Outcome::Completed), _) => {
-            let message = "the handler said that it had completed the job, but did not commit";
+            let message = "the handler returned `Completed`, but did not commit the completion of the job";
             failed(JobError::retryable(NOT_COMMITTED, message))
         }
-        // What a handler answers when it was asked to stop, be it an error, is that it stopped.
+        // If the handler was asked to stop, any answer other than success, including an error, means that it stopped.
         (_, Some(end)) => end,
         (Ok(Outcome::Stopped), None) => yielded(Duration::ZERO, "stopped by its handler"),
         (Ok(Outcome::Snooze(delay)), None) => yielded(delay, "snoozed by its handler"),
@@ -112,7 +112,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "the handler panicked with a value that is not text".to_owned())
 }
 
-/// Error texts can be of any size; history keeps their beginning.
+/// Shortens a text, because error messages can have any size; history stores their beginning.
 pub(crate) fn shorten(mut text: String, bytes_max: usize) -> String {
     if text.len() > bytes_max {
         text.truncate(text.floor_char_boundary(bytes_max));

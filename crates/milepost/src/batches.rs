@@ -1,5 +1,5 @@
-//! What any worker does for all batches: works out tasks that became due outside of a worker, and counts ends that had too
-//! many successors for one transaction.
+//! Batch work that any worker performs: it evaluates tasks that became due, and counts ended tasks with too many successors for one
+//! transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use milepost_core::port::StoreResult;
 
 use crate::incarnation::Shared;
 
-/// How often to look when nobody hints.
+/// The interval between two checks without a notification.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until the incarnation ends.
@@ -17,13 +17,13 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if let Err(error) = advance(&shared).await {
             tracing::warn!(error = error.chain(), "batches could not be advanced; trying again");
         }
-        // Spread, so that many workers do not all look at the same moment.
+        // Jitter, so that workers do not check at the same time.
         let look_in = LOOK_EVERY.mul_f64(0.75 + 0.5 * fastrand::f64());
         let _ = tokio::time::timeout(look_in, shared.advance_now.notified()).await;
     }
 }
 
-/// Does all that is left to be done now, page by page; answers whether there was any.
+/// Processes all deferred work page by page; returns whether there was any.
 pub(crate) async fn advance(shared: &Shared) -> StoreResult<bool> {
     let mut advanced = false;
     while shared.store.advance_batches().await? > 0 {

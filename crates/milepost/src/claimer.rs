@@ -1,4 +1,4 @@
-//! Takes jobs while there is room for them, and sleeps when there are none.
+//! Claims jobs while there are free places, and sleeps while there are no jobs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,28 +19,28 @@ use crate::incarnation::Shared;
 
 /// How long a claimer that is behind waits for more free places, so that its claims stay large.
 const GATHER: Duration = Duration::from_millis(2);
-/// How often it compares what it has in hand with what the store says.
+/// The interval at which it compares the runs in hand with those in the store.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// The same while a handler is asked to stop: it may be fenced off meanwhile.
+/// The interval while a handler is asked to stop, because the run may be fenced off.
 const LOOK_EVERY_WHILE_STOPPING: Duration = Duration::from_secs(5);
-/// The same while a run is in hand that the store does not know.
+/// The interval while a run in hand is unknown to the store.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// The longest wait between tries while the store does not answer.
+/// The longest wait between attempts while the store does not answer.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// How many claims are under way at once while there is more to be had: while one waits for its commit to
-/// reach the disk, the other looks for rows.
+/// The maximum number of concurrent claims while more jobs are available: while one claim waits for its commit to reach the disk, another
+/// searches for rows.
 const CLAIMS_MAX: usize = 3;
 
-/// One claim under way, with the places kept for what it brings.
+/// A claim in flight, with the places reserved for its jobs.
 type UnderWay = BoxFuture<'static, Answered>;
 
-/// What became of a claim.
+/// The result of a claim.
 struct Answered {
-    /// The places kept for what it brought.
+    /// The places reserved for its jobs.
     places: OwnedSemaphorePermit,
     answer: StoreResult<Vec<ClaimedJob>>,
-    /// Whether nothing was in hand when it was made, so that nobody here could make anything ready any more.
+    /// Whether no run was in hand when the claim was made, so that no run here could make further jobs ready.
     alone: bool,
 }
 
@@ -48,16 +48,16 @@ pub(crate) struct Claimer {
     shared: Arc<Shared>,
     places: Arc<Semaphore>,
     claim_id: i32,
-    /// Whether the last claim was filled: then there is probably more.
+    /// Whether the last claim was filled, so that there are probably more jobs.
     behind: bool,
     failures: u32,
-    /// Whether a claim failed, so that the store may hold jobs for us that we do not know of.
+    /// Whether a claim failed, so that the store may have assigned jobs that this worker does not know.
     in_doubt: bool,
-    /// Whether nothing is left of what it was to do.
+    /// Whether there is nothing left to do.
     done: bool,
     looked_at: Instant,
-    /// Runs in hand that the store did not know at the last look. When it does not know them at the next either,
-    /// their handlers are asked to stop, and at the one after that they are dropped.
+    /// Runs in hand that were unknown to the store at the last check. If they are unknown at the next check, too, their handlers are asked
+    /// to stop; at the check after that they are dropped.
     unknown: HashSet<Run>,
 }
 
@@ -77,8 +77,8 @@ impl Claimer {
         }
     }
 
-    /// Runs until the worker stops claiming, loses its lease, or has nothing more to do. A claim that is under way is
-    /// waited for, so that what it brings is not left lying.
+    /// Runs until the worker stops claiming, loses its lease, or has nothing left to do. It waits for claims in flight, so that their jobs
+    /// are not lost.
     pub(crate) async fn run(mut self) {
         let shared = self.shared.clone();
         let mut under_way = FuturesUnordered::new();
@@ -102,7 +102,7 @@ impl Claimer {
     async fn claim_for_ever(&mut self, under_way: &mut FuturesUnordered<UnderWay>) {
         loop {
             if self.in_doubt || self.look_in().is_zero() {
-                // What the store says must not include what a claim under way is about to bring.
+                // The jobs held according to the store must not include those of a claim in flight.
                 self.settle(under_way).await;
                 self.reconcile().await;
             }
@@ -128,14 +128,14 @@ impl Claimer {
         }
     }
 
-    /// Waits for all claims that are under way.
+    /// Waits for all claims in flight.
     async fn settle(&mut self, under_way: &mut FuturesUnordered<UnderWay>) {
         while let Some(answered) = under_way.next().await {
             self.take(answered, false).await;
         }
     }
 
-    /// Whether batches had something left to be worked out, which may have made jobs.
+    /// Returns whether deferred batch work was processed, which may have created jobs.
     async fn advanced(&self) -> bool {
         batches::advance(&self.shared).await.unwrap_or_else(|error| {
             tracing::warn!(error = error.chain(), "batches could not be advanced; trying again");
@@ -143,7 +143,7 @@ impl Claimer {
         })
     }
 
-    /// Takes what a claim brought. `last`: no other claim is under way.
+    /// Handles the result of a claim. `last`: no other claim is in flight.
     async fn take(&mut self, Answered { places, answer, alone }: Answered, last: bool) {
         match answer {
             Ok(jobs) => {
@@ -167,7 +167,7 @@ impl Claimer {
         }
     }
 
-    /// Waits for at least one free place and takes all there are, up to a batch.
+    /// Waits for at least one free place and acquires all free places, up to a batch.
     async fn free_places(
         shared: &Shared,
         all: &Arc<Semaphore>,
@@ -217,7 +217,7 @@ impl Claimer {
         }
     }
 
-    /// How long until the next look at what the store says.
+    /// Returns the time until the next comparison with the store.
     fn look_in(&self) -> Duration {
         let every = match () {
             () if !self.unknown.is_empty() => LOOK_AGAIN,
@@ -227,8 +227,7 @@ impl Claimer {
         every.saturating_sub(self.looked_at.elapsed())
     }
 
-    /// Waits for a hint, or for the poll interval; one that is to leave when nothing is left, also until nothing is
-    /// in hand.
+    /// Waits for a notification or the poll interval; a worker that leaves when idle also waits until no run is in hand.
     async fn idle(&self) {
         let shared = &self.shared;
         let interval = shared.options.poll_interval.mul_f64(0.9 + 0.2 * fastrand::f64());
@@ -239,7 +238,7 @@ impl Claimer {
         }
     }
 
-    /// After an error nobody knows whether the claim was made: the store has to be asked what we hold.
+    /// Waits after an error. It is unknown whether the claim was committed, so the store has to be asked for the jobs held.
     async fn back_off(&mut self, error: &StoreError) {
         tracing::warn!(error = error.chain(), "jobs could not be claimed; trying again");
         let wait = (Duration::from_millis(50) * 2u32.pow(self.failures.min(8))).min(RETRY_WAIT_MAX);
@@ -248,10 +247,10 @@ impl Claimer {
         tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
     }
 
-    /// Takes in hand what the store says we hold, and lets go of what it says we do not. No claim may be under
-    /// way.
+    /// Starts runs that the store has assigned and this worker does not know, and releases runs that the store does not know. No claim may
+    /// be in flight.
     async fn reconcile(&mut self) {
-        // Looked at before the store is asked: a run that ends in between is not one whose claim was lost.
+        // Read before the store is asked, so that a run that ends in between is not mistaken for a lost claim.
         let in_hand = self.shared.flight.all();
         let handlers = self.shared.flight.handlers();
         let Ok(held) = self.shared.store.held(self.shared.worker).await else {
@@ -264,7 +263,8 @@ impl Claimer {
 
         let unknown: HashSet<Run> = handlers.into_iter().filter(|run| !known.contains(run)).collect();
         for &run in unknown.intersection(&self.unknown) {
-            tracing::warn!(job = %run.job, token = %run.token, "the store has given this run up; stopping its handler");
+            tracing::warn!(job = %run.job, token = %run.token,
+                "the run is no longer assigned to this worker; stopping its handler");
             self.shared.flight.give_up(run);
         }
         self.unknown = unknown;

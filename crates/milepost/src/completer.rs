@@ -1,4 +1,4 @@
-//! Tells the store how runs ended: many at a time, until it answers.
+//! Stores the ends of runs: many at a time, retrying until the store answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::handler::NOT_COMMITTED;
 use crate::incarnation::Shared;
 
-/// The most ends told at once.
+/// The most ends in one call.
 const BATCH_MAX: usize = 2000;
-/// The most ends told at once where some are tasks: what follows from them is done in the same transaction, and those who
-/// end other tasks wait for it only where they have successors in common.
+/// The most ends in one call if some are tasks of batches. Their consequences are applied in the same transaction, and other calls with
+/// ends of tasks wait for it only if they have common successors.
 const TASKS_MAX: usize = 250;
-/// A batch at least this large is told without waiting for more.
+/// A batch at least this large is sent without waiting for more.
 const BATCH_READY: usize = 250;
 /// How long a small batch waits for more.
 const LINGER: Duration = Duration::from_millis(2);
-/// How many batches are told at the same time.
+/// The maximum number of concurrent calls.
 const IN_FLIGHT_MAX: usize = 3;
-/// The longest wait between tries while the store does not answer.
+/// The longest wait between attempts while the store does not answer.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Where executors leave their ends.
+/// The channel into which executors send their ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Ends(mpsc::Sender<Finish>);
 
@@ -36,15 +36,15 @@ impl Ends {
         (Self(sender), receiver)
     }
 
-    /// Waits while too many ends are unanswered: that is what slows claims down when the store is slow.
+    /// Waits while too many ends are unanswered. This slows claims down when the store is slow.
     pub(crate) async fn send(&self, finish: Finish) {
         if self.0.send(finish).await.is_err() {
-            tracing::debug!("an end came after its worker had stopped; the job will be rescued");
+            tracing::debug!("a run ended after its worker had stopped; the job will be rescued");
         }
     }
 }
 
-/// Runs until all senders are gone and everything was told.
+/// Runs until all senders are dropped and every end was sent.
 pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
     let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
     let mut rest = Vec::new();
@@ -53,11 +53,11 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
         if batch.is_empty() && ends.recv_many(&mut batch, BATCH_MAX).await == 0 {
             break;
         }
-        // Waiting for a free place is a time to gather, too.
+        // More ends can arrive while it waits for a free place.
         let Ok(place) = in_flight.clone().acquire_owned().await else {
             break;
         };
-        // Nobody else is at work: nothing more comes soon.
+        // If no other handler runs, no more ends arrive soon.
         if batch.len() < BATCH_READY && shared.flight.len() > batch.len() {
             tokio::time::sleep(LINGER).await;
         }
@@ -66,7 +66,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
             batch.push(finish);
         }
         if batch.len() > TASKS_MAX && batch.iter().any(|finish| finish.task) {
-            // Tasks that were made together are told together: they have successors in common.
+            // Tasks that were created together are sent together, because they have common successors.
             batch.sort_unstable_by_key(|finish| finish.run.job);
             rest = batch.split_off(TASKS_MAX);
         }
@@ -76,12 +76,12 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
             drop(place);
         });
     }
-    // All places free: everything was told.
+    // All places are free, so every end was sent.
     let _ = in_flight.acquire_many(IN_FLIGHT_MAX as u32).await;
 }
 
-/// Tells a batch until the store takes it. A batch whose values the store refuses is told in halves, so that one
-/// end that cannot be stored does not hold up the others.
+/// Sends a batch until the store accepts it. If the store refuses its values, each half is sent separately, so that one end that cannot be
+/// stored does not delay the others.
 fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, ()> {
     async move {
         let mut wait = Duration::from_millis(50);
@@ -95,9 +95,17 @@ fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, ()> {
             }
             let ends = batch.len();
             if error.is_transient() {
-                tracing::warn!(error = error.chain(), ends, "ends could not be stored; trying again");
+                tracing::warn!(
+                    error = error.chain(),
+                    ends,
+                    "the ends of runs could not be stored; trying again"
+                );
             } else {
-                tracing::error!(error = error.chain(), ends, "the store does not take ends; trying again");
+                tracing::error!(
+                    error = error.chain(),
+                    ends,
+                    "the store rejected the ends of runs; trying again"
+                );
             }
             if shared.give_up.is_cancelled() {
                 return;
@@ -109,10 +117,10 @@ fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, ()> {
     .boxed()
 }
 
-/// What is told of a run whose own end cannot be stored.
+/// The error code of a run whose end cannot be stored.
 const UNSTORABLE: &str = "unstorable";
 
-/// Whether nothing simpler than this could be told.
+/// Returns whether the batch cannot be simplified further.
 fn is_last_resort(batch: &[Finish]) -> bool {
     matches!(batch, [Finish { end: End::Fail { failure }, .. }] if failure.code == UNSTORABLE)
 }
@@ -125,7 +133,7 @@ async fn refused(shared: &Arc<Shared>, mut batch: Vec<Finish>, error: &StoreErro
         return;
     }
     let Some(finish) = batch.pop() else { return };
-    tracing::error!(job = %finish.run.job, error = error.chain(), "the store refused the end of a run");
+    tracing::error!(job = %finish.run.job, error = error.chain(), "the store rejected the end of a run");
     let failure = Failure { code: UNSTORABLE.to_owned(), message: error.chain() };
     tell(shared, vec![Finish { end: End::Fail { failure }, ..finish }]).await;
 }
@@ -136,12 +144,12 @@ fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
         match answer {
             Finished::Accepted => stats.count_end(&finish.end),
             Finished::Repeated => stats.repeated.add(1),
-            // The handler had completed it in its own transaction: what came here only checked that.
+            // The handler completed the job in its own transaction; this end only checked that.
             Finished::Fenced if is_check(&finish.end) => stats.succeeded.add(1),
             Finished::Fenced => {
                 stats.fenced.add(1);
                 tracing::warn!(job = %finish.run.job, token = %finish.run.token, end = %finish.end.verb(),
-                    "fenced: the job had moved on before this run ended; nothing was changed");
+                    "fenced: the job had left this run before it ended; nothing was changed");
             }
         }
     }
@@ -156,7 +164,7 @@ fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
     shared.flight.land(batch.iter().map(|finish| finish.run));
 }
 
-/// Whether this end leaves a job to be claimed at once: its own, or the next one of its group.
+/// Returns whether this end makes a job ready immediately: the same job, or the next one of its group.
 fn makes_ready(finish: &Finish) -> bool {
     finish.grouped
         || finish.task

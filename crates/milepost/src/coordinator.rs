@@ -1,7 +1,7 @@
-//! The helper beside the store, if there is one: what it is told, and how far it is heeded.
+//! Use of the optional coordination helper (such as Redis): the messages to it, and the effect of its hints.
 //!
-//! It decides nothing. Its hints make the worker ask the store; its locks make a later run wait a little for an
-//! older one to stop. All it is told is told by tasks of their own, so that no claim, end or heartbeat waits for it.
+//! The helper decides nothing. Its hints make the worker query the store; its locks make a later run wait briefly for an older one to stop.
+//! All messages to it are sent by separate tasks, so that no claim, end or heartbeat waits for it.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,24 +15,24 @@ use crate::incarnation::Shared;
 
 /// How long a run waits for an older one that still holds the job's lock.
 const OLDER_STOPS_IN: Duration = Duration::from_secs(1);
-/// How often it looks meanwhile.
+/// The interval between two checks of that lock.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long runs must last to be locked; shorter ones cost nothing.
+/// The minimum duration of runs that are locked; shorter runs cause no calls.
 const LINGER: Duration = Duration::from_millis(5);
-/// How often in a lease the worker's word and its locks are renewed.
+/// How often in a lease the worker's heartbeat and its locks are renewed.
 const MIRRORS_PER_LEASE: u32 = 8;
-/// A dead worker's locks are gone before its jobs are taken back: a lease is longer than this part of itself and
-/// the time between two heartbeats.
+/// Locks last for half a lease, so that a dead worker's locks expire before its jobs are recovered: a lease is longer than this part of it
+/// plus the time between two heartbeats.
 const LOCKS_PER_LEASE: u32 = 2;
 
-/// What the parts of an incarnation have to say.
+/// The messages of an incarnation to the helper.
 pub(crate) struct Coordinator {
     helper: Option<Arc<dyn Coordination>>,
-    /// The runs whose handlers are at work.
+    /// The runs whose handlers are running.
     at_work: Mutex<HashSet<Run>>,
-    /// They have changed.
+    /// Notified when they have changed.
     changed: Notify,
-    /// Something was made ready here that others may not look for.
+    /// Notified when a job became ready here that other workers may not check for.
     made_ready: Notify,
 }
 
@@ -41,7 +41,7 @@ impl Coordinator {
         Self { helper, at_work: Mutex::default(), changed: Notify::new(), made_ready: Notify::new() }
     }
 
-    /// A handler is at work for as long as the answer stands; meanwhile its job is locked.
+    /// Registers a running handler for the lifetime of the returned value; its job is locked in the helper during that time.
     pub(crate) fn at_work(&self, run: Run) -> Option<AtWork<'_>> {
         self.helper.as_ref()?;
         self.lock().insert(run);
@@ -49,19 +49,19 @@ impl Coordinator {
         Some(AtWork { coordinator: self, run })
     }
 
-    /// Something was made ready here.
+    /// Announces that a job became ready here.
     pub(crate) fn made_ready(&self) {
         self.made_ready.notify_one();
     }
 
-    /// Gives an older run that is still at the job a little time to stop. A first run has none before it.
+    /// Waits briefly for an older run of the job to stop. A first run has no older one.
     pub(crate) async fn let_older_stop(&self, run: Run) {
         let Some(helper) = self.helper.as_ref().filter(|_| run.token.0 > 1) else { return };
         let began = Instant::now();
         while helper.is_held_by_older(run).await {
             if began.elapsed() >= OLDER_STOPS_IN {
                 tracing::warn!(job = %run.job, token = %run.token,
-                    "an older run still holds the job's lock; going on: whatever it tells the store is fenced");
+                    "an older run still holds the job's lock; continuing, because the store fences the older run");
                 return;
             }
             tokio::time::sleep(LOOK_EVERY).await;
@@ -73,7 +73,7 @@ impl Coordinator {
     }
 }
 
-/// A handler at work.
+/// A running handler.
 pub(crate) struct AtWork<'a> {
     coordinator: &'a Coordinator,
     run: Run,
@@ -86,14 +86,14 @@ impl Drop for AtWork<'_> {
     }
 }
 
-/// Heeds the helper's hints.
+/// Processes the helper's hints.
 pub(crate) async fn listen(shared: Arc<Shared>) {
     if let Some(helper) = &shared.coordinator.helper {
         shared.heed(helper.hints()).await;
     }
 }
 
-/// Tells others what was made ready here.
+/// Announces jobs that became ready here to other workers.
 pub(crate) async fn announce(shared: Arc<Shared>) {
     let Some(helper) = &shared.coordinator.helper else { return };
     loop {
@@ -102,7 +102,7 @@ pub(crate) async fn announce(shared: Arc<Shared>) {
     }
 }
 
-/// Keeps the worker's word and the locks of its runs as they should be, and takes them back in the end.
+/// Keeps the worker's heartbeat and the locks of its runs up to date, and removes them at the end.
 pub(crate) async fn mirror(shared: Arc<Shared>) {
     let Some(helper) = &shared.coordinator.helper else { return };
     let mut locks = Locks { shared: &shared, helper: helper.as_ref(), told: HashSet::new() };
@@ -114,7 +114,7 @@ pub(crate) async fn mirror(shared: Arc<Shared>) {
     helper.leave(shared.worker).await;
 }
 
-/// The locks of the runs at work.
+/// The locks of running handlers.
 struct Locks<'a> {
     shared: &'a Shared,
     helper: &'a dyn Coordination,
@@ -129,7 +129,7 @@ impl Locks<'_> {
             self.helper.beat(self.shared.worker, lease).await;
             self.adjust(true).await;
             let changed = &self.shared.coordinator.changed;
-            // Busy or not, it is renewed in time.
+            // Renewed in time, no matter how often the runs change.
             while Instant::now() < renew_at
                 && tokio::time::timeout_at(renew_at.into(), changed.notified()).await.is_ok()
             {
@@ -139,7 +139,7 @@ impl Locks<'_> {
         }
     }
 
-    /// Sets the locks of runs that are new, or of `all`, and takes back those of runs that are over.
+    /// Sets the locks of new runs, or of `all`, and removes those of finished runs.
     async fn adjust(&mut self, all: bool) {
         let now = self.shared.coordinator.lock().clone();
         let gone: Vec<Run> = self.told.difference(&now).copied().collect();
@@ -149,7 +149,7 @@ impl Locks<'_> {
             self.helper.unlock(&gone).await;
         }
         if !new.is_empty() && self.helper.lock(&new, self.shared.options.lease / LOCKS_PER_LEASE).await {
-            // Asked to stop before we knew of the claim, or while nobody heard it.
+            // The stop request came before this worker knew of the claim, or while it was not connected.
             self.shared.beat_now.notify_one();
         }
         self.told = now;

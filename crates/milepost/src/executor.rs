@@ -1,4 +1,4 @@
-//! One run as a pipeline: start → attempt → record.
+//! Execution of one run: start → attempt → record.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::incarnation::Shared;
 use crate::journal::Journal;
 use crate::span;
 
-/// Runs one job in a task of its own; the permit is its place among the concurrent ones.
+/// Runs one job in a separate task. The permit is its place among the concurrent runs.
 pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, leash: Leash, permit: OwnedSemaphorePermit) {
     let tracker = shared.tasks.clone();
     tracker.spawn(async move {
@@ -38,8 +38,7 @@ pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, leash: Leash, permit: 
     });
 }
 
-/// What the handler answered; `None` when the lease was lost meanwhile, or the store gave the run up, and nothing
-/// may be written any more.
+/// Returns the handler's answer; `None` if the lease was lost or the store released the run, so that nothing may be written any more.
 async fn perform(shared: &Arc<Shared>, job: &Arc<ClaimedJob>, leash: Leash) -> Option<Answer> {
     let journal = Journal::Store { store: shared.store.clone(), reporter: shared.reporter.clone() };
     let context = Context::new(job.clone(), leash.stop, journal);

@@ -9,12 +9,12 @@ use milepost_core::transition::Verb;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// By what a running handler is held.
+/// The tokens that control a running handler.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leash {
-    /// It is asked to stop.
+    /// Asks the handler to stop.
     pub(crate) stop: CancellationToken,
-    /// It is dropped, and nothing is told of it: the store has given its run up.
+    /// Drops the handler without storing its end, because the store has released its run.
     pub(crate) cut: CancellationToken,
 }
 
@@ -24,7 +24,7 @@ struct Entry {
     token: RunToken,
     leash: Leash,
     stop_verb: Option<Verb>,
-    /// Its handler is done, its end is on the way to the store.
+    /// Whether its handler has finished and its end is being stored.
     ending: bool,
 }
 
@@ -32,12 +32,12 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
     runs: Mutex<HashMap<JobId, Entry>>,
-    /// There are none any more.
+    /// Notified when no runs are left.
     emptied: Notify,
 }
 
 impl Flight {
-    /// Takes runs in hand; answers their leashes, in order.
+    /// Adds runs; returns their leashes, in order.
     pub(crate) fn board(&self, runs: impl Iterator<Item = Run>) -> Vec<Leash> {
         let mut all = self.lock();
         runs.map(|run| {
@@ -57,8 +57,7 @@ impl Flight {
         }
     }
 
-    /// Lets go of a run that the store has given up: its handler is asked to stop, and dropped if it was asked
-    /// before.
+    /// Releases a run that the store does not know: its handler is asked to stop, and dropped if it was already asked.
     pub(crate) fn give_up(&self, run: Run) {
         if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
             if entry.leash.stop.is_cancelled() {
@@ -69,12 +68,12 @@ impl Flight {
         }
     }
 
-    /// Whether a handler was asked to stop and is not done.
+    /// Returns whether any handler was asked to stop and has not finished.
     pub(crate) fn is_stopping(&self) -> bool {
         self.lock().values().any(|entry| entry.stop_verb.is_some() && !entry.ending)
     }
 
-    /// Asks a run to stop because its worker leaves: its job is handed back, unless more was asked of it.
+    /// Asks a run to stop because its worker shuts down. Its job is handed back, unless another stop request exists.
     pub(crate) fn warn(&self, run: Run) {
         if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
             entry.stop_verb.get_or_insert(Verb::Yield);
@@ -82,7 +81,7 @@ impl Flight {
         }
     }
 
-    /// Marks a run's handler as done; answers with which verb it was asked to stop, if it was.
+    /// Marks a run's handler as finished; returns the verb of its stop request, if there was one.
     pub(crate) fn ending(&self, run: Run) -> Option<Verb> {
         let mut all = self.lock();
         let entry = all.get_mut(&run.job).filter(|entry| entry.token == run.token)?;
@@ -90,7 +89,7 @@ impl Flight {
         entry.stop_verb
     }
 
-    /// Lets go of runs whose end the store has acknowledged.
+    /// Removes runs whose end the store has acknowledged.
     pub(crate) fn land(&self, runs: impl Iterator<Item = Run>) {
         let mut all = self.lock();
         for run in runs {
@@ -103,11 +102,11 @@ impl Flight {
         }
     }
 
-    /// Waits until there are none.
+    /// Waits until no runs are left.
     pub(crate) async fn emptied(&self) {
         let mut emptied = pin!(self.emptied.notified());
         loop {
-            // Listening before looking, so that nothing is missed in between.
+            // Registers before checking, so that no notification is missed in between.
             emptied.as_mut().enable();
             if self.len() == 0 {
                 return;
@@ -117,12 +116,12 @@ impl Flight {
         }
     }
 
-    /// All runs in hand.
+    /// Returns all runs in hand.
     pub(crate) fn all(&self) -> HashSet<Run> {
         self.lock().iter().map(|(&job, entry)| Run { job, token: entry.token }).collect()
     }
 
-    /// Runs whose handlers are not done.
+    /// Returns the runs whose handlers have not finished.
     pub(crate) fn handlers(&self) -> Vec<Run> {
         let all = self.lock();
         all.iter()
@@ -131,7 +130,7 @@ impl Flight {
             .collect()
     }
 
-    /// How many runs are in hand.
+    /// Returns the number of runs in hand.
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
     }

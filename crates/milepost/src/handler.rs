@@ -1,4 +1,4 @@
-//! What users write: jobs as types, handlers as functions, and what a handler can answer.
+//! Application interface: jobs as types, handlers as functions, and the outcomes and errors of handlers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,77 +20,77 @@ use crate::context::Context;
 
 /// A kind of job, described by the type of its payload.
 pub trait Job: Serialize + DeserializeOwned + Send + 'static {
-    /// The kind's name; it stands in the database, so it outlives the type's name.
+    /// The kind's name. It is stored in the database, so it must not change when the type is renamed.
     const KIND: &'static str;
-    /// The queue in which its jobs wait.
+    /// The queue of its jobs.
     const QUEUE: &'static str = QUEUE_DEFAULT;
-    /// How many attempts a job gets; a crash of its worker spends one.
+    /// The number of attempts of a job; a crash of its worker counts as one.
     const MAX_ATTEMPTS: u32 = MAX_ATTEMPTS_DEFAULT;
-    /// How long one attempt may take; a job may bring its own limit.
+    /// The time limit of an attempt; a job can have its own limit.
     const TIMEOUT: Option<Duration> = None;
-    /// How long a handler whose time is over gets to stop by itself, asked through [`Context::cancellation`], before
-    /// it is dropped.
+    /// How long a handler that has exceeded its time limit may take to stop after it is asked through [`Context::cancellation`], before it
+    /// is dropped.
     const STOP_GRACE: Duration = Duration::ZERO;
 
-    /// Which jobs of the queue go first.
+    /// Returns the priority of its jobs within the queue.
     #[must_use]
     fn priority() -> Priority {
         Priority::default()
     }
 
-    /// How long a failed job waits before it is tried again.
+    /// Returns the delays before a failed job is retried.
     #[must_use]
     fn backoff() -> RetryPolicy {
         RetryPolicy::default()
     }
 
-    /// This payload as a job to be enqueued, with the kind's settings.
+    /// Converts this payload to a job that can be enqueued, with the kind's settings.
     ///
     /// # Errors
-    /// [`InvalidJob::NotJson`] when the payload cannot be written as JSON.
+    /// [`InvalidJob::NotJson`] if the payload cannot be written as JSON.
     fn to_job(&self) -> Result<NewJob, InvalidJob> {
         let job = NewJob::new(Self::KIND, self)?;
         Ok(job.queue(Self::QUEUE).priority(Self::priority()).max_attempts(Self::MAX_ATTEMPTS))
     }
 }
 
-/// What a handler answers when it did not fail.
+/// The outcome of a handler that did not fail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
-    /// Done, with nothing to tell.
+    /// Done, without a result.
     #[default]
     Done,
     /// Done, with a result as JSON text.
     Result(String),
-    /// Not now: to be run again after this long. Does not spend the attempt.
+    /// Run the job again after this long. Does not count the attempt.
     Snooze(Duration),
-    /// Given back, to be run again after this long, with the reason for people. Does not spend the attempt.
+    /// Hand the job back, to run again after this long, with a reason. Does not count the attempt.
     Yield {
-        /// How long it rests at least.
+        /// The minimum delay.
         after: Duration,
-        /// Why, for the history.
+        /// The reason, for the history.
         note: String,
     },
     /// Stopped because the context was asked to stop.
     Stopped,
-    /// Already completed by the handler in a transaction of its own, which it committed. When it did not
-    /// commit after all, the job counts as failed and is tried again.
+    /// Already completed by the handler in its own transaction, which it committed. If the transaction was not committed, the job counts as
+    /// failed and is retried.
     Completed,
 }
 
 impl Outcome {
-    /// Done, with this result.
+    /// Returns a success with this result.
     ///
     /// # Errors
-    /// A final [`JobError`] when the value cannot be written as JSON.
+    /// A final [`JobError`] if the value cannot be written as JSON.
     pub fn result(value: &impl Serialize) -> Result<Self, JobError> {
         serde_json::to_string(value).map(Self::Result).map_err(|e| JobError::fatal("result", e.to_string()))
     }
 }
 
-/// What handlers may return for success.
+/// Return types of handlers for success.
 pub trait IntoOutcome {
-    /// The outcome it stands for.
+    /// Converts to an outcome.
     fn into_outcome(self) -> Outcome;
 }
 
@@ -112,43 +112,43 @@ impl IntoOutcome for serde_json::Value {
     }
 }
 
-/// The code of a completion that did not happen.
+/// The error code of a completion that was not committed.
 pub(crate) const NOT_COMMITTED: &str = "not_committed";
 
-/// Why an attempt failed, and whether trying again makes sense.
+/// The reason why an attempt failed, and whether it can be retried.
 ///
-/// Any error becomes one with `?`: retryable, with code `error` and all its causes in the message. One that is not
-/// itself an [`Error`](std::error::Error), such as `anyhow`'s, does so by [`caused_by`](Self::caused_by).
+/// Any error converts with `?`: it becomes retryable, with code `error` and all its causes in the message. A type that does not implement
+/// [`Error`](std::error::Error), such as `anyhow`'s, is converted with [`caused_by`](Self::caused_by).
 ///
-/// Codes are the application's, but for those that Milepost gives: `panic`, `timeout`, `payload` (it does not fit the
-/// kind's type; final), `result` (it is not JSON; final), `checkpoint`, `fenced`, `no_handler`, `not_committed` (the
-/// handler said that it had completed its job, and did not) and `unstorable` (the store refused the result; final).
+/// Codes are defined by the application, except those of Milepost: `panic`, `timeout`, `payload` (it does not fit the kind's type; final),
+/// `result` (it is not JSON; final), `checkpoint`, `fenced`, `no_handler`, `not_committed` (the handler reported that it had completed its
+/// job, but did not) and `unstorable` (the store refused the result; final).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobError {
-    /// A stable name of the kind of failure, for lists and alerts.
+    /// A stable name for the type of failure, for lists and alerts.
     pub code: String,
-    /// What happened, for people.
+    /// A description of the failure.
     pub message: String,
     /// Whether another attempt may succeed.
     pub retryable: bool,
-    /// How long the failure itself asks to wait; honoured when longer than the backoff.
+    /// How long to wait before the next attempt; used if it is longer than the backoff.
     pub retry_after: Option<Duration>,
 }
 
 impl JobError {
-    /// A failure that another attempt may cure.
+    /// Creates a failure that another attempt may resolve.
     #[must_use]
     pub fn retryable(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), retryable: true, retry_after: None }
     }
 
-    /// A failure that no further attempt will cure.
+    /// Creates a failure that no further attempt can resolve.
     #[must_use]
     pub fn fatal(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), retryable: false, retry_after: None }
     }
 
-    /// The retryable failure that this error means, with all its causes in the message and code `error`.
+    /// Creates a retryable failure from this error, with all its causes in the message and code `error`.
     #[must_use]
     pub fn caused_by(error: &dyn std::error::Error) -> Self {
         let mut message = error.to_string();
@@ -161,7 +161,7 @@ impl JobError {
         Self::retryable("error", message)
     }
 
-    /// This failure, not to be retried before `wait` has passed.
+    /// Returns this failure with a minimum wait before the next attempt.
     #[must_use]
     pub const fn after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
@@ -175,7 +175,7 @@ impl fmt::Display for JobError {
     }
 }
 
-// JobError is not itself an `Error`, so that every error type converts into it.
+// JobError does not implement `Error`, so that every error type converts into it.
 impl<E: std::error::Error> From<E> for JobError {
     fn from(error: E) -> Self {
         Self::caused_by(&error)
@@ -200,15 +200,15 @@ where
     }
 }
 
-/// How a worker treats the runs of a kind that has no type of its own.
+/// Options for the runs of a kind without a Rust type.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KindOptions {
-    /// How long a failed job waits before it is tried again.
+    /// The delays before a failed job is retried.
     pub backoff: RetryPolicy,
-    /// How long one attempt may take; a job may bring its own limit.
+    /// The time limit of an attempt; a job can have its own limit.
     pub timeout: Option<Duration>,
-    /// How long a handler whose time is over gets to stop by itself, asked through
-    /// [`Context::cancellation`], before it is dropped.
+    /// How long a handler that has exceeded its time limit may take to stop after it is asked through [`Context::cancellation`], before it
+    /// is dropped.
     pub stop_grace: Duration,
 }
 
@@ -218,7 +218,7 @@ impl From<RetryPolicy> for KindOptions {
     }
 }
 
-/// How one kind is run.
+/// The handler and the options of a kind.
 #[derive(Clone)]
 pub(crate) struct KindEntry {
     pub(crate) perform: Arc<Perform>,
@@ -272,7 +272,7 @@ impl Kinds {
         names
     }
 
-    /// How its kinds wait after a failure.
+    /// Returns the backoff policies of its kinds.
     pub(crate) fn backoffs(&self) -> Backoffs {
         self.0.iter().map(|(kind, entry)| (kind.clone(), entry.options.backoff)).collect()
     }

@@ -1,4 +1,4 @@
-//! Renews the worker's lease and hears who is to stop.
+//! Renews the worker's lease and receives stop requests.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,11 +7,11 @@ use milepost_core::error::StoreError;
 
 use crate::incarnation::Shared;
 
-/// Renewals in one lease.
+/// The number of renewals in one lease.
 const BEATS_PER_LEASE: u32 = 4;
 
-/// Runs until the incarnation ends. When the lease cannot be renewed in time, everything in hand is dropped:
-/// another worker may have it by then.
+/// Runs until the incarnation ends. If the lease cannot be renewed in time, all runs in hand are dropped, because another worker may have
+/// their jobs by then.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let lease = shared.options.lease;
     let beat = lease / BEATS_PER_LEASE;
@@ -19,7 +19,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         let sent_at = Instant::now();
         let left = valid_until.saturating_duration_since(sent_at);
-        // A connection that is cut off must not use up the lease: the next try has another one.
+        // A broken connection must not use up the lease: the next attempt uses another one.
         let patience = left.min(beat);
         let answer = tokio::time::timeout(patience, shared.store.heartbeat(shared.worker)).await;
         let mut wait = beat;
@@ -30,7 +30,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                     shared.flight.stop(run, verb);
                 }
             }
-            Ok(Err(StoreError::WorkerLost(_))) => return lose(&shared, "the store declared it dead"),
+            Ok(Err(StoreError::WorkerLost(_))) => return lose(&shared, "the store declared the worker dead"),
             Ok(Err(error)) => {
                 tracing::warn!(worker = %shared.worker, error = error.chain(), "the lease could not be renewed; trying again");
                 wait = beat / 5;
@@ -53,6 +53,6 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 fn lose(shared: &Shared, why: &str) {
     tracing::error!(worker = %shared.worker, handlers = shared.flight.handlers().len(),
-        "the lease is lost: {why}; dropping what is in hand and registering anew");
+        "the lease is lost: {why}; stopping all running jobs and registering again");
     shared.lost.cancel();
 }

@@ -1,4 +1,4 @@
-//! One incarnation of a worker: from its registration until it leaves or loses its lease.
+//! One incarnation of a worker: from its registration until it shuts down or loses its lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::reporter::Reporter;
 use crate::worker::WorkerOptions;
 use crate::{batches, heartbeat, maintenance, retention, ticker};
 
-/// How long dropping handlers may take.
+/// The time limit for dropping handlers.
 const DROP_GRACE: Duration = Duration::from_secs(5);
 
-/// What the parts of one incarnation share.
+/// The state shared by the parts of one incarnation.
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) kinds: Arc<Kinds>,
@@ -37,21 +37,21 @@ pub(crate) struct Shared {
     pub(crate) coordinator: Coordinator,
     pub(crate) until_idle: bool,
     pub(crate) tasks: TaskTracker,
-    /// Something may have become ready.
+    /// Notified when jobs may be ready.
     pub(crate) ready: Notify,
-    /// Somebody may be asked to stop.
+    /// Notified when a job may have a stop request.
     pub(crate) beat_now: Notify,
-    /// Batches may have something left to be worked out.
+    /// Notified when batches may have work left.
     pub(crate) advance_now: Notify,
-    /// No further claims.
+    /// Canceled to stop claims.
     pub(crate) stop_claiming: CancellationToken,
-    /// The time to drain is over: handlers are dropped and their jobs handed back.
+    /// Canceled when the drain time has passed: handlers are dropped and their jobs handed back.
     pub(crate) hand_back: CancellationToken,
-    /// The lease is lost: handlers are dropped, nothing is written.
+    /// Canceled when the lease is lost: handlers are dropped and nothing is written.
     pub(crate) lost: CancellationToken,
-    /// The store does not answer and nobody waits any longer.
+    /// Canceled when the store does not answer and the worker stops waiting.
     pub(crate) give_up: CancellationToken,
-    /// Everything is over.
+    /// Canceled when the incarnation has ended.
     pub(crate) ended: CancellationToken,
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum Ended {
     LeaseLost,
 }
 
-/// What outlives incarnations.
+/// The settings that all incarnations of a worker share.
 pub(crate) struct Settings {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) kinds: Arc<Kinds>,
@@ -70,7 +70,7 @@ pub(crate) struct Settings {
     pub(crate) stats: Arc<Stats>,
     pub(crate) coordination: Option<Arc<dyn Coordination>>,
     pub(crate) stop_claiming: CancellationToken,
-    /// Whether it leaves by itself when nothing is ready and nothing runs.
+    /// Whether the worker stops automatically when no job is ready or running.
     pub(crate) until_idle: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Incarnation {
     shared: Arc<Shared>,
     completer: AbortOnDropHandle<()>,
     helpers: Vec<AbortOnDropHandle<()>>,
-    /// Ends by itself when everything is over.
+    /// Ends automatically when the incarnation ends.
     mirror: AbortOnDropHandle<()>,
 }
 
@@ -132,13 +132,13 @@ impl Incarnation {
         Ok(Self { shared, completer, helpers, mirror })
     }
 
-    /// Claims and runs jobs until the worker leaves, or has nothing left to do, or loses its lease.
+    /// Claims and runs jobs until the worker shuts down, has nothing left to do, or loses its lease.
     pub(crate) async fn run(self) -> Ended {
         Claimer::new(self.shared.clone()).run().await;
         if self.shared.lost.is_cancelled() { self.lose().await } else { self.leave().await }
     }
 
-    /// Drains, hands back what is left, and retires.
+    /// Drains, hands back unfinished jobs, and retires the worker.
     async fn leave(self) -> Ended {
         let shared = &self.shared;
         shared.tasks.close();
@@ -156,20 +156,20 @@ impl Incarnation {
         }
         let flush = shared.reporter.flush(shared.store.as_ref());
         if tokio::time::timeout(shared.options.lease, flush).await.is_err() {
-            tracing::warn!("the store did not take the last words of progress");
+            tracing::warn!("the store did not accept the last progress reports");
         }
         self.settle().await;
         Ended::Left
     }
 
-    /// Waits until the store has acknowledged every end, then retires. A store that stays away does not hold the
-    /// process for ever.
+    /// Waits until the store has acknowledged every end, then retires the worker. The wait is limited, so that an unavailable store does
+    /// not block the process forever.
     async fn settle(self) {
         let Self { shared, completer, helpers, mirror } = self;
         if tokio::time::timeout(shared.options.lease, shared.flight.emptied()).await.is_err() {
             tracing::error!(
                 jobs = shared.flight.len(),
-                "the store did not take the ends of some runs; they will be rescued"
+                "the store did not accept the ends of some runs; their jobs will be rescued"
             );
             shared.give_up.cancel();
         } else {
@@ -180,7 +180,7 @@ impl Incarnation {
         drop((completer, helpers));
     }
 
-    /// Drops everything at once: somebody else may have it.
+    /// Drops everything immediately, because another worker may have the jobs.
     async fn lose(self) -> Ended {
         let Self { shared, completer, helpers, mirror } = self;
         shared.stats.leases_lost.add(1);
@@ -188,7 +188,7 @@ impl Incarnation {
         shared.wait_for_tasks().await;
         shared.ended.cancel();
         drop(helpers);
-        // Ends from before are still told: they count where nobody has taken the job meanwhile.
+        // Earlier ends are still sent: they count if no other worker has claimed the job since.
         tokio::spawn(async move {
             let _ = mirror.await;
             shared.flight.emptied().await;
@@ -199,17 +199,17 @@ impl Incarnation {
 }
 
 impl Shared {
-    /// Waits until every handler is dropped. One that blocks its thread cannot be, and is left behind.
+    /// Waits until every handler is dropped. A handler that blocks its thread cannot be dropped and is abandoned.
     async fn wait_for_tasks(&self) {
         if tokio::time::timeout(DROP_GRACE, self.tasks.wait()).await.is_err() {
             tracing::error!(
                 handlers = self.tasks.len(),
-                "handlers that block their thread could not be stopped; they go on behind the worker's back"
+                "handlers that block their thread could not be stopped; they continue after the worker has ended"
             );
         }
     }
 
-    /// Looks at the store whenever a hint says so, and once at first: for what was told before anybody listened.
+    /// Checks the store on every hint, and once at the start, because changes may have been announced before the subscription.
     pub(crate) async fn heed(&self, mut hints: Box<dyn WakeStream>) {
         self.ready.notify_one();
         loop {
@@ -228,10 +228,10 @@ impl Shared {
             Ok(Err(error)) => error.chain(),
             Err(_) => "the store does not answer".to_owned(),
         };
-        tracing::warn!(why, "the worker could not sign off; its lease will run out");
+        tracing::warn!(why, "the worker could not sign off; its lease will expire");
     }
 
-    /// Gives back what a claim took whose answer was lost, and retires.
+    /// Hands back jobs of a claim whose answer was lost, and retires the worker.
     async fn sign_off(&self) -> StoreResult<()> {
         let held = self.store.held(self.worker).await?;
         let note = "handed back at shutdown".to_owned();
@@ -250,13 +250,16 @@ impl Shared {
     }
 }
 
-/// Passes the store's hints on to the claimer and the heartbeat.
+/// Forwards the store's hints to the claimer, the heartbeat and the batch task.
 async fn listen(shared: Arc<Shared>) {
     let wakes = loop {
         match shared.store.wakes().await {
             Ok(wakes) => break wakes,
             Err(error) => {
-                tracing::warn!(error = error.chain(), "cannot listen for work; polling");
+                tracing::warn!(
+                    error = error.chain(),
+                    "cannot listen for notifications of new jobs; polling instead"
+                );
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }

@@ -1,4 +1,4 @@
-//! Where the words of runs go: what handlers say of their progress, and where they can go on from.
+//! Storage of progress and checkpoints of runs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,17 +9,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::reporter::Reporter;
 
-/// Keeps the words of runs.
+/// Stores progress and checkpoints.
 #[derive(Clone)]
 pub(crate) enum Journal {
-    /// In the store; progress goes by way of the reporter.
+    /// In the store; progress is stored through the reporter.
     Store { store: Arc<dyn Store>, reporter: Reporter },
     /// In memory.
     Notes(Arc<Notes>),
 }
 
 impl Journal {
-    /// Keeps how far a run is, without making it wait. A run that turns out to be fenced is told to stop.
+    /// Stores progress without making the run wait. A run that turns out to be fenced is asked to stop.
     pub(crate) fn progress(&self, run: Run, progress: Progress, stop: &CancellationToken) {
         match self {
             Self::Store { reporter, .. } => reporter.progress(run, progress, stop),
@@ -27,7 +27,7 @@ impl Journal {
         }
     }
 
-    /// Keeps where a run can go on from, if it says so. Answers whether the run still holds its job.
+    /// Stores a checkpoint, if given. Returns whether the run still owns its job.
     pub(crate) async fn report(&self, run: Run, checkpoint: Option<String>) -> StoreResult<bool> {
         match self {
             Self::Store { store, .. } => {
@@ -44,7 +44,7 @@ impl Journal {
         }
     }
 
-    /// Where an earlier attempt left off.
+    /// Returns the last checkpoint.
     pub(crate) async fn last_checkpoint(&self, run: Run) -> StoreResult<Option<String>> {
         match self {
             Self::Store { store, .. } => store.checkpoint(run.job).await,
@@ -56,19 +56,19 @@ impl Journal {
     }
 }
 
-/// The words of one run, in memory.
+/// Progress and checkpoints of one run, in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Where an earlier attempt left off, as JSON text.
+    /// The last checkpoint of an earlier attempt, as JSON text.
     pub(crate) earlier: Option<String>,
-    /// With which checkpoint it is asked to stop.
+    /// The number of the checkpoint during which the run is asked to stop.
     pub(crate) stop_at: Option<usize>,
-    /// How it is asked to stop.
+    /// Canceled to ask the run to stop.
     pub(crate) asked_to_stop: CancellationToken,
     words: Mutex<Words>,
 }
 
-/// What a run said, in order.
+/// The reports of a run, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Words {
     pub(crate) progress: Vec<Progress>,
@@ -76,7 +76,7 @@ pub(crate) struct Words {
 }
 
 impl Notes {
-    /// What was said so far.
+    /// Returns the reports so far.
     pub(crate) fn words(&self) -> Words {
         self.lock().clone()
     }

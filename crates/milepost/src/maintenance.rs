@@ -1,4 +1,4 @@
-//! Upkeep that any worker does for all: rescue, overdue stops, missed group slots, gaps of inboxes, promotions of the server.
+//! Maintenance that any worker performs: recovery of jobs, overdue stops, missed group slots, inbox gaps, server promotions.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,15 +9,15 @@ use milepost_core::retry::RetryPolicy;
 
 use crate::incarnation::Shared;
 
-/// The most jobs rescued or stopped in one go.
+/// The most jobs recovered or stopped at a time.
 const BATCH_MAX: u32 = 500;
-/// Looking for groups with a slot free may take one part in this many of the time.
+/// The search for groups with a free slot may use at most one part in this many of the time.
 const FILL_SHARE: u32 = 20;
-/// How often gaps of inboxes are looked at.
+/// The interval between two checks of inbox gaps.
 const GAPS_EVERY: Duration = Duration::from_secs(5);
-/// How often the server of the store is looked at, whether it was promoted.
+/// The interval between two checks for a promotion of the database server.
 const PROMOTIONS_EVERY: Duration = Duration::from_secs(5);
-/// The most events that are given up in one go.
+/// The most events dead-lettered at a time.
 const GAP_EVENTS_MAX: u32 = 500;
 
 /// Runs until the incarnation ends.
@@ -26,9 +26,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     let (mut fill_after, mut gaps_after, mut promotions_after) =
         (Instant::now(), Instant::now(), Instant::now());
     loop {
-        // Spread, so that many workers do not all look at the same moment.
+        // Jitter, so that workers do not check at the same time.
         tokio::time::sleep(interval.mul_f64(0.75 + 0.5 * fastrand::f64())).await;
-        // One after the other, and none for the failure of another.
+        // In sequence; a failure of one step does not skip the others.
         let steps = [
             rescue(&shared).await,
             stop_overdue(&shared).await,
@@ -37,7 +37,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             notice_promotion(&shared, &mut promotions_after).await,
         ];
         for error in steps.into_iter().filter_map(Result::err) {
-            tracing::warn!(error = error.chain(), "upkeep failed; trying again");
+            tracing::warn!(error = error.chain(), "maintenance failed; trying again");
         }
     }
 }
@@ -50,7 +50,7 @@ async fn rescue(shared: &Shared) -> StoreResult<()> {
     if !rescued.is_empty() {
         shared.stats.rescued.add(rescued.len());
         shared.coordinator.made_ready();
-        tracing::warn!(jobs = rescued.len(), "took back jobs of workers whose lease ran out");
+        tracing::warn!(jobs = rescued.len(), "rescued the jobs of workers whose lease has expired");
     }
     Ok(())
 }
@@ -58,7 +58,7 @@ async fn rescue(shared: &Shared) -> StoreResult<()> {
 async fn stop_overdue(shared: &Shared) -> StoreResult<()> {
     let stopped = shared.store.stop_overdue(BATCH_MAX).await?;
     for job in &stopped {
-        tracing::warn!(%job, "did not stop in its grace time and was fenced off");
+        tracing::warn!(%job, "the job did not stop within its grace period and was fenced");
     }
     if !stopped.is_empty() {
         shared.coordinator.made_ready();
@@ -66,7 +66,7 @@ async fn stop_overdue(shared: &Shared) -> StoreResult<()> {
     Ok(())
 }
 
-/// A look at all groups that wait costs the more the more there are: as often as its cost allows.
+/// Fills groups with free slots. The cost grows with the number of waiting groups, so the interval depends on the cost of the last check.
 async fn fill_groups(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
     let began = Instant::now();
     if began < *after {
@@ -80,7 +80,7 @@ async fn fill_groups(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
     Ok(())
 }
 
-/// What waits in inboxes for events that do not come.
+/// Dead-letters or skips inbox events that have waited too long for a missing one.
 async fn give_up_gaps(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
     if Instant::now() < *after {
         return Ok(());
@@ -90,12 +90,12 @@ async fn give_up_gaps(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
         *after = Instant::now() + GAPS_EVERY;
     } else {
         let GivenUp { gaps, letters } = given_up;
-        tracing::warn!(gaps, letters, "gave up events that inboxes waited for; see the dead letters");
+        tracing::warn!(gaps, letters, "inboxes stopped waiting for missing events; see the dead letters");
     }
     Ok(())
 }
 
-/// Tells people that commits can be missing, since nothing else does.
+/// Warns operators that commits can be missing after a promotion, because nothing else reports that.
 async fn notice_promotion(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
     if Instant::now() < *after {
         return Ok(());
@@ -105,7 +105,7 @@ async fn notice_promotion(shared: &Shared, after: &mut Instant) -> StoreResult<(
     if let Some(timeline) = noticed {
         tracing::error!(
             timeline,
-            "the database server was promoted or restored; what its predecessor had acknowledged and not replicated is lost"
+            "the database server was promoted or restored; commits that its predecessor had acknowledged but not replicated are lost"
         );
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Stores what handlers say about their progress: the latest word of each, many at a time.
+//! Stores progress of handlers: the latest report of each, many at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,12 +10,12 @@ use milepost_core::worker::{Progress, Report};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// How long a word may wait for others.
+/// How long a report may wait for others.
 const LINGER: Duration = Duration::from_millis(250);
 
 type Words = HashMap<Run, (Progress, CancellationToken)>;
 
-/// Takes progress from handlers without making them wait.
+/// Accepts progress from handlers without making them wait.
 #[derive(Clone, Default)]
 pub(crate) struct Reporter {
     words: Arc<Mutex<Words>>,
@@ -37,7 +37,7 @@ impl Reporter {
         }
     }
 
-    /// Stores all words. A run that is fenced is told to stop.
+    /// Stores all reports. A fenced run is asked to stop.
     pub(crate) async fn flush(&self, store: &dyn Store) {
         let words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner));
         let (reports, stops): (Vec<Report>, Vec<CancellationToken>) = words
@@ -49,13 +49,16 @@ impl Reporter {
         }
         match store.report_many(&reports).await {
             Ok(accepted) => {
-                // A run that ended before its word was stored is not fenced, just done: its token is ours.
+                // A run that ended before its report was stored has finished and is not fenced: its token is current.
                 for (stop, _) in stops.iter().zip(accepted).filter(|(_, accepted)| !accepted) {
                     stop.cancel();
                 }
             }
             Err(error) => {
-                tracing::warn!(error = error.chain(), "progress could not be stored; it is for people only");
+                tracing::warn!(
+                    error = error.chain(),
+                    "progress could not be stored; the jobs are not affected"
+                );
             }
         }
     }

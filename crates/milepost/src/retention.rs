@@ -1,4 +1,4 @@
-//! Forgets what is over, at low priority: a small batch, then a long rest.
+//! Retention of finished jobs, at low priority: small batches with long pauses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use milepost_core::stats::Stats;
 
 use crate::incarnation::Shared;
 
-/// Small batches with long rests, whose turn all workers share: an eleventh of one connection's time at most.
+/// Small batches with long pauses. All workers take turns, which uses at most an eleventh of one connection's time.
 const PACE: Pace = Pace { limit: 500, rest: 10 };
 /// The wait when nothing is left to do, or another worker does it.
 const IDLE: Duration = Duration::from_secs(30);
@@ -25,21 +25,21 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Forgets events of the log that are old and that every subscription has gone past, until it is dropped: what workers do, for
-/// a process that runs none.
+/// Deletes events of the log that are old and that every subscription has handled, until it is dropped. Workers do this themselves; this is
+/// for a process without workers.
 pub async fn forget_events(store: Arc<dyn Store>, keep: Keep) {
     let Some(period) = keep.period() else { return };
     loop {
         let began = tokio::time::Instant::now();
         let pruned = store.prune_log(period).await;
         if let Ok(Some(events @ 1..)) = pruned {
-            tracing::debug!(events, "forgot events that were published");
+            tracing::debug!(events, "deleted published events");
         }
         rest(began.elapsed(), pruned.map(|events| events.is_some())).await;
     }
 }
 
-/// Rests after a batch that took so long. `more`: whether there is more to be forgotten.
+/// Waits after a batch that took `took`. `more`: whether there is more to delete.
 async fn rest(took: Duration, more: StoreResult<bool>) {
     let wait = match more {
         Ok(true) => (took * PACE.rest).max(BREATH),
@@ -49,7 +49,7 @@ async fn rest(took: Duration, more: StoreResult<bool>) {
             IDLE
         }
     };
-    // Spread, so that many workers do not all look at the same moment; never less than the rest itself.
+    // Jitter, so that workers do not check at the same time; it never shortens the wait.
     tokio::time::sleep(wait.mul_f64(1.0 + 0.25 * fastrand::f64())).await;
 }
 
@@ -72,19 +72,19 @@ async fn once(shared: &Shared) -> StoreResult<Pruned> {
     Ok(pruned)
 }
 
-/// Counts what was forgotten; dead letters do not disappear without a word.
+/// Counts deleted rows; deletions of dead letters are also logged.
 fn tell(stats: &Stats, Pruned { what, rows, .. }: &Pruned) {
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     stats.pruned.add(count(what.jobs()));
     stats.dead_letters_pruned.add(count(what.failed));
     stats.inbox_dead_pruned.add(count(what.inbox_dead));
     if what.failed > 0 {
-        tracing::warn!(jobs = what.failed, "forgot dead letters whose time was up");
+        tracing::warn!(jobs = what.failed, "deleted expired dead letters");
     }
     if what.inbox_dead > 0 {
-        tracing::warn!(letters = what.inbox_dead, "forgot dead letters of inboxes whose time was up");
+        tracing::warn!(letters = what.inbox_dead, "deleted expired dead letters of inboxes");
     }
     if *rows > 0 {
-        tracing::debug!(jobs = what.jobs(), rows, "forgot what is over");
+        tracing::debug!(jobs = what.jobs(), rows, "deleted expired records");
     }
 }

@@ -1,5 +1,5 @@
-//! The span that an attempt is. It follows from the one in which its job was enqueued, and jobs and events that its handler makes
-//! follow from it. Where no tracer of OpenTelemetry is installed nothing is recorded, but the job's trace is carried on.
+//! The span of an attempt. It follows from the span that enqueued the job; jobs and events that its handler creates follow from it. Without
+//! an OpenTelemetry tracer nothing is recorded, but the job's trace is still propagated.
 
 use milepost_core::claim::ClaimedJob;
 use milepost_core::trace::Traceparent;
@@ -8,10 +8,10 @@ use opentelemetry::{Context, KeyValue, global};
 
 use crate::attempt::Answer;
 
-/// The tracer's name: of the library that records.
+/// The tracer's name: the library that records.
 const TRACER: &str = "milepost";
 
-/// Makes an attempt as a span. Attributes are those of the semantic conventions for messaging, where these have them.
+/// Runs an attempt in a span. The attributes follow the semantic conventions for messaging, where these define them.
 pub(crate) async fn traced(job: &ClaimedJob, attempt: impl Future<Output = Answer>) -> Answer {
     let context = begin(job);
     let answer = attempt.with_context(context.clone()).await;

@@ -1,14 +1,14 @@
-//! For tests of applications: handlers without a store, and what an application has enqueued.
+//! Test support for applications: handlers without a store, and the jobs that an application has enqueued.
 //!
 //! | to test | use |
 //! |---|---|
 //! | a handler alone | [`Attempt`]: one attempt at a job, without any store |
-//! | that something was enqueued | [`waiting`]: the jobs of a kind that wait in a store, with their payloads |
+//! | that a job was enqueued | [`waiting`]: the jobs of a kind that wait in a store, with their payloads |
 //! | enqueue → effect | [`WorkerBuilder::drain`](crate::WorkerBuilder::drain) on a store for tests |
 //!
-//! `SqliteStore::temporary` of `milepost-sqlite` makes a store for a test; any other in a database of the test's own
-//! does as well. A retry that waits is due at once after an [`Operation`](crate::Operation) with
-//! [`Verb::RetryNow`], any other job with a start in the future after one with [`Verb::Snooze`].
+//! `SqliteStore::temporary` of `milepost-sqlite` creates a store for a test; any other store in a database of the test also works. To make
+//! a waiting retry due immediately, apply an [`Operation`](crate::Operation) with [`Verb::RetryNow`]; for any other job with a start time
+//! in the future, use [`Verb::Snooze`].
 //!
 //! ```
 //! use milepost::testing::{Attempt, End};
@@ -64,18 +64,18 @@ use crate::handler::{Handler, Job, JobError, KindOptions, Kinds, Outcome};
 use crate::journal::{Journal, Notes};
 use crate::span;
 
-/// The backoff in the middle of its jitter.
+/// The middle of the jitter range.
 const NO_JITTER: f64 = 0.5;
-/// Jobs looked at in one go.
+/// Jobs read at a time.
 const PAGE: u32 = 500;
 
-/// One attempt at a job, to be made without any store: by the code that workers run, from the payload's decoding, over
-/// time limits and panics, to what the store would be told.
+/// One attempt at a job without any store. It runs the same code as workers: decoding of the payload, time limits, handling of panics, and
+/// the end that a store would get.
 ///
-/// A handler that completes its job in a transaction of its own needs a store that knows the job: test it with
+/// A handler that completes its job in its own transaction needs a store that contains the job: test it with
 /// [`drain`](crate::WorkerBuilder::drain).
 #[derive(Debug)]
-#[must_use = "an attempt is made by run"]
+#[must_use = "an attempt does nothing until `run` is called"]
 pub struct Attempt {
     job: NewJob,
     number: u32,
@@ -83,48 +83,48 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The first attempt at this job.
+    /// Creates the first attempt at this job.
     pub fn of(job: NewJob) -> Self {
         Self { job, number: 1, notes: Notes::default() }
     }
 
-    /// Attempt number `number`; 1 is the first.
+    /// Sets the number of the attempt; 1 is the first.
     pub const fn number(mut self, number: u32) -> Self {
         self.number = number;
         self
     }
 
-    /// After an earlier attempt that left off here.
+    /// Sets the last checkpoint of an earlier attempt.
     ///
     /// # Panics
-    /// When the value cannot be written as JSON.
+    /// If the value cannot be written as JSON.
     pub fn earlier_checkpoint(mut self, value: &impl Serialize) -> Self {
         let text = serde_json::to_string(value);
         self.notes.earlier = Some(text.unwrap_or_else(|error| panic!("the checkpoint is not JSON: {error}")));
         self
     }
 
-    /// Canceled, as by an operator, when this token is: before the attempt, or by anything that the test controls.
+    /// Cancels the attempt, like an operator, when this token is canceled: before the attempt, or by anything that the test controls.
     pub fn cancel_by(mut self, token: &CancellationToken) -> Self {
         self.notes.asked_to_stop = token.child_token();
         self
     }
 
-    /// Canceled, as by an operator, while the handler writes its `nth` checkpoint; 1 is the first.
+    /// Cancels the attempt, like an operator, while the handler writes its `nth` checkpoint; 1 is the first.
     pub const fn cancel_at_checkpoint(mut self, nth: usize) -> Self {
         self.notes.stop_at = Some(nth);
         self
     }
 
-    /// Makes it with this handler, as [`WorkerBuilder::handle`](crate::WorkerBuilder::handle) would.
+    /// Runs the attempt with this handler, as [`WorkerBuilder::handle`](crate::WorkerBuilder::handle) would.
     pub async fn run<J: Job>(self, handler: impl Handler<J>) -> Ran {
         let mut kinds = Kinds::default();
         kinds.add(handler);
         self.run_by(&kinds).await
     }
 
-    /// Makes it with a handler of the job's kind that has no type of its own, as
-    /// [`WorkerBuilder::handle_kind`](crate::WorkerBuilder::handle_kind) would.
+    /// Runs the attempt with a handler of a kind without a Rust type, as [`WorkerBuilder::handle_kind`](crate::WorkerBuilder::handle_kind)
+    /// would.
     pub async fn run_kind<F, Fut>(self, options: impl Into<KindOptions>, handler: F) -> Ran
     where
         F: Fn(Context) -> Fut + Send + Sync + 'static,
@@ -139,7 +139,7 @@ impl Attempt {
         let job = Arc::new(claimed(self.job, self.number));
         let kind = kinds.get(&job.kind);
         let notes = Arc::new(self.notes);
-        // The limit on its time cancels the child alone: who asked is known in the end.
+        // The time limit cancels only the child token, so that a stop request can be distinguished from it.
         let stop = notes.asked_to_stop.child_token();
         let context = Context::new(job.clone(), stop, Journal::Notes(notes.clone()));
         let answer = span::traced(&job, attempt::caught(attempt::perform(kind, context))).await.outcome;
@@ -150,7 +150,7 @@ impl Attempt {
     }
 }
 
-/// The job as a worker would have claimed it.
+/// Returns the job as a worker would have claimed it.
 fn claimed(job: NewJob, attempt: u32) -> ClaimedJob {
     ClaimedJob {
         run: Run { job: job.id, token: RunToken(attempt.cast_signed()) },
@@ -171,24 +171,24 @@ fn claimed(job: NewJob, attempt: u32) -> ClaimedJob {
     }
 }
 
-/// What became of an [`Attempt`].
+/// The result of an [`Attempt`].
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// What the handler answered; a panic, a payload that does not fit and a time that is over are failures.
+    /// The handler's answer. A panic, a payload that does not fit and an exceeded time limit are failures.
     pub answer: Result<Outcome, JobError>,
-    /// What a store would be told: with the wait of a retry by the kind's policy, without its jitter. An
-    /// [`Outcome::Completed`] is told as a failure, which a store that has the handler's commit turns down.
+    /// The end that a store would get; the wait of a retry follows the kind's policy, without jitter. An [`Outcome::Completed`] becomes a
+    /// failure, which a store that has the handler's commit rejects.
     pub end: End,
-    /// Every word of progress, in order. A worker stores the latest.
+    /// All progress reports, in order. A worker stores the latest.
     pub progress: Vec<Progress>,
     checkpoints: Vec<String>,
 }
 
 impl Ran {
-    /// What the handler returned, if it succeeded with a result.
+    /// Returns the handler's result, if it succeeded with one.
     ///
     /// # Errors
-    /// When the result does not fit the type.
+    /// If the result does not fit the type.
     pub fn result<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
         match &self.end {
             End::Succeed { result: Some(text) } => serde_json::from_str(text).map(Some),
@@ -196,15 +196,15 @@ impl Ran {
         }
     }
 
-    /// The checkpoints that the handler wrote, in order.
+    /// Returns the checkpoints that the handler wrote, in order.
     ///
     /// # Errors
-    /// When one does not fit the type.
+    /// If one does not fit the type.
     pub fn checkpoints<T: DeserializeOwned>(&self) -> Result<Vec<T>, serde_json::Error> {
         self.checkpoints.iter().map(|text| serde_json::from_str(text)).collect()
     }
 
-    /// Why it failed, if it did, whether or not it is tried again.
+    /// Returns the failure, if it failed, whether or not it is retried.
     #[must_use]
     pub const fn failure(&self) -> Option<&Failure> {
         match &self.end {
@@ -213,7 +213,7 @@ impl Ran {
         }
     }
 
-    /// How long until it is tried again, if it failed and is.
+    /// Returns the delay before the next attempt, if it failed and is retried.
     #[must_use]
     pub const fn retry_in(&self) -> Option<Duration> {
         match self.end {
@@ -223,13 +223,13 @@ impl Ran {
     }
 }
 
-/// The jobs of kind `J::KIND` that wait in the store, be it for their time, their group or a retry, oldest first.
+/// Returns the jobs of kind `J::KIND` that wait in the store for their time, their group or a retry, oldest first.
 ///
 /// # Errors
-/// When the store does not answer.
+/// If the store does not answer.
 ///
 /// # Panics
-/// When a payload does not fit `J`.
+/// If a payload does not fit `J`.
 pub async fn waiting<J: Job>(store: &dyn Store) -> StoreResult<Vec<(JobView, J)>> {
     let mut found = Vec::new();
     let mut filter = JobFilter { kind: Some(J::KIND.to_owned()), limit: PAGE, ..JobFilter::default() };

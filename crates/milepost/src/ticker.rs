@@ -1,4 +1,4 @@
-//! Lets schedules tick. Every worker does; whoever is first moves a schedule on, and the others find it moved.
+//! Ticks of schedules. Every worker tries each tick; the first one moves the schedule, and the others find it moved.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use milepost_core::stats::Stats;
 
 use crate::incarnation::Shared;
 
-/// How long a schedule that was added or changed may go unseen.
+/// How long it may take until a new or changed schedule is noticed.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// The most schedules that tick in one go.
+/// The most schedules that tick at a time.
 const DUE_MAX: u32 = 100;
-/// Nodes look at a tick within this time of one another, so that most find that it has happened.
+/// Nodes check a tick within this time of one another, so that most of them find it done.
 const SPREAD: Duration = Duration::from_millis(20);
 
 /// By how much the store's clock may differ from this process's before it counts as set.
@@ -50,7 +50,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         let ticked = shared.stats.ticked.get();
         let wait = once(shared.store.as_ref(), &shared.stats, &mut watch).await.unwrap_or_else(|error| {
-            tracing::warn!(error = error.chain(), "schedules could not be looked at; trying again");
+            tracing::warn!(error = error.chain(), "schedules could not be read; trying again");
             LOOK_EVERY
         });
         if shared.stats.ticked.get() > ticked {
@@ -60,7 +60,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Lets the schedules tick that are due. Answers how long to wait before looking again.
+/// Runs the due ticks. Returns how long to wait before the next check.
 async fn once(store: &dyn Store, stats: &Stats, watch: &mut ClockWatch) -> StoreResult<Duration> {
     let clock = watched_clock(store, watch).await?;
     let wait = clock.next_at.map(|next_at| next_at.duration_since(clock.now));
@@ -70,7 +70,7 @@ async fn once(store: &dyn Store, stats: &Stats, watch: &mut ClockWatch) -> Store
     if wait.is_none() {
         return Ok(LOOK_EVERY);
     }
-    // One that cannot tick, for whatever reason, is tried again later and holds up no other.
+    // A schedule that cannot tick, for whatever reason, is retried later and does not delay others.
     let mut moved = false;
     let due = store.due_schedules(DUE_MAX).await?;
     let now = store.clock().await?.now;
@@ -82,7 +82,11 @@ async fn once(store: &dyn Store, stats: &Stats, watch: &mut ClockWatch) -> Store
             }
             Err(error) => {
                 let schedule = &view.schedule.name;
-                tracing::error!(schedule, error = error.chain(), "the schedule could not tick; trying again");
+                tracing::error!(
+                    schedule,
+                    error = error.chain(),
+                    "the tick of the schedule failed; trying again"
+                );
             }
         }
     }
@@ -94,7 +98,7 @@ async fn watched_clock(store: &dyn Store, watch: &mut ClockWatch) -> StoreResult
     let clock = store.clock().await?;
     let Some(difference) = watch.was_set(Instant::now(), clock.now) else { return Ok(clock) };
     if !difference.is_zero() {
-        tracing::warn!(by_s = difference.as_secs(), "the clock of the store was set");
+        tracing::warn!(by_s = difference.as_secs(), "the store's clock was set");
     }
     step_back(store, clock.now).await?;
     store.clock().await
@@ -112,25 +116,26 @@ async fn step_back(store: &dyn Store, now: Timestamp) -> StoreResult<()> {
                 schedule,
                 from,
                 to,
-                "the schedule had ticked by a clock that was ahead, and is moved back"
+                "the schedule had ticked by a clock that was ahead; its next tick is moved back"
             );
         }
     }
     Ok(())
 }
 
-/// Moves one schedule on, unless another node has. Answers how many jobs and batches that made.
+/// Moves one schedule to its next tick, unless another node has. Returns how many jobs and batches were created.
 async fn tick(store: &dyn Store, view: &ScheduleView, now: Timestamp) -> StoreResult<usize> {
     let Some(tick) = view.tick(now) else { return Ok(0) };
     let Some(ticked) = store.tick_schedule(&tick).await? else { return Ok(0) };
     let Tick { schedule, dropped, last_at, .. } = &tick;
     if *dropped > 0 {
         let since = view.next_at.map(tracing::field::display);
-        tracing::warn!(schedule, dropped, since, made = ticked.made.len(), "missed ticks made nothing");
+        tracing::warn!(schedule, dropped, since, made = ticked.made.len(), "missed ticks were dropped");
     }
     if let Some(refused) = &ticked.refused {
         let tick = last_at.map(tracing::field::display);
-        tracing::error!(schedule, tick, why = %refused, "the batch of a tick could not be started; the schedule goes on");
+        tracing::error!(schedule, tick, why = %refused,
+            "the batch of a tick could not be started; the schedule continues");
     }
     Ok(ticked.new_ones())
 }
@@ -145,16 +150,16 @@ mod tests {
         let later = |s: u64| at + Duration::from_secs(s);
         let shows = |s: i64| now + SignedDuration::from_secs(s);
         let mut watch = ClockWatch::default();
-        assert_eq!(watch.was_set(at, now), Some(SignedDuration::ZERO), "the first time");
+        assert_eq!(watch.was_set(at, now), Some(SignedDuration::ZERO), "the first reading");
         assert_eq!(watch.was_set(later(100), shows(104)), None);
         assert_eq!(watch.was_set(later(110), shows(3_710)), Some(SignedDuration::from_secs(3_600)), "ahead");
         assert_eq!(watch.was_set(later(120), shows(3_720)), None);
         assert_eq!(
             watch.was_set(later(130), shows(130)),
             Some(SignedDuration::from_secs(-3_600)),
-            "back again"
+            "set back"
         );
-        // Slowly, as a time service does it.
+        // Slow adjustments, as a time service makes them.
         assert_eq!(watch.was_set(later(140), shows(137)), None);
         assert_eq!(watch.was_set(later(150), shows(144)), Some(SignedDuration::from_secs(-6)));
     }

@@ -1,4 +1,4 @@
-//! A worker: handlers, settings, and its life over incarnations.
+//! Workers: handlers, settings and incarnations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use crate::context::Context;
 use crate::handler::{Handler, Job, JobError, KindOptions, Kinds, Outcome};
 use crate::incarnation::{Ended, Incarnation, Settings};
 
-/// How a worker works.
+/// The settings of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
-    /// Its name for people; host and process id unless given.
+    /// Its display name; by default host and process id.
     pub name: String,
     /// The queues it serves.
     pub queues: Vec<String>,
-    /// The most jobs that run at once.
+    /// The maximum number of concurrent jobs.
     pub concurrency: usize,
-    /// The most jobs taken by one claim.
+    /// The most jobs in one claim.
     pub claim_batch: usize,
-    /// How long it may be silent before it is declared dead and its jobs are taken back.
+    /// How long it can fail to renew its lease before it is declared dead and its jobs are recovered.
     pub lease: Duration,
-    /// How long it goes without looking for work when nothing wakes it.
+    /// The interval between two checks for work without a notification.
     pub poll_interval: Duration,
-    /// How long jobs may go on after a shutdown was asked for.
+    /// How long jobs may continue after a shutdown was requested.
     pub drain: Duration,
-    /// How long jobs that did not end by then get to stop by themselves before they are handed back.
+    /// How long jobs that have not ended by then may take to stop before they are handed back.
     pub hand_back_grace: Duration,
-    /// How long what is over is kept. Workers of one store should agree: the shortest period wins.
+    /// How long finished jobs and other old data are kept. Workers of one store should have the same setting: the shortest period applies.
     pub retention: RetentionPolicy,
 }
 
@@ -55,19 +55,19 @@ impl Default for WorkerOptions {
     }
 }
 
-/// The name of this machine.
+/// Returns the name of this machine.
 #[cfg(unix)]
 fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The name of this machine, where the system tells it.
+/// Returns the name of this machine, if the system provides it.
 #[cfg(not(unix))]
 fn host() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_else(|_| "worker".to_owned())
 }
 
-/// Makes a [`Worker`].
+/// Builds a [`Worker`].
 #[derive(Clone)]
 pub struct WorkerBuilder {
     store: Arc<dyn Store>,
@@ -77,15 +77,15 @@ pub struct WorkerBuilder {
 }
 
 impl WorkerBuilder {
-    /// Runs jobs of kind `J::KIND` with this handler.
+    /// Registers a handler for jobs of kind `J::KIND`.
     #[must_use]
     pub fn handle<J: Job>(mut self, handler: impl Handler<J>) -> Self {
         self.kinds.add(handler);
         self
     }
 
-    /// Runs jobs of a kind that has no type of its own; the payload is the context's, as JSON text. Of the options,
-    /// a [`RetryPolicy`](milepost_core::retry::RetryPolicy) alone will do.
+    /// Registers a handler for a kind without a Rust type; the payload is in the context, as JSON text. The options can be just a
+    /// [`RetryPolicy`](milepost_core::retry::RetryPolicy).
     #[must_use]
     pub fn handle_kind<F, Fut>(mut self, kind: &str, options: impl Into<KindOptions>, handler: F) -> Self
     where
@@ -96,7 +96,7 @@ impl WorkerBuilder {
         self
     }
 
-    /// Runs bulk jobs of this definition, and serves its queue.
+    /// Registers a bulk job, and serves the queue of its definition.
     #[must_use]
     pub fn bulk(mut self, bulk: Bulk) -> Self {
         let (name, queue) = (bulk.definition().name.clone(), bulk.definition().queue.clone());
@@ -121,8 +121,8 @@ impl WorkerBuilder {
         self
     }
 
-    /// Uses a helper beside the store, such as Redis (`milepost-redis`), for sooner wake-ups and stops. Nothing
-    /// depends on it.
+    /// Uses a coordination helper in addition to the store, such as Redis (`milepost-redis`), for faster notifications and stops. It is
+    /// optional: the worker does not depend on it.
     #[must_use]
     pub fn coordination(mut self, helper: Arc<dyn Coordination>) -> Self {
         self.coordination = Some(helper);
@@ -132,19 +132,19 @@ impl WorkerBuilder {
     /// Registers the worker and starts it.
     ///
     /// # Errors
-    /// When the store cannot be reached, or a setting cannot be.
+    /// If the store cannot be reached, or a setting is invalid.
     pub async fn start(self) -> StoreResult<Worker> {
         self.launch(false).await
     }
 
-    /// Runs all that is ready, with what that makes ready in turn, and returns what was done when nothing is left: no
-    /// job that could be claimed now, and none that runs. Jobs whose time has not come, such as retries that wait,
-    /// stay. May be called again and again: for tests, and for programs that others start now and then.
+    /// Runs all ready jobs, including those that become ready in the process, and returns the counts when nothing is left: no job can be claimed
+    /// now, and none runs. Jobs whose time has not come, such as waiting retries, are not run. It can be called repeatedly, in tests and in
+    /// programs that are started periodically.
     ///
-    /// Dropped before it returns, it takes no further jobs, and what runs is ended as at a shutdown.
+    /// If the future is dropped before it returns, no further jobs are claimed, and running jobs are ended as at a shutdown.
     ///
     /// # Errors
-    /// When the store cannot be reached, or a setting cannot be.
+    /// If the store cannot be reached, or a setting is invalid.
     pub async fn drain(&self) -> StoreResult<StatsView> {
         let mut worker = self.clone().launch(true).await?;
         let _stop = worker.stop_claiming.clone().drop_guard();
@@ -181,7 +181,7 @@ impl fmt::Debug for WorkerBuilder {
     }
 }
 
-/// A running worker. Dropping it leaves it running; [`shutdown`](Self::shutdown) ends it well.
+/// A running worker. It keeps running when this value is dropped; use [`shutdown`](Self::shutdown) to end it.
 pub struct Worker {
     stats: Arc<Stats>,
     coordination: Option<Arc<dyn Coordination>>,
@@ -190,7 +190,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker on this store, to be given handlers.
+    /// Returns a builder for a worker on this store.
     #[must_use]
     pub fn builder(store: Arc<dyn Store>) -> WorkerBuilder {
         WorkerBuilder {
@@ -201,19 +201,19 @@ impl Worker {
         }
     }
 
-    /// What it has done so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn stats(&self) -> StatsView {
         self.counters().view()
     }
 
-    /// Its counters, to be looked at from elsewhere, also when it has left.
+    /// Returns its counters, which can be read from elsewhere and after the worker has ended.
     #[must_use]
     pub fn counters(&self) -> WorkerCounters {
         WorkerCounters { stats: self.stats.clone(), coordination: self.coordination.clone() }
     }
 
-    /// Takes no further jobs, waits for those that run, hands back those that do not end in time, signs off.
+    /// Stops claiming, waits for running jobs, hands back those that do not end in time, and signs off.
     pub async fn shutdown(mut self) {
         self.stop_claiming.cancel();
         self.ended().await;
@@ -221,7 +221,7 @@ impl Worker {
 
     async fn ended(&mut self) {
         if let Err(error) = (&mut self.task).await {
-            tracing::error!(%error, "the worker's task ended badly");
+            tracing::error!(%error, "the worker's task panicked or was aborted");
         }
     }
 }
@@ -234,7 +234,7 @@ pub struct WorkerCounters {
 }
 
 impl WorkerCounters {
-    /// What they stand at.
+    /// Returns the current values.
     #[must_use]
     pub fn view(&self) -> StatsView {
         let health = self.coordination.as_ref().map(|helper| helper.health());
@@ -247,7 +247,7 @@ impl WorkerCounters {
 }
 
 impl WorkerCounters {
-    /// How its numbers are spread.
+    /// Returns the distributions of its measurements.
     #[must_use]
     pub fn spread(&self) -> SpreadView {
         self.stats.spread()
@@ -266,7 +266,7 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// Incarnation after incarnation, until one leaves by itself.
+/// Runs incarnation after incarnation, until one ends without losing its lease.
 async fn live(settings: Settings, first: Incarnation) {
     let mut incarnation = first;
     while incarnation.run().await == Ended::LeaseLost {
@@ -287,7 +287,7 @@ async fn live(settings: Settings, first: Incarnation) {
 
 #[cfg(all(test, unix))]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+    #![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
     use super::*;
 

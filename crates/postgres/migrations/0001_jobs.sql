@@ -1,4 +1,4 @@
--- Jobs: what was asked (job), where it stands (live, ended), what happened (history).
+-- Jobs: requests (job), states (live, ended) and state changes (history).
 
 create schema if not exists milepost;
 
@@ -9,7 +9,7 @@ create type milepost.verb as enum
     ('create', 'release', 'claim', 'succeed', 'retry', 'fail', 'yield', 'cancel', 'skip', 'mark', 'abort',
      'retry_now', 'resume', 'rerun', 'snooze');
 
--- What was asked. Append-only: a row is never updated.
+-- Requests, as they were enqueued. Rows are never updated, except batch_id and task: see 0010_batches.sql.
 create table milepost.job (
     id uuid primary key,
     kind text not null,
@@ -20,15 +20,15 @@ create table milepost.job (
     priority smallint not null,
     max_attempts int not null,
     timeout_ms bigint,
-    -- The span of a trace that it follows from (W3C Trace Context).
+    -- The span of a trace that the job follows from (W3C Trace Context).
     traceparent text,
     created_at timestamptz not null
 );
 
--- Somebody who looks for a key finds all that ever had it, whether it still holds it or not.
+-- A search by key finds all jobs that ever had the key, whether they still hold it or not.
 create index job_key_id on milepost.job (key, id) where key is not null;
 
--- At most one job of a kind ever has a key.
+-- At most one job of a kind holds a key at a time.
 create table milepost.job_key (
     kind text not null,
     key text not null,
@@ -36,11 +36,11 @@ create table milepost.job_key (
     primary key (kind, key)
 );
 
--- Where it stands, while it needs attention.
--- ready_at: when it may be claimed; null when it may not (running, blocked, failed, aborted).
--- due_at: when a blocked job wants to start at the earliest; timed: that has not come, so it does not yet wait for
--- a slot of its group.
--- token: the fence; every claim raises it by one, nothing lowers it.
+-- States of jobs that have not ended, and of failed and aborted ones.
+-- ready_at: the time from which the job can be claimed; null if it cannot (running, blocked, failed, aborted).
+-- due_at: the earliest start of a blocked job. timed: due_at is in the future, so that the job does not wait for a slot of
+-- its group yet.
+-- token: the fence, which every claim raises and nothing lowers.
 create table milepost.live (
     id uuid primary key,
     ready_at timestamptz,
@@ -69,7 +69,7 @@ create index live_waiting on milepost.live (group_key, priority, due_at, id)
     where group_key is not null and due_at is not null and timed is null;
 create index live_timed on milepost.live (due_at) where timed;
 
--- How it ended: succeeded, canceled or skipped. The token stays, for a rerun to go on from.
+-- Ended jobs: succeeded, canceled or skipped. The token is kept because a rerun continues from it.
 create table milepost.ended (
     id uuid primary key,
     ended_at timestamptz not null,
@@ -81,7 +81,7 @@ create table milepost.ended (
     result jsonb
 );
 
--- What happened: one row for every state change, written in the transaction that makes it.
+-- State changes: one row for each, written in the transaction that makes the change.
 create table milepost.history (
     pos bigint generated always as identity,
     xid xid8 not null default pg_current_xact_id(),
@@ -100,10 +100,10 @@ create table milepost.history (
 );
 
 create index history_job on milepost.history (job_id, pos);
--- For those who watch: what has happened since a snapshot.
+-- For readers of the change feed: the changes since a snapshot.
 create index history_xid on milepost.history (xid);
 
--- How far running jobs say they are, and where their next attempt can go on from.
+-- Progress that running jobs report, and the checkpoint from which their next attempt can continue.
 create table milepost.progress (
     job_id uuid primary key,
     done bigint,
@@ -120,27 +120,27 @@ create table milepost.worker (
     queues text[] not null,
     kinds text[] not null,
     lease_ms bigint not null,
-    -- How its kinds wait after a failure: policies by kind.
+    -- Retry policies of its kinds, by kind.
     backoffs jsonb not null default '{}',
     started_at timestamptz not null,
     heartbeat_at timestamptz not null,
     lease_expires_at timestamptz not null,
     ended_at timestamptz,
     died boolean not null default false,
-    -- When it was seen, after its end, to hold nothing any more.
+    -- When it was found, after its end, to hold no jobs any more.
     cleared_at timestamptz
 ) with (fillfactor = 50);
 
 create index worker_lease on milepost.worker (lease_expires_at) where ended_at is null;
 create index worker_uncleared on milepost.worker (ended_at) where ended_at is not null and cleared_at is null;
 
--- Queues that an operator has touched; a queue without a row is not paused.
+-- Queues that an operator has paused or resumed; a queue without a row is not paused.
 create table milepost.queue (
     name text primary key,
     paused_at timestamptz
 );
 
--- A row while a job of the group holds the slot. One slot a group: its jobs run one at a time.
+-- One row for each slot that a job of the group holds. A group without a limit has one slot: its jobs run one at a time.
 create table milepost.group_slot (
     group_key text not null,
     slot smallint not null default 1,
@@ -148,8 +148,8 @@ create table milepost.group_slot (
     primary key (group_key, slot)
 );
 
--- The transition function for what an operator does to a job, as data. A test holds it against the one
--- in the library for every pair.
+-- The transition function of operators' actions on jobs, as data. A test compares it with the function in the library for
+-- every pair.
 create table milepost.transition (
     from_state milepost.job_state not null,
     verb milepost.verb not null,
@@ -191,7 +191,7 @@ insert into milepost.transition (from_state, verb, to_state) values
     ('pending', 'snooze', 'pending'),
     ('retry_wait', 'snooze', 'retry_wait');
 
--- An attempt: the claim that began it and the change that ended it, which carry the same token.
+-- Attempts: the claim that began each one and the change that ended it, which have the same token.
 create view milepost.attempt as
 select c.job_id, c.attempt, c.token, c.worker_id, c.at as started_at, e.at as ended_at, e.verb as outcome,
        e.error_code, e.error_message

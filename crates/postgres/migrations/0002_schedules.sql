@@ -1,18 +1,18 @@
--- Schedules: work that comes back. A tick enqueues jobs; each job says which tick it stands for.
+-- Schedules: recurring work. A tick enqueues jobs; each job records the tick that it is for.
 
 alter table milepost.job add column nominal_at timestamptz check (nominal_at between '0001-01-02 00:00Z' and '9999-12-30 00:00Z');
 
--- It takes one array more now; with both there, calls would be ambiguous.
+-- The new version has one more array; with both versions, calls would be ambiguous.
 drop function if exists milepost.enqueue_many(
     text[], jsonb[], text[], text[], int[], text[], timestamptz[], bigint[], int[], bigint[], uuid[], bigint);
 
 create type milepost.schedule_source as enum ('operator', 'config');
 
--- spec: a cron expression by the clock of time_zone, or @every and an interval.
--- version: rises with every change; a tick happens only on the version it was decided on. It starts at the time of
--- creation, so that one that is removed and made again never has an old one.
--- next_at: the first tick that nobody has seen to.
--- fired, dropped: how many jobs its ticks made, and how many missed ticks made none.
+-- spec: a cron expression in the time of time_zone, or @every and an interval.
+-- version: rises with every change; a tick is applied only if the version is the one for which it was computed. It starts at
+-- the time of creation, so that a schedule that is removed and created again never has an earlier version.
+-- next_at: the first tick that has not been processed.
+-- fired, dropped: the number of jobs that its ticks enqueued, and of missed ticks that enqueued none.
 create table milepost.schedule (
     name text primary key,
     spec text not null,

@@ -1,6 +1,6 @@
--- Retention: what is over is forgotten in time; and lists of what is rare read only that.
+-- Retention: deletion of old jobs, and indexes that contain only jobs in rare states.
 
--- When it failed for good; null in every other state.
+-- When the job failed permanently; null in every other state.
 alter table milepost.live add column failed_at timestamptz;
 
 update milepost.live l
@@ -9,24 +9,24 @@ set failed_at = coalesce(
 where state = 'failed';
 
 create index live_failed on milepost.live (failed_at) where failed_at is not null;
--- What neither waits for a worker nor runs: the hot way of a job, from pending over running to ended, never enters it.
+-- Jobs that neither wait for a worker nor run. The usual states of a job (pending, running, ended) never enter this index.
 create index live_aside on milepost.live (state, id) where state <> 'pending' and state <> 'running';
 
--- Whether its history was shortened to the last entry.
+-- Whether the history was reduced to its last entry.
 alter table milepost.ended add column shortened boolean not null default false;
 create index ended_aside on milepost.ended (state, id) where state <> 'succeeded';
 
--- When the job ended whose rows are gone; null while they are there.
+-- When the job ended, if its rows have been deleted; null while they exist.
 alter table milepost.job_key add column job_ended_at timestamptz;
 create index job_key_due on milepost.job_key (job_ended_at) where job_ended_at is not null;
 
 create index worker_ended on milepost.worker (ended_at) where ended_at is not null;
 
--- Upkeep that one process at a time does, and until when it is nobody else's turn.
+-- Maintenance that one process does at a time, and the time until which no other process may take the turn.
 create table milepost.turn (
     name text primary key,
     until timestamptz not null,
-    -- Where it goes on: for retention, a block of ended.
+    -- The position at which to continue: for retention, a block of ended.
     place bigint not null default 0
 );
 

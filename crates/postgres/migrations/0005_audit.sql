@@ -1,5 +1,5 @@
--- Audit: what people and their tools did to the store, each with what it changed, in the transaction that changed it.
--- subject: null for many things, or the store.
+-- Audit: actions of operators and their tools, each written in the transaction that made the change, with the change.
+-- subject: null for an action on several subjects or on the store itself.
 create table milepost.audit (
     pos bigint generated always as identity primary key,
     at timestamptz not null default now(),
@@ -15,13 +15,14 @@ create index audit_what on milepost.audit (what, pos);
 create index audit_who_what on milepost.audit (who, what, pos);
 create index audit_subject on milepost.audit (subject, pos) where subject is not null;
 
--- The age from which entries can be deleted: core::retention::AUDIT_MIN. In hours: how long a day is depends on the time zone.
+-- The age from which entries can be deleted: core::retention::AUDIT_MIN. In hours, since the length of a day depends on the
+-- time zone.
 create function milepost.audit_age_min() returns interval language sql immutable parallel safe as $$
     select interval '720 hours'
 $$;
 
--- Refuses changes of entries, and deletions of those that are younger than that. Whoever may delete entries at all is not asked who they are: a
--- right that was granted by mistake deletes nothing that is young.
+-- Refuses updates of entries, and deletions of entries that are younger than that age. Applies to all roles with the
+-- privilege to delete, so that a privilege granted by mistake cannot delete young entries.
 create function milepost.keep_audit() returns trigger language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -36,7 +37,7 @@ $$;
 create trigger kept before update or delete on milepost.audit for each row execute function milepost.keep_audit();
 create trigger kept_whole before truncate on milepost.audit for each statement execute function milepost.keep_audit();
 
--- Refuses entries that nobody can read: whoever can add one could hide those around it, for 30 days.
+-- Refuses entries that cannot be read: a role that may insert one could hide the entries around it, for 30 days.
 create function milepost.check_audit() returns trigger language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare

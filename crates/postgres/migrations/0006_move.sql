@@ -1,5 +1,5 @@
--- Moves: what another store fills, or has filled, this one with. While a move is under way, triggers keep everybody
--- else from the other tables; they are made with its row and go with its end.
+-- Imports: the move that fills this store from another one, or has filled it. While a move is in progress, triggers refuse
+-- all other changes to the other tables; they are created with its row and dropped when it ends.
 create table milepost.arrival (
     move_id uuid primary key,
     source text not null,
@@ -7,8 +7,8 @@ create table milepost.arrival (
     completed_at timestamptz
 );
 
--- How far each part of a move is, written in the transaction that brings the rows. position: the key of the last
--- row, as JSON.
+-- Progress of each part of a move, written in the transaction that inserts the rows. position: the key of the last row, as
+-- JSON.
 create table milepost.arrival_part (
     move_id uuid not null,
     part text not null,

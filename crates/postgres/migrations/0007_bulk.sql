@@ -1,7 +1,7 @@
--- Bulk jobs: what they are, how far each run is, what it may take, and which of its targets failed.
+-- Bulk jobs: definitions, progress of runs, settings, and failed targets.
 
--- What may be started. Its name is the kind of its jobs. Workers go by their own configuration; this is for lists and
--- for those who start bulk jobs in SQL.
+-- Bulk jobs that can be started. The name is the kind of their jobs. Workers use their own configuration; this table is for
+-- listings and for clients that start bulk jobs in SQL.
 create table milepost.bulk_definition (
     name text primary key,
     type text,
@@ -25,11 +25,11 @@ create table milepost.bulk_definition (
 
 create index bulk_definition_group on milepost.bulk_definition (group_key);
 
--- How far a run is. Chunks lock the row, so nothing that an operator writes is in it.
--- token: the fence; a worker that takes the run over raises it to its own, and no chunk with a lower one commits.
--- origin: the run whose targets these are: itself, or the one whose failures it tries again.
--- snapshot: who was writing when it began; its targets are frozen when all of those have ended.
--- backend_*: whose chunk is to be stopped when the run is taken over or aborted at once.
+-- Progress of a run. Chunks lock the row, so it contains nothing that operators write.
+-- token: the fence; a worker that takes the run over sets it to its run token, and no chunk with a lower one commits.
+-- origin: the run whose targets are processed: the run itself, or the one whose failures it retries.
+-- snapshot: the transactions that were writing when the run began; its targets are frozen when all of these have ended.
+-- backend_*: the session whose chunk is canceled when the run is taken over or aborted immediately.
 create table milepost.bulk (
     job_id uuid primary key,
     origin uuid not null,
@@ -45,7 +45,7 @@ create table milepost.bulk (
     done bigint not null default 0,
     failed bigint not null default 0,
     chunks bigint not null default 0,
-    -- Chunks when the run token that holds it took it over: it has progressed since when there are more.
+    -- Number of chunks when the current run token took the run over; if chunks is higher, the run has progressed since.
     chunks_before bigint not null default 0,
     chunk_rows int,
     chunk_ms bigint,
@@ -60,8 +60,8 @@ create table milepost.bulk (
     ended_at timestamptz
 ) with (fillfactor = 50);
 
--- What operators set for a run.
--- given: how many of its failures went to runs that try them again.
+-- Settings that operators make for a run.
+-- given: the number of its failures that were assigned to runs that retry them.
 create table milepost.bulk_setting (
     job_id uuid primary key,
     rows_per_s double precision,
@@ -73,7 +73,8 @@ create table milepost.bulk_setting (
     set_at timestamptz not null default now()
 );
 
--- Targets that could not be applied. One that is tried again belongs to the run that does so, and is forgotten with it.
+-- Targets that could not be applied. A target that is retried belongs to the run that retries it, and is deleted with that
+-- run.
 create table milepost.bulk_failure (
     job_id uuid not null,
     pos bigint generated always as identity,

@@ -1,10 +1,10 @@
 -- Targets of bulk jobs that come from files.
 
--- The columns of the file that each run of a bulk job is started with; null: its targets are in tables.
+-- The columns of the file with which each run of the bulk job is started; null: its targets are in tables.
 alter table milepost.bulk_definition add column columns jsonb;
 
--- A file whose rows are the targets of a run.
--- started_at: null while it is being staged. touched_at: when somebody last wrote to it.
+-- Files whose rows are the targets of a run.
+-- started_at: null while the file is being staged. touched_at: the time of the last write.
 create table milepost.bulk_file (
     run uuid primary key,
     name text not null,
@@ -13,7 +13,7 @@ create table milepost.bulk_file (
     touched_at timestamptz not null default now()
 );
 
--- Its rows, numbered from 1; each has the columns that the bulk job declares.
+-- The rows of files, numbered from 1; each has the columns that the bulk job declares.
 create table milepost.bulk_target (
     run uuid not null,
     n bigint not null,
@@ -21,5 +21,5 @@ create table milepost.bulk_target (
     primary key (run, n)
 );
 
--- Whether a run still needs its file, or one that tries its failures again.
+-- Finds out whether a run, or one that retries its failures, still needs its file.
 create index bulk_origin on milepost.bulk (origin);

@@ -1,2 +1,2 @@
--- Where the targets of a bulk job are, when that is another database: its name and address, without secrets.
+-- Name and address, without secrets, of the database that contains the targets of a bulk job, if it is another one.
 alter table milepost.bulk_definition add column place text;

@@ -1,13 +1,13 @@
--- Batches: DAGs and their versions, batches and their tasks as narrow rows of counters.
+-- Batches: DAGs and their versions, batches, and their tasks as narrow rows of counters.
 
--- Where a task stands; TaskState in the library.
+-- The state of a task; TaskState in the library.
 create type milepost.task_state as enum
     ('waiting', 'due', 'active', 'failed', 'aborted', 'succeeded', 'skipped', 'canceled');
 create type milepost.task_rule as enum
     ('all_success', 'all_done', 'one_success', 'one_failed', 'none_failed', 'always');
 create type milepost.batch_state as enum ('running', 'done', 'failed', 'aborted', 'canceled');
 
--- A version of a DAG: never changed. version: the SHA-256 of its canonical form, as 64 hexadecimal digits.
+-- Versions of DAGs, which are never changed. version: the SHA-256 of the canonical form, as 64 hexadecimal digits.
 create table milepost.dag_version (
     id bigint generated always as identity primary key,
     name text not null,
@@ -23,16 +23,16 @@ create table milepost.dag_version (
     unique (name, number)
 );
 
--- Which version a batch gets that names none.
+-- The version of batches that are started without one.
 create table milepost.dag (
     name text primary key,
     latest bigint not null,
     updated_at timestamptz not null default now()
 );
 
--- The tasks of a version, by number: the place of the key among all keys in order.
--- plain: a job whose payload is ready, so that it needs no more than its counters to run. spec: all else that
--- the definition says. reads: the predecessors whose results its expressions read.
+-- The tasks of a version, by number: the position of the key among all keys in order.
+-- plain: a job without expressions, so that its counters are sufficient to run it. spec: the rest of the definition.
+-- reads: the predecessors whose results its expressions read.
 create table milepost.dag_task (
     version_id bigint not null,
     task int not null,
@@ -55,9 +55,10 @@ create table milepost.dag_task (
 
 create unique index dag_task_key on milepost.dag_task (version_id, key);
 
--- A run of a version. The counts are of its tasks by state.
--- stop: what an operator wants: nothing starts. items_of: its tasks are the items of a list (its input) over which this
--- task of the parent's version goes. nominal_zone: the time zone of the date of nominal_at.
+-- Runs of a version. The counts are the numbers of tasks by state.
+-- stop: an operator has stopped the batch, so that no task starts. items_of: the tasks are the items of a list (the input),
+-- and this is the number, in the parent's version, of the task that iterates over it. nominal_zone: the time zone of the
+-- date of nominal_at.
 create table milepost.batch (
     id uuid primary key,
     dag text not null,
@@ -86,7 +87,7 @@ create table milepost.batch (
     ended_at timestamptz
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
 
--- What a batch was started with. Apart from its counts: a row that changes is written anew.
+-- Inputs of batches. A separate table, since an update copies the whole row, and the counts change often.
 create table milepost.batch_input (
     batch_id uuid primary key,
     input jsonb not null
@@ -97,9 +98,11 @@ create index batch_due on milepost.batch (id) where due > 0 and stop is null;
 create index batch_ended on milepost.batch (ended_at) where ended_at is not null and parent_id is null;
 create index batch_parent on milepost.batch (parent_id) where parent_id is not null;
 
--- A task of a batch. pre_cnt: predecessors that have not ended; the four others: those that have, by how.
--- job_id: its job, in the generation in which it was decided last; child_id: the batch that it is. is_due: set while the state is
--- due. No index depends on the state itself, or every change of it would write to all indexes.
+-- Tasks of batches. pre_cnt: the number of predecessors that have not ended; the four other counters: those that have, by
+-- outcome.
+-- job_id: the job of the task, in the generation in which it was decided last; child_id: the batch that the task started.
+-- is_due: set while the state is due. No index contains the state itself, since every change of it would then update all
+-- indexes.
 create table milepost.batch_task (
     batch_id uuid not null,
     task int not null,
@@ -118,7 +121,7 @@ create table milepost.batch_task (
 
 create index batch_task_due on milepost.batch_task (batch_id, task) where is_due;
 
--- Ends whose successors are too many for one transaction: those up to position are counted.
+-- Ends of tasks with too many successors for one transaction; those up to position have been counted.
 create table milepost.batch_spread (
     pos bigint generated always as identity primary key,
     batch_id uuid not null,
@@ -130,8 +133,9 @@ create table milepost.batch_spread (
 
 create index batch_spread_task on milepost.batch_spread (batch_id, task);
 
--- What happened to batches, and to tasks that had no job then. task: null for the batch itself, and for tasks that its version does not
--- have any more: these have their key. job_id: the job that the task had, where this took it away.
+-- State changes of batches, and of tasks that had no job at the time. task: null for the batch itself, and for tasks that
+-- the version does not contain any more, which have their key instead. job_id: the former job of the task, if this change
+-- removed it.
 create table milepost.batch_history (
     pos bigint generated always as identity primary key,
     xid xid8 not null default pg_current_xact_id(),
@@ -151,13 +155,14 @@ create index batch_history_batch on milepost.batch_history (batch_id, pos);
 create index batch_history_task on milepost.batch_history (batch_id, task, pos) where task is not null;
 create index batch_history_xid on milepost.batch_history (xid);
 
--- The task that a job was made for. What else is in job never changes; the number does when its batch goes over to another version,
--- in which the task has another one or (null) is not any more. A job that is run again by itself is no task.
+-- The task that the job was created for. All other columns of job never change. The task number changes when the batch is
+-- moved to another version, in which the task has another number, or null if it does not exist there. A job that is rerun
+-- alone is no longer a task.
 alter table milepost.job add column batch_id uuid;
 alter table milepost.job add column task int;
 
--- dag: what the schedule starts batches of. Then payload is their input, and what else is of jobs says nothing.
--- refused_at, refusal: the last tick, if its batch could not be started, and why.
+-- dag: the DAG whose batches the schedule starts. payload is then their input, and the other settings of jobs are ignored.
+-- refused_at, refusal: the last tick whose batch could not be started, and the reason.
 alter table milepost.schedule add column dag text;
 alter table milepost.schedule add column refused_at timestamptz;
 alter table milepost.schedule add column refusal text;

@@ -1,8 +1,8 @@
--- Events: facts about aggregates, written in the transactions of the changes that they tell of.
+-- Events: facts about aggregates, written in the transactions of the changes that they describe.
 
--- The head of an aggregate's events. slot: in which of the 64 slots all of them are; chosen when the aggregate is first
--- seen and kept for ever, so that no change of a hash function puts one aggregate into two. Every event of it begins
--- with a lock of this row: that is why they commit in the order of their numbers.
+-- The heads of aggregates. slot: the one of 64 slots that contains all events of the aggregate; assigned when the aggregate
+-- is first seen and never changed, so that a different hash function cannot put one aggregate into two slots. Every emit
+-- first locks the row of its aggregate, so events commit in the order of their numbers.
 create table milepost.aggregate (
     aggregate_type text not null,
     aggregate_id text not null,
@@ -11,9 +11,9 @@ create table milepost.aggregate (
     primary key (aggregate_type, aggregate_id)
 ) with (fillfactor = 70);
 
--- The log: grows at its end, and no row of it is ever updated. payload: published as it was written, byte by byte; jsonb
--- would write numbers and the order of keys anew. headers: null when there are none. xid: the transaction that wrote it,
--- by which readers know what was in flight when they looked. emitted_at: when that began.
+-- The event log. Rows are appended and never updated, except by milepost.reseed(). payload: published byte for byte as it
+-- was written; jsonb would change numbers and the order of keys. headers: null if there are none. xid: the transaction that
+-- wrote the event, by which readers recognize transactions in flight. emitted_at: the start of that transaction.
 create table milepost.event (
     slot smallint not null,
     pos bigint generated always as identity,

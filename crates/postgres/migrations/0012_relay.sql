@@ -1,9 +1,9 @@
--- Subscriptions: where each is in the log, who publishes for it, and what is parked.
+-- Subscriptions: their positions in the log, their publishers, and parked events.
 
--- Those of transactions that were in flight when somebody looked are looked up by their ids.
+-- Finds the events of transactions that were in flight in a snapshot, by transaction ID.
 create index event_xid on milepost.event (xid, slot, pos);
 
--- system_identifier: the server whose transactions its positions are told by.
+-- system_identifier: the server whose transaction IDs the positions refer to.
 create table milepost.subscription (
     name text primary key,
     made_at timestamptz not null default now(),
@@ -13,7 +13,7 @@ create table milepost.subscription (
     check ((paused_at is null) = (paused_why is null))
 );
 
--- What publishes, in one process incarnation. down_since, down_why: its sink takes nothing.
+-- Publishers, one for each process incarnation. down_since, down_why: the sink does not accept events.
 create table milepost.publisher (
     id uuid primary key,
     subscription text not null references milepost.subscription on delete cascade,
@@ -22,13 +22,13 @@ create table milepost.publisher (
     lease_until timestamptz not null,
     down_since timestamptz,
     down_why text,
-    -- Whether it leaves its slots to others, since its sink takes nothing.
+    -- Whether it leaves its slots to other publishers because its sink does not accept events.
     stands_aside boolean not null default false
 );
 create index on milepost.publisher (subscription);
 
--- Who has which slot of a subscription. token: rises whenever the slot changes hands. owner: holds it for as long as it is a publisher;
--- one that is silent is none any more.
+-- Owners of the slots of a subscription. token: rises whenever the slot is taken over. owner: holds the slot as long as it
+-- exists in milepost.publisher; a publisher whose lease has expired is deleted there.
 create table milepost.subscription_slot (
     subscription text not null references milepost.subscription on delete cascade,
     slot smallint not null check (slot between 0 and 63),
@@ -38,13 +38,14 @@ create table milepost.subscription_slot (
     primary key (subscription, slot)
 ) with (fillfactor = 50);
 
--- How far it is: all that `seen` sees has its answer, and of what `upto` sees besides, all up to `pos`. floor: of what `seen` does not see, only
--- transactions that were in flight in it have written at or below this position. next_floor: the same of `upto`. upto null: no window is
--- open. seen null: nobody has looked yet.
--- The last row of a slot counts, whose token is locked while it is added; the one before it goes with that. No row is ever changed,
--- but for `seen`, once: under a snapshot that somebody holds, all versions of a row that changes every second stay, and each change would
--- walk along them. The last of many rows is the first one at the end of the index. No foreign key: to look it up would cost more than the
--- row.
+-- Positions in the slots. Everything that `seen` sees has been answered, and of what only `upto` sees, everything up to
+-- `pos`. floor: of the events that `seen` does not see, only those of transactions that were in flight in it are at or below
+-- this position. next_floor: the same for `upto`. upto null: no window is open. seen null: the subscription has not begun
+-- yet.
+-- The last row of a slot is the current one. The slot's token is locked while a row is added, which also deletes the row
+-- before. Rows are never updated, except once to set `seen`: while an old snapshot is held, all versions of a row that
+-- changes every second remain, and each update would walk along them. The last of many rows, in contrast, is the first entry
+-- at the end of the index. There is no foreign key, since checking it would cost more than the row.
 create table milepost.slot_position (
     subscription text not null,
     slot smallint not null,
@@ -58,7 +59,7 @@ create table milepost.slot_position (
     primary key (subscription, slot, n)
 );
 
--- Both together.
+-- The slots with their current positions.
 create view milepost.subscription_place as
 select s.subscription, s.slot, s.owner, s.token, s.held_since, p.n, p.seen, p.floor, p.upto, p.next_floor, p.pos, p.advanced_at
 from milepost.subscription_slot s
@@ -66,8 +67,8 @@ cross join lateral (
     select * from milepost.slot_position p where p.subscription = s.subscription and p.slot = s.slot order by p.n desc limit 1
 ) p;
 
--- Aggregates of which an event failed. deliveries: how many attempts the first of its parked events has had.
--- next_delivery_at null: it waits for a person.
+-- Aggregates with a failed event. deliveries: the number of attempts of the first parked event.
+-- next_delivery_at null: waits for an operator.
 create table milepost.parked_aggregate (
     subscription text not null references milepost.subscription on delete cascade,
     aggregate_type text not null,
@@ -82,7 +83,8 @@ create table milepost.parked_aggregate (
 create index on milepost.parked_aggregate (subscription, next_delivery_at) where next_delivery_at is not null;
 create index on milepost.parked_aggregate (parked_at, subscription, aggregate_type, aggregate_id);
 
--- Their events, in the order of pos: the one that failed and those behind it. edited: what is published instead of what was emitted.
+-- Events of parked aggregates, in the order of pos: the failed one and those behind it. edited: the payload to publish
+-- instead of the original one.
 create table milepost.parked_event (
     subscription text not null,
     aggregate_type text not null,
@@ -96,8 +98,8 @@ create table milepost.parked_event (
 );
 create index on milepost.parked_event (event_id);
 
--- Events that were given up: kept until a person says what becomes of them. skipped: by the subscription's policy or by a person,
--- not because nothing else could be done.
+-- Dead-lettered events: kept until an operator decides about them. skipped: by the policy of the subscription or by an
+-- operator, not because all attempts failed.
 create table milepost.dead_event (
     subscription text not null references milepost.subscription on delete cascade,
     event_id uuid not null,
@@ -113,7 +115,7 @@ create table milepost.dead_event (
 create index on milepost.dead_event (event_id);
 create index on milepost.dead_event (dead_at, event_id, subscription);
 
--- Where in each slot the last look for events that can be forgotten ended; from there the next one goes on.
+-- The position in each slot at which the last search for deletable events ended; the next one continues there.
 create table milepost.log_prune (
     slot smallint primary key check (slot between 0 and 63),
     pos bigint not null default 0

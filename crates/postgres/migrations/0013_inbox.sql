@@ -1,8 +1,8 @@
--- The inbox: what consumers have taken in of the events that reach them. It lies in the consumer's database, wherever the events come from.
+-- Inbox: the events that consumers have received. It is in the consumer's database, wherever the events come from.
 
--- What consumers want otherwise than it is by itself. gap_wait_ms: how long events wait for one that is missing before them;
--- parked_max: how many of an aggregate do at most; gap_policy: what happens then; begins_anywhere: the first event that is seen of an
--- aggregate need not be its first one.
+-- Settings of consumers that differ from the defaults. gap_wait_ms: how long events wait for a missing one before them;
+-- parked_max: how many events of an aggregate wait at most; gap_policy: what happens after that; begins_anywhere: the first
+-- event that is received of an aggregate need not have sequence number 1.
 create table milepost.inbox_consumer (
     consumer text primary key,
     gap_wait_ms bigint not null default 600000 check (gap_wait_ms between 0 and 3155760000000),
@@ -11,7 +11,7 @@ create table milepost.inbox_consumer (
     begins_anywhere boolean not null default false
 );
 
--- Events that a consumer has taken in by their ids, in whatever order.
+-- IDs of events that a consumer has processed, in any order.
 create table milepost.processed_event (
     consumer text not null,
     event_id uuid not null,
@@ -20,8 +20,9 @@ create table milepost.processed_event (
 );
 create index processed_event_due on milepost.processed_event (processed_at);
 
--- Up to which event a consumer has taken in those of an aggregate. parked: how many wait in inbox_parked; dead: how many given up
--- ones could still follow; ready: the next one may be among them; gives_up_at: when they are given up that wait for one that is missing.
+-- The last event of an aggregate that a consumer has received. parked: the number of events that wait in inbox_parked; dead:
+-- the number of dead letters that could still follow; ready: the next event may be among these; gives_up_at: when waiting
+-- for a missing event ends.
 create table milepost.aggregate_checkpoint (
     consumer text not null,
     aggregate_type text not null,
@@ -36,7 +37,7 @@ create table milepost.aggregate_checkpoint (
 create index aggregate_checkpoint_ready on milepost.aggregate_checkpoint (consumer, aggregate_type, aggregate_id) where ready;
 create index aggregate_checkpoint_gap on milepost.aggregate_checkpoint (gives_up_at) where gives_up_at is not null;
 
--- Events that came before one that is missing, whole.
+-- Complete events that arrived before a missing one.
 create table milepost.inbox_parked (
     consumer text not null,
     aggregate_type text not null,
@@ -51,8 +52,8 @@ create table milepost.inbox_parked (
     primary key (consumer, aggregate_type, aggregate_id, aggregate_seq)
 );
 
--- What was given up, for operators. reason: 'gap', an event before which one is missing; 'never_came', the events aggregate_seq to
--- seq_to, past which the consumer went on; 'late', one of these that came after all. why: in words.
+-- Dead letters, for operators. reason: 'gap', an event before which one is missing; 'never_came', the missing events
+-- aggregate_seq to seq_to, which the consumer skipped; 'late', one of these that arrived later. why: a description.
 create table milepost.inbox_dead (
     pos bigint generated always as identity primary key,
     consumer text not null,
@@ -74,7 +75,8 @@ create unique index inbox_dead_event on milepost.inbox_dead (consumer, aggregate
 create index inbox_dead_gap on milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq) where event_id is null;
 create index inbox_dead_due on milepost.inbox_dead (dead_at);
 
--- How many duplicates were caught: as many rows a consumer as transactions counted at once, since none waits for another to count.
+-- Numbers of duplicates: for each consumer as many rows as transactions that counted at the same time, since they do not
+-- wait for each other.
 create table milepost.inbox_tally (
     consumer text not null,
     shard bigint generated always as identity,

@@ -1,6 +1,6 @@
--- State changes as events: which ones subscriptions want. sql/changes.sql makes events of them.
+-- State changes as events: the kinds and DAGs that subscriptions select. sql/changes.sql emits the events.
 
--- what: 'kind' of jobs, or 'dag' of batches.
+-- what: 'kind' for jobs, or 'dag' for batches.
 create table milepost.change_source (
     what text not null check (what in ('kind', 'dag')),
     name text not null,

@@ -1,7 +1,7 @@
--- Tokens by which servers know who asks, and sessions of people who have signed in with one.
+-- Access tokens, by which servers identify their clients, and sessions of users who signed in with one.
 
--- prefix: the part of the token that is no secret. hash: SHA-256 of the whole, whose other part is 256 random bits. Never removed, so
--- that what was done under its name can be told.
+-- prefix: the part of the token that is not secret. hash: SHA-256 of the whole token, whose other part is 256 random bits.
+-- Rows are never deleted, so that actions under the token's name remain attributable.
 create table milepost.access_token (
     prefix text primary key,
     name text not null,
@@ -16,7 +16,8 @@ create table milepost.access_token (
 );
 create unique index access_token_name on milepost.access_token (name) where revoked_at is null;
 
--- id: SHA-256 of what the browser has; former_id: that of what it had before, which counts for a moment after rotated_at.
+-- id: SHA-256 of the value in the browser's cookie; former_id: that of the previous value, which is accepted for a short
+-- time after rotated_at.
 create table milepost.console_session (
     id bytea primary key check (length(id) = 32),
     former_id bytea unique,

@@ -1,4 +1,4 @@
--- Begins a transaction behind a transaction pooler, with the settings of pin_plans.sql for it alone; in one message.
+-- Begins a transaction behind a transaction pooler, with the settings of pin_plans.sql for this transaction; one message.
 begin isolation level read committed;
 select set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
        set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true),

@@ -1,12 +1,11 @@
--- Takes up to $3 ready jobs for worker $1 under claim $2. $4..$7 are the lanes in the order in which to
--- look, each a (queue, kind, priority) and a time before which nothing is left in it (null: unknown); a
--- lane is one probe of live_ready. Stops at the lane that fills the limit, so nothing is locked in vain.
--- A kind that has a rate is taken from one lane, the first with something ready, and only while this claim can
--- lock its bucket.
--- Answers a row for each job, and at the end one without a job that says the time, whether the worker has its
--- lease, which queues are paused, which kinds have a rate, and how many us all this took.
+-- Claims up to $3 ready jobs for worker $1 under claim $2. $4..$7 are the lanes in the order of the search, each a (queue,
+-- kind, priority) and a time before which the lane is empty (null: unknown); a lane is one probe of the index live_ready.
+-- Stops at the lane that fills the limit, so that no row is locked unnecessarily.
+-- A kind with a rate is claimed from one lane, the first with a ready job, and only if this claim can lock its bucket.
+-- Returns a row for each job, and at the end one without a job that contains the time, whether the worker has its lease, the
+-- paused queues, the kinds with a rate, and the duration in us.
 with worker as materialized (
-    -- Against a rescue at the same moment: it locks this row before it looks for jobs.
+    -- Excludes a concurrent rescue, which locks this row before it searches for jobs.
     select id from milepost.worker
     where id = $1 and ended_at is null and lease_expires_at > now()
     for key share
@@ -18,7 +17,7 @@ limited as materialized (
     select kind from milepost.kind_limit where kind = any ($5::text[])
 ),
 gates as materialized (
-    -- A function, so that claims of other kinds do not even prepare for it.
+    -- A function, so that claims of other kinds do not have to plan its query.
     select g.kind, g.lane, g.starts
     from worker cross join milepost.open_gates($4::text[], $5::text[], $6::smallint[], $7::timestamptz[]) g
     where exists (select from limited)
@@ -48,7 +47,7 @@ taken as (
     set state = 'running', ready_at = null, token = greatest(l.token, (select least_token from floor)) + 1, attempt = l.attempt + 1,
         worker_id = $1, claim_id = $2, started_at = now()
     from ready
-    -- The very version that is locked: no second look into an index.
+    -- The row version that was locked, found by ctid without a second index lookup.
     where l.ctid = ready.place
     returning l.id, l.token, l.attempt, l.max_attempts, l.kind, ready.state, ready.ready_at
 ),

@@ -1,7 +1,8 @@
--- Which of the runs ($1 jobs, $2 run tokens, $3 verbs) history knows to have ended in this very way, by ends that a failover does not take back.
+-- Those of the runs ($1 jobs, $2 run tokens, $3 verbs) that ended with exactly this verb according to the history, in
+-- commits that a failover does not undo.
 select h.job_id
 from milepost.confirm_replication() confirmed
 cross join unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, verb)
 join milepost.history h on h.job_id = i.id and h.token = i.token and h.verb = i.verb::milepost.verb and h.from_state = 'running'
-  -- A rescue ends a run, too, but not by its worker's word.
+  -- A rescue also ends a run, but its worker did not report that end.
   and h.error_code is distinct from 'lease_lost'

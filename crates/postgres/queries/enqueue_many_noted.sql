@@ -1,7 +1,7 @@
--- Enqueues jobs as enqueue_many does ($1 to $13), and notes what was made of them, in one statement: $14 who, $15 what,
--- $16 to what, $17 why. Without one that is new there is nothing to note. What stands in detail is what the library would write.
+-- Enqueues jobs as enqueue_many does ($1 to $13), and records the new ones in the audit log, in one statement: $14 who, $15
+-- what, $16 subject, $17 reason. Without new jobs there is no entry. The detail is the same as the library would write.
 with made as materialized (
-    -- Answers come in the order of the call, so kinds stand beside them without a join.
+    -- Results are in the order of the call, so the kinds are matched without a join.
     select m.job_id, m.duplicate, m.kind, m.ord
     from rows from (
         milepost.enqueue_many($1::text[], $2::text[]::jsonb[], $3::text[], $4::text[], $5::int[], $6::text[],

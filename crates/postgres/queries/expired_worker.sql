@@ -1,6 +1,6 @@
--- Leases that end later than a lease from now on were renewed while the clock was ahead, and are shortened: the worker may be dead. Then it
--- locks one worker whose lease ran out, or that is gone and may have left runs behind, against its own claims
--- and against other rescuers; answers how its kinds wait after a failure, too. $1: workers to leave out.
+-- Shortens leases that end later than a full lease from now: they were renewed while the clock was ahead, and the worker may
+-- be dead. Then locks one worker whose lease has expired, or that has ended and may have left runs behind, against its own
+-- claims and against other rescuers. Returns its id and its retry policies. $1 workers to leave out.
 with shortened as (
     update milepost.worker set lease_expires_at = now() + lease_ms * interval '1 millisecond'
     where ended_at is null and lease_expires_at > now() + lease_ms * interval '1 millisecond' + interval '5 seconds'

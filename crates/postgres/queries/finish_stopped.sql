@@ -1,5 +1,6 @@
--- Ends runs that stopped on request: $1 jobs, $2 run tokens, $3 verbs (cancel or abort; null: the requested one, if there
--- is one), $4 error codes and $5 messages of attempts that failed meanwhile. An abort does not spend an attempt that has not failed. Returns the jobs whose end was accepted.
+-- Ends runs that stopped on request: $1 jobs, $2 run tokens, $3 verbs (cancel or abort; null: the requested one, if there is
+-- one), $4 error codes and $5 messages of attempts that failed in the meantime. An abort does not count as an attempt unless
+-- the attempt failed. Returns the jobs whose end was accepted.
 with input as materialized (
     select * from unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[])
         as i(id, token, verb, error_code, error_message)
@@ -15,7 +16,7 @@ kept as (
     insert into milepost.ended (id, ended_at, started_at, token, attempt, max_attempts, state)
     select id, now(), started_at, token, attempt, max_attempts, 'canceled' from gone
 ),
--- As they are before the update.
+-- Reads the values before the update.
 aborted as materialized (
     select l.id, l.stop_note, l.worker_id, i.error_code, i.error_message
     from input i

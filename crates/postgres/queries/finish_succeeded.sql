@@ -1,5 +1,5 @@
--- Ends runs that succeeded: $1 jobs, $2 run tokens, $3 results (JSON text or null), aligned. Answers the jobs
--- whose end was accepted, and whether each has a group; the others are fenced or had ended before.
+-- Ends runs that succeeded: $1 jobs, $2 run tokens, $3 results (JSON text or null), parallel arrays. Returns the jobs whose
+-- end was accepted, and whether each has a group; the others are fenced or had ended before.
 with input as materialized (
     select * from unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, result)
 ),

@@ -1,6 +1,6 @@
--- Takes back runs that did not finish: $1 jobs, $2 run tokens, $3 verbs (retry, fail or yield), $4 delays in
--- ms, $5 error codes, $6 error messages, $7 notes, $8 the worker. A yield does not spend the attempt. Runs that
--- somebody asked to stop are left alone: they end as asked. Answers the jobs whose end was accepted.
+-- Takes back runs that did not finish: $1 jobs, $2 run tokens, $3 verbs (retry, fail or yield), $4 delays in ms, $5 error
+-- codes, $6 error messages, $7 notes, $8 the worker. A yield does not count as an attempt. Runs that were asked to stop are
+-- left alone: they end as requested. Returns the jobs whose end was accepted.
 with input as materialized (
     select * from unnest($1::uuid[], $2::int[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])
         as i(id, token, verb, delay_ms, error_code, error_message, note)
@@ -24,7 +24,7 @@ logged as (
     from stayed
 ),
 noted as (
-    -- Where the group has a rate: the job will start once more.
+    -- If the group has a rate: the job will start once more.
     insert into milepost.group_note (group_key, starts)
     select group_key, 1 from stayed
     where group_key is not null and verb <> 'fail'

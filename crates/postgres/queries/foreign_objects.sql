@@ -1,4 +1,4 @@
--- Objects of schema milepost by their names, and objects of other schemas that depend on them (no name).
+-- Objects of schema milepost with their names, and objects of other schemas that depend on them (without a name).
 with own as (
     select 'pg_class'::regclass::oid as classid, c.oid as objid, c.relname::text as name
     from pg_class c
@@ -14,7 +14,7 @@ with own as (
 )
 select own.name, pg_describe_object(own.classid, own.objid, 0) as object
 from own
--- What belongs to another object goes by that one's name: identity sequences, the types of tables and arrays.
+-- Leaves out objects that belong to another object: identity sequences, the types of tables and arrays.
 where not exists (
     select from pg_depend d
     where (d.classid, d.objid) = (own.classid, own.objid) and d.deptype in ('a', 'i')

@@ -1,2 +1,2 @@
--- Frees the group slots of jobs $1 and hands them on.
+-- Releases the group slots of jobs $1 and assigns them to waiting jobs.
 select milepost.free_groups($1)

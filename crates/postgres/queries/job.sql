@@ -1,4 +1,4 @@
--- Job $1 with all there is to see but its history.
+-- All details of job $1, except its history.
 select j.id, j.kind, j.queue, coalesce(l.state, e.state)::text as state, j.priority,
        coalesce(l.attempt, e.attempt) as attempt, coalesce(l.max_attempts, e.max_attempts) as max_attempts, j.key,
        j.group_key, j.created_at, j.nominal_at, l.ready_at, coalesce(l.started_at, e.started_at) as started_at, e.ended_at,

@@ -1,5 +1,5 @@
--- A page of jobs in any state ($1 null), pending or succeeded ones, newest first: $2 kind, $3 queue, $4 older than
--- this job, $5 how many. States that are rare beside those have statements of their own.
+-- A page of jobs in any state ($1 null), or of pending or succeeded ones, newest first: $2 kind, $3 queue, $4 older than
+-- this job, $5 limit. Rare states have separate statements.
 with page as (
     (select l.id, l.state, l.attempt, l.max_attempts, l.token, l.ready_at, l.started_at,
             null::timestamptz as ended_at, l.worker_id

@@ -1,5 +1,5 @@
--- A page of running jobs, newest first: $1 running, $2 kind, $3 queue, $4 older than this job, $5 how many. Read
--- off live_worker, which holds what runs; only it has that order.
+-- A page of running jobs, newest first: $1 running, $2 kind, $3 queue, $4 older than this job, $5 limit. Read from the index
+-- live_worker, which contains the running jobs and is the only one with this order.
 with held as materialized (
     select id, state, attempt, max_attempts, token, started_at, worker_id, kind, queue
     from milepost.live

@@ -1,5 +1,5 @@
--- A page of the jobs that have key $6, one a kind, newest first: $1 state, $2 kind, $3 queue, $4 older than this
--- job, $5 how many. One probe of job_key for each kind that has keys.
+-- A page of the jobs that have key $6, one for each kind, newest first: $1 state, $2 kind, $3 queue, $4 older than this job,
+-- $5 limit. One probe of job_key for each kind that has keys.
 with recursive kinds as (
     (select kind from milepost.job_key order by kind limit 1)
     union all

@@ -1,5 +1,5 @@
--- The jobs that hold keys, and what they were asked for with, unless they are forgotten: $1 kinds, $2 keys, aligned; nulls where nobody holds
--- the key. Each key is looked up by itself, however large the tables.
+-- The jobs that hold keys, with their queue, group and payload unless they were deleted: $1 kinds, $2 keys, parallel arrays;
+-- nulls if no job holds the key. Each key is looked up separately, so that the size of the tables does not matter.
 select h.job_id, h.queue, h.group_key, h.payload
 from unnest($1::text[], $2::text[]) with ordinality as i(kind, key, ord)
 left join lateral (

@@ -1,5 +1,5 @@
--- The (queue, kind) pairs that living workers serve and that are not paused, how many workers live, and whether
--- groups have to be paced.
+-- The (queue, kind) pairs that active workers serve and that are not paused, the number of active workers, and whether
+-- groups have rates.
 with living as materialized (
     select queues, kinds from milepost.worker where ended_at is null and lease_expires_at > now()
 )

@@ -1,4 +1,4 @@
--- The last failure of each of the jobs $1 that has failed once; $2: how many characters of its message.
+-- The last failure of each of the jobs $1 that has failed; $2 maximum number of characters of its message.
 select asked.id, h.at, h.error_code, left(h.error_message, $2::int) as error_message
 from unnest($1::uuid[]) as asked (id)
 cross join lateral (

@@ -1,4 +1,5 @@
--- Every limit, with what it has left and who waits. Jobs are counted once for all limits, not once for each.
+-- Every limit, with its remaining capacity and the numbers of holders and waiting jobs. Jobs are counted once for all
+-- limits, not once for each.
 with of_kinds as (
     select l.kind, count(*) filter (where l.state = 'running') as holders, count(*) filter (where l.ready_at <= now()) as waiting
     from milepost.live l

@@ -1,2 +1,2 @@
--- Settings of a session that listens and notifies: nothing of it has to be durable, and it does not end while it is idle.
+-- Settings of a session that listens and notifies: its commits need not be durable, and it does not end while it is idle.
 select set_config('synchronous_commit', 'off', false), set_config('idle_session_timeout', '0', false)

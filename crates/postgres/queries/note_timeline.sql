@@ -1,2 +1,2 @@
--- The timeline of the server, if nobody knew it before.
+-- The timeline of the server, if it was not recorded before.
 select milepost.note_timeline()

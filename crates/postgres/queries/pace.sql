@@ -1,2 +1,3 @@
--- Releases what the times of jobs and the rates of groups allow; answers in how many ms to look again, null: when something is noted.
+-- Releases the jobs that are due and that the rates of groups allow. Returns the time in ms after which to call it again;
+-- null: when a change is noted.
 select milepost.pace()

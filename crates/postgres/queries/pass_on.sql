@@ -1,2 +1,2 @@
--- Tells the other processes that there is work.
+-- Notifies the other processes that there is work.
 select pg_notify($1, 'ready')

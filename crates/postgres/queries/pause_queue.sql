@@ -1,4 +1,4 @@
--- Pauses queue $1 ($2 true) or lets it go on, which leaves no row. Answers a row if that changed anything.
+-- Pauses queue $1 ($2 true) or resumes it, which deletes its row. Returns a row if that changed anything.
 with paused as (
     insert into milepost.queue as q (name, paused_at)
     select $1::text, now() where $2::boolean

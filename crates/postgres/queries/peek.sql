@@ -1,6 +1,6 @@
--- When each lane has something ready, how soon in ms (0 or less: now; null: it has nothing), and how soon that can
--- be claimed, which differs for a kind whose rate is used up; lanes as in claim, $1..$4. Each row says how soon a
--- job that waits in its group for its time is due, the time, and how many us it took so far.
+-- For each lane, when its next job is ready, in how many ms (0 or less: now; null: there is none), and in how many ms it can
+-- be claimed, which differs for a kind whose rate is exhausted; $1..$4 lanes as in claim. Each row also contains the time
+-- until a job that waits in its group for its start time is due, the current time, and the duration so far in us.
 select lane.ord, l.ready_at, (extract(epoch from l.ready_at - now()) * 1000)::bigint as due_in_ms,
        case when l.ready_at is not null then greatest(
            (extract(epoch from l.ready_at - now()) * 1000)::bigint,

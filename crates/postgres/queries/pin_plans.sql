@@ -1,6 +1,7 @@
--- Settings of a session for hot statements, whatever the database or the role sets: one possible plan each, whatever ANALYZE last saw; durable
--- commits; the isolation and the string syntax that they are written for; an early end, well within a lease, for a transaction whose process
--- stopped in the middle or is cut off; and no end for a session that is only idle. begin_pinned.sql does the same for one transaction.
+-- Settings of a session for hot statements, regardless of those of the database and the role: only one possible plan for
+-- each, regardless of the last ANALYZE; durable commits; the isolation and string syntax that the statements are written
+-- for; an early end, well within a lease, of a transaction whose process hangs or is cut off; and no end of an idle session.
+-- begin_pinned.sql does the same for one transaction.
 select set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false),
        set_config('enable_mergejoin', 'off', false), set_config('enable_bitmapscan', 'off', false),
        set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false),

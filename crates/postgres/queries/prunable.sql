@@ -1,5 +1,5 @@
--- How much there is to forget by periods in ms (null: for ever): $1 succeeded, $2 canceled and skipped, $3 failed,
--- $4 history, $5 keys, $6 workers, $7 batches, $8 ids of events, $9 audit.
+-- The number of rows to delete by retention periods in ms (null: keep forever): $1 succeeded, $2 canceled and skipped, $3
+-- failed, $4 history, $5 keys, $6 workers, $7 batches, $8 ids of events, $9 audit.
 with cut as materialized (
     select now() - $1::bigint * interval '1 millisecond' as succeeded,
            now() - $2::bigint * interval '1 millisecond' as canceled,

@@ -1,13 +1,13 @@
--- Forgets jobs whose time is over, with all that belongs to them: those in the blocks of ended from $8 up to $9, at most
--- $7, and as many dead letters, oldest first and none from before $4. Periods in ms, null for ever: $1 succeeded, $2
--- canceled and skipped, $3 failed, $5 how long their keys stay. A job that has more than $6 entries of history, or as many
--- failed targets, stays and loses that many; the next calls find the rest. A failure belongs to the run that tries it
--- again, else to its own.
+-- Deletes jobs after their retention period, with all their rows: ended jobs in the blocks of ended from $8 up to $9, at
+-- most $7, and at most as many dead letters, oldest first and none from before $4. Periods in ms, null: keep forever: $1
+-- succeeded, $2 canceled and skipped, $3 failed, $5 their keys. A job that has more than $6 entries of history or failed
+-- targets is kept and loses that many; the next calls delete the rest. A failure belongs to the run that retries it,
+-- otherwise to the run in which it occurred.
 with ended as materialized (
     select id, ended_at as over_at, (ctid::text::point)[0]::bigint as block from milepost.ended
     where ctid >= $8::text::tid and ctid < $9::text::tid
       and ended_at < now() - case when state = 'succeeded' then $1::bigint else $2::bigint end * interval '1 millisecond'
-      -- What a batch needs stays as long as it.
+      -- Jobs of a batch are kept as long as the batch.
       and not exists (select from milepost.job j join milepost.batch b on b.id = j.batch_id where j.id = ended.id)
     limit $7
     for update skip locked
@@ -84,7 +84,7 @@ runs as (
     delete from milepost.bulk b using whole w where b.job_id = w.id returning b.origin
 ),
 files as (
-    -- Their rows go in portions, once nobody needs them.
+    -- Staged rows are deleted in portions, once no run needs them.
     update milepost.bulk_file f set touched_at = now() from runs r where f.run = r.origin
 ),
 set_by_hand as (

@@ -1,4 +1,4 @@
--- Forgets up to $2 keys that outlived their jobs, which ended more than $1 ms ago.
+-- Deletes up to $2 keys whose jobs were deleted, and ended more than $1 ms ago.
 with due as materialized (
     select kind, key from milepost.job_key
     where job_ended_at is not null and job_ended_at < now() - $1::bigint * interval '1 millisecond'

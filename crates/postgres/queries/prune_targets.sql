@@ -1,5 +1,5 @@
--- Forgets up to $1 rows of a file whose runs are all forgotten, or whose staging was cut short more than an hour ago;
--- the file goes with its last row.
+-- Deletes up to $1 rows of a file whose runs are all deleted, or whose staging was interrupted more than an hour ago; the
+-- file is deleted with its last row.
 with file as materialized (
     select f.run from milepost.bulk_file f
     where case when f.started_at is null then f.touched_at < now() - interval '1 hour'

@@ -1,4 +1,4 @@
--- Forgets up to $2 workers that ended more than $1 ms ago and left nothing behind.
+-- Deletes up to $2 workers that ended more than $1 ms ago and hold no jobs.
 with due as materialized (
     select w.id from milepost.worker w
     where w.ended_at is not null and w.ended_at < now() - $1::bigint * interval '1 millisecond'

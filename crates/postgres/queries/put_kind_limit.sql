@@ -1,6 +1,6 @@
--- Limits kind $1 to $2 starts a second with a burst of $3, given out in portions of $4; $5: who says so, and no configuration
--- where an operator did. No row: nothing was changed. A bucket that was slower is at most empty: what it would have waited for is not
--- waited for any more. clock_timestamp(): a claim that this waited for has begun later, and what it took stays taken.
+-- Limits kind $1 to $2 starts per second with a burst of $3, given out in portions of $4; $5 source: a configuration does
+-- not replace an operator's limit. No row: nothing was changed. A debt that accrued at a slower rate is reduced: the bucket
+-- is at worst empty. clock_timestamp(): a claim that this statement waited for has begun later, and its tokens stay debited.
 insert into milepost.kind_limit (kind, per_second, burst, portion, source)
 values ($1, $2, $3, $4, $5)
 on conflict (kind) do update

@@ -1,4 +1,4 @@
--- Every queue that has live jobs, is served or was touched, with its workers and its live jobs by state.
+-- Every queue that has live jobs, is served or was paused, with its workers and its live jobs by state.
 with counted as (
     select queue, state, count(*) as jobs from milepost.live group by queue, state
 ),

@@ -1,5 +1,5 @@
--- Every queue that has live jobs, is served or was touched, with its live jobs by kind and state, and how many of these are due. Of the $1 kinds
--- with the most jobs; those of all others are one, without a kind.
+-- Every queue that has live jobs, is served or was paused, with its live jobs by kind and state, and the number of those
+-- that are due. Only for the $1 kinds with the most jobs; the others are summed up without a kind.
 with counted as materialized (
     select queue, kind, state, count(*) as jobs, count(*) filter (where ready_at <= now()) as due
     from milepost.live

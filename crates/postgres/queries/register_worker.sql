@@ -1,4 +1,4 @@
--- Registers a worker: $1 name, $2 queues, $3 kinds, $4 lease in ms, $5 how its kinds wait after a failure (JSON).
+-- Registers a worker: $1 name, $2 queues, $3 kinds, $4 lease in ms, $5 retry policies of its kinds (JSON).
 insert into milepost.worker (name, queues, kinds, lease_ms, backoffs, started_at, heartbeat_at, lease_expires_at)
 values ($1, $2, $3, $4::bigint, $5::text::jsonb, now(), now(), now() + $4::bigint * interval '1 millisecond')
 returning id

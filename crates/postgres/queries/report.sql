@@ -1,11 +1,11 @@
--- Stores progress and checkpoints of runs: $1 jobs, $2 run tokens, $3 done, $4 totals, $5 messages,
--- $6 checkpoints (JSON text or null: as it was). Answers the jobs whose report was accepted.
+-- Stores progress and checkpoints of runs: $1 jobs, $2 run tokens, $3 done, $4 totals, $5 messages, $6 checkpoints (JSON
+-- text or null: unchanged). Returns the jobs whose report was accepted.
 with input as materialized (
     select * from unnest($1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
         as i(id, token, done, total, message, checkpoint)
 ),
 held as materialized (
-    -- Locked, so that a rescue cannot pass between this look and our commit.
+    -- Locked, so that a job is not rescued between this check and the commit.
     select i.* from input i join milepost.live l on l.id = i.id
     where l.token = i.token and l.state = 'running'
     for share of l

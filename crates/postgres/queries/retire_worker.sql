@@ -1,2 +1,2 @@
--- Ends worker $1, which holds nothing any more.
+-- Ends worker $1, which holds no jobs any more.
 update milepost.worker set ended_at = now() where id = $1 and ended_at is null

@@ -1,4 +1,4 @@
--- Schedules by name: $1 only this one, $2 only those that are due, longest due first, $3 how many.
+-- Schedules by name: $1 only this one, $2 only those that are due, most overdue first, $3 limit.
 select name, spec, time_zone, kind, queue, payload::text as payload, priority, max_attempts, group_key, timeout_ms,
        misfire, misfire_max, misfire_grace_ms, source::text as source, version, paused_at, next_at, last_at, fired, dropped,
        dag, refused_at, refusal

@@ -1,8 +1,9 @@
--- Jobs that fit, among the $6 newest of a place that are older than $4 and no older than $5: $1 state, $2 kind, $3 queue, $7 key, $8 created at
--- this time or later, $9 before this time, $10 failed at this time or later, $11 code or words of an error, $12 a path into the payload and $13
--- what is there (null: any of these); at most $14. $15 the place: what has this key, what runs, what of live or ended is aside in state $1, what
--- is live, what has ended, or all; the others are not read. Each row says where the look ended, null: at the end; one row without an id when
--- nothing fits.
+-- Jobs that match, among the $6 newest of a place that are older than $4 and not older than $5: $1 state, $2 kind, $3 queue,
+-- $7 key, $8 created at or after this time, $9 created before this time, $10 failed at or after this time, $11 code or part
+-- of the message of an error, $12 a path into the payload and $13 the value there (null: any of these); $14 limit. $15 the
+-- place: jobs with this key, running jobs, live or ended jobs in the rare state $1, live jobs, ended jobs, or all jobs; the
+-- other places are not read. Each row contains the position where the search ended, null: at the end; there is one row
+-- without an id if nothing matches.
 with looked_at as materialized (
     select * from (
         (select l.id, l.state, l.attempt, l.max_attempts, l.token, l.ready_at, l.started_at, null::timestamptz as ended_at, l.worker_id,
@@ -24,7 +25,7 @@ with looked_at as materialized (
            and (e.state, e.id) < ($1::text::milepost.job_state, $4::uuid) and e.state >= $1::text::milepost.job_state and e.id >= $5
          order by e.state desc, e.id desc limit $6)
         union all
-        -- What runs is little; only worker_id has an index that holds nothing else.
+        -- Only few jobs run; worker_id is the only column with an index that contains nothing else.
         (select r.* from (
              select l.id, l.state, l.attempt, l.max_attempts, l.token, l.ready_at, l.started_at, null::timestamptz, l.worker_id, l.failed_at
              from milepost.live l where $15::text = 'running' and l.worker_id is not null order by l.worker_id offset 0

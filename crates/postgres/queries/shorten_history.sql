@@ -1,6 +1,6 @@
--- Forgets the history of jobs that ended more than $1 ms ago, but for its last entry: up to $2 in the blocks of ended from
--- $4 up to $5. At most $3 entries of a job; one that has more is gone on with by the next calls. A job that is being
--- changed is passed over: its history goes with it.
+-- Deletes the history of jobs that ended more than $1 ms ago, except the last entry: up to $2 jobs in the blocks of ended
+-- from $4 up to $5. At most $3 entries of a job; the next calls continue with a job that has more. A job that is being
+-- changed is skipped: its history is deleted with the job.
 with due as materialized (
     select id, (ctid::text::point)[0]::bigint as block from milepost.ended
     where ctid >= $4::text::tid and ctid < $5::text::tid and not shortened

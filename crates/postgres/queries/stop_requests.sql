@@ -1,5 +1,5 @@
--- Runs of worker $1 that somebody asked to stop. Read off live_stop, which is small; live_worker would walk all
--- that the worker ever held while a snapshot keeps it.
+-- Runs of worker $1 that were asked to stop. Read from the index live_stop, which is small; while an old snapshot is held, a
+-- scan of live_worker would visit all jobs that the worker ever held.
 with asked as materialized (
     select id, token, worker_id, stop_verb from milepost.live
     where stop_at is not null

@@ -1,2 +1,3 @@
--- Takes the turn at retention, for a minute at most: a process that dies with it does not keep it. Answers where to go on.
+-- Takes the turn at retention, for at most a minute, so that a process that dies does not keep it. Returns the position at
+-- which to continue.
 update milepost.turn set until = now() + interval '1 minute' where name = 'retention' and until <= now() returning place

@@ -1,6 +1,7 @@
--- Moves schedule $1 on from version $2 to its next tick $3 and starts the batch of a tick before: $4 its DAG, $5 its
--- version, $6 its key, $7 its input (JSON text), which was checked, $8 its id, $9 its tick; $10 how many others were
--- dropped; $11 its trace, $12 the time zone of its tick's date. One statement, as tick_schedule. No row: the schedule has another version by now.
+-- Moves schedule $1 from version $2 to its next tick $3 and starts the batch of the tick before: $4 its DAG, $5 its version,
+-- $6 its key, $7 its input (JSON text), which was checked, $8 its id, $9 its tick; $10 number of other ticks dropped; $11
+-- its trace, $12 the time zone of its tick's date. One statement, as tick_schedule. No row: the schedule has another version
+-- now.
 with moved as (
     update milepost.schedule
     set next_at = $3, last_at = $9, fired = fired + 1, dropped = dropped + $10, refused_at = null, refusal = null,

@@ -1,13 +1,14 @@
--- Moves schedule $14 on from version $15 to its next tick $16 and enqueues the jobs of the ticks before ($1 to $13
--- as in enqueue_many); $17 the last of these ticks, $18 how many others were dropped, $19 the tick whose batch was
--- refused, $20 why. One statement on purpose: a process that is stopped cannot leave a transaction open in the
--- middle. No row: it has another version by now.
+-- Moves schedule $14 from version $15 to its next tick $16 and enqueues the jobs of the ticks before ($1 to $13 as in
+-- enqueue_many); $17 the last of these ticks, $18 number of other ticks dropped, $19 the tick whose batch was refused, $20
+-- the reason. One statement, so that a process that hangs cannot leave a transaction open. No row: the schedule has another
+-- version now.
 with moved as (
     update milepost.schedule
     set next_at = $16, last_at = coalesce($17, last_at), fired = fired + cardinality($11::uuid[]),
         dropped = dropped + $18, refused_at = $19, refusal = $20, version = version + 1
     where name = $14 and version = $15 and paused_at is null
-      -- Whoever keeps a lock delays this schedule, and no other one. For this statement only.
+      -- A transaction that holds a lock for long delays this schedule only, and no other one. The setting applies to this
+      -- statement only.
       and (select set_config('lock_timeout', '2000', true)) is not null
     returning name
 )

@@ -1,2 +1,2 @@
--- Wakes up: from now on others need not notify.
+-- Releases the lock of a sleeping waker: from now on other transactions need not notify.
 select pg_advisory_unlock(19792, $1)

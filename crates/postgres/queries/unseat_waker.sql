@@ -1,4 +1,4 @@
--- Ends the session of a waker that has not spoken for $1 seconds: its process hangs or is stopped.
+-- Ends the session of a waker that has been silent for $1 seconds: its process hangs or is stopped. $2 the waker's lock
 select pg_terminate_backend(a.pid)
 from pg_locks l
 join pg_stat_activity a on a.pid = l.pid

@@ -1,5 +1,5 @@
--- Groups in which somebody waits although a slot is free: one index probe for each group that waits. Those that
--- the pacer is going to look at are left to it.
+-- Groups in which a job waits although a slot is free: one index probe for each waiting group. Groups that the pacer will
+-- check are left out.
 with recursive waiting as (
     (select group_key from milepost.live
      where group_key is not null and due_at is not null and timed is null order by group_key limit 1)

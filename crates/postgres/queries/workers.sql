@@ -1,4 +1,4 @@
--- Workers: the living, and those that ended within the last day.
+-- Active workers, and workers that ended within the last day.
 select w.id, w.name, w.queues, w.kinds, w.started_at, w.heartbeat_at, w.ended_at, w.died,
        (select count(*) from milepost.live l where l.worker_id = w.id) as running
 from milepost.worker w

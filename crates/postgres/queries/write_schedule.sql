@@ -1,6 +1,6 @@
--- Stores a schedule, or replaces the one of its name, an operator's only for an operator: $1 name, $2 spec, $3 zone, $4 kind, $5 queue,
--- $6 payload (JSON text), $7 priority, $8 max attempts, $9 group, $10 timeout in ms, $11 misfire policy, $12 its
--- maximum, $13 grace in ms, $14 source, $15 next tick, which an unchanged spec does not heed, $16 DAG.
+-- Stores a schedule, or replaces the one with the same name (an operator's only for an operator): $1 name, $2 spec, $3 zone,
+-- $4 kind, $5 queue, $6 payload (JSON text), $7 priority, $8 max attempts, $9 group, $10 timeout in ms, $11 misfire policy,
+-- $12 its maximum, $13 grace in ms, $14 source, $15 next tick, ignored if the spec is unchanged, $16 DAG.
 insert into milepost.schedule as s (
     name, spec, time_zone, kind, queue, payload, priority, max_attempts, group_key, timeout_ms,
     misfire, misfire_max, misfire_grace_ms, source, next_at, dag)

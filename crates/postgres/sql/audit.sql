@@ -1,4 +1,5 @@
--- The audit, and the use of tokens. Not public: roles.sql grants these functions to servers and workers, whose rights on the tables do not suffice.
+-- Functions of the audit log and for the use of tokens. Not public: roles.sql grants them to servers and workers, whose
+-- rights on the tables do not suffice.
 
 -- Deletes up to rows_max entries that are older than keep_ms, and never younger than audit_age_min(), oldest first. Returns how many.
 create or replace function milepost.prune_audit(keep_ms bigint, rows_max bigint) returns bigint language plpgsql security definer
@@ -21,7 +22,7 @@ $$;
 
 revoke execute on function milepost.prune_audit from public;
 
--- Remembers that a token was used, unless that was within the last minute, or somebody else changes it.
+-- Records that a token was used, unless that happened within the last minute, or another transaction is changing the token.
 create or replace function milepost.touch_token(used_prefix text) returns void language sql security definer
 set search_path = pg_catalog, pg_temp as $$
     update milepost.access_token a set last_used_at = now()

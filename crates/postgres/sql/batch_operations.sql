@@ -1,8 +1,9 @@
--- What operators do to batches. Public: abort_batch, resume_batch, cancel_batch, cancel_tasks, mark_task; those that run tasks again are in
--- batch_reruns.sql. They join the caller's transaction. note: why, for the history; grace_ms: how long running jobs get to stop by themselves; generation: the one that
--- the caller has seen, if with another one nothing is to be done. SQLSTATEs: see batches.sql.
+-- Operators' actions on batches. Public: abort_batch, resume_batch, cancel_batch, cancel_tasks, mark_task; those that rerun
+-- tasks are in batch_reruns.sql. They join the caller's transaction. note: the reason, for the history; grace_ms: how long
+-- running jobs have to stop; generation: the one that the caller has seen; if the batch has another one, nothing changes.
+-- SQLSTATEs: see batches.sql.
 
--- The batch that an operator is about to change; nobody settles its ends meanwhile.
+-- Locks and returns the batch that an operator is about to change, so that no other transaction settles its ends.
 create or replace function milepost.take_batch(of_batch uuid, seen_generation int) returns milepost.batch language plpgsql as $$
 declare
     a milepost.batch;
@@ -13,13 +14,14 @@ begin
         raise exception using errcode = 'MP010', message = format('there is no batch %s', of_batch), detail = 'batch';
     end if;
     if a.generation <> seen_generation then
-        raise exception using errcode = 'MP013', message = format('batch %s was rerun meanwhile; look at it again', of_batch);
+        raise exception using errcode = 'MP013', message = format('batch %s was rerun in the meantime; check its state and try again', of_batch);
     end if;
     return a;
 end
 $$;
 
--- Notes in the history of a batch what an operator did, whose state may depend on that alone: a is what it was before.
+-- Adds an operator's action to the history of a batch, after updating its state, which may depend on the action alone. a:
+-- the batch before the action.
 create or replace function milepost.note_operation(a milepost.batch, what milepost.verb, why text) returns void language plpgsql as $$
 begin
     perform milepost.count_moves(array[a.id], array['waiting'::milepost.task_state], array['waiting'::milepost.task_state], array[0], what, why);
@@ -86,8 +88,8 @@ begin
 end
 $$;
 
--- Stops a batch: nothing of it starts any more, what waits is aborted, what runs is asked to stop. Answers how many tasks were
--- stopped, and how many asked to.
+-- Stops a batch: no further tasks start, waiting jobs are aborted, running jobs are asked to stop. Returns the number of
+-- tasks stopped and of tasks asked to stop.
 create or replace function milepost.abort_batch(
     batch uuid, note text default null, grace_ms bigint default 10000, generation int default null, out changed bigint, out stopping bigint
 ) language plpgsql as $$
@@ -99,7 +101,7 @@ declare
     inside record;
 begin
     perform milepost.check_reason(abort_batch.note);
-    -- Again, too, while some of it still runs: the earlier of the two grace times holds.
+    -- Can be repeated while some of its tasks still run: the earlier of the two grace times applies.
     if a.state not in ('running', 'failed') or a.stop is not null and a.active = 0 then
         raise exception using errcode = 'MP012', message = format('batch %s is %s: it cannot be aborted', a.id, a.state), detail = a.state::text;
     end if;
@@ -119,7 +121,7 @@ begin
 end
 $$;
 
--- Lets a stopped batch go on: what was aborted waits for a worker again, what was held back starts.
+-- Resumes a stopped batch: aborted jobs wait for a worker again, and held-back tasks start.
 create or replace function milepost.resume_batch(
     batch uuid, note text default null, generation int default null, out changed bigint
 ) language plpgsql as $$
@@ -135,7 +137,7 @@ begin
         raise exception using errcode = 'MP012', message = format('batch %s is %s: it cannot be resumed', a.id, a.state), detail = a.state::text;
     end if;
     update milepost.batch set stop = null where id = a.id;
-    -- Those that were asked to stop and have not are not asked any more.
+    -- Withdraws the requests to abort from jobs that have not stopped yet.
     update milepost.live l set stop_verb = null, stop_at = null, stop_note = null
     where l.id in (select t.job_id from milepost.batch_task t where t.batch_id = a.id and t.state = 'active') and l.stop_verb = 'abort';
     jobs := array(select t.job_id from milepost.batch_task t where t.batch_id = a.id and t.state = 'aborted' and t.job_id is not null order by t.job_id);
@@ -155,7 +157,7 @@ begin
 end
 $$;
 
--- Refuses numbers that no task has.
+-- Refuses numbers that are not tasks of the batch.
 create or replace function milepost.check_tasks(a milepost.batch, tasks int[]) returns void language plpgsql as $$
 declare
     missing int;
@@ -168,7 +170,7 @@ begin
 end
 $$;
 
--- Gives these tasks up, all that have not ended; see cancel_batch.
+-- Cancels those of the given tasks that have not ended; see cancel_batch.
 create or replace function milepost.cancel_tasks(
     batch uuid, tasks int[], note text default null, grace_ms bigint default 10000, generation int default null,
     out changed bigint, out stopping bigint
@@ -189,7 +191,7 @@ begin
                   where t.batch_id = a.id and t.task = any (cancel_tasks.tasks) and t.job_id is null and t.child_id is null
                     and t.state in ('waiting', 'due', 'failed'));
     select s.stopped + cardinality(idle), s.asked into changed, stopping from milepost.stop_jobs(jobs, 'cancel', cancel_tasks.note, grace_ms) s;
-    -- All together: none of them is skipped because of another one.
+    -- In one call, so that none of them is skipped because of another one.
     perform milepost.settle(
         array_fill(a.id, array[cardinality(w.tasks)]), w.tasks, w.states,
         array_fill(cancel_tasks.note, array[cardinality(w.tasks)]), cause => 'cancel', why => cancel_tasks.note)
@@ -216,7 +218,7 @@ begin
 end
 $$;
 
--- Gives a batch up: all its tasks but those that are always to run, and what only such ones lead to.
+-- Cancels a batch: all its tasks, except those with the rule always and tasks that can be reached only through such ones.
 create or replace function milepost.cancel_batch(
     batch uuid, note text default null, grace_ms bigint default 10000, generation int default null, out changed bigint, out stopping bigint
 ) language plpgsql as $$
@@ -247,7 +249,7 @@ begin
 end
 $$;
 
--- Says how a task ended, whatever it did: succeeded, skipped or failed.
+-- Sets the outcome of a task: succeeded, skipped or failed.
 create or replace function milepost.mark_task(
     batch uuid, task int, state milepost.task_state, note text default null, generation int default null
 ) returns void language plpgsql as $$

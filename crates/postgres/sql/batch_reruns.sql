@@ -1,9 +1,9 @@
--- Running tasks of batches again. Public: rerun_tasks, rerun_failed. They join the caller's transaction. note, generation: as in
+-- Reruns of tasks of batches. Public: rerun_tasks, rerun_failed. They join the caller's transaction. note, generation: as in
 -- batch_operations.sql. SQLSTATEs: see batches.sql.
 
--- Runs these tasks again, in a new generation: each is decided anew when its predecessors have ended. What comes after
--- them and is not named stays as it is. version: the batch goes over to this version of its DAG ('latest', or as in start_batch),
--- whose numbers the tasks have; null: it stays in its own. Answers the generation.
+-- Reruns these tasks in a new generation: each is decided again when its predecessors have ended. Successors that are not in
+-- the list stay as they are. version: moves the batch to this version of its DAG ('latest', or as in start_batch), to which
+-- the task numbers then refer; null: the batch keeps its version. Returns the generation.
 create or replace function milepost.rerun_tasks(
     batch uuid, tasks int[], note text default null, generation int default null, version text default null,
     input_checked boolean default false
@@ -13,12 +13,12 @@ begin
 end
 $$;
 
--- Runs again what has failed or was aborted. A task that is a list or an inner batch goes on: only what has failed in it runs again, at any
--- depth, and what has succeeded keeps its results. Returns how many tasks and items run again.
+-- Reruns tasks that failed or were aborted. A task that is a list or a child batch continues: only its failed tasks are
+-- rerun, at any depth, and results of succeeded tasks are kept. Returns the number of tasks and items that are rerun.
 create or replace function milepost.rerun_failed(batch uuid, note text default null, generation int default null) returns bigint
 language plpgsql as $$
 begin
-    -- Before its tasks are chosen: nobody else changes them.
+    -- Before the tasks are chosen, so that no other transaction changes them.
     perform milepost.take_batch(rerun_failed.batch, rerun_failed.generation);
     return (
         select r.changed
@@ -26,7 +26,7 @@ begin
 end
 $$;
 
--- The tasks of a batch that have failed or were aborted and are not batches which go on.
+-- Returns the tasks of a batch that have failed or were aborted, without child batches that can continue.
 create or replace function milepost.failed_tasks(of_batch uuid) returns int[] language sql stable as $$
     select array(
         select t.task
@@ -36,8 +36,9 @@ create or replace function milepost.failed_tasks(of_batch uuid) returns int[] la
         order by t.task)
 $$;
 
--- Runs tasks again. inside: also what has failed in the batches that other tasks are. seen_batches, seen_generations: inner batches as the
--- caller has seen them; nothing is done if one was rerun meanwhile. Answers how many tasks run again, and the generation.
+-- Reruns tasks. inside: also the failed tasks in child batches of other tasks. seen_batches, seen_generations: child batches
+-- as the caller has seen them; nothing changes if one has been rerun since. Returns the number of tasks that are rerun, and
+-- the generation.
 create or replace function milepost.run_again(
     of_batch uuid, tasks int[], note text, seen_generation int, to_version text default null, input_checked boolean default false,
     inside boolean default false, seen_batches uuid[] default null, seen_generations int[] default null,
@@ -63,13 +64,13 @@ begin
         select from milepost.batch_task t where t.batch_id = a.parent_id and t.task = a.parent_task and t.child_id = a.id)
     then
         raise exception using errcode = 'MP012',
-            message = format('batch %s is a task of batch %s, which goes on from its end: rerun that task', a.id, a.parent_id), detail = a.state::text;
+            message = format('batch %s has ended and is a task of batch %s: rerun that task', a.id, a.parent_id), detail = a.state::text;
     end if;
     if to_version is not null then
         a := milepost.change_version(a, to_version, input_checked);
     end if;
     perform milepost.check_tasks(a, tasks);
-    -- What they counted must all be counted before it is taken back.
+    -- The earlier ends of these tasks must be counted completely before they are taken back.
     while exists (select from milepost.batch_spread s where s.batch_id = a.id) loop
         perform milepost.spread(2147483647, a.id);
     end loop;
@@ -87,7 +88,7 @@ begin
     update milepost.batch b set generation = now_at where b.id = a.id;
     if inside then
         perform milepost.check_seen(seen_batches, seen_generations);
-        -- First: what is decided below sees the tasks active that these batches are.
+        -- First, so that the decisions below see the tasks of these child batches as active.
         select * into below from milepost.rerun_inside(a, tasks, note);
         changed := changed + below.changed;
         below_batches := below.batches;
@@ -95,7 +96,8 @@ begin
     if tasks = '{}' and a.version_id = was_version and below_batches = 0 then
         raise exception using errcode = 'MP014', message = format('there is nothing to rerun in batch %s', a.id);
     end if;
-    -- Their jobs stay as they ended; one that waits for an operator is given up for the next one.
+    -- The jobs of these tasks keep their final states; jobs that wait for an operator are canceled, since new ones replace
+    -- them.
     perform milepost.stop_jobs(
         array(select t.job_id from milepost.batch_task t
               where t.batch_id = a.id and t.task = any (tasks) and t.state in ('failed', 'aborted') and t.job_id is not null),
@@ -110,7 +112,7 @@ begin
         from milepost.batch_task t
         left join milepost.dag_task d on a.items_of is null and d.version_id = a.version_id and d.task = t.task
         where t.batch_id = a.id
-          -- In another version all that waits is decided anew.
+          -- After a change of the version, all waiting tasks are decided again.
           and (t.task = any (tasks) or a.version_id <> was_version and t.state = 'waiting')
     ),
     anew as (
@@ -121,7 +123,7 @@ begin
     select array(select task from decided where decision = 'run' or a.items_of is not null order by task),
            array(select task from decided where decision = 'skip' and a.items_of is null order by task)
     into runs, skips;
-    -- Now that no task names them: what waits for one is not to learn that it was canceled.
+    -- After the tasks no longer refer to these batches, so that their cancellation does not reach the tasks.
     foreach child in array children loop
         perform milepost.cancel_batch(child, format('its task is rerun in generation %s', now_at), 0);
     end loop;
@@ -138,7 +140,7 @@ begin
 end
 $$;
 
--- Notes in the history of a batch that it was rerun, unless a change of its state did.
+-- Adds a rerun to the history of a batch, unless a change of its state has added it.
 create or replace function milepost.note_rerun(of_batch uuid, at_generation int, why text) returns void language plpgsql as $$
 begin
     if not exists (select from milepost.batch_history h
@@ -150,7 +152,7 @@ begin
 end
 $$;
 
--- Refuses to go on where one of these batches has another generation by now.
+-- Fails if one of these batches has another generation now.
 create or replace function milepost.check_seen(batches uuid[], generations int[]) returns void language plpgsql as $$
 declare
     overtaken uuid;
@@ -160,13 +162,13 @@ begin
     join milepost.batch b on b.id = i.id
     where b.generation <> i.generation order by b.id limit 1;
     if found then
-        raise exception using errcode = 'MP013', message = format('batch %s was rerun meanwhile; look at it again', overtaken);
+        raise exception using errcode = 'MP013', message = format('batch %s was rerun in the meantime; check its state and try again', overtaken);
     end if;
 end
 $$;
 
--- Runs again what has failed in the batches that tasks of this one are, but for these tasks. Answers how many tasks run again, and in how
--- many batches something goes on.
+-- Reruns failed tasks in the child batches of this batch, except those of the tasks in `but`. Returns the number of tasks
+-- that are rerun, and the number of batches that continue.
 create or replace function milepost.rerun_inside(a milepost.batch, but int[], why text, out changed bigint, out batches int)
 language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
@@ -193,7 +195,7 @@ begin
 end
 $$;
 
--- Runs again what has failed in a batch that is a task, and in those that lie in it. resumes: it was stopped, and goes on.
+-- Reruns failed tasks in a child batch and in its own child batches. resumes: the batch was stopped, and continues.
 create or replace function milepost.rerun_failed_in(of_batch uuid, resumes boolean, why text, out changed bigint, out batches int)
 language plpgsql as $$
 declare

@@ -1,8 +1,9 @@
--- Batches: how one goes over to another version of its DAG, where a task is the one with the same key. Not public: rerun_tasks calls it.
+-- Batches: change to another version of the DAG, in which a task is identified by its key. Not public: rerun_tasks calls it.
 
--- The batch has this version from now on, if it has another one. Tasks that the version does not have are given up, those that only it
--- has wait; what tasks count is counted anew from where they stand. Nothing is decided, and no end stands in line any more. input_checked:
--- as in start_batch. Nobody else settles its ends. Answers the batch as it is then.
+-- Moves a batch to this version, if it has another one. Tasks that the version does not contain are dropped, new ones wait,
+-- and the counters of all tasks are recomputed from the states of their predecessors. Decides no tasks, and empties the
+-- queue of uncounted ends. input_checked: as in start_batch. The caller has excluded other transactions from settling the
+-- batch's ends. Returns the batch after the change.
 create or replace function milepost.change_version(a milepost.batch, version text, input_checked boolean) returns milepost.batch
 language plpgsql as $$
 declare
@@ -11,7 +12,7 @@ declare
 begin
     if a.items_of is not null then
         raise exception using errcode = 'MP012', detail = 'list',
-            message = format('batch %s is over a list and has no version of its own: rerun the task of batch %s that it is', a.id, a.parent_id);
+            message = format('batch %s runs the items of a list and has no separate version: rerun its task in batch %s', a.id, a.parent_id);
     end if;
     to_version := milepost.find_version(a.dag, nullif(version, 'latest'));
     if to_version.id = a.version_id then
@@ -19,16 +20,16 @@ begin
     end if;
     if to_version.input_schema is not null and not coalesce(input_checked, false) then
         raise exception using errcode = 'MP011',
-            message = format('the version %s of the DAG %s has a schema for the input, which cannot be checked in SQL', to_version.number, a.dag),
-            detail = 'schema', hint = 'rerun it by the library, the API or `milepost batch rerun`, or pass input_checked => true when it was checked';
+            message = format('version %s of the DAG %s has a schema for its input, which cannot be checked in SQL', to_version.number, a.dag),
+            detail = 'schema', hint = 'rerun it with the library, the API or `milepost batch rerun`; or check the input and pass input_checked => true';
     end if;
     perform from milepost.batch_task t where t.batch_id = a.id order by t.task for update;
-    -- In a stopped batch nothing has become of what is due: that is decided anew.
+    -- In a stopped batch, due tasks have not become jobs yet, and are decided again.
     select t.task, t.state into busy from milepost.batch_task t
     where t.batch_id = a.id and (t.state = 'active' or t.state = 'due' and a.stop is null) order by t.task limit 1;
     if found then
         raise exception using errcode = 'MP012',
-            message = format('task %s of batch %s is %s: it cannot be taken to another version', busy.task, a.id, busy.state),
+            message = format('task %s of batch %s is %s: it cannot be moved to another version', busy.task, a.id, busy.state),
             detail = busy.state::text;
     end if;
     delete from milepost.batch_spread s where s.batch_id = a.id;
@@ -47,24 +48,24 @@ begin
 end
 $$;
 
--- Gives the tasks of a batch the numbers that their keys have in this version, wherever they stand, and gives up those that it
--- does not have.
+-- Gives the tasks of a batch the numbers that their keys have in this version, in all tables, and drops the tasks that it
+-- does not contain.
 create or replace function milepost.renumber_batch(a milepost.batch, to_version milepost.dag_version) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
-    -- By the old number, from 1; -1: gone.
+    -- New numbers by old number, from 1; -1: dropped.
     numbers int[] := array(
         select coalesce(n.task, -1)
         from milepost.dag_task o
         left join milepost.dag_task n on n.version_id = to_version.id and n.key = o.key
         where o.version_id = a.version_id order by o.task);
     was_number int := (select v.number from milepost.dag_version v where v.id = a.version_id);
-    why text := format('version %s has no such task', to_version.number);
+    why text := format('version %s does not have this task', to_version.number);
     jobs uuid[];
     children uuid[];
     child uuid;
 begin
-    -- Jobs of earlier generations, too: history has those.
+    -- Includes jobs of earlier generations, which are found in the history.
     update milepost.job j
     set task = nullif(numbers[j.task + 1], -1)
     where j.batch_id = a.id and numbers[j.task + 1] <> j.task
@@ -100,7 +101,7 @@ begin
            array_agg(g.child_id order by g.task) filter (where g.child_id is not null)
     into jobs, children from gone g;
 
-    -- Aside first: the new number of one is the old number of another.
+    -- First to negative numbers, since the new number of one task is the old number of another.
     update milepost.batch_task t set task = -1 - t.task where t.batch_id = a.id;
     update milepost.batch_task t set task = numbers[-t.task], state = case when t.state = 'due' then 'waiting' else t.state end
     where t.batch_id = a.id;
@@ -112,7 +113,7 @@ begin
     update milepost.batch b set version_id = to_version.id where b.id = a.id;
     insert into milepost.batch_history (batch_id, generation, verb, from_state, to_state, note)
     values (a.id, a.generation + 1, 'rerun', a.state, a.state,
-            format('goes on in version %s of its DAG, no longer in version %s', to_version.number, was_number));
+            format('continues with version %s of its DAG instead of version %s', to_version.number, was_number));
 
     perform milepost.stop_jobs(jobs, 'cancel', why, 0);
     foreach child in array coalesce(children, '{}') loop

@@ -1,12 +1,13 @@
--- Batches: how they start, and what due tasks become. Public: start_batch, which joins the caller's transaction. What follows from
--- ends is in settle.sql, what operators do in batch_operations.sql.
--- SQLSTATEs: MP010 no such DAG, version, batch or task; MP011 the input cannot be taken; MP012 the state of the batch or of a
--- task does not allow it; MP013 the batch is at another generation; MP014 there is nothing to rerun.
+-- Batches: start, and release of due tasks. Public: start_batch, which joins the caller's transaction. The consequences of
+-- ends are in settle.sql, operators' actions in batch_operations.sql.
+-- SQLSTATEs: MP010 the DAG, version, batch or task does not exist; MP011 the input cannot be accepted; MP012 the state of
+-- the batch or task does not allow the operation; MP013 the batch has another generation; MP014 there is nothing to rerun.
 
--- Starts a batch: it and all its tasks; those that wait for none can run when the caller commits. key: at most one batch of the DAG
--- ever has it; the one that has it is answered with duplicate = true and nothing is changed. version: its 64 digits, or as many of the
--- first as tell it from others; null: the latest. input_checked: the caller has held the input against the DAG's schema. nominal_at: the
--- tick that it is for, which its expressions see as `tick`; nominal_zone: the time zone of the tick's date, by its IANA name (default UTC).
+-- Starts a batch with all its tasks; tasks without predecessors can run when the caller commits. key: at most one batch of
+-- the DAG has it; if it exists, it is returned with duplicate = true and nothing changes. version: 64 digits, or a unique
+-- prefix; null: the latest. input_checked: the caller has checked the input against the DAG's schema. nominal_at: the tick
+-- that the batch is for, which its expressions see as `tick`; nominal_zone: the time zone of the tick's date, as an IANA
+-- name (default UTC).
 create or replace function milepost.start_batch(
     dag text, key text default null, input jsonb default '{}', version text default null, input_checked boolean default false,
     id uuid default null, nominal_at timestamptz default null,
@@ -16,9 +17,9 @@ declare
     made record;
 begin
     if nominal_zone is not null and nominal_at is null then
-        raise exception using errcode = 'MP011', message = 'nominal_zone is the time zone of nominal_at; give that too';
+        raise exception using errcode = 'MP011', message = 'nominal_zone is the time zone of nominal_at, which is missing; pass both';
     end if;
-    -- Of others, begin_batch does.
+    -- For other accounts, begin_batch checks it.
     if nominal_zone is not null and milepost.caller_is_trusted() then
         perform milepost.check_zone(nominal_zone);
     end if;
@@ -30,8 +31,8 @@ begin
 end
 $$;
 
--- The same, for those who work out what is due and check the time zone themselves, which is believed of trusted accounts only: answers how many
--- tasks are due.
+-- Like start_batch, for callers that evaluate due tasks and check the time zone themselves, which is accepted only from
+-- trusted accounts. Returns the number of due tasks.
 create or replace function milepost.begin_batch(
     dag text, key text, input jsonb, version text, input_checked boolean, id uuid, nominal_at timestamptz,
     traceparent text, nominal_zone text, out batch_id uuid, out duplicate boolean, out due_made int
@@ -47,7 +48,7 @@ begin
     end if;
     if not milepost.caller_is_trusted() then
         if starts_with(key, 'schedule/') then
-            raise exception using errcode = 'MP011', message = 'keys that begin with schedule/ are those of ticks';
+            raise exception using errcode = 'MP011', message = 'keys that begin with schedule/ are reserved for ticks';
         end if;
         if nominal_zone is not null then
             perform milepost.check_zone(nominal_zone);
@@ -67,7 +68,7 @@ begin
     if chosen.input_schema is not null and not coalesce(input_checked, false) then
         raise exception using errcode = 'MP011',
             message = format('the DAG %s has a schema for its input, which cannot be checked in SQL', dag), detail = 'schema',
-            hint = 'start it by the library, the API or `milepost batch start`, or pass input_checked => true when it was checked';
+            hint = 'start it with the library, the API or `milepost batch start`; or check the input and pass input_checked => true';
     end if;
     select m.batch_id, m.duplicate, m.due_made into batch_id, duplicate, due_made
     from milepost.make_batch(
@@ -75,7 +76,7 @@ begin
 end
 $$;
 
--- A version of a DAG by its digits, or the latest.
+-- Returns a version of a DAG by its digits, or the latest one.
 create or replace function milepost.find_version(dag text, version text) returns milepost.dag_version language plpgsql stable as $$
 #variable_conflict use_variable
 declare
@@ -85,7 +86,7 @@ begin
         select v.* into found_version from milepost.dag g join milepost.dag_version v on v.id = g.latest where g.name = dag;
         if not found then
             raise exception using errcode = 'MP010', message = format('there is no DAG %L', dag), detail = 'dag',
-                hint = '`milepost batch define FILE` stores one';
+                hint = 'define it with `milepost batch define FILE`';
         end if;
     else
         select v.* into found_version from milepost.dag_version v
@@ -98,7 +99,7 @@ begin
 end
 $$;
 
--- Makes a batch and its tasks. items_of: its tasks are the items of the list that is its input.
+-- Creates a batch and its tasks. items_of: the tasks are the items of the list that is the input.
 create or replace function milepost.make_batch(
     new_id uuid, of_dag text, of_version bigint, new_key text, new_input jsonb, nominal timestamptz, zone text, trace text, parent uuid, parent_number int,
     of_items int, at_depth int, out batch_id uuid, out duplicate boolean, out due_made int
@@ -125,7 +126,7 @@ begin
                 case when nominal is not null then coalesce(zone, 'UTC') end, trace)
         on conflict do nothing;
         exit when found;
-        -- A separate statement: it sees the row for which the insert waited.
+        -- A separate statement, which sees the row for which the insert waited.
         select b.id into batch_id from milepost.batch b where b.dag = of_dag and b.key = new_key;
         if not found then
             select b.id into batch_id from milepost.batch b where b.id = new_id;
@@ -136,7 +137,7 @@ begin
             duplicate := true;
             return;
         end if;
-        -- Retention has deleted it in between.
+        -- Retention has deleted the row in the meantime.
     end loop;
     insert into milepost.batch_input (batch_id, input) values (new_id, new_input);
     batch_id := new_id;
@@ -166,7 +167,8 @@ begin
 end
 $$;
 
--- Makes the jobs of due tasks, with these payloads. Tasks that are no longer due, and those of batches that were stopped meanwhile, are passed over.
+-- Creates the jobs of due tasks, with these payloads. Skips tasks that are no longer due, and those of batches that were
+-- stopped in the meantime.
 create or replace function milepost.release_tasks(batches uuid[], tasks int[], payloads jsonb[]) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
@@ -200,8 +202,8 @@ begin
 end
 $$;
 
--- Makes a due task what is no plain job: a run of a bulk job, a batch of a DAG (inner), or one over a list (items). Answers
--- why it cannot be; null: it is.
+-- Turns a due task into a run of a bulk job, a batch of a DAG (inner), or a batch over a list (items). Returns the reason if
+-- that is not possible; null on success.
 create or replace function milepost.release_other(of_batch uuid, of_task int, what text, name text, payload jsonb) returns text
 language plpgsql as $$
 declare
@@ -220,20 +222,20 @@ begin
             select b.job_id into bulk_job from milepost.start_bulk(name, payload) b;
         exception
             when sqlstate 'MP007' then
-                return format('there is no bulk job "%s"; `milepost bulk list` shows those that there are', name);
+                return format('there is no bulk job "%s"; `milepost bulk list` shows the existing ones', name);
             when sqlstate 'MP001' or sqlstate 'MP008' then
                 return sqlerrm;
         end;
-        -- Of a row that nobody has seen.
+        -- No other transaction sees this row yet.
         update milepost.job set batch_id = of_batch, task = of_task where id = bulk_job;
         update milepost.batch_task set state = 'active', job_id = bulk_job where batch_id = of_batch and task = of_task;
     else
         if a.depth >= 8 then
-            return 'batches would lie more than 8 deep in one another';
+            return 'batches would be nested more than 8 levels deep';
         end if;
         if what = 'items' then
             if jsonb_array_length(payload) = 0 then
-                perform milepost.settle(array[of_batch], array[of_task], array['succeeded'::milepost.task_state], array['the list is empty']);
+                perform milepost.settle(array[of_batch], array[of_task], array['succeeded'::milepost.task_state], array['its list is empty']);
                 return null;
             end if;
             select * into made from milepost.make_batch(
@@ -242,7 +244,7 @@ begin
             begin
                 inner_version := milepost.find_version(name, null);
             exception when sqlstate 'MP010' then
-                return format('there is no DAG "%s"; `milepost batch list --dags` shows those that there are', name);
+                return format('there is no DAG "%s"; `milepost batch list --dags` shows the existing ones', name);
             end;
             select * into made from milepost.make_batch(
                 milepost.inner_batch_id(of_batch), name, inner_version.id, null, payload, a.nominal_at, a.nominal_zone, a.traceparent, of_batch, of_task, null, a.depth + 1);
@@ -257,8 +259,8 @@ begin
 end
 $$;
 
--- What a batch leaves for those who come after the task that it is: of a list the results of its items in their order, of a
--- DAG the results of the tasks that nobody waits for, by key.
+-- Returns the output of a child batch for the successors of its task: for a list, the results of the items in order; for a
+-- DAG, the results of the tasks without successors, by key.
 create or replace function milepost.batch_output(of_batch uuid) returns jsonb language sql stable as $$
     select case when a.items_of is not null then
         (select jsonb_agg(e.result order by t.task)
@@ -273,12 +275,13 @@ create or replace function milepost.batch_output(of_batch uuid) returns jsonb la
     from milepost.batch a where a.id = of_batch
 $$;
 
--- How large that is, as text.
+-- Returns the size of that output as text.
 create or replace function milepost.batch_output_bytes(of_batch uuid) returns bigint language sql stable as $$
     select coalesce(sum(case when t.child_id is null then octet_length(e.result::text)::bigint else milepost.batch_output_bytes(t.child_id) end), 0)::bigint
     from milepost.batch_task t left join milepost.ended e on e.id = t.job_id
     where t.batch_id = of_batch
 $$;
 
--- With its owner's rights, so that an application needs none on tables: executable by those who are granted it.
+-- Runs with the rights of its owner, so that an application needs no rights on tables; executable only by roles that are
+-- granted it.
 revoke execute on function milepost.begin_batch from public;

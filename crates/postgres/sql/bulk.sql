@@ -1,8 +1,8 @@
--- Public: start_bulk. It joins the caller's transaction.
+-- Start of bulk jobs. Public: start_bulk. It joins the caller's transaction.
 
--- Starts a bulk job: a job of the definition's kind, in its group, with the definition's settings. payload: its
--- parameters. Another call with the same key answers the same job with duplicate = true. MP007: no such definition. MP008: its
--- targets come from a file.
+-- Starts a bulk job: a job of the definition's kind, in its group, with the definition's settings. payload: its parameters.
+-- Another call with the same key returns the same job with duplicate = true. MP007: the definition does not exist. MP008:
+-- its targets come from a file.
 create or replace function milepost.start_bulk(
     name text, payload jsonb default '{}', key text default null, run_at timestamptz default null,
     priority int default null, traceparent text default null
@@ -14,11 +14,11 @@ begin
     select * into d from milepost.bulk_definition b where b.name = start_bulk.name;
     if not found then
         raise exception using errcode = 'MP007', message = format('there is no bulk job named %L', start_bulk.name),
-            hint = 'workers that run it tell of it when they start: `milepost work` with it in its configuration';
+            hint = 'it is registered when a worker starts that has it in its configuration: add it and run `milepost work`';
     end if;
     if d.columns is not null then
         raise exception using errcode = 'MP008', message = format('the bulk job %L takes its targets from a file', start_bulk.name),
-            hint = 'milepost bulk start --from FILE stages one';
+            hint = 'start it with `milepost bulk start --from FILE`';
     end if;
     return query
         with made as materialized (
@@ -38,5 +38,6 @@ begin
 end
 $$;
 
--- With its owner's rights, so that an application needs none on tables: executable by those who are granted it.
+-- Runs with the rights of its owner, so that an application needs no rights on tables; executable only by roles that are
+-- granted it.
 revoke execute on function milepost.start_bulk from public;

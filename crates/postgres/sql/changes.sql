@@ -1,23 +1,25 @@
--- State changes as events. Not public. Triggers on the histories make an event of every change that somebody wants, in the transaction and
--- after the statement that made it, whoever made it and however: at most one an entry. They come with the first source and go with
--- the last: one that is only disabled has PostgreSQL collect the rows of every statement all the same.
+-- State changes as events. Not public. Triggers on the histories emit an event for every change that a subscription selects,
+-- in the same transaction and after the statement, for changes of any origin: at most one for each entry. The triggers are
+-- created with the first source and dropped with the last one, since for a disabled trigger PostgreSQL still collects the
+-- rows of every statement.
 --
--- The heads are locked last, and only by who holds the row of the job or the batch already. So nobody waits for a head, and the
--- order of locks is that of the rows.
+-- The heads are locked last, and only by transactions that already hold the row of the job or the batch. Therefore no
+-- transaction waits for a head, and the order of locks is that of the rows.
 
--- A time as the library writes it.
+-- Formats a time as the library does.
 create or replace function milepost.time_text(at timestamptz) returns text language sql stable as $$
     select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 $$;
 
--- Where the numbers of an aggregate go on: at its head, or, when that was forgotten with a job of the same id, behind its events.
+-- Returns the number after which an aggregate continues if its head was deleted with an earlier job of the same ID: that of
+-- its last event. 0 if the head exists.
 create or replace function milepost.last_seq_logged(of_type text, of_id text) returns bigint language sql stable as $$
     select case when exists (select from milepost.aggregate a where a.aggregate_type = of_type and a.aggregate_id = of_id) then 0
            else coalesce((select max(e.aggregate_seq) from milepost.event e where e.aggregate_type = of_type and e.aggregate_id = of_id), 0) end
 $$;
 
--- Refuses a trigger function with its owner's rights that hangs on another table: the columns of that one could have types whose casts
--- and operators are its owner's.
+-- Fails if a trigger function with its owner's rights was attached to another table: the columns of that table could have
+-- types with casts and operators of the table's owner.
 create or replace function milepost.refuse_other_table(relation oid, expected regclass) returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -27,12 +29,12 @@ begin
 end
 $$;
 
--- With its owner's rights: roles that change jobs need no right to write events.
+-- Runs with its owner's rights: roles that change jobs need no right to write events.
 create or replace function milepost.record_job_changes() returns trigger language plpgsql security definer
 set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set join_collapse_limit = 1 set jit = off as $$
 declare
-    -- Once, so that all statements below go by the same.
+    -- Read once, so that all statements below use the same list.
     wanted text[] := array(select distinct s.name from milepost.change_source s where s.what = 'kind');
 begin
     perform milepost.refuse_other_table(tg_relid, 'milepost.history');
@@ -83,7 +85,7 @@ begin
 end
 $$;
 
--- The same of batches; what happened to their tasks is none of theirs.
+-- The same for batches; changes of their tasks are not included.
 create or replace function milepost.record_batch_changes() returns trigger language plpgsql security definer
 set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set join_collapse_limit = 1 set jit = off as $$
@@ -130,7 +132,7 @@ begin
 end
 $$;
 
--- Has a subscription want changes of jobs of these kinds and of batches of these DAGs, and no others. What follows is switch_recording.
+-- Sets the kinds of jobs and the DAGs whose changes a subscription selects. The caller then calls switch_recording.
 create or replace function milepost.want_changes(of_subscription text, kinds text[], dags text[]) returns void language plpgsql as $$
 begin
     perform milepost.check_subscription(of_subscription);
@@ -144,10 +146,11 @@ begin
 end
 $$;
 
--- Has changes of jobs ('kind') or of batches ('dag') recorded if somebody wants some, else not. Answers false when transactions that
--- hold the history keep it from that: nobody waits behind it for longer than the time-out, and it is to be called again. One
--- table a transaction: who waits for one holds no other.
--- As its owner, whose the tables are: relays need not own them. Advisory lock: (19799, 0) one switch at a time.
+-- Creates the trigger that records changes of jobs ('kind') or batches ('dag') if a subscription selects some, and drops it
+-- otherwise. Returns false if transactions that hold the history prevent that: other transactions wait behind this one at
+-- most for the lock timeout, and the function must be called again. One table per transaction, so that a transaction that
+-- waits for one table holds no other.
+-- Runs as the owner of the tables, so that relays need not own them. Advisory lock: (19799, 0) one switch at a time.
 create or replace function milepost.switch_recording(what text) returns boolean language plpgsql security definer
 set search_path = pg_catalog, pg_temp set lock_timeout = '100ms' as $$
 declare
@@ -156,9 +159,9 @@ declare
     is_recorded boolean;
 begin
     if switch_recording.what is null or switch_recording.what not in ('kind', 'dag') then
-        raise exception using errcode = 'invalid_parameter_value', message = 'changes of jobs (kind) or of batches (dag) are recorded, and of nothing else';
+        raise exception using errcode = 'invalid_parameter_value', message = 'only changes of jobs (kind) and of batches (dag) can be recorded';
     end if;
-    -- The last of several sees what all of them have written.
+    -- The last one of concurrent calls sees what all of them have written.
     perform pg_advisory_xact_lock(19799, 0);
     is_wanted := exists (select from milepost.change_source s where s.what = switch_recording.what);
     is_recorded := exists (select from pg_trigger t where t.tgrelid = history and t.tgname = 'recording');
@@ -175,5 +178,5 @@ exception when lock_not_available then
 end
 $$;
 
--- With their owner's rights, for nobody but those who are granted it: triggers need no grant.
+-- Run with the rights of their owner, and are executable only by roles that are granted them; triggers need no grant.
 revoke execute on function milepost.record_job_changes(), milepost.record_batch_changes(), milepost.switch_recording(text) from public;

@@ -1,18 +1,18 @@
 -- Checks of names and JSON documents that callers pass in SQL. The library makes the same checks in Rust (core::text, core::json).
 
--- Whether a text has a control character. Not [[:cntrl:]], which depends on the collation.
+-- Returns whether a text contains a control character. Not [[:cntrl:]], which depends on the collation.
 create or replace function milepost.has_control(value text) returns boolean language sql immutable parallel safe as $$
     select value collate "C" ~ E'[\\u0001-\\u001f\\u007f-\\u009f]'
 $$;
 
--- Whether a name has a control of the direction of text or a line separator, with which a list shows another name. Keys and ids, which are
--- an application's data, may have them.
+-- Returns whether a name contains a bidirectional control or a line separator, with which listings would show a different
+-- name. Keys and IDs, which are an application's data, may contain them.
 create or replace function milepost.is_deceptive(name text) returns boolean language sql immutable parallel safe as $$
     select name collate "C" ~ E'[\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]'
 $$;
 
--- How many levels of arrays and objects a JSON text has. Its predecessor json_depth(json) is dropped: from PostgreSQL 17 on, no
--- parameter can be named json, and a parameter cannot be renamed by replacing its function.
+-- Returns the number of nested arrays and objects in a JSON text. Its predecessor json_depth(json) is dropped: from
+-- PostgreSQL 17 on, no parameter can be named json, and a parameter cannot be renamed by replacing its function.
 drop function if exists milepost.json_depth(text);
 create or replace function milepost.json_nesting(document text) returns int language sql immutable strict parallel safe as $$
     select coalesce(max(d.depth), 0)::int from (
@@ -23,9 +23,9 @@ create or replace function milepost.json_nesting(document text) returns int lang
     ) d
 $$;
 
--- The fault of a payload, an input or a result, as the end of a sentence; null if it has none. bytes_max: limit of its text, in which jsonb writes
--- all digits of a number; null: no limit. Readers hold numbers in doubles, of which the largest is near 1.797e308 (from 2^1024 - 2^970 on, a number
--- is rounded to infinity), and read 120 levels.
+-- Returns the problem of a payload, an input or a result, as the end of a sentence; null if there is none. bytes_max: limit
+-- of its text, in which jsonb writes all digits of a number; null: no limit. Readers store numbers as doubles, of which the
+-- largest is near 1.797e308 (from 2^1024 - 2^970 on, a number is rounded to infinity), and read 120 levels.
 create or replace function milepost.refuse_document(document jsonb, bytes_max bigint) returns text
 language plpgsql immutable parallel safe as $$
 declare
@@ -34,7 +34,7 @@ begin
     if octet_length(written) > bytes_max then
         return format('has %s bytes; the limit is %s', octet_length(written), bytes_max);
     end if;
-    -- Only what has so many brackets can be so deep.
+    -- Only a text with this many brackets can be nested so deeply.
     if length(written) - length(translate(written, '[{', '')) > 120 and milepost.json_nesting(written) > 120 then
         return format('is nested %s levels deep; the limit is 120', milepost.json_nesting(written));
     end if;
@@ -42,7 +42,7 @@ begin
         select from jsonb_path_query(document, 'strict $.**') v(value)
         where jsonb_typeof(v.value) = 'number' and abs((v.value #>> '{}')::numeric) >= 2::numeric ^ 1024 - 2::numeric ^ 970)
     then
-        return 'holds a number beyond 1.797e308, which readers cannot hold';
+        return 'holds a number beyond 1.797e308, which readers cannot represent';
     end if;
     return null;
 end
@@ -57,35 +57,37 @@ begin
     if length(payload) - length(translate(payload, '[{', '')) > 120 and milepost.json_nesting(payload) > 120 then
         return format('is nested %s levels deep; the limit is 120', milepost.json_nesting(payload));
     end if;
-    -- A backslash that is escaped begins no escape.
+    -- An escaped backslash does not begin an escape.
     if strpos(payload, E'\\u0000') > 0 and strpos(replace(payload, E'\\\\', ''), E'\\u0000') > 0 then
         return E'holds a NUL character (\\u0000), which cannot be stored';
     end if;
-    -- Only half of a surrogate pair, an exponent or a very long number can be a value that jsonb or refuse_document refuses.
+    -- Only a lone surrogate, an exponent or a very long number can be a value that jsonb or refuse_document refuses.
     if payload ~ E'\\\\u[dD]|[0-9][eE]|[0-9]{250}' then
         begin
             return milepost.refuse_document(payload::jsonb, bytes_max);
         exception when data_exception then
-            return 'holds half of a surrogate pair, or a number with an exponent or more digits than readers can hold';
+            return 'holds an unpaired surrogate, or a number with a larger exponent or more digits than can be stored';
         end;
     end if;
     return null;
 end
 $$;
 
--- Whether the account of this session has rights on the tables of jobs: a worker, a server, or the owner of the schema. Functions with their owner's
--- rights believe what such a caller says that it has checked, and let it use what is Milepost's own; an application's account is not believed.
--- current_user is the owner there; the setting is the role that the session has taken on.
+-- Returns whether the account of this session has rights on the tables of jobs: a worker, a server, or the owner of the
+-- schema. Functions with their owner's rights rely on the checks of such a caller and allow it to use reserved names; an
+-- application's account is not trusted. In these functions current_user is the owner, so this function uses the role that
+-- the session has set, or the session's user.
 create or replace function milepost.caller_is_trusted() returns boolean language sql stable as $$
     select has_table_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user), 'milepost.job', 'insert')
 $$;
 
--- The most bytes of a payload that an account which is not trusted may pass, whatever limit it names, and of an event that a consumer receives.
+-- The maximum size in bytes of a payload from an account that is not trusted, whatever limit it passes, and of an event that
+-- a consumer receives.
 create or replace function milepost.document_bytes_limit() returns bigint language sql immutable parallel safe as $$
     select 16777216::bigint
 $$;
 
--- Refuses a name that is no time zone. PostgreSQL knows others as well: abbreviations, and rules such as ABC3DEF.
+-- Refuses a name that is not an IANA time zone. PostgreSQL accepts others as well: abbreviations, and rules such as ABC3DEF.
 create or replace function milepost.check_zone(zone text) returns void language plpgsql as $$
 begin
     if zone <> 'UTC' and (octet_length(zone) > 100 or not exists (

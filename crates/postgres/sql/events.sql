@@ -1,31 +1,32 @@
--- Events: how they come into the log. Public: emit and emit_many, which join the caller's transaction.
--- SQLSTATEs: MP015 the event cannot be accepted as it is; MP016 its sequence does not follow; MP017 its event_id belongs
--- to an event with other content. DETAIL says for machines what it is about. MP015: arrays, name, sequence, headers or
--- payload. MP016: 'repeated' or 'gap', and where the aggregate stands. MP017: the event_id.
+-- Events: emission into the log. Public: emit and emit_many, which join the caller's transaction.
+-- SQLSTATEs: MP015 the event cannot be accepted; MP016 its sequence number does not follow the previous one; MP017 its
+-- event_id belongs to an event with other content. DETAIL is machine-readable. MP015: arrays, name, sequence, headers or
+-- payload. MP016: 'repeated' or 'gap', and the last number of the aggregate. MP017: the event_id.
 -- Payloads that are not JSON fail with PostgreSQL's own 22P02.
 
--- In which slot the events of an aggregate are that is seen for the first time. Never asked again.
+-- Returns the slot of an aggregate that is seen for the first time. The slot is then stored, and never computed again.
 create or replace function milepost.slot_of(aggregate_type text, aggregate_id text) returns smallint
 language sql immutable strict parallel safe as $$
     select (hashtextextended(aggregate_id, hashtextextended(aggregate_type, 0)) & 63)::smallint
 $$;
 
--- Whether two JSON texts say the same, as jsonb sees it: 1.0 is 1, and the order of keys says nothing.
+-- Returns whether two JSON texts are equal as jsonb: 1.0 equals 1, and the order of keys does not matter.
 create or replace function milepost.same_json(one json, other json) returns boolean language plpgsql immutable as $$
 begin
     return one::text = other::text or one::jsonb = other::jsonb;
 exception when data_exception then
-    -- json takes what jsonb does not, as numbers of any size.
+    -- json accepts values that jsonb does not, such as numbers of any size.
     return false;
 end
 $$;
 
--- Whether a caller can give this sequence to an event; null: the caller gives none. The limit leaves room for the events that follow.
+-- Returns whether a caller can give this sequence number to an event; null: the number is assigned. The limit leaves room
+-- for the events that follow.
 create or replace function milepost.is_sequence(sequence bigint) returns boolean language sql immutable parallel safe as $$
     select sequence is null or sequence between 1 and 9000000000000000000
 $$;
 
--- What is wrong with the headers of an event; null: nothing. They become those of brokers and of HTTP.
+-- Returns the problem of an event's headers; null if there is none. They are sent as headers of brokers and of HTTP.
 create or replace function milepost.refuse_headers(headers jsonb) returns text language plpgsql immutable parallel safe as $$
 declare
     refused text;
@@ -53,7 +54,7 @@ begin
 end
 $$;
 
--- Refuses events that cannot be accepted, saying which and why.
+-- Refuses events that cannot be accepted; the error names the event and the reason.
 create or replace function milepost.check_events(
     aggregate_types text[], aggregate_ids text[], event_types text[], aggregate_seqs bigint[], headers jsonb[], payloads json[],
     payload_bytes_max bigint
@@ -98,11 +99,12 @@ begin
 end
 $$;
 
--- Emits many events at once, all or none, and answers in their order. Arrays that are given must be as long as
--- aggregate_types; an array or element that is null means the default. Events of one aggregate are numbered in the order of the
--- call. event_ids: an event that is there with the same content is answered with duplicate = true and nothing is changed.
--- aggregate_seqs: numbers that the caller counts; each must follow the last one of its aggregate, or come later where
--- gaps_allowed; an aggregate without events may begin with any. payload_bytes_max: null: the caller has checked the payloads, which is believed of trusted accounts only.
+-- Emits several events, all or none, and returns the results in the same order. Arrays must have as many elements as
+-- aggregate_types; a null array or element means the default. Events of one aggregate are numbered in the order of the call.
+-- event_ids: an event that exists with the same content is returned with duplicate = true and nothing changes.
+-- aggregate_seqs: numbers assigned by the caller; each must follow the last one of its aggregate, or be greater if
+-- gaps_allowed; the first event of an aggregate may have any. payload_bytes_max: null: the caller has checked the payloads,
+-- which is accepted only from trusted accounts.
 create or replace function milepost.emit_many(
     aggregate_types text[],
     aggregate_ids text[],
@@ -149,7 +151,7 @@ begin
         ids := array(select coalesce(i.id, milepost.uuid_v7()) from unnest(ids) with ordinality i(id, ord) order by i.ord);
     end if;
 
-    -- One new event with the next number, which is nearly every call: two rows, and nothing to be worked out.
+    -- Fast path for one new event with the next number, which is nearly every call: two rows and no further computation.
     if events = 1 and aggregate_seqs is null then
         insert into milepost.aggregate as a (aggregate_type, aggregate_id, last_seq, slot)
         values (aggregate_types[1], aggregate_ids[1], 1, milepost.slot_of(aggregate_types[1], aggregate_ids[1]))
@@ -166,14 +168,14 @@ begin
             return next;
             return;
         end if;
-        -- It is there, here or elsewhere: what follows finds out.
+        -- The event exists, in this or another aggregate; the statements below check which.
         update milepost.aggregate a set last_seq = a.last_seq - 1
         where a.aggregate_type = aggregate_types[1] and a.aggregate_id = aggregate_ids[1];
     end if;
 
-    -- The heads first, in order, so that two calls cannot deadlock: until the caller's transaction ends nobody else emits for
-    -- these aggregates, and the statements that follow see what others emitted before. Each head goes on by as many as there
-    -- may be.
+    -- Locks the heads first, in order, so that two calls cannot deadlock: until the caller's transaction ends, other
+    -- transactions that emit for these aggregates wait, and the statements below see events that others emitted before. Each
+    -- head is raised by the maximum number of new events.
     insert into milepost.aggregate as a (aggregate_type, aggregate_id, last_seq, slot)
     select i.aggregate_type, i.aggregate_id, count(*), milepost.slot_of(i.aggregate_type, i.aggregate_id)
     from unnest(aggregate_types, aggregate_ids) i(aggregate_type, aggregate_id)
@@ -194,7 +196,7 @@ begin
         join milepost.aggregate a on a.aggregate_type = i.aggregate_type and a.aggregate_id = i.aggregate_id
         left join milepost.event e on e.event_id = i.id
     ),
-    -- A number that is given begins a run, which those that are not given go on with.
+    -- A given number starts a run, which the events without a given number continue.
     runs as (
         select s.*, count(s.given) over (partition by s.aggregate_type, s.aggregate_id, s.known order by s.ord) as run from seen s
     ),
@@ -222,11 +224,12 @@ begin
                      else 'event %s of the call: %s/%s is at sequence %s: %s would leave a gap' end,
                 refused - 1, aggregate_types[refused], aggregate_ids[refused], lasts[refused], aggregate_seqs[refused]),
             detail = case when aggregate_seqs[refused] <= lasts[refused] then 'repeated ' else 'gap ' end || lasts[refused],
-            hint = case when aggregate_seqs[refused] <= lasts[refused] then 'an event that is repeated needs the event_id that it had'
-                        else 'emit what is missing, or allow gaps' end;
+            hint = case when aggregate_seqs[refused] <= lasts[refused] then 'to repeat an event, pass the event_id of its first emit'
+                        else 'emit the missing events first, or allow gaps' end;
     end if;
 
-    -- An id that another transaction has just given to an event of another aggregate is waited for, and left out.
+    -- If another transaction has just used an ID for an event of another aggregate, this statement waits for it and leaves
+    -- the event out.
     insert into milepost.event (slot, event_id, aggregate_type, aggregate_id, aggregate_seq, event_type, headers, payload)
     select i.slot, i.id, i.aggregate_type, i.aggregate_id, i.seq, i.event_type, nullif(i.headers, '{}'), coalesce(i.payload, '{}')
     from unnest(slots, ids, aggregate_types, aggregate_ids, seqs, event_types, headers, payloads, duplicates) with ordinality
@@ -248,14 +251,14 @@ begin
         limit 1;
         if found then
             raise exception using errcode = 'MP017',
-                message = format('event %s of the call: event %s exists with other content: an id belongs to one event for ever',
+                message = format('event %s of the call: event %s exists with other content: an id identifies one event permanently',
                                  other.ord - 1, other.id),
                 detail = other.id::text,
-                hint = 'repeat an emit with the same aggregate, type, headers, payload and sequence; give another event another id';
+                hint = 'to repeat an emit, pass the same aggregate, type, headers, payload and sequence; for a new event, use a new id';
         end if;
     end if;
     if made < events or aggregate_seqs is not null then
-        -- The heads did not come as far as they might have, or farther.
+        -- Corrects heads that were raised by too much or, with given numbers, by too little.
         update milepost.aggregate a set last_seq = coalesce(i.last, a.last_seq - i.reserved)
         from (
             select e.aggregate_type, e.aggregate_id, count(*) as reserved, max(e.seq) filter (where not e.duplicate) as last
@@ -292,5 +295,6 @@ create or replace function milepost.emit(
         array[gap_allowed])
 $$;
 
--- With its owner's rights, so that an application needs none on tables: executable by those who are granted it.
+-- Runs with the rights of its owner, so that an application needs no rights on tables; executable only by roles that are
+-- granted it.
 revoke execute on function milepost.emit_many from public;

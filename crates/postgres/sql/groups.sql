@@ -1,19 +1,19 @@
 -- Groups: their slots, limits and rates. Not public: the functions of api.sql and the library call these.
 --
--- Holders never exceed the limit, by structure. Slots are numbered; whoever gives some out takes the lowest free
--- numbers, as many as there are fewer holders than the limit. So no two can take the same one (it is a key), and
--- with a surplus of u holders above a lowered limit of n nobody takes a number above n - u. A limit is lowered
--- under a lock that excludes those who give slots out by the old one (put_group_limit).
+-- The number of holders cannot exceed the limit. Slots are numbered, and a transaction that assigns slots uses the lowest
+-- free numbers, at most as many as the limit minus the number of holders. Two transactions cannot take the same number,
+-- since it is part of a key; and if a lowered limit of n has a surplus of u holders, no number above n - u is taken. A limit
+-- is lowered under a lock that excludes transactions that assign slots by the old limit (put_group_limit).
 --
--- Advisory locks: (19793, slot) somebody is about to take it; (19794, class) shared while slots of its groups are
--- given out, exclusive while a limit is lowered; (19795, 0) one pacer; (19796, 0) one change of limits.
+-- Advisory locks: (19793, slot) a transaction is about to take the slot; (19794, class) shared while slots of its groups are
+-- assigned, exclusive while a limit is lowered; (19795, 0) one pacer; (19796, 0) one change of limits.
 
--- The class by which a group can be limited; a group without one stands for itself.
+-- Returns the class by which a group can be limited; a group without a class is its own class.
 create or replace function milepost.class_of(group_name text) returns text language sql immutable as $$
     select case when strpos(group_name, ':') > 0 then split_part(group_name, ':', 1) || ':*' else group_name end
 $$;
 
--- The limit that a group has: its own, else that of its class.
+-- Returns the limit of a group: its own, otherwise that of its class.
 create or replace function milepost.limit_of(group_name text) returns setof milepost.group_limit
 language sql stable as $$
     select * from milepost.group_limit g where g.name = group_name
@@ -23,15 +23,15 @@ language sql stable as $$
       and not exists (select from milepost.group_limit o where o.name = group_name)
 $$;
 
--- Whether nobody else is about to take this slot. One of few locks, which slots share: an enqueue into any number
--- of groups must not use up the server's.
+-- Returns whether no other transaction is about to take this slot. Uses one of few locks, which slots share: an enqueue into
+-- any number of groups must not exhaust the server's lock table.
 create or replace function milepost.try_slot(group_name text, slot bigint) returns boolean language sql as $$
     select pg_try_advisory_xact_lock(19793, hashtext(group_name || '/' || slot) & 4095)
 $$;
 
--- Gives free slots of groups to the jobs that wait for them, by priority, then due time; starts, aligned with
--- groups: at most so many. A hurried caller, which may hold its transaction open, never waits for another one
--- that is at the same group; upkeep finds what it missed. Answers how many found one.
+-- Assigns free slots of groups to the jobs that wait for them, by priority, then due time. starts, parallel to groups: the
+-- maximum number for each. hurried: for a caller that may keep its transaction open; it never waits for another transaction
+-- that works on the same group, and maintenance assigns the slots that it skipped. Returns the number of jobs released.
 create or replace function milepost.fill_slots(groups text[], starts int[], hurried boolean)
 returns table (filled text, released int) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -60,7 +60,7 @@ begin
             end as free
         from wanted w
     ),
-    -- OFFSET 0: each of these is looked up once, however often it is named below.
+    -- OFFSET 0: each of these subqueries runs once, however often its result is used below.
     chosen as materialized (
         select r.name, p.id, p.slot
         from room r
@@ -84,7 +84,7 @@ begin
                         where not exists (select from milepost.group_slot h where h.group_key = r.name and h.slot = n.slot)
                         limit cardinality(waiting.ids)
                     ) f
-                    -- Nobody else can be at the only slot of a group when its holder hands it on.
+                    -- Only the holder of a group's only slot can release it, so no other transaction competes for it.
                     where (r.slots = 1 and not hurried) or milepost.try_slot(r.name, f.slot)
                 )
                 end as numbers offset 0
@@ -113,14 +113,14 @@ begin
 end
 $$;
 
--- Whether each statement of this transaction sees what others have committed before it. In repeatable read and serializable, the holders and
--- limits of groups can be older than the slots that others have given out since.
+-- Returns whether each statement of this transaction sees earlier commits of others. In repeatable read and serializable,
+-- the holders and limits of groups can be older than slots that others have assigned since.
 create or replace function milepost.sees_commits() returns boolean language sql stable as $$
     select current_setting('transaction_isolation') in ('read committed', 'read uncommitted')
 $$;
 
--- Gives free slots of groups to jobs that wait for them; groups that have a rate are noted for the pacer. See
--- fill_slots. A transaction with an old snapshot gives none: the upkeep of workers does so within about a second.
+-- Assigns free slots of groups to jobs that wait for them; groups that have a rate are noted for the pacer. See fill_slots.
+-- A transaction with an old snapshot assigns none: the maintenance of workers does so within about a second.
 create or replace function milepost.hand_over(groups text[], hurried boolean) returns bigint language plpgsql
 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -142,7 +142,7 @@ begin
 end
 $$;
 
--- Frees the slots of jobs that no longer need them and hands them on.
+-- Releases the slots of jobs that no longer need them, and assigns them to waiting jobs.
 create or replace function milepost.free_groups(jobs uuid[]) returns bigint language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -156,15 +156,15 @@ begin
 end
 $$;
 
--- Takes a slot for a job that an operator releases, if one is free; of a rate it is counted, not refused.
+-- Takes a slot for a job that an operator releases, if one is free. A rate is debited, but does not prevent the release.
 create or replace function milepost.take_slot(group_name text, job uuid) returns boolean language plpgsql as $$
 declare
     own milepost.group_limit;
     number bigint;
 begin
     if not milepost.sees_commits() then
-        raise exception using errcode = 'MP003', message = format('group %s: a job is released in a read committed transaction', group_name),
-            hint = 'The snapshot of this transaction does not show which slots of the group are taken by now. Use read committed.';
+        raise exception using errcode = 'MP003', message = format('group %s: a job can only be released in a read committed transaction', group_name),
+            hint = 'The snapshot of this transaction does not show which slots of the group are in use now. Use read committed.';
     end if;
     perform pg_advisory_xact_lock_shared(19794, hashtext(milepost.class_of(group_name)));
     select * into own from milepost.limit_of(group_name);
@@ -188,10 +188,10 @@ begin
 end
 $$;
 
--- Releases what the times of jobs and the rates of groups allow now: lets jobs whose time has come wait for a slot
--- as if they were enqueued at this moment, and looks at groups that were noted and at those whose tokens have come
--- back, each by an index probe. Only one does so at a time; it waits for nobody. Answers in how many ms to
--- look again; null: when something is noted.
+-- Releases the jobs that are due and that the rates of groups allow. Jobs whose start time has come wait for a slot as if
+-- they were enqueued now. Checks the groups that were noted and those whose tokens have been refilled, each by an index
+-- probe. Only one transaction does this at a time, and it waits for no other. Returns the time in ms after which to call it
+-- again; null: when a change is noted.
 create or replace function milepost.pace() returns bigint language plpgsql
 set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -263,8 +263,8 @@ begin
 end
 $$;
 
--- Debits the buckets of groups of which so many were allowed and so many released, and says when to look at
--- each again.
+-- Debits the buckets of groups by the number of jobs released (handed), and sets when to check each group again. allowed:
+-- the number of jobs that the tokens allowed.
 create or replace function milepost.settle(names text[], allowed int[], handed int[]) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
@@ -274,7 +274,7 @@ begin
     cross join lateral milepost.limit_of(d.name) l
     where b.group_key = d.name and d.handed > 0 and l.per_second is not null;
 
-    -- Full with nobody waiting, or without a rate by now: nothing to remember.
+    -- The bucket is full and no job waits, or the group has no rate any more: the row is not needed.
     delete from milepost.group_bucket b
     where b.group_key = any (names)
       and (not exists (select from milepost.limit_of(b.group_key) l where l.per_second is not null)
@@ -286,7 +286,7 @@ begin
         when not exists (select from milepost.live w where w.group_key = b.group_key and w.due_at is not null and w.timed is null) then b.full_at
         when d.handed >= d.allowed then
             greatest(milepost.opens_at(b.full_at, l.per_second, l.burst, l.portion), now() + interval '1 millisecond')
-        -- The end of a holder is noted.
+        -- The end of a holder adds a note.
         when (select count(*) from milepost.group_slot h where h.group_key = b.group_key) >= l.slots then null
         else now() + interval '50 milliseconds'
         end
@@ -296,8 +296,9 @@ begin
 end
 $$;
 
--- Makes or changes the limit of a group or class; all null: removes it. Answers whether there was one, or null
--- when slots are being given out in a transaction that is still open, so that it cannot be lowered now.
+-- Creates or changes the limit of a group or class; all null: removes it. Returns whether it did: false if a configuration
+-- would change an operator's limit, or if there was none to remove. Returns null if a transaction that assigns slots is
+-- still open, so that the limit cannot be lowered now.
 create or replace function milepost.put_group_limit(
     limited text, slots_max int, rate float8, rate_burst int, rate_portion int, made_by text
 ) returns boolean language plpgsql as $$

@@ -1,7 +1,7 @@
--- The inbox: how consumers take each event in once, in the order of its aggregate. Public: once, receive, next_parked and expect_from, which
--- join the caller's transaction, and put_consumer, inbox_ready, give_up_gaps, retry_dead and drop_dead.
--- SQLSTATEs: MP018 the call cannot be accepted as it is, MP019 it is not possible with that dead letter. DETAIL says for machines what
--- it is about. MP018: consumer, event, sequence or settings. MP019: 'missing' or 'past', and the dead letter.
+-- The inbox: consumers receive each event once, in the order of its aggregate. Public: once, receive, next_parked and
+-- expect_from, which join the caller's transaction, and put_consumer, inbox_ready, give_up_gaps, retry_dead and drop_dead.
+-- SQLSTATEs: MP018 the call cannot be accepted, MP019 the dead letter does not allow the operation. DETAIL is
+-- machine-readable. MP018: consumer, event, sequence or settings. MP019: 'missing' or 'past', and the dead letter.
 
 -- Refuses a name that no consumer can have.
 create or replace function milepost.check_consumer(consumer text) returns void language plpgsql as $$
@@ -33,13 +33,13 @@ begin
 end
 $$;
 
--- What a consumer wants, or what it is by itself.
+-- Returns the settings of a consumer, or the defaults.
 create or replace function milepost.settings_of(consumer text) returns milepost.inbox_consumer language sql stable as $$
     select coalesce((select c from milepost.inbox_consumer c where c.consumer = settings_of.consumer),
                     row(settings_of.consumer, 600000, 1000, 'dead_letter', false)::milepost.inbox_consumer)
 $$;
 
--- Says what a consumer wants otherwise than it is by itself. Gaps that wait already keep their time.
+-- Stores the settings of a consumer. Existing gaps keep their time limit.
 create or replace function milepost.put_consumer(
     consumer text, gap_wait_ms bigint default 600000, parked_max int default 1000, gap_policy text default 'dead_letter',
     begins_anywhere boolean default false
@@ -54,12 +54,12 @@ begin
         gap_policy = excluded.gap_policy, begins_anywhere = excluded.begins_anywhere;
 exception when check_violation or not_null_violation then
     raise exception using errcode = 'MP018', detail = 'settings', message = format(
-        'the settings of consumer %s are not usable: gap_wait_ms is from 0 to a hundred years, parked_max from 1 to 100000, '
+        'the settings of consumer %s are invalid: gap_wait_ms must be from 0 to a hundred years, parked_max from 1 to 100000, '
         'gap_policy dead_letter or skip_gap', to_json(left(put_consumer.consumer, 60)));
 end
 $$;
 
--- Counts a duplicate in a row that nobody else is counting in just now.
+-- Counts a duplicate in a row that no other transaction is updating now.
 create or replace function milepost.note_duplicate(consumer text) returns void language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 begin
@@ -74,8 +74,8 @@ begin
 end
 $$;
 
--- Whether a consumer has this event for the first time, in the caller's transaction: if that rolls back, it was not. Waits for
--- another transaction with the same event.
+-- Records that a consumer processes this event, in the caller's transaction, and returns whether it is the first time. If
+-- the transaction rolls back, the record is gone. Waits for another transaction that records the same event.
 create or replace function milepost.once(consumer text, event_id uuid) returns boolean language plpgsql security definer
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -93,7 +93,8 @@ begin
 end
 $$;
 
--- Sees anew, for an aggregate that the caller has locked, whether the next event is here, and until when the others wait for it.
+-- Recomputes, for an aggregate that the caller has locked, whether the next event is here, and until when the other events
+-- wait for it.
 create or replace function milepost.look_again(consumer text, aggregate_type text, aggregate_id text) returns void
 language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -106,7 +107,7 @@ begin
         select exists (select from milepost.inbox_parked p
                        where p.consumer = k.consumer and p.aggregate_type = k.aggregate_type and p.aggregate_id = k.aggregate_id
                          and p.aggregate_seq = k.last_seq + 1
-                       -- offset: never planned as a hash of the whole table.
+                       -- OFFSET 0 prevents a plan that hashes the whole table.
                        offset 0)
             or exists (select from milepost.inbox_dead d
                        where d.consumer = k.consumer and d.aggregate_type = k.aggregate_type and d.aggregate_id = k.aggregate_id
@@ -121,8 +122,8 @@ begin
 end
 $$;
 
--- Gives up what waits in an aggregate that the caller has locked, as its consumer wants it, at most rows_max events. why: in words.
--- Answers how many became dead letters.
+-- Ends the wait for missing events of an aggregate that the caller has locked, by the policy of its consumer, for at most
+-- rows_max events. why: a description. Returns the number of new dead letters.
 create or replace function milepost.give_up_gap(consumer text, aggregate_type text, aggregate_id text, why text, rows_max bigint) returns bigint
 language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -178,10 +179,11 @@ begin
 end
 $$;
 
--- Takes in an event of an aggregate, in the caller's transaction, if it is the next one. verdict: 'apply': do what it wants, in this
--- transaction; 'duplicate': it was taken in before; 'parked': one before it is missing, it is kept until that comes; 'late': the
--- consumer went on without it, it is kept among the dead letters. more: events that were kept may follow now: ask next_parked.
--- Nobody else takes in events of this aggregate for this consumer until the caller's transaction ends.
+-- Receives an event of an aggregate, in the caller's transaction, if it is the next one. verdict: 'apply': process the event
+-- in this transaction; 'duplicate': it was received before; 'parked': an earlier event is missing, and this one is kept
+-- until that arrives; 'late': the consumer has skipped it, and it is kept as a dead letter. more: kept events may follow
+-- now: call next_parked. Other transactions that receive events of this aggregate for this consumer wait until the caller's
+-- transaction ends.
 create or replace function milepost.receive(
     consumer text, aggregate_type text, aggregate_id text, aggregate_seq bigint, event_id uuid, event_type text,
     payload json default '{}', headers jsonb default null, emitted_at timestamptz default null
@@ -216,7 +218,7 @@ begin
     header_bytes := (select sum(octet_length(h.key) + octet_length(h.value)) from jsonb_each_text(receive.headers) h);
     if header_bytes > 65536 then
         raise exception using errcode = 'MP018', detail = 'event',
-            message = format('the headers of the event have %s bytes; at most 65536 are possible', header_bytes);
+            message = format('the headers of the event have %s bytes; the limit is 65536', header_bytes);
     end if;
     if receive.emitted_at not between '0001-01-01 00:00:00+00' and '9999-12-30 00:00:00+00' then
         raise exception using errcode = 'MP018', detail = 'event', message = 'emitted_at must be a time from the year 1 to 9999-12-30';
@@ -226,7 +228,7 @@ begin
         raise exception using errcode = 'MP018', detail = 'event', message = 'the payload ' || refused;
     end if;
 
-    -- For an event that is the next one this is all.
+    -- For an event that is the next one, this statement is sufficient.
     insert into milepost.aggregate_checkpoint as c (consumer, aggregate_type, aggregate_id, last_seq)
     values (receive.consumer, receive.aggregate_type, receive.aggregate_id, case when receive.aggregate_seq = 1 then 1 else 0 end)
     on conflict (consumer, aggregate_type, aggregate_id) do update
@@ -240,15 +242,15 @@ begin
     end if;
 
     if not is_new then
-        -- The upsert has locked the row all the same.
+        -- The upsert has locked the row even if it did not update it.
         select c.* into stands from milepost.aggregate_checkpoint c
         where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id;
         if receive.aggregate_seq <= stands.last_seq then
-            -- One past which the consumer went on is none that it has taken in.
+            -- An event that the consumer skipped was not received before.
             insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type,
                                              headers, payload, emitted_at)
             select d.consumer, d.aggregate_type, d.aggregate_id, receive.aggregate_seq, receive.aggregate_seq, 'late',
-                   'it came when the consumer had gone on past it', receive.event_id, receive.event_type,
+                   'it arrived after its consumer had passed its sequence', receive.event_id, receive.event_type,
                    nullif(receive.headers, '{}'), coalesce(receive.payload, '{}'), coalesce(receive.emitted_at, now())
             from milepost.inbox_dead d
             where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
@@ -264,7 +266,7 @@ begin
             return;
         end if;
     elsif stands.last_seq = receive.aggregate_seq then
-        -- It may be among those that are kept, too.
+        -- The event may also be among the kept ones.
         delete from milepost.inbox_parked p
         where p.consumer = receive.consumer and p.aggregate_type = receive.aggregate_type and p.aggregate_id = receive.aggregate_id
           and p.aggregate_seq = receive.aggregate_seq;
@@ -309,7 +311,7 @@ begin
         returning c.* into stands;
         if stands.parked > settings.parked_max and not stands.ready then
             perform milepost.give_up_gap(receive.consumer, receive.aggregate_type, receive.aggregate_id,
-                format('%s events waited for %s', stands.parked, stands.last_seq + 1), stands.parked);
+                format('%s events waited for sequence %s', stands.parked, stands.last_seq + 1), stands.parked);
             select c.* into stands from milepost.aggregate_checkpoint c
             where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id;
         end if;
@@ -318,8 +320,8 @@ begin
 end
 $$;
 
--- Takes in the event that follows the last one of an aggregate, if it was kept, in the caller's transaction: do what it wants, and ask
--- again, until there is none.
+-- Receives the kept event that follows the last one of an aggregate, in the caller's transaction. Process it, and call again
+-- until there is no row.
 create or replace function milepost.next_parked(consumer text, aggregate_type text, aggregate_id text)
 returns table (event_id uuid, aggregate_seq bigint, event_type text, payload json, headers jsonb, emitted_at timestamptz)
 language plpgsql security definer
@@ -369,8 +371,8 @@ begin
 end
 $$;
 
--- Says from which event on a consumer takes in those of an aggregate, in the caller's transaction; what comes before is a duplicate to
--- it. Never goes back; answers whether it changed anything. What is kept of later ones can follow then: ask next_parked.
+-- Sets the first sequence number of an aggregate that a consumer receives, in the caller's transaction; earlier events count
+-- as duplicates. Never moves backwards; returns whether anything changed. Kept events may follow now: call next_parked.
 create or replace function milepost.expect_from(consumer text, aggregate_type text, aggregate_id text, seq bigint) returns boolean
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
@@ -391,7 +393,7 @@ begin
     where p.consumer = expect_from.consumer and p.aggregate_type = expect_from.aggregate_type and p.aggregate_id = expect_from.aggregate_id
       and p.aggregate_seq < expect_from.seq;
     get diagnostics parked_gone = row_count;
-    update milepost.inbox_dead d set reason = 'late', why = format('the consumer was told to begin at %s', expect_from.seq)
+    update milepost.inbox_dead d set reason = 'late', why = format('the consumer was set to begin at sequence %s', expect_from.seq)
     where d.consumer = expect_from.consumer and d.aggregate_type = expect_from.aggregate_type and d.aggregate_id = expect_from.aggregate_id
       and d.aggregate_seq < expect_from.seq and d.event_id is not null and d.reason = 'gap';
     get diagnostics dead_gone = row_count;
@@ -402,7 +404,7 @@ begin
 end
 $$;
 
--- Aggregates of a consumer whose next event may be among those that are kept: take it in by next_parked.
+-- Returns aggregates of a consumer whose next event may be among the kept ones: receive it with next_parked.
 create or replace function milepost.inbox_ready(consumer text, rows_max int default 100) returns table (aggregate_type text, aggregate_id text)
 language sql stable security definer
 set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
@@ -412,8 +414,8 @@ set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
     limit greatest(inbox_ready.rows_max, 0)
 $$;
 
--- Gives up gaps whose time is over, of this consumer or of all, at most rows_max events. Passes by what others are at. Answers how
--- many gaps, and how many dead letters came of them.
+-- Ends the wait for missing events whose time limit has passed, of this consumer or of all, for at most rows_max events.
+-- Skips aggregates that other transactions have locked. Returns the number of gaps, and of dead letters that resulted.
 create or replace function milepost.give_up_gaps(consumer text default null, rows_max int default 500)
 returns table (gaps bigint, letters bigint) language plpgsql security definer
 set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
@@ -432,7 +434,7 @@ begin
     loop
         exit when letters >= give_up_gaps.rows_max;
         letters := letters + milepost.give_up_gap(gap.consumer, gap.aggregate_type, gap.aggregate_id,
-            format('%s did not come within %s s', gap.last_seq + 1, trim_scale((milepost.settings_of(gap.consumer)).gap_wait_ms / 1000.0)),
+            format('sequence %s did not arrive within %s s', gap.last_seq + 1, trim_scale((milepost.settings_of(gap.consumer)).gap_wait_ms / 1000.0)),
             give_up_gaps.rows_max - letters);
         gaps := gaps + 1;
     end loop;
@@ -449,14 +451,14 @@ create or replace function milepost.lock_letters(letters bigint[]) returns void 
     for update
 $$;
 
--- What the audit keeps of a dead letter.
+-- Returns the content of a dead letter for the audit log.
 create or replace function milepost.audited_letter(letter milepost.inbox_dead) returns jsonb language sql immutable as $$
     select jsonb_build_object('letter', letter.pos, 'consumer', letter.consumer, 'aggregate_type', letter.aggregate_type,
         'aggregate_id', letter.aggregate_id, 'aggregate_seq', letter.aggregate_seq, 'reason', letter.reason, 'event_id', letter.event_id)
 $$;
 
--- Lets events that were given up wait again for the one that is missing before them, as if they had just come; all or none. Answers
--- how many.
+-- Makes the events of dead letters wait again for the missing one before them, as if they had just arrived; all or none.
+-- Returns their number.
 create or replace function milepost.retry_dead(letters bigint[], who text default session_user) returns bigint language plpgsql as $$
 declare
     was jsonb[] := milepost.retry_letters(letters);
@@ -465,7 +467,8 @@ begin
 end
 $$;
 
--- Records in the audit what was done to dead letters, and by whom; null: by the role of the session. Returns how many there were.
+-- Records in the audit log what was done to dead letters, and by whom; null: by the role of the session. Returns their
+-- number.
 create or replace function milepost.note_letters(was jsonb[], what text, who text) returns bigint language plpgsql as $$
 declare
     actor text := coalesce(nullif(note_letters.who, ''), session_user);
@@ -481,7 +484,7 @@ begin
 end
 $$;
 
--- Lets the events of dead letters wait again, without a record in the audit, which the caller makes. Returns the dead letters.
+-- Makes the events of dead letters wait again, without an audit entry, which the caller writes. Returns the dead letters.
 create or replace function milepost.retry_letters(letters bigint[]) returns jsonb[] language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -497,8 +500,8 @@ begin
                 detail = 'missing ' || coalesce(asked::text, 'null');
         elsif letter.reason <> 'gap' then
             raise exception using errcode = 'MP019', detail = 'past ' || asked,
-                message = format('dead letter %s cannot wait again: its consumer has gone on past it', asked),
-                hint = 'apply by hand what it says, then drop it';
+                message = format('dead letter %s cannot be retried: its consumer has passed its sequence', asked),
+                hint = 'apply the event manually, then drop the dead letter';
         end if;
         was := was || milepost.audited_letter(letter);
         delete from milepost.inbox_dead d where d.pos = letter.pos;
@@ -523,7 +526,7 @@ begin
 end
 $$;
 
--- Deletes dead letters without a record in the audit, which the caller makes. Returns them.
+-- Deletes dead letters without an audit entry, which the caller writes. Returns them.
 create or replace function milepost.drop_letters(letters bigint[]) returns jsonb[] language plpgsql set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -543,6 +546,7 @@ begin
 end
 $$;
 
--- With their owner's rights, so that an application needs none on tables: executable by those who are granted it.
+-- Run with the rights of their owner, so that an application needs no rights on tables; executable only by roles that are
+-- granted them.
 revoke execute on function milepost.put_consumer, milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from,
     milepost.inbox_ready, milepost.give_up_gaps from public;

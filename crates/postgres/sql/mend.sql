@@ -1,7 +1,8 @@
--- Doctor: what batches and their tasks are by the facts, and the repair that makes them so. Not public. The facts are where jobs
--- stand, and which tasks come before which; all else is counted from them.
+-- Consistency checks of batches and their tasks, and their repair. Not public. Two sources are authoritative: the states of
+-- jobs, and the edges between tasks; everything else is computed from them.
 
--- What the tasks of batches say, of these or of all. complete: all its tasks are there; retention has not begun with it.
+-- Returns the counts and states that batches should have according to their tasks, of these or of all. complete: all tasks
+-- exist; retention has not begun to delete them.
 create or replace function milepost.batch_facts(only_these uuid[] default null) returns table (
     id uuid, complete boolean, waiting int, due int, active int, failed int, aborted int, succeeded int, skipped int, canceled int,
     state milepost.batch_state
@@ -28,8 +29,8 @@ create or replace function milepost.batch_facts(only_these uuid[] default null) 
     left join milepost.batch_input i on i.batch_id = a.id and a.items_of is not null
 $$;
 
--- Tasks that stand elsewhere than their job or their inner batch. One whose job or batch is gone can only be failed. Jobs that are in
--- their places twice or not at all say nothing.
+-- Returns tasks whose state differs from that of their job or child batch. A task whose job or batch was deleted can only be
+-- failed. Jobs that are both live and ended, or neither, are ignored.
 create or replace function milepost.task_states_off(only_these uuid[] default null) returns table (
     batch_id uuid, task int, state milepost.task_state, fact milepost.task_state, lost boolean, why text
 ) language sql stable as $$
@@ -43,11 +44,11 @@ create or replace function milepost.task_states_off(only_these uuid[] default nu
                     when coalesce(l.state, e.state) is not null then milepost.task_state_of(coalesce(l.state, e.state))
                     when j.id is null and t.state in ('active', 'aborted') then 'failed' end as fact,
                coalesce(j.id, l.id, e.id, c.id) is null as lost,
-               case when t.child_id is not null and c.id is null then 'its batch is gone'
+               case when t.child_id is not null and c.id is null then 'its batch is missing'
                     when t.child_id is not null then 'its batch is ' || f.state::text
                     when coalesce(l.state, e.state) is not null then 'its job is ' || coalesce(l.state, e.state)::text
                     when t.job_id is null then 'it has no job'
-                    else 'its job is gone' end as why
+                    else 'its job is missing' end as why
         from milepost.batch_facts(only_these) a
         join milepost.batch_task t on t.batch_id = a.id
         left join milepost.job j on j.id = t.job_id
@@ -62,8 +63,8 @@ create or replace function milepost.task_states_off(only_these uuid[] default nu
     where d.fact <> d.state
 $$;
 
--- Tasks whose counters are not what their predecessors say, or that wait though they need not. Those after a task whose end is
--- still being counted are left out.
+-- Returns tasks whose counters differ from the states of their predecessors, or that wait although they need not. Leaves out
+-- successors of a task whose end is still being counted.
 create or replace function milepost.tallies_off(only_these uuid[] default null) returns table (
     batch_id uuid, task int, state milepost.task_state, was int[], pre_cnt int, succeeded int, failed int, skipped int, canceled int, decision text
 ) language sql stable as $$
@@ -90,7 +91,7 @@ create or replace function milepost.tallies_off(only_these uuid[] default null) 
     where d.was <> array[d.pre_cnt, d.succeeded, d.failed, d.skipped, d.canceled] or d.decision <> 'wait'
 $$;
 
--- Batches whose counts, state or end are not what their tasks say.
+-- Returns batches whose counts, state or end differ from those of their tasks.
 create or replace function milepost.batch_counts_off() returns table (
     batch_id uuid, was int[], counts int[], state milepost.batch_state, fact milepost.batch_state, has_end boolean
 ) language sql stable as $$
@@ -106,8 +107,8 @@ create or replace function milepost.batch_counts_off() returns table (
     where d.was <> d.counts or d.state <> d.fact or d.has_end <> (d.fact in ('done', 'canceled'))
 $$;
 
--- Makes a batch what the facts say, and lets all follow that has to: tasks that waited for nothing run, the task that it is stands where
--- it does. Answers its id; nothing while ends in it are still being counted, or tasks of it are missing.
+-- Repairs a batch and applies the consequences: tasks that waited unnecessarily run, and the parent task gets the batch's
+-- state. Returns its ID; nothing while ends of its tasks are still being counted, or tasks are missing.
 create or replace function milepost.mend_batch(of_batch uuid) returns setof text language plpgsql as $$
 declare
     runs int[];
@@ -155,7 +156,7 @@ begin
     if cardinality(skips) > 0 then
         perform milepost.settle(
             array_fill(of_batch, array[cardinality(skips)]), skips, array_fill('skipped'::milepost.task_state, array[cardinality(skips)]),
-            array_fill('a repair: its rule cannot hold any more'::text, array[cardinality(skips)]));
+            array_fill('a repair: its rule can no longer be met'::text, array[cardinality(skips)]));
     end if;
     perform milepost.wake_to_advance();
     return next of_batch::text;

@@ -1,8 +1,8 @@
--- Moves. Not public. SQLSTATEs: MP004 the store is being filled; MP005 it holds something already; MP006 the move is
--- not under way.
+-- Imports from another store (moves). Not public. SQLSTATEs: MP004 the store is being filled; MP005 the store is not empty;
+-- MP006 the move is not in progress.
 
--- Keeps everybody but the move of the first argument from a table; the second one says where it comes from. The error does not name the
--- move: who knows it gets past this.
+-- Refuses all changes of a table, except those of the move in the first argument; the second one is the source. The error
+-- does not contain the ID of the move, since a client that knows it could bypass this check.
 create or replace function milepost.refuse_while_moving() returns trigger language plpgsql as $$
 begin
     if current_setting('milepost.move', true) is distinct from tg_argv[0] then
@@ -13,15 +13,16 @@ begin
 end
 $$;
 
--- The key of a bulk job's target from a SQLite store, each value as the text that PostgreSQL reads of its type. A blob
--- stands as {"$blob": "hex"} there and becomes that of a bytea, an endless number as {"$real": "inf"}.
+-- Converts the key of a bulk job's target from a SQLite store, each value to the text that PostgreSQL parses as its type. A
+-- blob is {"$blob": "hex"} there and becomes the text of a bytea; an infinite number is {"$real": "inf"}.
 create or replace function milepost.key_of_texts(key jsonb) returns jsonb language sql immutable strict as $$
     select coalesce(jsonb_agg(
         case when jsonb_typeof(v) = 'object' then coalesce(E'\\x' || (v ->> '$blob'), v ->> '$real') else v #>> '{}' end order by n), '[]')
     from jsonb_array_elements(key) with ordinality e(v, n)
 $$;
 
--- The tables that a move fills, and those that depend on them. Not those that describe the database itself.
+-- Returns the tables that a move fills, and those that depend on them. Leaves out the tables that describe the database
+-- itself.
 create or replace function milepost.moved_tables() returns setof text language sql stable as $$
     select c.relname::text from pg_catalog.pg_class c
     where c.relnamespace = 'milepost'::regnamespace and c.relkind = 'r'
@@ -29,13 +30,12 @@ create or replace function milepost.moved_tables() returns setof text language s
     order by c.relname
 $$;
 
--- Those that have rows before anything is in the store.
+-- Returns the tables that contain rows in an empty store.
 create or replace function milepost.standing_tables() returns text[] language sql immutable as $$
     select array['log_prune', 'turn']
 $$;
 
--- Begins a move of these parts into a store that holds nothing. The triggers come first: making them waits for those
--- who write.
+-- Begins a move of these parts into an empty store. The triggers are created first, which waits for transactions that write.
 create or replace function milepost.begin_move(move uuid, source text, parts text[]) returns void language plpgsql
 set lock_timeout = '10s' as $$
 declare
@@ -44,7 +44,7 @@ declare
 begin
     for moved in select milepost.moved_tables() loop
         if exists (select from milepost.arrival) then
-            raise exception using errcode = 'MP005', message = 'a move fills or has filled it';
+            raise exception using errcode = 'MP005', message = 'it is or was the target of a move';
         end if;
         execute format('create trigger moving before insert or update or delete or truncate on milepost.%I
                         for each statement execute function milepost.refuse_while_moving(%L, %L)', moved, move, source);
@@ -61,7 +61,7 @@ begin
 end
 $$;
 
--- Opens the tables to everybody again.
+-- Opens the tables for all clients again.
 create or replace function milepost.open_after_move() returns void language plpgsql set lock_timeout = '10s' as $$
 declare
     moved text;
@@ -72,8 +72,8 @@ begin
 end
 $$;
 
--- Completes a move: what is numbered here goes on above what was brought, and groups are looked at. worker_last: the
--- highest id that a worker had.
+-- Completes a move: sequences continue above the imported values, and groups are checked. worker_last: the highest ID of a
+-- worker.
 create or replace function milepost.complete_move(move uuid, worker_last int, made_by text) returns void
 language plpgsql as $$
 declare
@@ -82,7 +82,7 @@ begin
     update milepost.arrival set completed_at = now() where move_id = move and completed_at is null
     returning source into from_store;
     if not found or exists (select from milepost.arrival_part p where p.move_id = move and not p.done) then
-        raise exception using errcode = 'MP006', message = format('move %s is not under way', move);
+        raise exception using errcode = 'MP006', message = format('move %s is not in progress', move);
     end if;
     perform milepost.open_after_move();
     perform setval(pg_get_serial_sequence('milepost.history', 'pos'), last)
@@ -98,7 +98,7 @@ begin
     perform setval(pg_get_serial_sequence('milepost.batch_history', 'pos'), last)
     from (select max(pos) as last from milepost.batch_history) h where last > 0;
     perform setval(pg_get_serial_sequence('milepost.event', 'pos'), last)
-    -- Retention may have taken the last events: what is emitted must lie above what subscriptions have gone past.
+    -- Retention may have deleted the last events: new events must be above the positions of all subscriptions.
     from (select greatest((select max(pos) from milepost.event), (select max(floor) from milepost.slot_position)) as last) e
     where last > 0;
     perform setval(pg_get_serial_sequence('milepost.inbox_dead', 'pos'), last)
@@ -115,7 +115,7 @@ begin
 end
 $$;
 
--- Gives a move up that is under way: takes away what it brought. Answers false when there is none.
+-- Abandons a move that is in progress, and deletes the imported rows. Returns false if there is none.
 create or replace function milepost.give_up_move(move uuid) returns boolean language plpgsql
 set lock_timeout = '10s' as $$
 declare
@@ -127,9 +127,9 @@ begin
     end if;
     delete from milepost.arrival_part where move_id = move;
     perform milepost.open_after_move();
-    -- All at once: some refer to others.
+    -- In one statement, since some tables refer to others.
     select string_agg(format('milepost.%I', t), ', ') into moved from milepost.moved_tables() t where t <> all (milepost.standing_tables());
-    -- What the move brought goes with it, the audit of the other store too, which still has it.
+    -- The imported rows are deleted, including the audit log of the other store, which still has it.
     alter table milepost.audit disable trigger kept_whole;
     execute 'truncate ' || moved;
     alter table milepost.audit enable trigger kept_whole;

@@ -1,25 +1,24 @@
--- Rates: buckets of tokens, and the gates of kinds that have one. Not public: the library and the functions of
--- groups.sql call these.
+-- Rates: token buckets, and their use by claims. Not public: the library and the functions of groups.sql call these.
 
--- What so many starts take to come back, rounded up.
+-- Returns the time in which the tokens of this number of starts are refilled, rounded up.
 create or replace function milepost.cost(starts bigint, per_second float8) returns interval language sql immutable as $$
     select make_interval(secs => ceil(starts * 1e6::float8 / per_second) / 1e6::float8)
 $$;
 
--- How many tokens a bucket has that is full at full_at; below nothing while it is in debt.
+-- Returns the number of tokens in a bucket that is full at full_at; negative while it is in debt.
 create or replace function milepost.tokens(full_at timestamptz, per_second float8, burst int) returns float8
 language sql stable as $$
     select burst - greatest(0, extract(epoch from full_at - now())::float8) * per_second
 $$;
 
--- When a bucket has a portion to give out.
+-- Returns when a bucket contains a portion of tokens.
 create or replace function milepost.opens_at(full_at timestamptz, per_second float8, burst int, portion int)
 returns timestamptz language sql immutable as $$
     select full_at - make_interval(secs => (burst - portion) / per_second)
 $$;
 
--- The kinds among these that have a rate and tokens, whose buckets this transaction could lock: the first of the
--- lanes (aligned arrays, as in a claim) in which each has something ready, and how many of it may start.
+-- Returns those of these kinds that have a rate and enough tokens and whose buckets this transaction could lock: the first
+-- of the lanes (parallel arrays, as in a claim) with a ready job of the kind, and the number of jobs that may start.
 create or replace function milepost.open_gates(
     queues text[], kinds text[], priorities smallint[], floors timestamptz[]
 ) returns table (kind text, lane bigint, starts bigint) language plpgsql
@@ -47,7 +46,7 @@ begin
 end
 $$;
 
--- Takes from the bucket of a kind what so many starts cost.
+-- Debits the bucket of a kind for this number of starts.
 create or replace function milepost.debit(limited text, starts bigint) returns void language sql as $$
     update milepost.kind_limit k
     set full_at = greatest(k.full_at, now()) + milepost.cost(starts, k.per_second)

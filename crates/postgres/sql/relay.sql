@@ -1,17 +1,18 @@
--- The relay: who holds which slots of a subscription, and how far each is. For milepost's own publishers, on connections of their
--- own: these functions take a look at the log that is right only if they are the first of their transaction.
--- SQLSTATEs: MP020 there is no such subscription; MP021 the database is not the one in which the position was kept.
+-- The relay: owners of the slots of a subscription, and their positions. For milepost's own publishers on dedicated
+-- connections: the results are correct only if the function is the first statement of its transaction.
+-- SQLSTATEs: MP020 the subscription does not exist; MP021 the position was stored in another database.
 
--- The position that was drawn last. Transactions that have drawn one have an id already: whoever reads this, and then begins and
--- ends a transaction of its own, finds all of them seen or listed in the snapshots that follow.
--- Not by selecting last_value: that reads the sequence's row without a lock, and so now and then the value that nextval logs
--- ahead, 32 higher, before it writes the one that it gives out.
+-- Returns the last position drawn from the sequence of the log. Transactions that have drawn a position already have an ID:
+-- if a reader calls this function and then begins and ends another transaction, all of them are visible or listed as in
+-- flight in later snapshots.
+-- Does not select last_value, which reads the sequence's row without a lock. It would sometimes return the value that
+-- nextval logs in advance, 32 higher, before it writes the one that it returns.
 create or replace function milepost.last_pos() returns bigint language sql volatile as $$
     select coalesce(pg_sequence_last_value('milepost.event_pos_seq'::regclass), 0)
 $$;
 
--- Makes a subscription; false: it is there. from_now: it begins with what is committed from now on, as begin_now says in a
--- transaction after this one.
+-- Creates a subscription; returns false if it exists. from_now: it begins with what is committed from now on; requires a
+-- call of begin_now in a later transaction.
 create or replace function milepost.subscribe(name text, from_now boolean) returns boolean language plpgsql as $$
 declare
     drawn bigint := case when from_now then milepost.last_pos() else 0 end;
@@ -30,21 +31,21 @@ begin
 end
 $$;
 
--- Has a subscription that was made to begin with what is committed from now on do so, once; one that has begun is left alone. Whoever
--- made it calls this at once; where he died before, its first publisher does.
+-- Sets the start position of a subscription that was created with from_now, once; has no effect on one that has begun. The
+-- creator calls it immediately after subscribe; if the creator died before that, the first publisher does.
 create or replace function milepost.begin_now(subscription text) returns void language plpgsql as $$
 #variable_conflict use_variable
 begin
-    -- Against a publisher that looks around.
+    -- Excludes a publisher in hold_slots.
     perform from milepost.subscription s where s.name = subscription for no key update;
     update milepost.slot_position p set seen = pg_current_snapshot() where p.subscription = subscription and p.seen is null;
 end
 $$;
 
--- Renews what a publisher holds, takes free slots up to its fair share, and gives up what is more. Returns all that it
--- holds, and of what it took over from a publisher that was silent, that it did. Nothing when the subscription is paused. drawn: the
--- floor of windows that are opened after this has committed. stands_aside: its sink takes nothing, so its share is that of the others, unless
--- all stand aside.
+-- Renews the lease of a publisher, takes free slots up to its fair share, and releases surplus ones. Returns all slots that
+-- it holds; taken_over: the slot was taken over from a publisher whose lease had expired. Returns none if the subscription
+-- is paused. drawn: the floor of windows that are opened after this transaction has committed. stands_aside: its sink does
+-- not accept events, so the other publishers get its share, unless all stand aside.
 create or replace function milepost.hold_slots(
     subscription text, publisher uuid, label text, lease_ms bigint, stands_aside boolean default false
 ) returns table (
@@ -62,13 +63,13 @@ declare
     over smallint[];
     known record;
 begin
-    -- One at a time looks around, so that all count the same publishers.
+    -- One publisher at a time, so that all count the same publishers.
     select s.paused_at, s.system_identifier into known from milepost.subscription s where s.name = subscription for no key update;
     if not found then
         raise exception using errcode = 'MP020', message = format('there is no subscription %s', subscription);
     end if;
     if known.system_identifier <> (select c.system_identifier from pg_control_system() c) then
-        raise exception using errcode = 'MP021', message = format('the position of subscription %s is that of another server', subscription);
+        raise exception using errcode = 'MP021', message = format('the position of subscription %s was stored on another server', subscription);
     end if;
     insert into milepost.publisher as p (id, subscription, label, lease_until, stands_aside)
     values (publisher, subscription, label, until, stands_aside)
@@ -117,11 +118,12 @@ begin
 end
 $$;
 
--- Moves the positions of slots, parks their failed events and dead-letters others. Slots with another token are left alone, and all slots if the epoch
--- in which the positions were read has ended. Returns the floor for windows opened after the commit, and the moved slots with their new ns.
+-- Moves the positions of slots, parks their failed events and dead-letters others. Slots with another token are left alone,
+-- and all slots if the epoch in which the positions were read has ended. Returns the floor for windows opened after the
+-- commit, and the moved slots with their new ns.
 -- ns: those of the current positions.
--- failed: [{slot, pos, id, type, aggregate, deliveries, wait_ms, why}], wait_ms null: it waits for a person. behind: the same
--- without the last three. given_up: [{slot, pos, id, deliveries, why, skipped}].
+-- failed: [{slot, pos, id, type, aggregate, deliveries, wait_ms, why}], wait_ms null: waits for an operator. behind: the
+-- same without the last three. given_up: [{slot, pos, id, deliveries, why, skipped}].
 create or replace function milepost.advance_slots(
     subscription text, slots smallint[], tokens bigint[], ns bigint[], seens text[], floors bigint[], uptos text[], next_floors bigint[],
     poss bigint[], failed jsonb, behind jsonb, given_up jsonb, epoch text
@@ -134,10 +136,10 @@ declare
     held_ns bigint[];
 begin
     if coalesce(failed, behind, given_up) is null then
-        -- A position that a crash of the server takes back is one from which the same events are published again.
+        -- If a crash of the server undoes this change, the same events are published again from the earlier position.
         perform set_config('synchronous_commit', 'off', true);
     end if;
-    -- Whoever takes a slot over waits for this lock, or has the token raised already.
+    -- A publisher that takes a slot over waits for this lock, or has already raised the token.
     with locked as (
         select s.slot from unnest(slots, tokens) i(slot, token)
         join milepost.subscription_slot s on s.subscription = subscription and s.slot = i.slot and s.token = i.token
@@ -164,13 +166,14 @@ begin
 end
 $$;
 
--- Parks events of held slots: those that failed, and those behind them.
+-- Parks events of held slots: the failed ones, and those behind them.
 create or replace function milepost.park(subscription text, held smallint[], failed jsonb, behind jsonb) returns void
 language plpgsql as $$
 #variable_conflict use_variable
 begin
-    -- One that has been drained meanwhile is parked anew, and due at once. The row is locked in any case: what drains an aggregate
-    -- sees the events that are added, or we see that it is gone.
+    -- An aggregate that was drained in the meantime is parked again, and due immediately. The row is locked in any case:
+    -- either the transaction that drains the aggregate sees the added events, or this one sees that the aggregate was
+    -- deleted.
     insert into milepost.parked_aggregate as a (subscription, aggregate_type, aggregate_id, slot, deliveries, next_delivery_at, why)
     select distinct on (i.type, i.aggregate)
            subscription, i.type, i.aggregate, i.slot, coalesce(i.deliveries, 0),
@@ -194,7 +197,7 @@ begin
 end
 $$;
 
--- Keeps events of held slots that were given up.
+-- Stores dead letters of held slots.
 create or replace function milepost.give_up(subscription text, held smallint[], given_up jsonb) returns void language sql as $$
     insert into milepost.dead_event (subscription, event_id, slot, pos, deliveries, why, skipped, edited)
     select subscription, i.id, i.slot, i.pos, i.deliveries, i.why, i.skipped, i.edited

@@ -1,23 +1,25 @@
--- Batches: what follows from the end of tasks. Not public: batches.sql, the functions of api.sql and the library call these.
+-- Batches: the consequences of ends of tasks. Not public: batches.sql, the functions of api.sql and the library call these.
 --
--- Locks, in this order: jobs (live, by id), the tasks that end, their successors (by batch and number), batches (descending, so that inner ones come
--- before those they are tasks of), groups. Advisory, before all of these: (19797, bucket of the batch) shared while its ends are settled, exclusive
--- while an operator changes which tasks run. Batches that lie in one another have one bucket: operators go from outer batches to inner ones, ends the
--- other way.
+-- Locks, in this order: jobs (live, by ID), the tasks that end, their successors (by batch and number), batches (descending,
+-- so that child batches come before their parents), groups. An advisory lock before all of these: (19797, bucket of the
+-- batch), shared while its ends are settled, exclusive while an operator changes which tasks run. A batch and its child
+-- batches have the same bucket, because operators' actions go from parents to children, and ends in the opposite direction.
 
--- The advisory lock (19797, …) that stands for a batch and all that lie in it or around it. Few locks, which such families share.
+-- Returns the key of the advisory lock (19797, …) for a batch and all its parents and children. There are only a few such
+-- locks, which families of batches share.
 create or replace function milepost.settling_bucket(batch uuid) returns int language sql immutable parallel safe as $$
     select get_byte(uuid_send(batch), 15)
 $$;
 
--- An id for a batch that lies in this one: its last byte, which is random, is that of the batch around it, and so their bucket is the same.
+-- Returns an ID for a child batch: its last byte, which is otherwise random, is that of the parent, so both have the same
+-- bucket.
 create or replace function milepost.inner_batch_id(outer_batch uuid) returns uuid language plpgsql volatile as $$
 begin
     return encode(set_byte(uuid_send(milepost.uuid_v7()), 15, get_byte(uuid_send(outer_batch), 15)), 'hex')::uuid;
 end
 $$;
 
--- Takes part in settling these batches, or (alone) keeps others from it.
+-- Takes the advisory lock for settling these batches: shared, or exclusive with `alone`.
 create or replace function milepost.join_settling(batches uuid[], alone boolean default false) returns void
 language plpgsql as $$
 declare
@@ -33,8 +35,9 @@ begin
 end
 $$;
 
--- Adds what tasks did to the counts of their batches: so many went from one state to another. A batch whose state
--- changes thereby says so to the task that it is. cause, why: for its history, what an operator did.
+-- Adds state changes of tasks to the counts of their batches: for each batch, a number of tasks that changed from one state
+-- to another. If the state of a batch changes, its parent task is updated. cause, why: an operator's action, for the
+-- history.
 create or replace function milepost.count_moves(
     batches uuid[], was milepost.task_state[], states milepost.task_state[], numbers int[], cause milepost.verb default null,
     why text default null
@@ -62,7 +65,7 @@ begin
     summed as materialized (
         select a.id, a.state as was, a.generation, a.parent_id, a.parent_task, a.stop is not null as stopped, m.waiting, m.due, m.active,
                m.failed, m.aborted, m.succeeded, m.skipped, m.canceled, a.waiting + m.waiting as all_waiting, a.due + m.due as all_due,
-               -- While ends are still to be counted it goes on, whatever it looks like.
+               -- While ends are still to be counted, the batch is active, whatever its counts are.
                a.active + m.active + exists (select from milepost.batch_spread s where s.batch_id = a.id)::int as all_active,
                a.failed + m.failed as all_failed, a.aborted + m.aborted as all_aborted, a.canceled + m.canceled as all_canceled
         from moved m
@@ -100,8 +103,8 @@ begin
 end
 $$;
 
--- Makes the jobs of tasks under these ids, with these payloads or those of the definition. Answers the groups in which
--- some of them wait; the caller hands these over when it has written all else.
+-- Creates the jobs of tasks with these IDs, with these payloads or those of the definition. Returns the groups in which some
+-- of them wait; the caller assigns slots after all other writes.
 create or replace function milepost.make_task_jobs(
     batches uuid[], tasks int[], ids uuid[], payloads jsonb[] default null
 ) returns text[] language plpgsql
@@ -138,13 +141,13 @@ begin
 end
 $$;
 
--- Puts tasks into these states and does all that follows: counts their ends in their successors, decides these, makes the
--- jobs of those that can run, skips those that never can, adds up the batches. At most room successors are counted here;
--- what is more stands in batch_spread. whys: for the history. Answers how many tasks became due, and how many ends
--- are left to be spread.
+-- Sets the states of tasks and applies all consequences: counts their ends in their successors, decides these, creates the
+-- jobs of those that can run, skips those that never can, updates the counts of batches. Counts at most `room` successors;
+-- the rest is queued in batch_spread. whys: for the history. Returns the number of tasks that became due, and the number of
+-- ends that are still to be counted.
 --
--- cause, why: for the history of the batches, what an operator did. from_positions: for ends that were begun to be counted before; then their states are as they were told (was), and room
--- successors from there on are counted.
+-- cause, why: an operator's action, for the history of the batches. from_positions: for ends that were partly counted
+-- before; `was` and `states` are then the recorded changes, and `room` successors from these positions on are counted.
 create or replace function milepost.settle(
     batches uuid[], tasks int[], states milepost.task_state[], whys text[] default null, room int default 10000,
     was milepost.task_state[] default null, from_positions int[] default null, cause milepost.verb default null,
@@ -166,7 +169,8 @@ begin
     spread_left := 0;
     perform milepost.join_settling(batches);
     while cardinality(tasks) > 0 loop
-        -- Their own rows first, which are theirs alone; those of successors, for which many may wait, as late as can be.
+        -- The rows of these tasks first, which only this transaction updates; those of successors, for which many may wait,
+        -- as late as possible.
         befores := coalesce(was, milepost.move_tasks(batches, tasks, states, whys));
         select * into round from milepost.count_ends(batches, tasks, befores, states, from_positions, room, page);
         room := room - round.edges;
@@ -190,7 +194,7 @@ begin
             jobs_made := jobs_made + cardinality(round.job_ids);
             waiting_groups := waiting_groups || milepost.make_task_jobs(round.job_batches, round.job_tasks, round.job_ids);
         end if;
-        -- What is skipped has ended.
+        -- Skipped tasks have ended too.
         batches := round.skip_batches;
         tasks := round.skip_tasks;
         states := array_fill('skipped'::milepost.task_state, array[coalesce(cardinality(tasks), 0)]);
@@ -210,8 +214,8 @@ begin
 end
 $$;
 
--- Puts tasks into these states and answers where they stood before. What happens to one without a job is noted in the history
--- of its batch, since there is no other.
+-- Sets the states of tasks and returns the previous ones. Changes of a task without a job are recorded in the history of its
+-- batch, since there is no other.
 create or replace function milepost.move_tasks(
     batches uuid[], tasks int[], states milepost.task_state[], whys text[]
 ) returns milepost.task_state[] language plpgsql
@@ -245,12 +249,13 @@ begin
 end
 $$;
 
--- Counts the ends of these tasks in their successors and decides those that wait. An end that is taken back (its state is open
--- again) is counted too, but decides nothing: a rerun decides by itself when all are taken back.
+-- Counts the ends of these tasks in their successors and decides waiting ones. An end that is taken back (its new state is
+-- open) is counted too, but decides nothing: a rerun decides after all ends are taken back.
 --
--- It counts the first ends for which there is room; of a hub, each page is a transaction of its own; an end that has others before it
--- in the line stands behind them. from_positions: those successors from there on, at most a page. Answers how many were counted,
--- how many ends were left out, and what follows: jobs to be made, tasks that are skipped, and how many went from one state to another.
+-- Counts the first ends that fit into `room`. Tasks with many successors are counted page by page, in a transaction each. If
+-- earlier ends of the same task are queued, the end is queued behind them. from_positions: counts the successors from there
+-- on, at most a page. Returns the number of successors counted, the number of ends left out, and the consequences: jobs to
+-- create, tasks that are skipped, and the numbers of state changes.
 create or replace function milepost.count_ends(
     of_batches uuid[], of_tasks int[], befores milepost.task_state[], states milepost.task_state[], from_positions int[], room int, page int,
     out edges int, out left_out int, out job_batches uuid[], out job_tasks int[], out job_ids uuid[], out skip_batches uuid[],
@@ -260,7 +265,7 @@ create or replace function milepost.count_ends(
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 begin
     with given as materialized (
-        -- What each end adds to the counts of each successor.
+        -- The changes that each end makes to the counters of each successor.
         select i.ord, i.batch_id, i.task, i.before, i.state, i.place, a.version_id, a.stop is not null as is_stopped, d.successors,
                coalesce(cardinality(d.successors), 0) as number, not milepost.is_open(i.state) as ends,
                not (milepost.is_open(i.before) and milepost.is_open(i.state)) as counts,
@@ -300,7 +305,7 @@ begin
         group by e.batch_id, e.task
         order by e.batch_id, e.task
     ),
-    -- In order, and as they are once those have committed for whom the locks wait.
+    -- Locked in order, with the values after the commits for which the locks waited.
     locked as materialized (
         select x.batch_id, x.task, x.version_id, x.is_stopped, x.ends, t.state as was, t.pre_cnt + x.open as pre_cnt,
                t.succeeded + x.succeeded as succeeded, t.failed + x.failed as failed, t.skipped + x.skipped as skipped,

@@ -61,11 +61,11 @@ begin
     perform milepost.check_subscription(subscription);
     delete from milepost.dead_event d where d.subscription = subscription and d.event_id = event_id returning d.* into dead;
     if not found then
-        raise exception using errcode = 'MP023', message = format('the event %s was not given up', event_id);
+        raise exception using errcode = 'MP023', message = format('event %s is not a dead letter', event_id);
     end if;
     if verb = 'retry' then
         insert into milepost.parked_aggregate as a (subscription, aggregate_type, aggregate_id, slot, deliveries, next_delivery_at, why)
-        select subscription, e.aggregate_type, e.aggregate_id, e.slot, 0, clock_timestamp(), 'a dead letter is tried again'
+        select subscription, e.aggregate_type, e.aggregate_id, e.slot, 0, clock_timestamp(), 'a dead letter is retried'
         from milepost.event e where e.slot = dead.slot and e.pos = dead.pos
         on conflict on constraint parked_aggregate_pkey do update set deliveries = 0, next_delivery_at = clock_timestamp();
         insert into milepost.parked_event (subscription, aggregate_type, aggregate_id, pos, slot, event_id, edited)
@@ -76,8 +76,8 @@ begin
 end
 $$;
 
--- Whether an event is before a subscription's position. An event below the floor that was not in flight is, even if `seen` does not
--- contain it: it came from a store that was moved here, or from another server.
+-- Returns whether an event is before a subscription's position. That includes an event below the floor that was not in
+-- flight, even if `seen` does not contain it: it was imported from another store, or written on another server.
 create or replace function milepost.has_passed(s milepost.subscription_place, xid xid8, pos bigint) returns boolean
 language sql stable as $$
     select s.seen is null or pg_visible_in_snapshot(xid, s.seen)
@@ -100,7 +100,7 @@ begin
         select min(e.aggregate_seq) into first from milepost.event e
         where e.aggregate_type = aggregate_type and e.aggregate_id = aggregate_id;
         if first is null or first > from_seq then
-            raise exception using errcode = 'MP024', message = 'the log does not go back so far', detail = coalesce(first::text, '');
+            raise exception using errcode = 'MP024', message = 'the log does not contain the first of these events', detail = coalesce(first::text, '');
         end if;
     end if;
     with again as materialized (
@@ -163,7 +163,7 @@ $$;
 create or replace function milepost.prune_log(keep_ms bigint) returns bigint language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
-    -- For each slot.
+    -- Number of events for each slot.
     portion constant int := 200;
     before constant timestamptz := clock_timestamp() - keep_ms * interval '1 ms';
     pruned bigint;
@@ -173,7 +173,7 @@ begin
     with looked as materialized (
         select p.slot, e.pos, e.emitted_at < before as old,
                not exists (select from milepost.subscription_place s where s.slot = p.slot and not milepost.has_passed(s, e.xid, e.pos))
-               -- offset: never planned as a hash of the whole table.
+               -- OFFSET 0 prevents a plan that hashes the whole table.
                and not exists (select from milepost.parked_event k where k.event_id = e.event_id offset 0)
                and not exists (select from milepost.dead_event d where d.event_id = e.event_id offset 0) as passed
         from milepost.log_prune p

@@ -1,7 +1,7 @@
--- Batches: how a task is looked up, and what it does by how its predecessors ended. Not public: settle.sql calls these.
+-- Batches: lookup of tasks, and decision of tasks by the outcomes of their predecessors. Not public: settle.sql calls these.
 
--- One task, of a batch and of a version: looked up by both numbers, whatever the planner would think of doing with one of
--- them. OFFSET 0 keeps the lookup apart from the joins around it.
+-- Returns one task of a batch, looked up by both numbers, whatever plan the planner would prefer for one of them. OFFSET 0
+-- keeps the lookup separate from the joins around it. dag_task_of does the same for a version.
 create or replace function milepost.batch_task_of(of_batch uuid, number int) returns setof milepost.batch_task language sql stable as $$
     select * from milepost.batch_task t where t.batch_id = of_batch and t.task = number offset 0
 $$;
@@ -10,17 +10,17 @@ create or replace function milepost.dag_task_of(of_version bigint, number int) r
     select * from milepost.dag_task d where d.version_id = of_version and d.task = number offset 0
 $$;
 
--- Those from this position on, at most so many; all when there is no position.
+-- Returns up to `most` numbers from this position on; all numbers if the position is null.
 create or replace function milepost.slice(numbers int[], place int, most int) returns int[] language sql immutable parallel safe as $$
     select case when place is null then numbers else numbers[place + 1 : least(place::bigint + most, cardinality(numbers))::int] end
 $$;
 
--- Whether the end of a task in this state is open.
+-- Returns whether a task in this state has not ended for its successors.
 create or replace function milepost.is_open(state milepost.task_state) returns boolean language sql immutable parallel safe as $$
     select state in ('waiting', 'due', 'active', 'aborted')
 $$;
 
--- The state of a task whose job is in this state.
+-- Returns the state of a task whose job is in this state.
 create or replace function milepost.task_state_of(state milepost.job_state) returns milepost.task_state
 language sql immutable parallel safe as $$
     select case state
@@ -28,7 +28,7 @@ language sql immutable parallel safe as $$
         when 'canceled' then 'canceled' when 'skipped' then 'skipped' else 'active' end
 $$;
 
--- The state of a task that is a batch in this state.
+-- Returns the state of a task whose child batch is in this state.
 create or replace function milepost.task_state_of(state milepost.batch_state) returns milepost.task_state
 language sql immutable parallel safe as $$
     select case state
@@ -36,8 +36,8 @@ language sql immutable parallel safe as $$
         when 'aborted' then 'aborted' else 'canceled' end
 $$;
 
--- What a task does by how its predecessors ended: run, skip or wait. As the library's decide; a test holds the two against
--- each other for every tally.
+-- Returns what a task does, by the outcomes of its predecessors: run, skip or wait. Equals `decide` in the library; a test
+-- compares the two for all counters of up to 4 predecessors.
 create or replace function milepost.decide(
     rule milepost.task_rule, pre_cnt int, succeeded int, failed int, skipped int, canceled int
 ) returns text language sql immutable parallel safe as $$
@@ -53,7 +53,7 @@ create or replace function milepost.decide(
     end
 $$;
 
--- The state of a batch whose tasks stand so. As the library's Counts::state; a test holds the two against each other.
+-- Returns the state of a batch with these numbers of tasks. Equals Counts::state in the library; a test compares the two.
 create or replace function milepost.batch_state_of(
     stopped boolean, waiting int, due int, active int, failed int, aborted int, canceled int
 ) returns milepost.batch_state language sql immutable parallel safe as $$

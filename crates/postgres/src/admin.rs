@@ -1,4 +1,4 @@
-//! The operators' port.
+//! Implementation of the operators' port.
 
 use async_trait::async_trait;
 use milepost_core::audit::Deed;
@@ -44,8 +44,9 @@ impl AdminStore for PostgresStore {
             Some(key) => query.bind(key),
             None => query,
         };
-        // What is rare must not be looked for among ten million others, whatever ANALYZE saw: plans are pinned
-        // there. A kind or a queue may have to be looked for, and must not be in the way of claims.
+        // State filters use the pool with pinned plans, so that rare states are not searched for by scanning ten million
+        // other jobs when the statistics of ANALYZE suggest it. Filters by kind or queue may have to scan, and use the other
+        // pool so that they do not delay claims.
         let looked_for = filter.kind.is_some() || filter.queue.is_some();
         let sessions = if looked_for { &self.inner.calm } else { &self.inner.hot };
         self.decode("jobs", sessions.rows(query).await, row::job_row)
@@ -96,7 +97,7 @@ impl AdminStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Reads the rows of `verb`.
+    /// Decodes the rows that `verb` returned.
     pub(crate) fn decode<T>(
         &self,
         verb: &'static str,
@@ -107,7 +108,7 @@ impl PostgresStore {
     }
 }
 
-/// Does something to one job; answers its state.
+/// Builds the query that applies an operation to one job and returns the job's state.
 pub(crate) fn change(job: JobId, operation: &Operation) -> Query {
     sqlx::query(statement::CHANGE)
         .bind(job.0)
@@ -117,7 +118,7 @@ pub(crate) fn change(job: JobId, operation: &Operation) -> Query {
         .bind(whole_ms(operation.grace))
 }
 
-/// The statement whose index holds little else than what the filter asks for.
+/// Returns the statement whose index contains few rows besides those that match the filter.
 fn page_statement(filter: &JobFilter) -> &'static str {
     use JobState::{Aborted, Blocked, Canceled, Failed, Pending, RetryWait, Running, Skipped, Succeeded};
     match filter.state {

@@ -1,4 +1,4 @@
-//! Filling a store with what another one held.
+//! Import of another store's contents.
 
 use jiff_sqlx::Timestamp;
 use milepost_core::error::StoreError;
@@ -17,7 +17,7 @@ use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
-    /// The move that fills this store, or has filled it.
+    /// Returns the import that is filling this store, or that has filled it.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -26,7 +26,7 @@ impl PostgresStore {
         found.and_then(|row| row.as_ref().map(arrival).transpose()).map_err(|e| self.fail("arrival", e))
     }
 
-    /// How far each part of a move is.
+    /// Returns the progress of each part of an import.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -35,22 +35,22 @@ impl PostgresStore {
         rows.and_then(|rows| rows.iter().map(progress).collect()).map_err(|e| self.fail("arrived", e))
     }
 
-    /// Begins to fill this store with what the one at `from` holds. From the commit on nobody else can change
-    /// anything in it.
+    /// Starts filling this store with the contents of the store at `from`. From the commit on, all other changes to this
+    /// store are refused.
     ///
     /// # Errors
-    /// [`NotEmpty`](MoveError::NotEmpty) says what it holds; nothing was changed then.
+    /// [`NotEmpty`](MoveError::NotEmpty) names what the store contains; nothing was changed.
     pub async fn begin_move(&self, id: MoveId, from: &str) -> StoreResult<()> {
         let parts: Vec<&str> = Part::ALL.iter().map(|part| part.as_str()).collect();
         let query = sqlx::query(statement::BEGIN_MOVE).bind(id.0).bind(from).bind(parts);
         self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("begin_move", e))
     }
 
-    /// Brings a page, in one transaction with the position that it reaches.
+    /// Inserts a page in one transaction with the position that it reaches.
     ///
     /// # Errors
-    /// [`NotUnderWay`](MoveError::NotUnderWay) when the move was given up or completed,
-    /// [`Raced`](MoveError::Raced) when the part is not where the page begins. Nothing was changed then.
+    /// [`NotUnderWay`](MoveError::NotUnderWay) when the import was abandoned or completed, [`Raced`](MoveError::Raced) when
+    /// the part's position is not where the page begins. Nothing was changed.
     pub async fn bring(&self, id: MoveId, page: &Page) -> StoreResult<()> {
         let (part, rows) = (page.rows.part(), page.rows.len() as i64);
         let brought = self.inner.calm.atomically(async |session| {
@@ -68,17 +68,17 @@ impl PostgresStore {
         brought.await.map_err(|e| self.fail("bring", e))?.map_err(StoreError::Move)
     }
 
-    /// Completes a move of which all parts are there: from the commit on the store is everybody's. `who` is noted in
-    /// `audit`.
+    /// Completes an import whose parts have all arrived. From the commit on, the store accepts all changes again. `who` is
+    /// recorded in the audit log.
     ///
     /// # Errors
-    /// When the move is not under way or not all there.
+    /// When no import is in progress, or when parts are missing.
     pub async fn complete_move(&self, id: MoveId, marks: &Marks, who: &str) -> StoreResult<()> {
         let query = sqlx::query(statement::COMPLETE_MOVE).bind(id.0).bind(marks.worker_last).bind(who);
         self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("complete_move", e))
     }
 
-    /// Takes away what a move that is under way has brought. Answers whether there was one.
+    /// Deletes the rows that the import in progress has inserted. Returns whether there was such an import.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -87,7 +87,7 @@ impl PostgresStore {
         given_up.and_then(row::value).map_err(|e| self.fail("give_up_move", e))
     }
 
-    /// Lets the planner know what was brought, so that questions about it are answered quickly.
+    /// Updates the planner's statistics after an import, so that queries on the imported rows are planned well.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -96,7 +96,7 @@ impl PostgresStore {
         analyzed.await.map_err(|e| self.fail("analyze", e))
     }
 
-    /// How many rows each part has.
+    /// Returns the number of rows of each part.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -106,8 +106,8 @@ impl PostgresStore {
         rows.and_then(|rows| rows.iter().map(count).collect()).map_err(|e| self.fail("count_parts", e))
     }
 
-    /// Where up to `limit` jobs stand that come after one: those of [`Part::Live`], or how those of [`Part::Ended`]
-    /// ended.
+    /// Returns the states of up to `limit` jobs after the given one: current states for [`Part::Live`], final states for
+    /// [`Part::Ended`].
     ///
     /// # Errors
     /// When the database does not answer.
@@ -118,7 +118,7 @@ impl PostgresStore {
     }
 }
 
-/// Lets the transaction bring rows of a part, if that is where the page begins.
+/// Allows the transaction to insert rows of a part, if the part's position is where the page begins.
 async fn enter(
     session: &mut Session<'_>,
     id: MoveId,

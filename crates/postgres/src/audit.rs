@@ -44,7 +44,7 @@ impl PostgresStore {
         self.act_telling(sessions, deed, verb, |_| None).await
     }
 
-    /// The same, for actions whose answer contains details that the subject does not show.
+    /// Like `act`, for actions whose result contains details that the subject does not show.
     pub(crate) async fn act_telling<T>(
         &self,
         sessions: &Sessions,
@@ -77,7 +77,7 @@ impl PostgresStore {
         Ok(answer)
     }
 
-    /// The store for a repair, which always has an actor.
+    /// Returns the store with an actor, which a repair always has: the current one, or [`Actor::nobody`].
     pub(crate) fn or_nobody(&self) -> Self {
         if self.actor.is_some() { self.clone() } else { self.with_actor(Actor::nobody()) }
     }

@@ -1,4 +1,4 @@
-//! Rows of another store, each column as an array.
+//! Insertion of another store's rows, with each column as an array.
 
 mod batch;
 mod bulk;
@@ -21,7 +21,7 @@ use crate::finish::storable;
 use crate::session::Query;
 use crate::statement;
 
-/// The statement that inserts the rows.
+/// Returns the statement that inserts the rows.
 pub(crate) fn bring(rows: &Rows) -> Query {
     match rows {
         Rows::Workers(rows) => workers(rows),
@@ -69,7 +69,7 @@ pub(crate) fn bring(rows: &Rows) -> Query {
     }
 }
 
-/// A column of the rows.
+/// Collects one column of the rows.
 fn each<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
     rows.iter().map(value).collect()
 }
@@ -78,12 +78,12 @@ fn time(at: Time) -> Timestamp {
     Timestamp::from(at)
 }
 
-/// A list of names as JSON.
+/// Returns a list of names as JSON.
 fn names(names: &[String]) -> String {
     serde_json::Value::from(names).to_string()
 }
 
-/// PostgreSQL's text has no NUL.
+/// Replaces NUL characters, which PostgreSQL's text cannot contain.
 fn text(text: &Option<String>) -> Option<String> {
     text.as_deref().map(storable)
 }

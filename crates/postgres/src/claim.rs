@@ -1,4 +1,4 @@
-//! Taking jobs.
+//! Claims of jobs.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -35,14 +35,14 @@ impl PostgresStore {
         Ok(jobs)
     }
 
-    /// Fails runs of jobs that cannot be read, so that they do not keep others from being run. What is not told now stays with the
-    /// worker, and is told when it asks what it holds.
+    /// Fails runs of jobs that cannot be decoded, so that they do not block others. If this fails, the runs stay with the
+    /// worker, which ends them when it checks which runs it holds.
     async fn give_up(&self, worker: WorkerId, unreadable: &[Finish]) {
         for finish in unreadable {
-            tracing::error!(job = %finish.run.job, end = ?finish.end, "a job cannot be read: it fails");
+            tracing::error!(job = %finish.run.job, end = ?finish.end, "a job cannot be decoded; it is failed");
         }
         if let Err(error) = self.finish_runs(worker, unreadable).await {
-            tracing::warn!(error = error.chain(), "jobs that cannot be read could not be failed");
+            tracing::warn!(error = error.chain(), "jobs that cannot be decoded could not be failed");
         }
     }
 
@@ -58,7 +58,7 @@ impl PostgresStore {
         self.inner.hot.rows(query).await.map_err(|e| self.fail("claim", e))
     }
 
-    /// Reads what a claim brought, and remembers where the next one has to look; `None`: the worker is dead.
+    /// Decodes the result of a claim, and remembers where the next claim starts; `None` if the worker is dead.
     fn learn(&self, probe: &Probe, claim: &Claim, rows: &[PgRow]) -> Decoded<Option<Taken>> {
         let Some((look, taken)) = rows.split_last() else { return Ok(None) };
         if !look.try_get::<bool, _>("alive")? {
@@ -80,7 +80,8 @@ impl PostgresStore {
 
         let (paused, limited): (Vec<String>, Vec<String>) =
             (look.try_get("paused")?, look.try_get("limited")?);
-        // When the claim was not filled, every lane that was looked at to its end is empty up to now.
+        // If the claim returned fewer jobs than its limit, every lane that was probed to its end is empty up to the time of
+        // the claim.
         let empty_until = (taken < claim.limit).then_some(at);
         for at in 0..probe.queues.len() {
             let lane = (probe.queues[at].as_str(), probe.kinds[at].as_str(), probe.priorities[at]);
@@ -105,7 +106,8 @@ impl PostgresStore {
     }
 }
 
-/// Jobs that were taken, and the ends of those that cannot be read: a job that another program has written must not take others with it.
+/// Claimed jobs, and the failures of those that cannot be decoded. A job that another program has written must not fail the
+/// whole claim.
 #[derive(Default)]
 struct Taken {
     jobs: Vec<ClaimedJob>,
@@ -118,9 +120,9 @@ impl Taken {
         match row::claimed_job(row) {
             Ok(job) => self.jobs.push(ClaimedJob { waited, ..job }),
             Err(error) => {
-                let message = format!("the job cannot be read: {error}");
+                let message = format!("the job cannot be decoded: {error}");
                 let end = End::Fail { failure: Failure { code: UNREADABLE.to_owned(), message } };
-                // Whether it is one, its row may not say.
+                // The row may not show whether the job has a group or is a task, so both are assumed.
                 self.unreadable.push(Finish { run, end, grouped: true, task: true });
             }
         }

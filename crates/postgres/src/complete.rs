@@ -1,4 +1,4 @@
-//! Completing a job in the handler's own transaction, so that its effects and its success are one commit.
+//! Completion of a job in the handler's own transaction, so that its effects and its success are one commit.
 
 use milepost_core::error::StoreError;
 use milepost_core::finish::check_result;
@@ -15,13 +15,13 @@ use crate::statement;
 /// [`pooled::complete`](crate::pooled::complete).
 ///
 /// # Errors
-/// [`Fenced`](StoreError::Fenced) when the job has moved on: the caller must roll back.
+/// [`Fenced`](StoreError::Fenced) when the job is no longer held by this run: the caller must roll back.
 pub async fn complete(connection: &mut PgConnection, run: Run, result: Option<&str>) -> StoreResult<()> {
     complete_in(Session::lasting(connection), run, result).await
 }
 
 pub(crate) async fn complete_in(mut session: Session<'_>, run: Run, result: Option<&str>) -> StoreResult<()> {
-    // What only a task may not return, the function refuses.
+    // The SQL function checks the additional rules for results of tasks.
     result
         .map_or(Ok(()), |result| check_result(result, false))
         .map_err(|failure| StoreError::Refused { verb: "complete", cause: failure.message.into() })?;

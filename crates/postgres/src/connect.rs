@@ -1,4 +1,4 @@
-//! Connections: which settings they have and how they are named to people.
+//! Connection settings, server checks, and names of servers in messages.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,50 +16,50 @@ use crate::session::Sessions;
 use crate::shelf::Shelf;
 use crate::statement;
 
-/// The oldest server that is supported.
+/// The oldest supported server version.
 pub(crate) const VERSION_NUM_MIN: i32 = 150_000;
 
-/// How long a connection may have rested to be used without a test.
+/// Maximum idle time of a connection that is used without a test.
 pub(crate) const REST_TRUSTED: Duration = Duration::from_secs(1);
 
-/// How long who wants to come in waits at most for a server that does not answer: who asks gives up soon after.
+/// Maximum time to wait for a connection that checks access: clients time out soon after.
 const ACCESS_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How much longer than a verb a question may take, such as a check of all rows.
+/// Time limit of an operator's query, such as a check of all rows, as a multiple of the limit of a verb.
 pub const PATIENCE_OF_QUESTIONS: u32 = 30;
 
-/// How idle workers learn of new work.
+/// How idle workers learn about new work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeMode {
-    /// LISTEN on a connection of their own, with the sleep handshake.
+    /// LISTEN on a dedicated connection, with the sleep handshake.
     Listen,
-    /// Only by polling: behind a transaction pooler, where LISTEN and session locks do not work. Every verb is then
-    /// one transaction, and no statement is prepared under a name.
+    /// Polling only: behind a transaction pooler, where LISTEN and session locks do not work. Each verb is then one
+    /// transaction, and statements are not prepared under names.
     Poll,
 }
 
-/// How to use a PostgreSQL server.
+/// Options for a PostgreSQL server.
 #[derive(Clone)]
 pub struct PostgresOptions {
-    /// Connections for workers' verbs, such as claims and ends; as many again for callers' verbs, such as
-    /// enqueues and cancels, so that neither waits for the other.
+    /// Maximum number of connections for workers' verbs, such as claims and ends of runs, and the same number for callers'
+    /// verbs, such as enqueues and cancels, so that neither waits for the other.
     pub connections_max: u32,
     /// The largest payload accepted, in bytes of JSON text.
     pub payload_bytes_max: usize,
-    /// How idle workers learn of new work.
+    /// How idle workers learn about new work.
     pub wake: WakeMode,
-    /// The URL of the same database past a transaction pooler, for bulk jobs: each of their runs has a connection of its
-    /// own, which keeps what was prepared and can be stopped by its process id. Without it they are refused in
+    /// The URL of the same database that bypasses a transaction pooler. Each run of a bulk job needs a dedicated connection,
+    /// which keeps prepared statements and can be canceled by its process ID. Without this URL, bulk jobs are refused in
     /// [`WakeMode::Poll`]; in [`WakeMode::Listen`] it is not needed.
     pub direct: Option<String>,
-    /// How long to wait for a connection before the server counts as unreachable.
+    /// Time limit for getting a connection, after which the server counts as unreachable.
     pub acquire_timeout: Duration,
-    /// How long a statement waits for its answer before its connection is given up; people's questions wait
-    /// [`PATIENCE_OF_QUESTIONS`] times as long.
+    /// Time limit of a statement, after which its connection is closed. Operators' queries have [`PATIENCE_OF_QUESTIONS`]
+    /// times this limit.
     pub answer_timeout: Duration,
-    /// How long a process that waits to be told of new work trusts that it was told of all; then it looks by itself: between 10 ms and
-    /// an hour, and the same in all processes of a store, since others end the session of one that is silent for longer. Only tests
-    /// change it: on a store that does not look by itself, what starts was told.
+    /// How long a process that waits for notifications relies on them before it polls: between 10 ms and one hour, and the
+    /// same in all processes of a store, because a session that is silent for longer is ended by others. Only tests change
+    /// it, to prove that work starts because of a notification and not because of polling.
     #[doc(hidden)]
     pub sleep_max: Duration,
 }
@@ -84,7 +84,7 @@ impl fmt::Debug for PostgresOptions {
             .field("connections_max", &self.connections_max)
             .field("payload_bytes_max", &self.payload_bytes_max)
             .field("wake", &self.wake)
-            // It may hold a password.
+            // It may contain a password.
             .field("direct", &self.direct.is_some())
             .field("acquire_timeout", &self.acquire_timeout)
             .field("answer_timeout", &self.answer_timeout)
@@ -93,16 +93,16 @@ impl fmt::Debug for PostgresOptions {
     }
 }
 
-/// A server's address for people: host, port and database, never a password.
+/// Returns a server's address for messages: host, port and database, never a password.
 pub(crate) fn place(options: &PgConnectOptions) -> String {
     let database = options.get_database().unwrap_or("");
     format!("PostgreSQL at {}:{}/{database}", options.get_host(), options.get_port())
 }
 
-/// Whether this is the URL of a PostgreSQL database, which it says nothing more about.
+/// Checks whether this is the URL of a PostgreSQL database, without connecting.
 ///
 /// # Errors
-/// What is wrong with it, in words without a piece of it, since it may hold a password.
+/// Describes the problem without any part of the URL, which may contain a password.
 pub fn check_url(url: &str) -> Result<(), String> {
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
         return Err("it does not begin with postgres://".to_owned());
@@ -117,8 +117,8 @@ pub fn check_url(url: &str) -> Result<(), String> {
     }
 }
 
-/// Takes Milepost's own parameters out of a URL, which go before the options: `pooler=transaction` is
-/// [`WakeMode::Poll`], and `direct=HOST:PORT` beside it is the same URL there as [`PostgresOptions::direct`].
+/// Removes Milepost's own parameters from a URL; they override `options`. `pooler=transaction` is [`WakeMode::Poll`], and
+/// `direct=HOST:PORT` sets [`PostgresOptions::direct`] to the same URL at that address.
 fn read_own(url: &str, mut options: PostgresOptions) -> Result<(String, PostgresOptions), String> {
     let (place, parameters) = url.split_once('?').unwrap_or((url, ""));
     let own = |name| parameters.split('&').find_map(|it| it.strip_prefix(name)?.strip_prefix('='));
@@ -132,23 +132,23 @@ fn read_own(url: &str, mut options: PostgresOptions) -> Result<(String, Postgres
         Some("transaction") => options.wake = WakeMode::Poll,
         Some(_) => {
             return Err(
-                "pooler can only be `transaction`: behind one that keeps sessions nothing is to be set"
+                "pooler can only be `transaction`; remove the parameter for a pooler that keeps sessions"
                     .to_owned(),
             );
         }
     }
     if let Some(direct) = own("direct") {
         if options.wake != WakeMode::Poll {
-            return Err("direct is for a URL with pooler=transaction alone".to_owned());
+            return Err("direct is allowed only together with pooler=transaction".to_owned());
         }
         options.direct = Some(direct_url(&rest, direct)?);
     }
     Ok((rest, options))
 }
 
-/// The same database at HOST:PORT.
+/// Returns the URL of the same database at HOST:PORT.
 fn direct_url(url: &str, place: &str) -> Result<String, String> {
-    let wrong = || "direct is HOST:PORT of the server itself, past the pooler".to_owned();
+    let wrong = || "direct must be HOST:PORT of the server itself, not of the pooler".to_owned();
     let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
     let port: u16 = port.parse().map_err(|_| wrong())?;
     if host.is_empty() || host.contains(['/', '@', '?', '#']) {
@@ -160,7 +160,7 @@ fn direct_url(url: &str, place: &str) -> Result<String, String> {
     Ok(format!("{scheme}://{login}{host}:{port}/{path}"))
 }
 
-/// What a store's URL says: how to connect, and the options with what the URL sets of them.
+/// Parses a store's URL: the connection options, and `options` with the URL's own parameters applied.
 pub(crate) fn read(url: &str, options: PostgresOptions) -> StoreResult<(PgConnectOptions, PostgresOptions)> {
     let (url, options) = read_own(url, options).map_err(|why| StoreError::Unavailable {
         place: "the PostgreSQL store (its URL is not usable)".to_owned(),
@@ -169,7 +169,7 @@ pub(crate) fn read(url: &str, options: PostgresOptions) -> StoreResult<(PgConnec
     Ok((parse(&url, options.wake)?, options))
 }
 
-/// Reads a `postgres://` URL. The error never repeats it, since it may hold a password.
+/// Parses a `postgres://` URL. The error never contains the URL, which may hold a password.
 pub(crate) fn parse(url: &str, wake: WakeMode) -> StoreResult<PgConnectOptions> {
     let connect = PgConnectOptions::from_str(url).map_err(|e| StoreError::Unavailable {
         place: "the PostgreSQL store (its URL is not usable)".to_owned(),
@@ -179,13 +179,13 @@ pub(crate) fn parse(url: &str, wake: WakeMode) -> StoreResult<PgConnectOptions> 
     let connect = connect.application_name(&name);
     Ok(match wake {
         WakeMode::Listen => connect,
-        // Callers' own statements on the pool are not kept either. Poolers refuse start-up parameters they do not
-        // know, and the binary protocol needs no float digits.
+        // Callers' own statements on the pool are not cached either. Poolers refuse start-up parameters that they do not
+        // know, and the binary protocol does not need `extra_float_digits`.
         WakeMode::Poll => connect.statement_cache_capacity(0).extra_float_digits(None),
     })
 }
 
-/// How to reach the server itself, for connections that must last; `None` behind a pooler when nobody said how.
+/// Returns options for dedicated connections to the server itself; `None` behind a pooler without a direct address.
 pub(crate) fn direct(
     connect: &PgConnectOptions,
     options: &PostgresOptions,
@@ -196,31 +196,32 @@ pub(crate) fn direct(
     }
 }
 
-/// Connections by who uses them.
+/// Connection pools by use.
 pub(crate) struct Pools {
     /// Workers' verbs, with pinned plans.
     pub(crate) hot: Sessions,
     /// Callers' verbs, with pinned plans.
     pub(crate) intake: Sessions,
-    /// People's questions, with the planner's own plans, never compiled.
+    /// Operators' queries, with the planner's own plans, without JIT compilation.
     pub(crate) calm: Sessions,
-    /// Who may come in. People's questions may take long; a worker's heartbeat must not wait for them at the door.
+    /// Access checks. Operators' queries may take long, and a worker's heartbeat must not wait for them when its token is
+    /// checked.
     pub(crate) access: Sessions,
 }
 
-/// Connections to come: each is made when it is first needed.
+/// Creates the pools; each connection is made when it is first needed.
 pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Pools {
     let base = || {
         PgPoolOptions::new()
             .acquire_timeout(options.acquire_timeout)
             .test_before_acquire(false)
-            // Under load a test would cost a round trip each; what has rested may have broken meanwhile.
+            // Under load a test of each connection would cost a round trip; only a connection that was idle may have broken.
             .before_acquire(|connection, its| {
                 Box::pin(async move { Ok(its.idle_for < REST_TRUSTED || connection.ping().await.is_ok()) })
             })
     };
     let hot = || base().max_connections(options.connections_max);
-    // People ask seldom: a connection that broke since the last question is found out before the next one.
+    // Operators' queries are rare, so each connection is tested before use.
     let seldom = |most| base().test_before_acquire(true).max_connections(most);
     let calm = seldom(4);
     let patience = options.acquire_timeout.min(ACCESS_PATIENCE);
@@ -267,9 +268,11 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
     }
 }
 
-/// Sees whether the server can be reached, refuses one that is too old or cannot hold every text, and says loudly what weakens durability.
+/// Checks that the server can be reached, refuses one that is too old or cannot store every text, and logs a warning about
+/// settings that weaken durability.
 ///
-/// On a connection for that alone: a pool tries until its time is up and then says only that; one try says why it cannot be.
+/// Uses a separate connection: a pool retries until its timeout and then reports only the timeout, while a single attempt
+/// reports the cause.
 pub(crate) async fn check_server(
     connect: &PgConnectOptions,
     options: &PostgresOptions,
@@ -277,7 +280,7 @@ pub(crate) async fn check_server(
 ) -> StoreResult<()> {
     let asking = async {
         let mut connection = PgConnection::connect_with(connect).await?;
-        // Without a name, for poolers.
+        // Without a prepared statement, for poolers.
         let row = connection.fetch_one(sqlx::raw_sql(statement::SETTINGS)).await?;
         connection.close().await.map(|()| row)
     };
@@ -297,7 +300,7 @@ pub(crate) async fn check_server(
     if can_be_read_on_the_way(connect) {
         tracing::warn!(
             place,
-            "the connection may be unencrypted, and nobody checks who answers: set sslmode=verify-full in the URL, or sslmode=disable where the \
+            "the connection may be unencrypted, and the server's identity is not checked: set sslmode=verify-full in the URL, or sslmode=disable where the \
              network is trusted"
         );
     }
@@ -313,7 +316,7 @@ pub(crate) async fn check_server(
     Ok(())
 }
 
-/// Whether the URL leaves it to the server of another machine if the connection is encrypted.
+/// Returns whether the URL leaves it to a server on another machine whether the connection is encrypted.
 fn can_be_read_on_the_way(connect: &PgConnectOptions) -> bool {
     let host = connect.get_host();
     let is_here = connect.get_socket().is_some()
@@ -325,7 +328,7 @@ fn can_be_read_on_the_way(connect: &PgConnectOptions) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+    #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Examination and repair. Each question is one statement on one snapshot, in a transaction that cannot write.
+//! Consistency checks and repairs. Each check is one statement on one snapshot, in a read-only transaction.
 
 use async_trait::async_trait;
 use milepost_core::audit::Deed;
@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// SQLSTATE of a statement that was canceled, because its time was over.
+/// SQLSTATE of a statement that was canceled because it exceeded its time limit.
 const CANCELED: &str = "57014";
 
 #[async_trait]
@@ -79,7 +79,7 @@ impl PostgresStore {
     }
 }
 
-/// The statements that mend a check's breaches.
+/// Returns the statements that repair a check's findings.
 const fn mends(check: Check) -> &'static [&'static str] {
     match check {
         Check::JobWithoutPlace => &[statement::PLACE_IN_LIVE, statement::PLACE_IN_ENDED],
@@ -132,7 +132,7 @@ fn abandoned_run(row: &PgRow) -> Decoded<AbandonedRun> {
     })
 }
 
-/// A question without an answer. One that took too long will take as long when it is asked again.
+/// Converts the error of a check. A check that took too long will take as long again, so its error is not transient.
 fn unanswered(place: &str, error: sqlx::Error) -> StoreError {
     let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
     if code.is_some_and(|code| code == CANCELED) {

@@ -1,4 +1,4 @@
-//! Accepting jobs: through the SQL functions that every language uses.
+//! Enqueueing of jobs, through the SQL functions that clients in all languages use.
 
 use async_trait::async_trait;
 use milepost_core::audit::{Actor, Deed};
@@ -17,17 +17,17 @@ use crate::session::{Query, Session};
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// Enqueues one job in the caller's transaction: it exists exactly when that transaction commits. Behind a
-/// transaction pooler use [`pooled::enqueue`](crate::pooled::enqueue).
+/// Enqueues one job in the caller's transaction: the job exists exactly when that transaction commits. Behind a transaction
+/// pooler use [`pooled::enqueue`](crate::pooled::enqueue).
 ///
 /// # Errors
-/// [`Invalid`](StoreError::Invalid) says what is wrong with the job. The caller's transaction is then
-/// aborted only if the database said so, not when the check here did.
+/// [`Invalid`](StoreError::Invalid) describes the problem with the job. The caller's transaction is aborted only if the
+/// error came from the database, not if it came from the check before.
 pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> StoreResult<Enqueued> {
     enqueue_in(Session::lasting(connection), job).await
 }
 
-/// Enqueues jobs in the caller's transaction, all or none, and answers in their order. Behind a transaction
+/// Enqueues jobs in the caller's transaction, all or none, and returns the results in the same order. Behind a transaction
 /// pooler use [`pooled::enqueue_many`](crate::pooled::enqueue_many).
 ///
 /// # Errors
@@ -73,7 +73,7 @@ impl IntakeStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Stores jobs for this deed.
+    /// Stores jobs, with an audit entry if there is an actor.
     pub(crate) async fn store_jobs(&self, deed: &Deed, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
         check(jobs, self.inner.options.payload_bytes_max)?;
         let query = match &self.actor {
@@ -81,13 +81,13 @@ impl PostgresStore {
             Some(actor) => insert_noted(jobs, deed, actor),
         };
         match self.inner.intake.rows(query).await.and_then(all_enqueued) {
-            // The answer to an earlier call with these very jobs was lost: it had committed.
+            // The response to an earlier call with the same jobs was lost after it had committed.
             Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await,
             outcome => outcome.map_err(|e| enqueue_error(&self.inner.place, e)),
         }
     }
 
-    /// Answers a call that was made before and committed, unless only some of its jobs are there.
+    /// Returns the result of an earlier call that committed; an error if only some of its jobs exist.
     async fn enqueued_before(&self, jobs: &[NewJob], error: sqlx::Error) -> StoreResult<Vec<Enqueued>> {
         let ids: Vec<Uuid> = jobs.iter().map(|job| job.id.0).collect();
         let query = sqlx::query(statement::JOBS_OF_CALL)
@@ -115,7 +115,7 @@ fn insert(jobs: &[NewJob]) -> Query {
     bind(sqlx::query(statement::ENQUEUE_MANY), jobs)
 }
 
-/// Enqueues with a row of audit, without one more round trip.
+/// Enqueues jobs and writes an audit row in the same round trip.
 fn insert_noted(jobs: &[NewJob], deed: &Deed, actor: &Actor) -> Query {
     bind(sqlx::query(statement::ENQUEUE_MANY_NOTED), jobs)
         .bind(actor.who().to_owned())
@@ -124,7 +124,7 @@ fn insert_noted(jobs: &[NewJob], deed: &Deed, actor: &Actor) -> Query {
         .bind(actor.why().map(str::to_owned))
 }
 
-/// Binds the first 13 parameters of a statement that enqueues.
+/// Binds the first 13 parameters of a statement that enqueues jobs.
 pub(crate) fn bind(query: Query, jobs: &[NewJob]) -> Query {
     let each = |value: fn(&NewJob) -> &str| jobs.iter().map(value).collect::<Vec<_>>();
     query
@@ -149,7 +149,7 @@ pub(crate) fn bind(query: Query, jobs: &[NewJob]) -> Query {
         .bind(some_of(jobs, |job| job.traceparent.map(|it| it.to_string())))
 }
 
-/// An option of every job, or nothing at all when no job has it: most calls use few options.
+/// Collects an option of every job; `None` if no job has it, which is common.
 fn some_of<'a, T>(jobs: &'a [NewJob], option: impl Fn(&'a NewJob) -> Option<T>) -> Option<Vec<Option<T>>> {
     let values: Vec<Option<T>> = jobs.iter().map(option).collect();
     values.iter().any(Option::is_some).then_some(values)

@@ -1,4 +1,4 @@
-//! Errors of the driver as errors of the store.
+//! Conversion of driver errors into errors of the store.
 
 use milepost_core::error::{Cause, InvalidJob, StoreError};
 use milepost_core::ident::JobId;
@@ -14,21 +14,22 @@ const NO_SUCH_JOB: &str = "MP002";
 /// SQLSTATE of a verb that the job's state does not allow.
 const ILLEGAL: &str = "MP003";
 
-/// SQLSTATE of a change that a store refuses while a move fills it.
+/// SQLSTATE of a change that a store refuses while an import fills it.
 const CLOSED: &str = "MP004";
-/// SQLSTATE of a move into a store that holds something.
+/// SQLSTATE of an import into a store that is not empty.
 const NOT_EMPTY: &str = "MP005";
-/// SQLSTATE of the end of a move that is not under way.
+/// SQLSTATE of completing an import when none is in progress.
 const NOT_UNDER_WAY: &str = "MP006";
 
-/// Classes and codes that a retry a little later may cure: connection trouble, a server that starts, stops,
-/// is a standby for now, or lacks room; time-outs, serialization failures and deadlocks; a transaction that the server ended because this
-/// process rested in it for too long (25P03, which our own sessions ask for) or that took too long (25P04).
+/// SQLSTATE classes and codes of errors that may succeed when retried a little later: lost connections; a server that
+/// starts, stops, is a standby for now, or lacks resources; timeouts, serialization failures and deadlocks; a transaction
+/// that the server ended because this process was idle in it for too long (25P03, a limit that our own sessions set) or
+/// because it took too long (25P04).
 const TRANSIENT: &[&str] = &["08", "25006", "25P03", "25P04", "40001", "40P01", "53", "55P03", "57", "58"];
-/// Classes of errors in the values that a statement was given: no retry cures them.
+/// SQLSTATE classes of errors in the values of a statement, which fail again when retried.
 const REFUSED: &[&str] = &["22", "23", "54"];
 
-/// An error of `verb` against the database at `place`.
+/// Converts an error of `verb` against the database at `place`.
 pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -> StoreError {
     if let Some(refused) = move_error(&error) {
         return StoreError::Move(refused);
@@ -42,7 +43,7 @@ pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -
     StoreError::Database { verb, cause: cause(error) }
 }
 
-/// The remedy for an error whose message names only the symptom.
+/// Returns the remedy for an error whose message names only the symptom.
 fn remedy(code: &str) -> Option<&'static str> {
     match code {
         "25006" => Some(
@@ -50,16 +51,16 @@ fn remedy(code: &str) -> Option<&'static str> {
              connect to the primary, or turn the setting off",
         ),
         "26000" | "42P05" => {
-            Some("behind a pooler in transaction mode, add pooler=transaction to the address of the store")
+            Some("behind a pooler in transaction mode, add pooler=transaction to the URL of the store")
         }
         _ => None,
     }
 }
 
-/// The error without the driver's internals and the line of PostgreSQL's source, and with a remedy if one is known.
+/// Returns the error without the driver's internals and the source line of PostgreSQL, with a remedy if one is known.
 pub(crate) fn cause(error: sqlx::Error) -> Cause {
     match error {
-        sqlx::Error::PoolTimedOut => "no connection was free, or could be made, in time".into(),
+        sqlx::Error::PoolTimedOut => "no connection was free or could be opened in time".into(),
         sqlx::Error::WorkerCrashed => "the connection broke".into(),
         error => match database_error(&error) {
             Some(said) => {
@@ -72,7 +73,7 @@ pub(crate) fn cause(error: sqlx::Error) -> Cause {
     }
 }
 
-/// What a store says about a move.
+/// Converts an error about an import into a typed one.
 fn move_error(error: &sqlx::Error) -> Option<MoveError> {
     let database = database_error(error)?;
     let words = || database.message().to_owned();
@@ -83,7 +84,7 @@ fn move_error(error: &sqlx::Error) -> Option<MoveError> {
     }
 }
 
-/// An error of a verb that takes jobs: what is wrong with them comes out typed.
+/// Converts an error of a verb that enqueues jobs, with typed errors for invalid jobs.
 pub(crate) fn enqueue_error(place: &str, error: sqlx::Error) -> StoreError {
     let Some(database) = database_error(&error) else {
         return store_error(place, "enqueue_many", error);
@@ -102,7 +103,7 @@ pub(crate) fn enqueue_error(place: &str, error: sqlx::Error) -> StoreError {
     StoreError::Invalid { index, invalid }
 }
 
-/// An error of an operation on one job.
+/// Converts an error of an operation on one job.
 pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Error) -> StoreError {
     let Some(database) = database_error(&error) else {
         return store_error(place, "change", error);
@@ -123,7 +124,7 @@ pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Err
     }
 }
 
-/// Whether a job with this id was there already.
+/// Returns whether the error is that a job with this ID already exists.
 pub(crate) fn is_repeated_id(error: &sqlx::Error) -> bool {
     database_error(error)
         .is_some_and(|e| e.code() == "23505" && matches!(e.constraint(), Some("job_pkey" | "live_pkey")))
@@ -138,7 +139,7 @@ fn is_transient(error: &sqlx::Error) -> bool {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => {
             true
         }
-        // The driver's word for a connection that broke in the middle of a message.
+        // The driver's error for a connection that broke in the middle of a message.
         sqlx::Error::Protocol(_) => true,
         error => is_of(error, TRANSIENT),
     }
@@ -148,12 +149,12 @@ fn is_of(error: &sqlx::Error, prefixes: &[&str]) -> bool {
     database_error(error).is_some_and(|e| prefixes.iter().any(|prefix| e.code().starts_with(prefix)))
 }
 
-/// What an error says but for the place in the call.
+/// Returns the message without the position in the call.
 fn without_place(message: &str) -> &str {
     message.split_once(" of the call: ").map_or(message, |(_, words)| words)
 }
 
-/// The place in the call that an error names: "job 7 of the call: …".
+/// Parses the position in the call that an error names: "job 7 of the call: …".
 pub(crate) fn index_in(message: &str) -> usize {
     message.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Ending runs: hot ends in one statement of their own, the others and those of groups in a transaction.
+//! Ends of runs: plain successes in one statement, all others in a transaction.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ impl PostgresStore {
         worker: WorkerId,
         finishes: &[Finish],
     ) -> StoreResult<Vec<Finished>> {
-        // Rows are locked in the order of ids everywhere, so that ends and rescues cannot deadlock.
+        // All statements lock rows in the order of their IDs, so that ends and rescues cannot deadlock.
         let mut sorted: Vec<&Finish> = finishes.iter().collect();
         sorted.sort_unstable_by_key(|finish| finish.run.job);
         let ends = Ends::of(&sorted);
@@ -51,7 +51,8 @@ impl PostgresStore {
     }
 }
 
-/// Answers each end; of those that were not accepted some had been stored before, when the answer was lost.
+/// Returns the result of each end. Of those that were not accepted, some were stored by an earlier call whose response was
+/// lost.
 async fn tell_apart(
     session: &mut Session<'_>,
     finishes: &[Finish],
@@ -75,7 +76,7 @@ async fn tell_apart(
         .collect())
 }
 
-/// Ends by the statement that stores them.
+/// Ends, grouped by the statement that stores them.
 struct Ends<'a> {
     all: &'a [&'a Finish],
     succeeded: Vec<&'a Finish>,
@@ -135,14 +136,14 @@ impl<'a> Ends<'a> {
         Ok(accepted)
     }
 
-    /// Ends, as they were asked to, the runs that were not taken back because somebody wants them stopped.
+    /// Cancels or aborts, as requested, the runs whose end was not stored because an operator wants them stopped.
     async fn stop_instead(&self, tx: &mut Session<'_>, back: &HashSet<Uuid>) -> Decoded<Vec<Uuid>> {
         let rest: Vec<&Finish> =
             self.unfinished.iter().copied().filter(|f| !back.contains(&f.run.job.0)).collect();
         if rest.is_empty() { Ok(Vec::new()) } else { stop(tx, &rest).await }
     }
 
-    /// Hands on the slots of the jobs that no longer wait for another run.
+    /// Releases the group slots of the jobs that do not wait for another run.
     async fn free_groups(
         &self,
         tx: &mut Session<'_>,
@@ -159,7 +160,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-/// Refuses results that nobody could read.
+/// Refuses results that cannot be read back.
 fn check_results(finishes: &[Finish]) -> StoreResult<()> {
     for finish in finishes {
         if let End::Succeed { result: Some(result) } = &finish.end {
@@ -172,7 +173,7 @@ fn check_results(finishes: &[Finish]) -> StoreResult<()> {
     Ok(())
 }
 
-/// Says to their batches how the jobs among these stand that are tasks.
+/// Reports the states of those jobs that are tasks to their batches.
 pub(crate) async fn settle_tasks<'a>(
     session: &mut Session<'_>,
     finishes: impl Iterator<Item = &'a Finish>,
@@ -185,7 +186,7 @@ async fn succeed(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec
     session.rows(successes(statement::FINISH_SUCCEEDED, finishes)).await.and_then(row::values)
 }
 
-/// Ends tasks that succeeded, and lets their batches go on.
+/// Ends tasks that succeeded, and continues their batches.
 async fn succeed_tasks(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
     let rows = session.rows(successes(statement::BATCH_FINISH_SUCCEEDED, finishes)).await?;
     batch::go_on(session, rows.first()).await?;
@@ -239,8 +240,8 @@ pub(crate) async fn take_back(
     session.rows(query).await.and_then(row::values)
 }
 
-/// Stores ends of runs that were asked to stop. One that ended otherwise meanwhile ends as it was asked to, if
-/// it was.
+/// Stores ends of runs that were asked to stop. A run that ended in another way in the meantime is canceled or aborted as
+/// requested.
 pub(crate) async fn stop(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
     let (jobs, tokens) = runs(finishes);
     let verb = |end: &End| matches!(end, End::Cancel | End::Abort).then(|| end.verb().as_str());
@@ -269,7 +270,7 @@ fn verbs(finishes: &[&Finish]) -> Vec<&'static str> {
     finishes.iter().map(|finish| finish.end.verb().as_str()).collect()
 }
 
-/// Texts of handlers may hold anything; PostgreSQL's text has no NUL.
+/// Replaces NUL characters, which handlers' texts may contain and PostgreSQL's text cannot.
 pub(crate) fn storable(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

@@ -1,4 +1,4 @@
-//! What stands in Milepost's schema, or on it, without being Milepost's.
+//! Objects in Milepost's schema, or depending on it, that are not part of Milepost.
 
 use milepost_core::port::StoreResult;
 use sqlx::Row;
@@ -8,9 +8,9 @@ use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
-    /// Objects that no migration of this binary made and that would go if schema `milepost` were dropped with all
-    /// that depends on it, each as `table milepost.orders`: those inside the schema, and those of other schemas
-    /// that depend on it, such as views and foreign keys. Changes nothing; the schema need not exist.
+    /// Returns the objects that no migration of this binary made and that `DROP SCHEMA milepost CASCADE` would drop, each as
+    /// `table milepost.orders`: those inside the schema, and those of other schemas that depend on it, such as views and
+    /// foreign keys. Changes nothing; the schema need not exist.
     ///
     /// # Errors
     /// When the database does not answer.

@@ -1,4 +1,4 @@
-//! Upkeep of groups: slots that are free while somebody waits, and tokens that have come back.
+//! Maintenance of groups: free slots while jobs wait, and tokens that have been refilled.
 
 use std::time::{Duration, Instant};
 
@@ -9,26 +9,26 @@ use crate::session::Session;
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// How long one call releases what is due.
+/// Maximum time for which one call releases jobs.
 const AT_A_STRETCH: Duration = Duration::from_millis(500);
 
 impl PostgresStore {
     pub(crate) async fn fill_free_groups(&self) -> StoreResult<u64> {
         let fail = |e| self.fail("fill_groups", e);
-        // First: the walk over all groups that wait may take long.
+        // First, because the scan of all waiting groups may take long.
         self.pace().await.map_err(fail)?;
         let released = self.inner.hot.run(hand_over).await.map_err(fail)?;
         Ok(i64::unsigned_abs(released))
     }
 
-    /// Releases what the times of jobs and the rates of groups allow. Answers how soon to look again, unless
-    /// something is noted first.
+    /// Releases the jobs that are due and that the rates of their groups allow. Returns the time until the next call is
+    /// useful, unless a change is noted before.
     pub(crate) async fn pace(&self) -> Decoded<Option<Duration>> {
         let began = Instant::now();
         loop {
             let again_ms = self.inner.hot.row(sqlx::query(statement::PACE)).await;
             let again_ms: Option<i64> = again_ms.and_then(row::value)?;
-            // Much may be due at one moment.
+            // Many jobs may be due at the same time.
             if again_ms != Some(0) || began.elapsed() >= AT_A_STRETCH {
                 return Ok(again_ms.map(|ms| Duration::from_millis(ms.unsigned_abs())));
             }

@@ -1,13 +1,13 @@
-//! Lanes: where a claim looks, and how far down each is known to be empty.
+//! Lanes, in which claims search for jobs, and their floors.
 //!
-//! A lane is one (queue, kind, priority): one probe of the index over ready jobs. Jobs that were claimed
-//! leave dead entries at its low end until vacuum may remove them, and a long-lived snapshot anywhere in the
-//! database forbids that. So each lane has a *floor*, a due time below which nothing was left when the lane
-//! was last looked at, and a probe starts there. Jobs whose enqueue commits late can lie below it: the floor
-//! keeps a margin, and every now and then a probe starts from the bottom again, as often as its own cost
-//! allows. Who polls only and found nothing above the floors is told when the next one may.
+//! A lane is one (queue, kind, priority), which a claim searches with one probe of the index over ready jobs. Claimed jobs
+//! leave dead index entries at the low end of a lane until vacuum may remove them, and a long-lived snapshot anywhere in the
+//! database prevents that. Therefore each lane has a *floor*: a due time below which the last probe found no job. The next
+//! probe starts there. Jobs whose enqueue commits late can be below the floor. Therefore a probe starts a margin below the
+//! floor, and from time to time at the bottom of the lane, as often as the cost of doing so allows. If a poll-only process
+//! finds nothing above the floors, it is notified when the next probe may start at the bottom.
 //!
-//! Floors are times that the database said; no clock of this machine is ever compared with them.
+//! Floors are times of the database's clock; they are never compared with the clock of this machine.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,17 +17,17 @@ use jiff::{SignedDuration, Timestamp};
 use milepost_core::job::Priority;
 use tokio::sync::watch;
 
-/// How far below the last job seen a floor stays, for transactions that commit a little late. Everything in
-/// it is walked by every probe: at 100,000 jobs a second, half a second of margin was 50,000 dead entries.
+/// Distance of a probe's start below the floor, for transactions that commit a little late. Every probe reads all entries
+/// within it: at 100,000 jobs a second, a margin of half a second was 50,000 dead entries.
 const MARGIN: SignedDuration = SignedDuration::from_millis(20);
-/// Looking from the bottom may take one part in this many of the time.
+/// Probes from the bottom may take one part in this number of the time.
 const RESCAN_SHARE: u32 = 20;
-/// However long a look took, on a machine that stalled say, the next one may follow after this.
+/// Upper limit of the wait for the next probe from the bottom, for example after a probe on a stalled machine.
 const RESCAN_WAIT_MAX: Duration = Duration::from_secs(30);
-/// A look from the bottom that is this fast can be had every time.
+/// A probe from the bottom that is faster than this may be repeated every time.
 const CHEAP: Duration = Duration::from_millis(3);
 
-/// Of how many lanes a floor is remembered: claims over HTTP may name any.
+/// Maximum number of lanes whose floor is remembered, since claims over HTTP may name any lane.
 const LANES_MAX: usize = 50_000;
 
 /// One (queue, kind, priority).
@@ -38,15 +38,15 @@ struct Lane {
     priority: i16,
 }
 
-/// The lanes of a probe as aligned arrays, to be bound.
+/// The lanes of a probe as parallel arrays, to be bound.
 #[derive(Debug)]
 pub(crate) struct Probe {
     pub(crate) queues: Vec<String>,
     pub(crate) kinds: Vec<String>,
     pub(crate) priorities: Vec<i16>,
-    /// Where to start; `None`: at the bottom.
+    /// Start of the probe in each lane; `None`: at the bottom.
     pub(crate) floors: Vec<Option<jiff_sqlx::Timestamp>>,
-    /// Whether it looks at all there is, not only above the floors.
+    /// Whether the probe starts at the bottom of all lanes, not at the floors.
     pub(crate) from_bottom: bool,
 }
 
@@ -56,11 +56,11 @@ impl Probe {
     }
 }
 
-/// How far down each lane is known to be empty, as this process has seen it.
+/// The floors of all lanes, as this process has seen them.
 #[derive(Debug, Default)]
 pub(crate) struct Floors {
     state: Mutex<State>,
-    /// A claim found nothing, and did not look from the bottom.
+    /// Notified when a claim found nothing and did not start at the bottom.
     overlooked: watch::Sender<()>,
 }
 
@@ -71,8 +71,8 @@ struct State {
 }
 
 impl Floors {
-    /// Where to look: higher priorities first; within one the pairs take turns, by `turn`. A `thorough` look begins
-    /// at the bottom, whatever that costs.
+    /// Returns the lanes to probe: higher priorities first; within a priority the pairs rotate, by `turn`. A `thorough`
+    /// probe starts at the bottom, whatever it costs.
     pub(crate) fn probe(&self, pairs: &[(&str, &str)], turn: usize, thorough: bool) -> Probe {
         let state = self.lock();
         let from_bottom = thorough || state.rescan_after.is_none_or(|after| Instant::now() >= after);
@@ -98,7 +98,7 @@ impl Floors {
         probe
     }
 
-    /// Remembers that the lane at this place of the probe had nothing left before `floor`.
+    /// Records that the lane at this index of the probe has no jobs before `floor`.
     pub(crate) fn learn(&self, probe: &Probe, at: usize, floor: Timestamp) {
         let floors = &mut self.lock().floors;
         if floors.len() >= LANES_MAX {
@@ -107,8 +107,8 @@ impl Floors {
         floors.insert(probe.lane(at), floor);
     }
 
-    /// Remembers how long the database took over a probe that brought `rows` jobs; decides when one may start
-    /// from the bottom again.
+    /// Records how long the database took for a probe that returned `rows` jobs, and computes when a probe may start at the
+    /// bottom again.
     pub(crate) fn spent(&self, probe: &Probe, took: Duration, rows: u32) {
         if probe.from_bottom {
             let looking = took.saturating_sub(Duration::from_micros(30) * rows);
@@ -119,12 +119,12 @@ impl Floors {
         }
     }
 
-    /// Of every claim that may have overlooked something.
+    /// Subscribes to claims that may have missed a job.
     pub(crate) fn overlooked(&self) -> watch::Receiver<()> {
         self.overlooked.subscribe()
     }
 
-    /// How long until a probe may start from the bottom again.
+    /// Returns the time until a probe may start at the bottom again.
     pub(crate) fn bottom_in(&self) -> Duration {
         let after = self.lock().rescan_after;
         after.map_or(Duration::ZERO, |after| after.saturating_duration_since(Instant::now()))
@@ -154,17 +154,14 @@ mod tests {
     fn a_probe_starts_at_the_floor_while_the_bottom_is_dear() {
         let floors = Floors::default();
         let probe = floors.probe(PAIRS, 0, false);
-        assert!(probe.floors[0].is_none() && probe.from_bottom, "nothing is known yet");
+        assert!(probe.floors[0].is_none() && probe.from_bottom, "no floor is known yet");
         let noon: Timestamp = "2024-03-31T12:00:00Z".parse().unwrap();
         floors.learn(&probe, 0, noon);
         floors.spent(&probe, Duration::from_secs(3), 0);
         let next = floors.probe(PAIRS, 0, false);
         assert_eq!(next.floors[0].map(jiff_sqlx::Timestamp::to_jiff), Some(noon - MARGIN));
         assert!(next.floors[1].is_none(), "each lane has its own floor");
-        assert!(
-            floors.probe(PAIRS, 0, true).floors[0].is_none(),
-            "who must not overlook anything looks at all"
-        );
+        assert!(floors.probe(PAIRS, 0, true).floors[0].is_none(), "a thorough probe starts at the bottom");
     }
 
     #[test]

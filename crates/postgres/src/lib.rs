@@ -1,10 +1,10 @@
-//! The PostgreSQL store of Milepost: any number of processes, one truth, the database's clock.
+//! The PostgreSQL store of Milepost, shared by any number of processes, with the database's clock.
 //!
-//! [`PostgresStore`] implements the ports of `milepost-core`. What joins a caller's own transaction are
-//! functions that take it: [`enqueue()`], [`enqueue_many`], [`emit`], [`emit_many`] and [`complete()`], [`once`],
-//! [`receive`], [`next_parked`] and [`expect_from`] for consumers of events, and for transactions through a
-//! transaction pooler those of [`pooled`]. Callers in other languages use
-//! the SQL functions of schema `milepost` (`sql/api.sql`), which are the ones used here too.
+//! [`PostgresStore`] implements the ports of `milepost-core`. Operations that join a caller's transaction are functions that
+//! take its connection: [`enqueue()`], [`enqueue_many`], [`emit`], [`emit_many`] and [`complete()`]; [`once`], [`receive`],
+//! [`next_parked`] and [`expect_from`] for consumers of events; and the functions of [`pooled`] for transactions through a
+//! transaction pooler. Callers in other languages use the SQL functions of schema `milepost` (`sql/api.sql`), which this
+//! crate uses too.
 
 mod admin;
 mod arrival;

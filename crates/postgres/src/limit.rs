@@ -1,4 +1,4 @@
-//! The port of limits.
+//! Implementation of the port of limits.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::row;
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// How often and how long it is tried to lower a limit while slots are given out.
+/// Interval and number of attempts to lower a limit while slots are being assigned.
 const TRY_EVERY: Duration = Duration::from_millis(20);
 const TRIES: u32 = 250;
 
@@ -71,9 +71,9 @@ impl PostgresStore {
         Ok(if stands.is_some() { Put::Stands } else { Put::Foreign })
     }
 
-    /// Makes, changes or removes (neither slots nor rate) a group's limit; answers whether that was done. A caller
-    /// that gives out slots in a transaction of its own must end first when the limit is lowered. It is not waited
-    /// for in a queue, where those who end jobs would have to wait behind.
+    /// Creates, changes or removes (neither slots nor rate) a group's limit; returns whether it did. When the limit is
+    /// lowered, transactions that assign slots of these groups must end first. This function retries instead of queueing for
+    /// their lock, because transactions that end jobs would have to wait behind it.
     async fn put_group_limit(
         &self,
         deed: &Deed,
@@ -100,7 +100,7 @@ impl PostgresStore {
         }
         Err(StoreError::Unavailable {
             place: format!("the limit of {name}"),
-            cause: "a transaction that enqueues jobs of its groups is still open; it cannot be lowered before that ends"
+            cause: "a transaction that enqueues jobs of its groups is still open; lower the limit when that transaction has ended"
                 .into(),
         })
     }

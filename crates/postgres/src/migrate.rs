@@ -1,4 +1,4 @@
-//! The schema: forward-only, checked at start-up.
+//! Schema migrations, which only go forward and are checked at start-up.
 
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::port::StoreResult;
@@ -9,7 +9,7 @@ use crate::row::{self, Decoded};
 use crate::session::Session;
 use crate::store::Inner;
 
-/// Every migration, in order; its version is its place, from 1. An applied one is never edited.
+/// Every migration, in order; its version is its position, from 1. An applied migration is never edited.
 const MIGRATIONS: &[(&str, &str)] = &[
     ("jobs", include_str!("../migrations/0001_jobs.sql")),
     ("schedules", include_str!("../migrations/0002_schedules.sql")),
@@ -30,7 +30,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("text_limits", include_str!("../migrations/0017_text_limits.sql")),
 ];
 
-/// The functions of schema `milepost`, replaced as a whole.
+/// The functions of schema `milepost`, all replaced by each migration.
 const API: &str = concat!(
     include_str!("../sql/documents.sql"),
     include_str!("../sql/epoch.sql"),
@@ -61,15 +61,16 @@ const CREATE_TABLE: &str = "
         version bigint primary key, name text not null, checksum text not null,
         applied_at timestamptz not null default now());";
 
-/// The version that this binary needs.
+/// The schema version that this binary needs.
 const KNOWN: i64 = MIGRATIONS.len() as i64;
 
-/// Nobody wants to hear what is there already, and what the role's statements may take is not meant for a migration.
+/// Suppresses notices about existing objects, and lifts the role's statement time limits, which are not meant for
+/// migrations.
 const SET_UP: &str = "
     set local client_min_messages = warning;
     select set_config(name, '0', true) from pg_catalog.pg_settings where name in ('statement_timeout', 'transaction_timeout');";
 
-/// Serializes migrations of the database; any number that no other verb uses.
+/// Serializes migrations of the database, with an advisory lock number that no other verb uses.
 const LOCK: &str = "select pg_advisory_xact_lock(19792, 3)";
 
 pub(crate) async fn migrate(store: &Inner) -> StoreResult<Migrated> {
@@ -105,14 +106,14 @@ pub(crate) async fn check(store: &Inner) -> StoreResult<()> {
     }
 }
 
-/// The newest version applied; 0 where nothing was migrated yet.
+/// Returns the newest version applied; 0 if nothing was migrated yet.
 async fn version(session: &mut Session<'_>) -> Decoded<StoreResult<i64>> {
     let exists = sqlx::query("select to_regclass('milepost.schema_migration') is not null");
     let exists: bool = session.row(exists).await.and_then(row::value)?;
     if exists { applied(session).await } else { Ok(Ok(0)) }
 }
 
-/// The newest version applied, after holding what was applied against what this binary has.
+/// Returns the newest version applied, after comparing the applied migrations with those of this binary.
 async fn applied(session: &mut Session<'_>) -> Decoded<StoreResult<i64>> {
     let all = "select version, checksum from milepost.schema_migration order by version";
     let mut newest = 0;
@@ -128,7 +129,7 @@ async fn applied(session: &mut Session<'_>) -> Decoded<StoreResult<i64>> {
     Ok(Ok(newest))
 }
 
-/// Whether an object of this name in schema `milepost` is made by a migration or is a function of the API.
+/// Returns whether an object of this name in schema `milepost` is created by a migration or is a function of the API.
 pub(crate) fn makes(name: &str) -> bool {
     let qualified = format!("milepost.{name}");
     let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -142,7 +143,7 @@ async fn record(tx: &mut Session<'_>, version: i64, name: &str, sql: &str) -> De
     tx.execute(sqlx::query(insert).bind(version).bind(name).bind(checksum(sql))).await.map(drop)
 }
 
-/// A fingerprint of a migration's text: FNV-1a, enough to notice an edit.
+/// Returns a fingerprint of a migration's text: FNV-1a, sufficient to detect an edit.
 fn checksum(sql: &str) -> String {
     let hash = sql.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

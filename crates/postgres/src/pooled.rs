@@ -1,12 +1,11 @@
-//! What joins a caller's transaction, behind a transaction pooler.
+//! Functions that join a caller's transaction behind a transaction pooler.
 //!
-//! A pooler such as PgBouncer in transaction mode gives every transaction another server connection. Statements
-//! that the driver prepared under a name on one are missing on the next, or there already. The functions here are
-//! those of the crate's root but for that: their statements have no names. They cost a message to the server more.
+//! A pooler such as PgBouncer in transaction mode may use another server connection for each transaction. A statement that
+//! the driver prepared under a name on one connection is missing on the next, or its name is already used there. The
+//! functions in this module are those of the crate's root with unnamed statements. They cost one more message to the server.
 //!
-//! The connection must be in a transaction, and the caller's own statements need the same care:
-//! `sqlx::query(…).persistent(false)`. A pooler that follows prepared statements itself (PgBouncer from 1.21, with
-//! `max_prepared_statements` above 0) needs none of this.
+//! The connection must be in a transaction, and the caller's own statements need `sqlx::query(…).persistent(false)` too. A
+//! pooler that tracks prepared statements (PgBouncer from 1.21, with `max_prepared_statements` above 0) needs none of this.
 
 use milepost_core::batch::start::{NewBatch, Started};
 use milepost_core::event::{Aggregate, Emitted, Event, NewEvent};
@@ -50,7 +49,7 @@ pub async fn emit_many(connection: &mut PgConnection, events: &[NewEvent]) -> St
     crate::event::emit_many_in(Session::passing(connection), events).await
 }
 
-/// Whether a consumer has this event for the first time, in the caller's transaction, as [`once`](crate::once).
+/// Records that a consumer processes this event, in the caller's transaction, as [`once`](crate::once).
 ///
 /// # Errors
 /// Those of [`once`](crate::once).
@@ -58,7 +57,7 @@ pub async fn once(connection: &mut PgConnection, consumer: &str, event: EventId)
     crate::inbox::once_in(Session::passing(connection), consumer, event).await
 }
 
-/// Takes in an event in the caller's transaction, as [`receive`](crate::receive).
+/// Receives an event in the caller's transaction, as [`receive`](crate::receive).
 ///
 /// # Errors
 /// Those of [`receive`](crate::receive).
@@ -66,7 +65,7 @@ pub async fn receive(connection: &mut PgConnection, consumer: &str, event: &Even
     crate::inbox::receive_in(Session::passing(connection), consumer, event).await
 }
 
-/// Takes in a kept event in the caller's transaction, as [`next_parked`](crate::next_parked).
+/// Receives the next kept event in the caller's transaction, as [`next_parked`](crate::next_parked).
 ///
 /// # Errors
 /// Those of [`next_parked`](crate::next_parked).
@@ -78,7 +77,8 @@ pub async fn next_parked(
     crate::inbox::next_parked_in(Session::passing(connection), consumer, aggregate).await
 }
 
-/// Says where a consumer begins in the caller's transaction, as [`expect_from`](crate::expect_from).
+/// Sets the first sequence number that a consumer receives, in the caller's transaction, as
+/// [`expect_from`](crate::expect_from).
 ///
 /// # Errors
 /// Those of [`expect_from`](crate::expect_from).

@@ -1,4 +1,4 @@
-//! Recovery: what dead workers held, and runs that did not stop in time.
+//! Recovery of runs of dead workers, and of runs that did not stop in time.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl MaintenanceStore for PostgresStore {
     async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>> {
         let fail = |e| self.fail("rescue_expired", e);
         let mut rescued = Vec::new();
-        // Those whose runs are all taken back, or held by transactions that have to end first.
+        // Workers whose runs are all taken back, or are locked by transactions that must end first.
         let mut done: Vec<i32> = Vec::new();
         loop {
             let left = limit.saturating_sub(u32::try_from(rescued.len()).unwrap_or(u32::MAX));
@@ -69,7 +69,7 @@ impl MaintenanceStore for PostgresStore {
     }
 }
 
-/// Takes back what the next dead worker held that is not `done`; `None`: there is none.
+/// Takes back the runs of the next dead worker that is not in `done`; `None` if there is none.
 async fn rescue_next(
     tx: &mut Session<'_>,
     done: &[i32],
@@ -80,7 +80,7 @@ async fn rescue_next(
         return Ok(None);
     };
     let worker: i32 = expired.try_get(0)?;
-    // What another program wrote there counts as nothing told.
+    // An invalid value, written by another program, counts as no backoff settings.
     let backoffs: Backoffs = serde_json::from_str(expired.try_get(1)?).unwrap_or_default();
     let delay = |kind: &str, attempt: u32| delay(kind, attempt, backoffs.get(kind));
     tx.execute(sqlx::query(statement::BURY_WORKER).bind(worker)).await?;
@@ -89,10 +89,10 @@ async fn rescue_next(
     Ok(Some((worker, lost)))
 }
 
-/// How long a job of this kind waits after this attempt.
+/// Returns how long a job of this kind waits after this attempt.
 type Delay<'a> = &'a (dyn Fn(&str, u32) -> Duration + Send + Sync);
 
-/// Takes back what a dead worker held.
+/// Takes back the runs of a dead worker.
 async fn rescue_worker(
     tx: &mut Session<'_>,
     worker: WorkerId,
@@ -115,13 +115,11 @@ async fn rescue_worker(
     Ok(ends.iter().map(|f| Rescued { run: f.run, worker, verb: f.end.verb() }).collect())
 }
 
-/// How a run ends whose worker died: as it was asked to, else as a failure that spent its attempt.
+/// Returns the end of a run whose worker died: as requested by an operator, otherwise a failure that counts as an attempt.
 fn lost_run(row: &PgRow, worker: WorkerId, delay: Delay<'_>) -> Decoded<Finish> {
     let attempt = row.try_get::<i32, _>("attempt")?;
-    let failure = || Failure {
-        code: "lease_lost".to_owned(),
-        message: format!("worker {worker} stopped answering and its lease ran out"),
-    };
+    let failure =
+        || Failure { code: "lease_lost".to_owned(), message: format!("worker {worker} lost its lease") };
     let end = match stop_verb(row, "stop_verb")? {
         Some(Verb::Abort) => End::Abort,
         Some(_) => End::Cancel,
@@ -134,7 +132,7 @@ fn lost_run(row: &PgRow, worker: WorkerId, delay: Delay<'_>) -> Decoded<Finish> 
     Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")?, task: row.try_get("task")? })
 }
 
-/// Ends runs that were asked to stop and did not in time.
+/// Ends runs that were asked to stop and did not stop in time.
 async fn stop_late(tx: &mut Session<'_>, limit: u32) -> Decoded<Vec<JobId>> {
     let overdue = tx.rows(sqlx::query(statement::BATCH_JOIN_OVERDUE).bind(i64::from(limit))).await?;
     if overdue.is_empty() {

@@ -1,8 +1,7 @@
-//! Forgetting what is over, a bounded batch a transaction.
+//! Deletion of old rows, in transactions of bounded size.
 //!
-//! What has ended is found by walking the table `ended` as it lies on the disk, some blocks at a time and round and round:
-//! new rows fill the room of those that were forgotten, so the oldest follow the newest. An index by time would be paid
-//! for by the end of every job.
+//! Ended jobs are found by scanning the table `ended` block by block in physical order, repeatedly: new rows fill the space
+//! of deleted ones, so the oldest rows follow the newest. An index by time would add a cost to the end of every job.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,23 +18,25 @@ use crate::session::Query;
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// How many blocks of `ended` one batch looks at: about 40,000 jobs, a few milliseconds.
+/// Number of blocks of `ended` that one batch scans: about 40,000 jobs, a few milliseconds.
 const BLOCKS: i64 = 500;
-/// A walk round rests for this part of the shortest period: so much longer than it says a job may stay.
+/// After a complete scan, the next one starts after this fraction of the shortest retention period, so a job may stay that
+/// much longer than its period.
 const PERIOD_SHARE: u32 = 100;
-/// It rests no longer than this.
+/// Upper limit of that pause.
 const REST_MAX: Duration = Duration::from_secs(3600);
 
-/// Where this process goes on.
+/// The position at which this process continues.
 #[derive(Debug, Default)]
 pub(crate) struct Reached(Mutex<Place>);
 
 #[derive(Debug, Default)]
 struct Place {
-    /// Up to when dead letters were forgotten. Their entries stay in the index until vacuum comes; the next batch starts
-    /// behind them. One that finds nothing lets the next look from the start again.
+    /// The time up to which dead letters have been deleted. Their index entries remain until vacuum removes them, so the
+    /// next batch starts after them. A batch that finds none makes the next one start from the beginning.
     letters: Option<Timestamp>,
-    /// The block of `ended` from which the next batch without rests looks. Those with rests keep theirs in the database.
+    /// The block of `ended` at which the next batch without pauses starts. Batches with pauses keep their position in the
+    /// database.
     block: i64,
 }
 
@@ -45,7 +46,7 @@ impl Reached {
     }
 }
 
-/// Some blocks of `ended`.
+/// A range of blocks of `ended`.
 #[derive(Clone, Copy)]
 struct Blocks {
     from: i64,
@@ -53,21 +54,21 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Nothing that has ended is ever forgotten.
+    /// An empty range, if the policy keeps ended jobs forever.
     const NONE: Self = Self { from: 0, to: 0 };
 
     const fn at(from: i64) -> Self {
         Self { from, to: from + BLOCKS }
     }
 
-    /// As the ids that rows in them have at least, and less than.
+    /// Returns the range as row IDs (`ctid`): the first one, and the one after the last.
     fn places(self) -> [String; 2] {
         [self.from, self.to].map(|block| format!("({block},0)"))
     }
 }
 
 impl PostgresStore {
-    /// One batch of each sort, unless it is another process's turn.
+    /// Deletes one batch of each kind of old rows, unless it is another process's turn.
     pub(crate) async fn prune_batch(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
         if pace.rest == 0 {
             let from = self.inner.reached.lock().block;
@@ -88,13 +89,13 @@ impl PostgresStore {
         pruned.map(|(pruned, _)| pruned)
     }
 
-    /// The block at which to go on; `None` when it is another's turn.
+    /// Returns the block at which to continue; `None` if it is another process's turn.
     async fn take_turn(&self) -> StoreResult<Option<i64>> {
         let row = self.inner.hot.row(sqlx::query(statement::TAKE_TURN)).await;
         row.and_then(|row| row.map(|row| row.try_get("place")).transpose()).map_err(|e| self.fail("prune", e))
     }
 
-    /// Answers also the block at which to go on; `None` when the walk has come round.
+    /// Deletes a batch. Also returns the block at which to continue; `None` at the end of a scan.
     async fn prune_blocks(
         &self,
         policy: &RetentionPolicy,
@@ -121,7 +122,7 @@ impl PostgresStore {
         Ok((pruned, next))
     }
 
-    /// Answers the first block that it did not finish, and how many there are.
+    /// Returns the first block that it did not finish, and the number of blocks.
     async fn prune_jobs(
         &self,
         policy: &RetentionPolicy,
@@ -155,7 +156,7 @@ impl PostgresStore {
         read().map_err(|e| self.fail("prune", e))
     }
 
-    /// Answers the first block that it did not finish.
+    /// Returns the first block that it did not finish.
     async fn shorten_history(
         &self,
         period: Duration,
@@ -179,7 +180,7 @@ impl PostgresStore {
         read().map_err(|e| self.fail("prune", e))
     }
 
-    /// Rows of files that no run needs any more.
+    /// Deletes rows of files that no run needs any more.
     async fn prune_targets(&self, limit: u32, pruned: &mut Pruned) -> StoreResult<()> {
         let row = self.one(sqlx::query(statement::PRUNE_TARGETS).bind(i64::from(limit))).await?;
         let mut read = || -> Decoded<()> {
@@ -190,7 +191,7 @@ impl PostgresStore {
         read().map_err(|e| self.fail("prune", e))
     }
 
-    /// What inboxes need no longer.
+    /// Deletes records of processed events and dead letters of inboxes after their retention periods.
     async fn prune_inbox(
         &self,
         policy: &RetentionPolicy,
@@ -210,7 +211,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// By a function: no role but the owner's has the right to delete entries.
+    /// Uses an SQL function, because only the owner's role may delete audit entries.
     async fn prune_audit(&self, policy: &RetentionPolicy, limit: u32) -> StoreResult<u64> {
         let Keep::For(period) = policy.audit else { return Ok(0) };
         let query = sqlx::query(statement::AUDIT_PRUNE).bind(whole_ms(period)).bind(i64::from(limit));
@@ -244,18 +245,18 @@ impl PostgresStore {
         row.and_then(|row| row.ok_or(sqlx::Error::RowNotFound)).map_err(|e| self.fail("prune", e))
     }
 
-    /// Answers how many rows were changed.
+    /// Returns the number of rows changed.
     async fn change(&self, query: Query) -> StoreResult<u64> {
         self.inner.hot.execute(query).await.map_err(|e| self.fail("prune", e))
     }
 }
 
-/// After how long the first of what has ended is forgotten, or its history; `None`: never.
+/// Returns the shortest retention period of ended jobs and their history; `None` if all are kept forever.
 fn shortest_period(policy: &RetentionPolicy) -> Option<Duration> {
     [policy.succeeded, policy.canceled, policy.history].into_iter().filter_map(Keep::period).min()
 }
 
-/// How long the next walk round is put off.
+/// Returns the pause before the next scan.
 fn round_rest(policy: &RetentionPolicy) -> Duration {
     shortest_period(policy).map_or(REST_MAX, |period| (period / PERIOD_SHARE).min(REST_MAX))
 }

@@ -1,4 +1,4 @@
-//! Rows as the domain's types.
+//! Conversion of rows into types of the domain.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use sqlx::{Decode, Postgres, Row, Type, ValueRef};
 
 pub(crate) type Decoded<T> = Result<T, sqlx::Error>;
 
-/// The first column of a row that must be there.
+/// Returns the first column of a row; an error if there is no row.
 pub(crate) fn value<T>(row: Option<PgRow>) -> Decoded<T>
 where
     T: for<'r> Decode<'r, Postgres> + Type<Postgres>,
@@ -27,7 +27,7 @@ where
     row.ok_or(sqlx::Error::RowNotFound)?.try_get(0)
 }
 
-/// The first column of rows.
+/// Returns the first column of all rows.
 pub(crate) fn values<T, C>(rows: Vec<PgRow>) -> Decoded<C>
 where
     T: for<'r> Decode<'r, Postgres> + Type<Postgres>,
@@ -180,7 +180,7 @@ pub(crate) fn limit_view(row: &PgRow) -> Decoded<LimitView> {
     })
 }
 
-/// A word of the domain that the database wrote by name.
+/// Parses a name that the database stores as text.
 pub(crate) fn named<T>(row: &PgRow, column: &str) -> Decoded<T>
 where
     T: std::str::FromStr<Err = milepost_core::error::UnknownName>,
@@ -189,12 +189,12 @@ where
     name.parse().map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })
 }
 
-/// A verb among those a running job can be stopped with.
+/// Parses the verb that a running job was asked to stop with.
 pub(crate) fn stop_verb(row: &PgRow, column: &str) -> Decoded<Option<Verb>> {
     if row.try_get_raw(column)?.is_null() { Ok(None) } else { named(row, column).map(Some) }
 }
 
-/// A trace; one that somebody wrote by hand and nobody can read is none.
+/// Parses a trace context; an invalid one, written by hand, counts as none.
 fn traceparent<I: sqlx::ColumnIndex<PgRow>>(row: &PgRow, column: I) -> Decoded<Option<Traceparent>> {
     Ok(row.try_get::<Option<&str>, _>(column)?.and_then(|text| text.parse().ok()))
 }

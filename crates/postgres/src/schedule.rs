@@ -126,13 +126,13 @@ impl ScheduleStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Changes one schedule; answers whether it did.
+    /// Changes one schedule; returns whether it did.
     async fn change_schedule(&self, verb: &'static str, deed: &Deed, query: Query) -> StoreResult<bool> {
         let changed = self.act(&self.inner.intake, deed, async |session| session.execute(query).await).await;
         changed.map(|rows| rows == 1).map_err(|e| self.fail(verb, e))
     }
 
-    /// A tick that makes jobs, or nothing: its batch was refused.
+    /// Stores a tick that enqueues jobs, or nothing if its batch was refused.
     async fn tick_jobs(&self, tick: &Tick, refused: Option<InvalidBatch>) -> StoreResult<Option<Ticked>> {
         enqueue::check(&tick.jobs, self.inner.options.payload_bytes_max)?;
         let last_at = tick.last_at.map(jiff_sqlx::Timestamp::from);
@@ -151,7 +151,7 @@ impl PostgresStore {
         Ok((!rows.is_empty()).then_some(Ticked { made, refused }))
     }
 
-    /// Which version the batch of a tick has, or why there can be none.
+    /// Returns the version that the batch of a tick will have, or the reason why it cannot start.
     async fn fitting(&self, batch: &NewBatch) -> StoreResult<Result<Version, InvalidBatch>> {
         batch.check(self.inner.options.payload_bytes_max)?;
         let fit = self.inner.hot.run(async |session| fit(session, batch).await).await;
@@ -162,7 +162,7 @@ impl PostgresStore {
         }
     }
 
-    /// A tick that starts a batch. What its first tasks become is worked out by upkeep, which is woken.
+    /// Stores a tick that starts a batch. Maintenance evaluates its first due tasks, and is woken for that.
     async fn tick_batch(
         &self,
         tick: &Tick,
@@ -209,7 +209,7 @@ fn clock(row: &PgRow) -> Decoded<Clock> {
     Ok(Clock { now: now.to_jiff(), next_at: next_at.map(jiff_sqlx::Timestamp::to_jiff) })
 }
 
-/// The schedule, unless its row says something that this binary does not know.
+/// Decodes a schedule; `None` if its row contains something that this binary does not know.
 fn readable(row: &PgRow) -> Option<ScheduleView> {
     view(row)
         .inspect_err(|error| {

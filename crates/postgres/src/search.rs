@@ -1,4 +1,4 @@
-//! Looking for jobs.
+//! Search for jobs.
 
 use async_trait::async_trait;
 use jiff_sqlx::ToSqlx;
@@ -45,7 +45,7 @@ impl SearchStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// The last failures of jobs, with so many characters of each message.
+    /// Returns the last failures of jobs, with up to `chars` characters of each message.
     pub(crate) async fn last_failures_of(&self, jobs: &[JobId], chars: i32) -> StoreResult<Vec<LastFailure>> {
         let ids: Vec<uuid::Uuid> = jobs.iter().map(|job| job.0).collect();
         let query = sqlx::query(statement::LAST_FAILURES).bind(ids).bind(chars);
@@ -83,7 +83,7 @@ fn query(search: &JobSearch) -> Query {
         .bind(search.place().as_str())
 }
 
-/// `None`: the row only says where the look ended.
+/// Decodes a row; `None` if it only contains the position where the search ended.
 fn job(row: &PgRow) -> Decoded<Option<JobRow>> {
     if row.try_get_raw("id")?.is_null() { Ok(None) } else { row::job_row(row).map(Some) }
 }

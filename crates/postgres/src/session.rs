@@ -1,13 +1,14 @@
-//! Where the statements of a verb run.
+//! Sessions: the connections on which verbs run their statements.
 //!
-//! On connections of our own, what is set and prepared lasts: plans are pinned when a connection is made, each
-//! statement is prepared once and kept under a name, and a verb of one statement needs no transaction.
+//! Dedicated connections keep settings and prepared statements: plans are pinned when a connection is made, each statement
+//! is prepared once under a name, and a verb of one statement needs no transaction.
 //!
-//! Behind a transaction pooler nothing lasts longer than a transaction: the next message may meet another server
-//! connection, on which others have prepared what they like. There a verb is one transaction that pins its plans
-//! for itself, and statements have no names, so that they are neither missed, nor in anybody's way, nor left behind.
+//! Behind a transaction pooler nothing lasts longer than a transaction: the next message may use another server connection,
+//! on which other clients have prepared their own statements. There each verb is one transaction that pins its plans for
+//! itself, and statements have no names, so that they are never missing, never conflict with those of other clients, and are
+//! not left behind.
 //!
-//! Verbs do not choose: connections come as [`Sessions`] only, and those know.
+//! Verbs do not choose between the two: they get connections only as [`Sessions`], which handle the difference.
 
 use std::io;
 use std::sync::Arc;
@@ -22,31 +23,31 @@ use crate::shelf::{Shelf, Taken};
 /// A statement with its arguments.
 pub(crate) type Query = sqlx::query::Query<'static, Postgres, PgArguments>;
 
-/// Connections of one sort, to run verbs on.
+/// A set of connections on which verbs run.
 #[derive(Clone, Debug)]
 pub(crate) struct Sessions {
     shelf: Arc<Shelf>,
-    /// Whether a connection keeps what was set and prepared.
+    /// Whether a connection keeps settings and prepared statements.
     lasting: bool,
-    /// What begins a transaction.
+    /// The statement that begins a transaction.
     begin: &'static str,
-    /// How long a statement waits for its answer before its connection counts as broken: without it, one that the
-    /// network swallowed would wait until TCP gives up, which takes a quarter of an hour, or for ever.
+    /// Time limit of a statement, after which its connection counts as broken. Without it, a statement whose packets the
+    /// network drops would wait until TCP's own timeout, a quarter of an hour, or forever.
     answers_within: Duration,
 }
 
 impl Sessions {
-    /// Connections that are ours alone, set up when they are made.
+    /// Creates sessions on dedicated connections, which are configured when they are made.
     pub(crate) fn lasting(shelf: Arc<Shelf>, answers_within: Duration) -> Self {
         Self { shelf, lasting: true, begin: "begin", answers_within }
     }
 
-    /// Connections through a transaction pooler, where `begin` sets each transaction up.
+    /// Creates sessions through a transaction pooler; `begin` configures each transaction.
     pub(crate) fn passing(shelf: Arc<Shelf>, begin: &'static str, answers_within: Duration) -> Self {
         Self { shelf, lasting: false, begin, answers_within }
     }
 
-    /// The connections themselves, for callers' own statements.
+    /// Returns the pool, for callers' own statements.
     pub(crate) fn pool(&self) -> &PgPool {
         self.shelf.pool()
     }
@@ -56,16 +57,16 @@ impl Sessions {
         self.shelf.close().await;
     }
 
-    /// How they are used now, under this name.
+    /// Returns the current use of the connections, under this name.
     pub(crate) fn view(&self, name: &'static str) -> PoolView {
-        // Two looks, between which one may have come back.
+        // Two separate reads, between which a connection may have been returned.
         let idle = u32::try_from(self.shelf.idle()).unwrap_or(u32::MAX);
         let in_use = self.pool().size().saturating_sub(idle);
         let max = self.pool().options().get_max_connections();
         PoolView { name, in_use, idle, max, waits: self.shelf.waits() }
     }
 
-    /// Runs the statements of a verb that need not be one commit, though they may be.
+    /// Runs the statements of a verb, which need not be one transaction, but may be.
     pub(crate) async fn run<T>(
         &self,
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error>,
@@ -85,7 +86,7 @@ impl Sessions {
         answer
     }
 
-    /// Runs the statements of a verb as one commit, or not at all.
+    /// Runs the statements of a verb in one transaction.
     pub(crate) async fn atomically<T>(
         &self,
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error>,
@@ -95,15 +96,16 @@ impl Sessions {
         match &answer {
             Ok(_) => transaction.end("commit").await?,
             Err(error) if is_silent(error) => drop(transaction),
-            // What the verb said counts.
+            // The verb's error counts, not that of the rollback.
             Err(_) => drop(transaction.end("rollback").await),
         }
         answer
     }
 
-    /// Begins a transaction of a verb that takes several calls.
+    /// Begins a transaction for a verb that takes several calls.
     pub(crate) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
-        // Not the driver's transaction: one that is given up while it begins stays open in the pool.
+        // Not the driver's transaction type: if its future is dropped while it begins, the transaction stays open in the
+        // pool.
         let taken = self.shelf.take().await?;
         let mut transaction = Transaction {
             taken: Some(taken),
@@ -115,27 +117,27 @@ impl Sessions {
         Ok(transaction)
     }
 
-    /// The rows of a verb that is one statement.
+    /// Runs a verb of one statement and returns its rows.
     pub(crate) async fn rows(&self, query: Query) -> Result<Vec<PgRow>, sqlx::Error> {
         self.run(async |session| session.rows(query).await).await
     }
 
-    /// The row, if there is one, of a verb that is one statement.
+    /// Runs a verb of one statement and returns its row, if there is one.
     pub(crate) async fn row(&self, query: Query) -> Result<Option<PgRow>, sqlx::Error> {
         self.run(async |session| session.row(query).await).await
     }
 
-    /// Does a verb that is one statement; answers how many rows it changed.
+    /// Runs a verb of one statement and returns the number of rows changed.
     pub(crate) async fn execute(&self, query: Query) -> Result<u64, sqlx::Error> {
         self.run(async |session| session.execute(query).await).await
     }
 }
 
-/// A connection in a transaction. One that is given up half way is closed: nobody knows where it stands, and as long
-/// as its transaction is open it holds locks, and one of the pooler's few server connections.
+/// A connection in a transaction. If it is dropped before its end, the connection is closed: its state is unknown, and an
+/// open transaction would hold locks and one of the pooler's few server connections.
 #[derive(Debug)]
 pub(crate) struct Transaction {
-    /// There until it has ended.
+    /// `Some` until the transaction has ended.
     taken: Option<Taken>,
     shelf: Arc<Shelf>,
     named: bool,
@@ -143,7 +145,7 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// For its statements.
+    /// Returns the session for its statements.
     #[allow(clippy::expect_used, reason = "only the end takes it, and that consumes the transaction")]
     pub(crate) fn session(&mut self) -> Session<'_> {
         let taken = self.taken.as_mut().expect("it has not ended");
@@ -154,7 +156,7 @@ impl Transaction {
         }
     }
 
-    /// Ends it by `commit` or `rollback`.
+    /// Ends the transaction with `commit` or `rollback`.
     pub(crate) async fn end(mut self, how: &'static str) -> Result<(), sqlx::Error> {
         self.session().script(how).await?;
         if let Some(taken) = self.taken.take() {
@@ -172,23 +174,23 @@ impl Drop for Transaction {
     }
 }
 
-/// A connection for the statements of one verb.
+/// A connection on which the statements of one verb run.
 #[derive(Debug)]
 pub(crate) struct Session<'c> {
     connection: &'c mut PgConnection,
-    /// Whether statements are kept under names.
+    /// Whether statements are prepared under names.
     named: bool,
-    /// How long each statement waits for its answer; on a caller's connection that is the caller's affair.
+    /// Time limit of each statement; `None` on a caller's connection, which the caller is responsible for.
     answers_within: Option<Duration>,
 }
 
 impl<'c> Session<'c> {
-    /// On a connection that keeps what was prepared, in the caller's transaction if there is one.
+    /// Uses a connection that keeps prepared statements, in the caller's transaction if there is one.
     pub(crate) fn lasting(connection: &'c mut PgConnection) -> Self {
         Self { connection, named: true, answers_within: None }
     }
 
-    /// In a caller's transaction through a pooler.
+    /// Uses a caller's transaction through a pooler.
     pub(crate) fn passing(connection: &'c mut PgConnection) -> Self {
         Self { connection, named: false, answers_within: None }
     }
@@ -203,7 +205,7 @@ impl<'c> Session<'c> {
         answer(self.answers_within, row).await
     }
 
-    /// Answers how many rows were changed.
+    /// Returns the number of rows changed.
     pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, sqlx::Error> {
         let done = query.persistent(self.named).execute(&mut *self.connection);
         Ok(answer(self.answers_within, done).await?.rows_affected())
@@ -222,14 +224,14 @@ async fn answer<T>(
     let Some(within) = within else { return asked.await };
     tokio::time::timeout(within, asked).await.unwrap_or_else(|_| {
         let said = format!(
-            "the server did not answer a statement within {} s; what it did is not known",
+            "the server did not answer a statement within {} s; the result of the statement is unknown",
             within.as_secs()
         );
         Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, said)))
     })
 }
 
-/// Whether the connection did not answer in time, so that nothing can be said on it either.
+/// Returns whether the connection did not answer in time, so that no further statement can be sent on it.
 fn is_silent(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut)
 }

@@ -1,4 +1,4 @@
-//! Every statement, one verb a file. Listed, so that a test can prepare each against a migrated database.
+//! All statements, one verb per file, in a list from which a test prepares each of them against a migrated database.
 
 use milepost_core::doctor::Check;
 
@@ -6,21 +6,21 @@ macro_rules! statements {
     ($($(#[$meta:meta])* $name:ident = $file:literal;)+) => {
         $($(#[$meta])* pub(crate) const $name: &str = include_str!(concat!("../queries/", $file, ".sql"));)+
 
-        /// Every statement with its file's name.
+        /// All statements with the names of their files.
         pub const ALL: &[(&str, &str)] = &[$(($file, $name)),+];
     };
 }
 
-/// The questions of an examination, one a check, in files of the checks' names.
+/// Declares the queries of the consistency checks, one per check, in files named after the checks.
 macro_rules! questions {
     ($($code:literal,)+) => {
-        /// Every question with its check's name.
+        /// All queries with the names of their checks.
         pub const QUESTIONS: &[(&str, &str)] =
             &[$(($code, include_str!(concat!("../queries/doctor/", $code, ".sql")))),+];
     };
 }
 
-/// The question of a check; `None` when it is not one of this store.
+/// Returns the query of a check; `None` if this store does not have the check.
 pub(crate) fn of_check(check: Check) -> Option<&'static str> {
     QUESTIONS.iter().find(|(name, _)| *name == check.as_str()).map(|(_, sql)| *sql)
 }

@@ -1,4 +1,4 @@
-//! The store itself: its pools, and what every verb shares.
+//! The store: its connection pools, and the parts that all verbs share.
 
 use std::sync::Arc;
 
@@ -19,22 +19,22 @@ use crate::session::Sessions;
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
     pub(crate) inner: Arc<Inner>,
-    /// Who acts through it.
+    /// The user or program whose actions are audited.
     pub(crate) actor: Option<Arc<Actor>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    /// For workers' verbs: plans pinned.
+    /// For workers' verbs, with pinned plans.
     pub(crate) hot: Sessions,
-    /// For callers' verbs, which may wait for transactions of others: plans pinned.
+    /// For callers' verbs, which may wait for other transactions, with pinned plans.
     pub(crate) intake: Sessions,
-    /// For people's questions: the planner's own plans.
+    /// For operators' queries, with the planner's own plans.
     pub(crate) calm: Sessions,
-    /// For who may come in.
+    /// For access checks.
     pub(crate) access: Sessions,
     pub(crate) connect: PgConnectOptions,
-    /// For connections that must last.
+    /// For dedicated connections.
     pub(crate) direct: Option<PgConnectOptions>,
     pub(crate) options: PostgresOptions,
     pub(crate) place: String,
@@ -43,15 +43,15 @@ pub(crate) struct Inner {
 }
 
 impl PostgresStore {
-    /// Connects to the server at `url` (`postgres://user:password@host:port/database`), or through a transaction pooler there:
-    /// `?pooler=transaction&direct=HOST:PORT` is [`WakeMode::Poll`](crate::WakeMode::Poll) with
+    /// Connects to the server at `url` (`postgres://user:password@host:port/database`), directly or through a transaction
+    /// pooler: `?pooler=transaction&direct=HOST:PORT` sets [`WakeMode::Poll`](crate::WakeMode::Poll) and
     /// [`PostgresOptions::direct`].
     ///
     /// # Errors
-    /// [`Unavailable`](milepost_core::error::StoreError::Unavailable) names host and cause, never the
-    /// password; [`Schema`](milepost_core::error::StoreError::Schema) when the server is too old.
+    /// [`Unavailable`](milepost_core::error::StoreError::Unavailable) names the host and the cause, never the password;
+    /// [`Schema`](milepost_core::error::StoreError::Schema) when the server is too old.
     pub async fn connect(url: &str, options: PostgresOptions) -> StoreResult<Self> {
-        // Boxed: it is large, and would make the futures of all callers large.
+        // Boxed because the future is large and would make the futures of all callers large.
         Box::pin(Self::open(url, options)).await
     }
 
@@ -66,38 +66,39 @@ impl PostgresStore {
         Ok(Self { inner: Arc::new(inner), actor: None })
     }
 
-    /// Brings the schema to this binary's version, in one transaction. Safe to call from many processes.
+    /// Migrates the schema to this binary's version, in one transaction. Several processes may call it at the same time.
     ///
     /// # Errors
-    /// [`Schema`](milepost_core::error::StoreError::Schema) when the store is newer than the binary or was
-    /// altered.
+    /// [`Schema`](milepost_core::error::StoreError::Schema) when the store is newer than the binary or its migrations
+    /// differ.
     pub async fn migrate(&self) -> StoreResult<Migrated> {
         migrate::migrate(&self.inner).await
     }
 
-    /// Checks that the schema is this binary's.
+    /// Checks that the schema has this binary's version.
     ///
     /// # Errors
-    /// [`Schema`](milepost_core::error::StoreError::Schema) says which is older and what to do.
+    /// [`Schema`](milepost_core::error::StoreError::Schema) names the older side and the remedy.
     pub async fn check_schema(&self) -> StoreResult<()> {
         migrate::check(&self.inner).await
     }
 
-    /// A pool on the same database, for a caller's own statements, which the server does not compile (`jit = off`). Behind a transaction pooler these belong in a
-    /// transaction and want `persistent(false)`; see [`pooled`](crate::pooled).
+    /// Returns a pool on the same database for a caller's own statements, without JIT compilation (`jit = off`). Behind a
+    /// transaction pooler these statements must run in a transaction and use `persistent(false)`; see
+    /// [`pooled`](crate::pooled).
     #[must_use]
     pub fn pool(&self) -> &PgPool {
         self.inner.calm.pool()
     }
 
-    /// How connections are used: those for workers' verbs, for callers', for people's questions, and for who may come in.
+    /// Returns the current use of the connections for workers' verbs, callers' verbs, operators' queries and access checks.
     #[must_use]
     pub fn pools(&self) -> Vec<PoolView> {
         let Inner { hot, intake, calm, access, .. } = self.inner.as_ref();
         vec![hot.view("workers"), intake.view("callers"), calm.view("questions"), access.view("access")]
     }
 
-    /// Closes all connections; verbs that come later fail.
+    /// Closes all connections; later verbs fail.
     pub async fn close(&self) {
         let Inner { hot, intake, calm, access, .. } = self.inner.as_ref();
         for sessions in [hot, intake, calm, access] {
@@ -105,12 +106,12 @@ impl PostgresStore {
         }
     }
 
-    /// The same store, as this actor uses it.
+    /// Returns the same store, with actions attributed to this actor.
     pub(crate) fn with_actor(&self, actor: Actor) -> Self {
         Self { inner: Arc::clone(&self.inner), actor: Some(Arc::new(actor)) }
     }
 
-    /// A driver's error of `verb`, in the words of the domain.
+    /// Converts an error of the driver in `verb` into an error of the domain.
     pub(crate) fn fail(&self, verb: &'static str, error: sqlx::Error) -> milepost_core::error::StoreError {
         store_error(&self.inner.place, verb, error)
     }

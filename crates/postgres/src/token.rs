@@ -1,4 +1,4 @@
-//! The ports of tokens and sessions.
+//! Implementations of the ports of tokens and sessions.
 
 use async_trait::async_trait;
 use milepost_core::duration::whole_ms;
@@ -126,7 +126,7 @@ fn found(row: &PgRow) -> Decoded<FoundToken> {
 
 fn digest(row: &PgRow, column: &str) -> Decoded<Digest> {
     let digest = Digest::from_bytes(row.try_get(column)?);
-    digest.ok_or_else(|| sqlx::Error::Decode(format!("{column} is no hash").into()))
+    digest.ok_or_else(|| sqlx::Error::Decode(format!("{column} is not a hash").into()))
 }
 
 fn when(row: &PgRow, column: &str) -> Decoded<jiff::Timestamp> {

@@ -1,4 +1,4 @@
-//! The worker's port.
+//! Implementation of the worker's port.
 
 use async_trait::async_trait;
 use milepost_core::claim::{Claim, ClaimedJob};
@@ -67,7 +67,7 @@ impl WorkerStore for PostgresStore {
     }
 
     async fn report_many(&self, reports: &[Report]) -> StoreResult<Vec<bool>> {
-        // Rows are locked in the order of ids everywhere.
+        // All statements lock rows in the order of their IDs.
         let mut sorted: Vec<&Report> = reports.iter().collect();
         sorted.sort_unstable_by_key(|report| report.run.job);
         let progress = |report: &Report| report.progress.clone();

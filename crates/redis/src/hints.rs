@@ -1,10 +1,10 @@
-//! What others said, as hints to ask the store. Many that come at once are one.
+//! Hints from other processes to query the store. Several hints at a time are merged into one.
 
 use async_trait::async_trait;
 use milepost_core::port::{Wake, WakeStream};
 use tokio::sync::watch;
 
-/// Tells everybody of this process who listens.
+/// Notifies all listeners of this process.
 #[derive(Debug)]
 pub(crate) struct Hints {
     ready: watch::Sender<()>,
@@ -28,7 +28,7 @@ impl Hints {
     }
 }
 
-/// One who listens.
+/// A listener for hints.
 pub(crate) struct Listener {
     ready: watch::Receiver<()>,
     stop: watch::Receiver<()>,
@@ -41,7 +41,7 @@ impl WakeStream for Listener {
             biased;
             Ok(()) = self.stop.changed() => Wake::Stop,
             Ok(()) = self.ready.changed() => Wake::Ready,
-            // The helper is gone, and with it all hints.
+            // The helper was dropped, so there are no further hints.
             else => std::future::pending().await,
         }
     }

@@ -1,4 +1,4 @@
-//! What consumers have taken in, remembered beside their inboxes.
+//! A cache of accepted events, in addition to consumers' inboxes.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use milepost_core::port::{InboxCache, Remembered};
 
 use crate::redis::{Redis, ms};
 
-/// How long it is remembered that an event is being taken in: as long as others wait for one whose process died.
+/// How long it is cached that an event is being processed. Other processes of the consumer wait at most this long for one that died.
 const PROCESSING_TTL: Duration = Duration::from_secs(10);
-/// How long it is remembered that an event was taken in; the inbox remembers for longer.
+/// How long it is cached that an event was processed; the inbox keeps it for longer.
 const DONE_TTL: Duration = Duration::from_secs(24 * 3600);
 
 const PROCESSING: &str = "processing";
@@ -25,7 +25,7 @@ impl InboxCache for Redis {
         both.cmd("GET").arg(&key);
         let call = async |mut redis| both.query_async::<(Option<String>, Option<String>)>(&mut redis).await;
         match self.link.call("recall", call).await {
-            // It was set just now.
+            // The key was set by this call.
             None | Some((Some(_), _)) => Remembered::Nothing,
             Some((None, stands)) => match stands.as_deref() {
                 Some(DONE) => Remembered::Done,

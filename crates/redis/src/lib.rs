@@ -1,7 +1,7 @@
-//! Redis as a helper of Milepost's workers: heartbeats for operators, locks, stop flags and wake-ups.
+//! Redis as an optional helper of Milepost's workers: heartbeats for operators, locks, stop flags and wake-ups.
 //!
-//! Nothing of it is trusted. The database alone decides who lives, who runs a job and what is to stop; Redis only
-//! says that asking it is worth it, sooner than polling would. While Redis is away, calls return at once.
+//! No decision depends on it. Only the database decides which workers are active, which run owns a job and which job is to stop; Redis only
+//! signals that a query is worthwhile, earlier than polling would. While Redis is unavailable, calls return immediately.
 //!
 //! ```no_run
 //! # async fn run(store: std::sync::Arc<dyn milepost_core::port::Store>) -> Result<(), milepost_redis::InvalidRedis> {

@@ -1,4 +1,4 @@
-//! The connection: made again for ever, watched, and never waited for.
+//! The connection to Redis: reconnects without limit, is monitored, and never blocks callers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,22 +14,22 @@ use crate::hints::Hints;
 use crate::keys::Keys;
 use crate::options::Address;
 
-/// How often a silent Redis is asked whether it is there.
+/// The interval at which an idle Redis is pinged.
 const PING_EVERY: Duration = Duration::from_secs(1);
-/// What connecting may take, in calls' time.
+/// The time limit for connecting, as a multiple of the time limit for calls.
 const CONNECT_CALLS: u32 = 5;
-/// The waits between tries to connect.
+/// The waits between connection attempts.
 const RETRY_WAIT_MIN: Duration = Duration::from_millis(50);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(2);
-/// A connection that lasted so long was a good one.
+/// A connection that lasted this long counts as stable.
 const GOOD_AFTER: Duration = Duration::from_secs(10);
-/// So many changes for the worse are told in a row; a Redis that comes and goes shall not fill the log.
+/// The most consecutive losses of the connection that are logged as warnings, so that an unstable Redis does not fill the log.
 const TOLD_MAX: u32 = 3;
 
-/// Why a connection is of no use any more.
+/// Why a connection cannot be used any more.
 type Why = String;
 
-/// What all calls share.
+/// The state shared by all calls.
 pub(crate) struct Link {
     address: Address,
     pub(crate) keys: Keys,
@@ -38,20 +38,20 @@ pub(crate) struct Link {
     trouble: Mutex<Why>,
     up: watch::Sender<bool>,
     failures: AtomicU64,
-    /// Whether Redis refused a call since it was connected: that is told once.
+    /// Whether Redis has refused a call since the connection was made; only the first refusal is logged as a warning.
     refused: AtomicBool,
     pub(crate) hints: Hints,
 }
 
-/// The connection for calls, while it is of use.
+/// The connection for calls, while it is usable.
 #[derive(Clone)]
 struct Line {
     connection: MultiplexedConnection,
-    /// A call was not answered.
+    /// Notified when a call was not answered.
     broken: Arc<Notify>,
 }
 
-/// Both connections of a session: one for calls, one that listens.
+/// Both connections of a session: one for calls, one for subscriptions.
 struct Session {
     calls: MultiplexedConnection,
     sink: PubSubSink,
@@ -85,7 +85,7 @@ impl Link {
         &self.address.place
     }
 
-    /// Why the last connection came to nothing.
+    /// Returns why the last connection failed.
     pub(crate) fn trouble(&self) -> Why {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -95,7 +95,7 @@ impl Link {
         let _ = self.up.subscribe().wait_for(|up| *up).await;
     }
 
-    /// Asks Redis something; `None` when it is away, refuses or does not answer in time.
+    /// Calls Redis; `None` if it is unavailable, refuses the call or does not answer in time.
     pub(crate) async fn call<T, F>(
         &self,
         what: &'static str,
@@ -114,7 +114,7 @@ impl Link {
         match error {
             Some(error) if is_refusal(&error) => self.tell_refusal(what, &error),
             _ => {
-                // Nobody else shall wait for it. There may be another one by now.
+                // No other call should wait for this connection. It may already have been replaced.
                 self.lock().take_if(|line| Arc::ptr_eq(&line.broken, &broken));
                 broken.notify_one();
             }
@@ -125,16 +125,16 @@ impl Link {
     fn tell_refusal(&self, what: &'static str, error: &RedisError) {
         let place = self.address.place.as_ref();
         if self.refused.swap(true, Ordering::Relaxed) {
-            tracing::debug!(place, what, %error, "Redis refused a call");
+            tracing::debug!(place, what, %error, "Redis rejected a call");
         } else {
-            tracing::warn!(place, what, %error, "Redis refused a call; the database does without");
+            tracing::warn!(place, what, %error, "Redis rejected a call; continuing without Redis");
         }
     }
 
-    /// Keeps connected as long as it is polled.
+    /// Keeps the connection for as long as this future is polled.
     pub(crate) async fn keep(&self) {
         let place = self.address.place.as_ref();
-        // The first failure counts as one change for the worse, so that a Redis that was never there is told of.
+        // The first failure also counts as a loss, so that a Redis that was never available is reported.
         let (mut changes, mut wait, mut told) = (0, RETRY_WAIT_MIN, false);
         loop {
             let (why, lasted) = self.serve_once(&mut told).await;
@@ -146,19 +146,22 @@ impl Link {
                 wait = RETRY_WAIT_MIN;
             }
             if (lasted > Duration::ZERO || changes == 0) && changes < TOLD_MAX {
-                tracing::warn!(place, why, "Redis is not usable; the database does without until it is");
+                tracing::warn!(
+                    place,
+                    why,
+                    "Redis is unavailable; continuing without it until it is available"
+                );
                 changes += 1;
                 told = true;
             } else {
-                tracing::debug!(place, why, "Redis is not usable");
+                tracing::debug!(place, why, "Redis is unavailable");
             }
             tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
             wait = (wait * 2).min(RETRY_WAIT_MAX);
         }
     }
 
-    /// Connects and serves until the connection breaks; answers why it did, and how long it lasted. `told`: people
-    /// know that Redis was gone.
+    /// Connects and serves until the connection breaks; returns why it did, and how long it lasted. `told`: the loss of Redis was logged.
     async fn serve_once(&self, told: &mut bool) -> (Why, Duration) {
         let session = match self.connect().await {
             Ok(session) => session,
@@ -166,7 +169,7 @@ impl Link {
         };
         let began = Instant::now();
         if std::mem::take(told) {
-            tracing::info!(place = self.address.place.as_ref(), "Redis is back");
+            tracing::info!(place = self.address.place.as_ref(), "Redis is available again");
         }
         let broken = Arc::new(Notify::new());
         self.set(Some(Line { connection: session.calls.clone(), broken: broken.clone() }));
@@ -175,7 +178,7 @@ impl Link {
         (why, began.elapsed())
     }
 
-    /// Connects, and sees that Redis is as fast as calls need it.
+    /// Connects, and checks that Redis answers within the time limit of calls.
     async fn connect(&self) -> Result<Session, Why> {
         let within = self.timeout * CONNECT_CALLS;
         let connecting = async {
@@ -209,7 +212,7 @@ impl Link {
         }
     }
 
-    /// Passes on what is said, until the connection is of no use any more.
+    /// Forwards messages until the connection cannot be used any more.
     async fn serve(&self, mut session: Session, broken: &Notify) -> Why {
         let ready = self.keys.ready_channel();
         loop {
@@ -233,7 +236,7 @@ impl Link {
         *self.lock() = line;
         self.refused.store(false, Ordering::Relaxed);
         if up {
-            // For what was said while nobody listened.
+            // Messages may have been missed while disconnected.
             self.hints.tell(Wake::Stop);
             self.hints.tell(Wake::Ready);
         }
@@ -245,7 +248,7 @@ impl Link {
     }
 }
 
-/// Whether Redis is there and answers, but not what was asked.
+/// Returns whether Redis is available and answered, but refused the call.
 fn is_refusal(error: &RedisError) -> bool {
     !(error.is_io_error()
         || error.is_timeout()

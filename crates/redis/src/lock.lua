@@ -1,5 +1,5 @@
 -- Marks jobs with the tokens of their runs. KEYS: lock, stop flag, lock, stop flag, …; ARGV: ttl in ms, token, token, …
--- A newer run keeps its mark. Answers how many of the jobs were asked to stop.
+-- The mark of a newer run is kept. Returns the number of jobs that were asked to stop.
 local flagged = 0
 for i = 1, #KEYS, 2 do
     local token = ARGV[(i + 3) / 2]

@@ -1,4 +1,4 @@
-//! How a Redis is found and used.
+//! Settings and addresses of a Redis.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use redis::{Client, ConnectionAddr};
 use rustls::crypto::ring;
 use thiserror::Error;
 
-/// What all keys and channels begin with, unless something else is said.
+/// The default prefix of all keys and channels.
 pub const PREFIX_DEFAULT: &str = "milepost:";
-/// How long a call may take, unless something else is said.
+/// The default time limit of a call.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_millis(200);
 
-/// How to use a Redis.
+/// The settings of a Redis.
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
-    /// What all keys and channels begin with. Stores that share a Redis must differ in it.
+    /// The prefix of all keys and channels. Stores that share a Redis must use different prefixes.
     pub prefix: String,
-    /// How long one call may take. A Redis that is slower counts as gone.
+    /// The time limit of a call. A slower Redis counts as unavailable.
     pub timeout: Duration,
 }
 
@@ -27,9 +27,9 @@ impl Default for RedisOptions {
     }
 }
 
-/// Why a Redis cannot be used. Never repeats the URL, which may hold a password.
+/// The reason why a Redis cannot be used. Never contains the URL, which may include a password.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the URL of the Redis cannot be used: {why}")]
+#[error("the Redis URL cannot be used: {why}")]
 pub struct InvalidRedis {
     why: String,
 }
@@ -37,12 +37,12 @@ pub struct InvalidRedis {
 /// Checks a URL: `redis://USER:PASSWORD@HOST:PORT/DB`, `rediss://…` for TLS, or `unix:///PATH`.
 ///
 /// # Errors
-/// [`InvalidRedis`] says what is wrong with it.
+/// [`InvalidRedis`] describes the problem.
 pub fn check_url(url: &str) -> Result<(), InvalidRedis> {
     Address::parse(url).map(drop)
 }
 
-/// A server, and its name for people.
+/// A server, and its display name.
 #[derive(Clone)]
 pub(crate) struct Address {
     pub(crate) client: Client,
@@ -64,12 +64,12 @@ impl Address {
         let place = match client.get_connection_info().addr() {
             ConnectionAddr::Tcp(host, port) => format!("Redis at {host}:{port}"),
             ConnectionAddr::TcpTls { insecure: true, .. } => {
-                let why = "with #insecure it could be anybody's; without it rediss:// checks the certificate, so \
-                           let the system trust the authority that signed it";
+                let why = "remove #insecure: without it, rediss:// checks the server's certificate; let the system \
+                           trust the authority that signed it";
                 return Err(refused(why.to_owned()));
             }
             ConnectionAddr::TcpTls { host, port, .. } => {
-                // The cryptography that all connections of Milepost use. It is another's choice if there is one.
+                // Installs the crypto provider that all connections of Milepost use, unless another one is installed.
                 let _ = ring::default_provider().install_default();
                 format!("Redis at {host}:{port} (TLS)")
             }

@@ -1,4 +1,4 @@
-//! The port, call by call.
+//! The implementation of the coordination port.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -14,26 +14,25 @@ use crate::keys::Keys;
 use crate::link::Link;
 use crate::options::{Address, InvalidRedis, RedisOptions};
 
-/// How long a stop flag stands: far longer than a claim's answer is under way.
+/// How long a stop flag is kept: far longer than the answer to a claim takes.
 const FLAG_TTL: Duration = Duration::from_secs(60);
-/// How many locks one script sets, so that it does not hold Redis up.
+/// How many locks one script sets, so that it does not block Redis.
 const LOCKS_MAX: usize = 500;
 
 static LOCK: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("lock.lua")));
 static UNLOCK: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("unlock.lua")));
 
-/// A Redis that helps. Keeps itself connected until it is dropped.
+/// A Redis connection that serves as the helper. It reconnects until it is dropped.
 pub struct Redis {
     pub(crate) link: Arc<Link>,
     keeper: AbortHandle,
 }
 
 impl Redis {
-    /// Begins to connect to the Redis at this URL and returns at once, whether it is there or not. To be called in
-    /// a Tokio runtime.
+    /// Begins to connect to the Redis at this URL and returns immediately, whether or not it is available. Call it in a Tokio runtime.
     ///
     /// # Errors
-    /// When the URL cannot be used.
+    /// If the URL cannot be used.
     pub fn start(url: &str, options: RedisOptions) -> Result<Self, InvalidRedis> {
         let link = Arc::new(Link::new(Address::parse(url)?, Keys(options.prefix), options.timeout));
         let kept = link.clone();
@@ -41,12 +40,12 @@ impl Redis {
         Ok(Self { link, keeper })
     }
 
-    /// Waits until Redis answers, but no longer than this; answers whether it does.
+    /// Waits until Redis answers, at most this long; returns whether it does.
     pub async fn is_up_within(&self, at_most: Duration) -> bool {
         tokio::time::timeout(at_most, self.link.until_up()).await.is_ok()
     }
 
-    /// Where it is and why it could not be used the last time, for people.
+    /// Returns the address and the last error, for messages to operators.
     pub fn trouble(&self) -> String {
         let why = self.link.trouble();
         let why = if why.is_empty() { "no answer yet" } else { &why };

@@ -1,5 +1,5 @@
-//! Events to their brokers: what is in the log of a store goes out, in each aggregate's order, until its receiver has
-//! acknowledged it.
+//! Relay between event logs and brokers: publishes the events of a store in the order of each aggregate until the receiver has acknowledged them, and
+//! consumes events from brokers.
 
 pub mod consumer;
 mod message;

@@ -1,18 +1,18 @@
-//! What of an event becomes a message: one place for all brokers.
+//! Conversion of events to messages, shared by all sinks.
 //!
-//! Messages are [CloudEvents](https://cloudevents.io) 1.0 in binary mode: what is said of the event stands in headers, and the body is
-//! its payload, byte for byte.
+//! Messages are [CloudEvents](https://cloudevents.io) 1.0 in binary mode: headers hold the attributes of the event, and the body is its payload,
+//! unchanged.
 
 use std::borrow::Cow;
 
 use milepost_core::event::Event;
 
-/// What the payload is, always.
+/// Content type of every payload.
 pub(crate) const CONTENT_TYPE: &str = "application/json";
-/// Which system events come from, unless something else is said.
+/// Default of the attribute `source`.
 pub(crate) const SOURCE_DEFAULT: &str = "milepost";
 
-/// An event as it goes out.
+/// An event as a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Message<'a> {
     event: &'a Event,
@@ -24,8 +24,7 @@ impl<'a> Message<'a> {
         Self { event, source }
     }
 
-    /// Its attributes, without the prefix that a broker's binding gives them. The type of the content is not among
-    /// them: it has a header of its own everywhere.
+    /// Returns the attributes, without the prefix of the broker's binding. The content type is not included: each broker has a separate header for it.
     pub(crate) fn attributes(self) -> [(&'static str, Cow<'a, str>); 9] {
         let event = self.event;
         [
@@ -41,8 +40,8 @@ impl<'a> Message<'a> {
         ]
     }
 
-    /// The headers that the event was given. What a message says of itself, or to its broker, is not theirs to say: those
-    /// of such a name are left out. A name of the broker's with a hyphen at its end stands for all that begin so.
+    /// Returns the custom headers of the event. Headers whose name is reserved for the message or the broker are omitted. A reserved name that ends
+    /// with a hyphen matches every name with this prefix.
     pub(crate) fn own_headers(
         self,
         names_of_the_broker: &'static [&'static str],
@@ -51,13 +50,13 @@ impl<'a> Message<'a> {
         headers.filter(move |(name, _)| !is_reserved(name, names_of_the_broker))
     }
 
-    /// The payload as it was stored.
+    /// Returns the payload as it was stored.
     pub(crate) fn body(self) -> &'a [u8] {
         self.event.payload.get().as_bytes()
     }
 }
 
-/// Whether a name is one of the message's own, or one of these of its broker.
+/// Returns whether a header name is reserved for the message or is one of these names of the broker.
 pub(crate) fn is_reserved(name: &str, names_of_the_broker: &[&str]) -> bool {
     let name = name.to_ascii_lowercase();
     let is_like = |other: &&str| name == **other || other.ends_with('-') && name.starts_with(*other);

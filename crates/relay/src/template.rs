@@ -1,8 +1,8 @@
-//! Names that are made from an event: of subjects, streams and routing keys.
+//! Templates for names that depend on the event: subjects, streams and routing keys.
 
 use milepost_core::event::Event;
 
-/// A text with places for what an event says: `{aggregate_type}`, `{aggregate_id}` and `{event_type}`.
+/// A text with placeholders for values of the event: `{aggregate_type}`, `{aggregate_id}` and `{event_type}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Part>);
 
@@ -12,19 +12,19 @@ enum Part {
     Field(Field),
 }
 
-/// What stands at a place.
+/// The value that replaces a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     /// The type of the aggregate.
     AggregateType,
-    /// Its id.
+    /// The id of the aggregate.
     AggregateId,
     /// The type of the event.
     EventType,
 }
 
 impl Template {
-    /// Reads a template; what is wrong with it, else.
+    /// Parses a template. On failure, returns the reason.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (mut parts, mut rest) = (Vec::new(), text);
         while let Some((before, place)) = rest.split_once('{') {
@@ -49,7 +49,7 @@ impl Template {
         Ok(Self(parts))
     }
 
-    /// The text for an event, with what the event says written as `written` does.
+    /// Returns the text for an event. `written` formats the values.
     pub(crate) fn of(&self, event: &Event, written: impl Fn(Field, &str, &mut String)) -> String {
         let mut text = String::new();
         for part in &self.0 {
@@ -61,12 +61,12 @@ impl Template {
         text
     }
 
-    /// The text for an event, with what the event says as it is.
+    /// Returns the text for an event, with unescaped values.
     pub(crate) fn plain(&self, event: &Event) -> String {
         self.of(event, |_, value, text| text.push_str(value))
     }
 
-    /// What all its texts begin with.
+    /// Returns the common prefix of all texts.
     pub(crate) fn prefix(&self) -> &str {
         match self.0.first() {
             Some(Part::Text(text)) => text,
@@ -74,7 +74,7 @@ impl Template {
         }
     }
 
-    /// Its text with this in all places, to check what is the same for all events.
+    /// Returns the text with this value in all placeholders, to check the parts that are the same for all events.
     pub(crate) fn filled(&self, value: &str) -> String {
         let parts = self.0.iter().map(|part| match part {
             Part::Text(text) => text,
@@ -83,7 +83,7 @@ impl Template {
         parts.collect()
     }
 
-    /// Whether all events have the same text.
+    /// Returns whether all events have the same text.
     pub(crate) fn is_literal(&self) -> bool {
         !self.0.iter().any(|part| matches!(part, Part::Field(_)))
     }
@@ -96,7 +96,7 @@ impl Field {
             "aggregate_id" => Ok(Self::AggregateId),
             "event_type" => Ok(Self::EventType),
             _ => Err(format!(
-                "there is no {{{name}}}; there are {{aggregate_type}}, {{aggregate_id}} and {{event_type}}"
+                "unknown field {{{name}}}; the fields are {{aggregate_type}}, {{aggregate_id}} and {{event_type}}"
             )),
         }
     }
@@ -121,7 +121,9 @@ mod tests {
         assert_eq!(template.filled("x"), "shop.x.x");
         assert!(!template.is_literal() && Template::parse("shop").unwrap().is_literal());
         let refused = |text| Template::parse(text).unwrap_err();
-        assert!(refused("{aggregate}").contains("there is no {aggregate}; there are {aggregate_type}"));
+        assert!(
+            refused("{aggregate}").contains("unknown field {aggregate}; the fields are {aggregate_type}")
+        );
         assert!(refused("a.{event_type").contains("not closed"));
         assert!(refused("a}.{event_type}").contains("not opened"));
         assert!(refused("").contains("empty"));

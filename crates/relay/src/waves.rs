@@ -1,22 +1,22 @@
-//! A page of events, published wave by wave: no event before the one that goes before it in its aggregate has its answer.
+//! Division of a page into waves: an event is sent only after the result of the previous event of its aggregate is known.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use milepost_core::event::{Aggregate, Event};
 
-/// The events of a page, by aggregate, in order.
+/// The events of a page, by aggregate and in order.
 #[derive(Debug)]
 pub struct Waves {
-    /// What is left of each aggregate; those that were not in the last wave come first.
+    /// The remaining events of each aggregate. Aggregates that were not in the last wave come first.
     lines: VecDeque<VecDeque<Event>>,
-    /// Aggregates of which nothing more goes out.
+    /// Aggregates of which no more events are sent.
     held: HashSet<Aggregate>,
-    /// What is left of these.
+    /// The remaining events of held aggregates.
     rest: Vec<Event>,
 }
 
 impl Waves {
-    /// The waves of events that stand in the order of the log.
+    /// Creates the waves of events that are in the order of the log.
     pub fn of(events: impl IntoIterator<Item = Event>) -> Self {
         let mut lines: VecDeque<VecDeque<Event>> = VecDeque::new();
         let mut places: HashMap<Aggregate, usize> = HashMap::new();
@@ -30,8 +30,8 @@ impl Waves {
         Self { lines, held: HashSet::new(), rest: Vec::new() }
     }
 
-    /// The next events, at most `most`, each of another aggregate; none when only held ones are left. All of them must be
-    /// answered before there is a next wave.
+    /// Returns the next events, at most `most`, each of a different aggregate; empty if only events of held aggregates are left. The results of all of
+    /// them must be known before the next call.
     pub fn next(&mut self, most: usize) -> Vec<Event> {
         let (mut wave, mut later) = (Vec::new(), Vec::new());
         while wave.len() < most
@@ -52,12 +52,12 @@ impl Waves {
         wave
     }
 
-    /// Nothing more of this aggregate goes out: an event of it was not delivered.
+    /// Holds an aggregate: no more of its events are sent, because one of them was not delivered.
     pub fn hold(&mut self, aggregate: Aggregate) {
         self.held.insert(aggregate);
     }
 
-    /// What did not go out, in the order of each aggregate: the events of held aggregates, and those of others.
+    /// Returns the events that were not sent, in the order of each aggregate: those of held aggregates, and those of other aggregates.
     pub fn into_rest(self) -> (Vec<Event>, Vec<Event>) {
         let left = self.rest.into_iter().chain(self.lines.into_iter().flatten());
         left.partition(|event| self.held.contains(&event.aggregate))

@@ -1,7 +1,7 @@
-// What the console does in the browser: it keeps the page new, draws charts and answers keys. Without it every page and form works.
+// The script of the console: refreshes the page, draws charts and handles keys. All pages and forms work without it.
 "use strict";
 
-const EVERY_MS = 5000; // for what no event tells; a page of which it tells too little says another time by data-live
+const EVERY_MS = 5000; // for changes that the stream does not report; a page that needs another interval sets data-live
 const AT_MOST_EVERY_MS = 1000;
 const LOOK_EVERY_MS = 100;
 
@@ -11,22 +11,22 @@ const remember = (name, value) => {
   try { localStorage.setItem("milepost-" + name, value); } catch (_) { /* Storage may be forbidden. */ }
 };
 
-// --- The page is fetched again and its differences are put in place.
+// --- Refresh: the page is fetched again, and differences are applied.
 
 let fetching = false;
 let fetchedAt = Date.now();
 let again = 0;
-// How far back a search has come that goes on by itself.
+// The URL at which an automatically continued search resumes.
 let stretch = null;
 
-// Nothing is changed under somebody who fills in a form or has chosen rows.
+// The page is not changed while the user fills in a form or has selected rows.
 function busy() {
   const at = document.activeElement;
   const typing = at && at.closest("main") && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName);
   return typing || one("[popover]:popover-open, input.pick:checked") !== null;
 }
 
-// `asked`: somebody wants it. What the page does by itself is no use of the session, which ends when nobody uses it.
+// `asked`: the user asked for it. Automatic refreshes do not count as use of the session, so that an unused session expires.
 async function refresh(asked) {
   clearTimeout(again);
   again = 0;
@@ -38,7 +38,7 @@ async function refresh(asked) {
     const answer = await get(stretch ?? location.href, "text/html", asked === true);
     if (answer.redirected) return location.reload();
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    // A server that fails takes nothing away from what is seen.
+    // If the server fails, the page keeps its contents.
     if (!busy() && answer.status < 500 && answer.status !== 429) take(page);
     live(answer.status < 500 && answer.status !== 429 ? "live" : "failing");
   } catch (_) {
@@ -70,12 +70,12 @@ function live(how) {
   mark.textContent = words[how];
 }
 
-// Soon, but at most once a second.
+// Refreshes soon, but at most once a second.
 function soon() {
   if (!again) again = setTimeout(refresh, Math.max(0, fetchedAt + AT_MOST_EVERY_MS - Date.now()));
 }
 
-// Of what no event tells, a page learns by the timer, which runs on once the last answer is there.
+// Refreshes by a timer, for changes that the stream does not report. The next timer starts after the last response.
 function later() {
   const every = Number(one("#page").dataset.live) || EVERY_MS;
   const left = fetchedAt + every - Date.now();
@@ -85,8 +85,8 @@ function later() {
   }, Math.max(left, AT_MOST_EVERY_MS));
 }
 
-// A page says by data-stream which changes it wants to be told of: few enough for a browser, however busy the store is. Of all
-// others it learns by the timer. Somebody who does not look is not told.
+// A page specifies in data-stream which changes it needs: few enough for a browser, however busy the store is. All other changes
+// are shown by the timer. A hidden page closes its stream.
 let stream = null;
 
 function listen() {
@@ -98,11 +98,11 @@ function listen() {
   for (const kind of ["job", "batch", "reset"]) stream.addEventListener(kind, soon);
 }
 
-// --- A search that has found nothing yet goes on by itself, until it finds something or somebody stops it.
+// --- A search without results continues automatically, until it finds something or the user stops it.
 
 let resting = false;
 
-// After each look the next one is begun; the address stays, and says what is looked for.
+// Starts the next search after each one. The address bar keeps the URL of the first one.
 function lookOn() {
   const link = one("a[data-looks-on]");
   if (!link || resting) return;
@@ -155,10 +155,10 @@ async function draw() {
   try {
     const data = await (await get("/series.json", "application/json", false)).json();
     boxes.forEach((box) => chart(box, data));
-  } catch (_) { /* The next time. */ }
+  } catch (_) { /* The next refresh tries again. */ }
 }
 
-// --- Light and dark; times relative and exact.
+// --- Light and dark theme; relative and absolute times.
 
 const theme = () => document.documentElement.dataset.theme
   || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
@@ -240,7 +240,7 @@ if (one("#page")?.dataset.live !== undefined) {
   listen();
   lookOn();
 }
-// Where a screen is narrow, what counts is in sight.
+// On narrow screens, scroll to the current menu entry and to the current state.
 for (const it of all("nav [aria-current], svg.machine .now")) {
   const box = it.closest("nav, .scroll"), [at, within] = [it.getBoundingClientRect(), box.getBoundingClientRect()];
   box.scrollLeft += at.left + at.width / 2 - within.left - within.width / 2;

@@ -1,4 +1,4 @@
-// Before anything is drawn: light or dark as was chosen here, else as the system has it.
+// Runs before the page is drawn: applies the theme that the user chose, or else that of the system.
 try {
   const theme = localStorage.getItem("milepost-theme");
   if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;

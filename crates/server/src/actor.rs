@@ -1,4 +1,4 @@
-//! Who a request acts for. Everything that a request changes is audited in this name.
+//! The actor of a request, in whose name its changes are audited.
 
 use std::convert::Infallible;
 
@@ -12,22 +12,23 @@ use utoipa::IntoParams;
 use crate::client::Caller;
 use crate::problem::Problem;
 
-/// Why, where no body can say so.
+/// The reason, for operations without a body.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Why {
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[param(max_length = 1000)]
     pub(crate) reason: Option<String>,
 }
 
-/// Whoever sent the request.
+/// The actor of the request.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestActor(Actor);
 
 impl RequestActor {
-    /// That of a request that has passed the gate: the name of a token, or the address of somebody who was asked for none.
+    /// Returns the actor of a request that has passed the gate: the name of its token, or `anonymous@` and its address if it
+    /// needed no token.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         let named = match Caller::of(extensions) {
             Caller::Known(who) => Actor::new(who.as_ref()),
@@ -36,12 +37,12 @@ impl RequestActor {
         Self(named.unwrap_or_else(|_| Actor::nobody()))
     }
 
-    /// The actor, who gives no reason.
+    /// Returns the actor without a reason.
     pub(crate) fn actor(&self) -> Actor {
         self.0.clone()
     }
 
-    /// The actor with the reason that the body gives.
+    /// Returns the actor with the reason from the body.
     pub(crate) fn because(&self, reason: Option<&str>) -> Result<Actor, Problem> {
         let invalid = |e: milepost_core::audit::InvalidActor| {
             Problem::unprocessable("invalid_reason", e.to_string()).at("reason")
@@ -49,7 +50,7 @@ impl RequestActor {
         self.actor().because(reason).map_err(invalid)
     }
 
-    /// The actor with the reason that the query gives.
+    /// Returns the actor with the reason from the query.
     pub(crate) fn because_in_query(&self, reason: Option<&str>) -> Result<Actor, Problem> {
         self.because(reason).map_err(|problem| problem.at("query reason"))
     }

@@ -1,4 +1,4 @@
-//! What every handler has.
+//! State that is shared by all handlers.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -22,46 +22,46 @@ use crate::reference::Reference;
 use crate::session::Sessions;
 use crate::stream::{Feed, Seats};
 
-/// The store, and what is shared by all requests. Cheap to clone: every layer does so for each of them.
+/// The store and the state shared by all requests. Cheap to clone: every layer clones it for every request.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Shared>);
 
-/// What there is one of.
+/// The fields of [`App`].
 pub(crate) struct Shared {
-    /// For looking; what a request changes goes through [`acting`](App::acting).
+    /// For reads. Changes made by a request use [`acting`](App::acting).
     pub(crate) store: Arc<dyn Store>,
-    /// Where single creates go.
+    /// Stores jobs that are created one by one.
     pub(crate) intake: Intake,
-    /// Who may ask, by tokens and by sessions, under which names of the server, and for what.
+    /// Access control: tokens, sessions, the accepted host names of the server, and the role that each route needs.
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) roles: Arc<Roles>,
-    /// What clients have asked for lately.
+    /// Request rates and requests in flight of each client.
     pub(crate) limits: Arc<Counted>,
-    /// The numbers of `/metrics`.
+    /// The metrics of `/metrics`.
     pub(crate) metrics: Arc<Metrics>,
-    /// All queues, as the API told of them last.
+    /// All queues, as the API last returned them.
     pub(crate) queues: Last<Vec<QueueView>>,
-    /// What workers that speak to this server do.
+    /// Counters of the workers that use the worker protocol of this server.
     pub(crate) tally: Arc<Tally>,
-    /// What happens, for who watches.
+    /// State changes for the clients of `/v1/stream`.
     pub(crate) feed: Feed,
-    /// How many watch.
+    /// The open streams.
     pub(crate) seats: Seats,
-    /// Whose turn it is to examine the store: one at a time.
+    /// Held while the store is examined: one examination at a time.
     pub(crate) doctor: Arc<Semaphore>,
-    /// What the store last said to who asked whether it answers.
+    /// The last result of the readiness check.
     pub(crate) readiness: Arc<Readiness>,
-    /// What pages of the console share.
+    /// Cached counts of the console.
     pub(crate) known: Arc<Known>,
-    /// How fast bulk jobs go, as pages saw it.
+    /// Rates of running bulk jobs, as measured by console pages.
     pub(crate) paces: Arc<Paces>,
-    /// What this server was started with, for people; without secrets.
+    /// Settings that the console shows, without secrets.
     pub(crate) about: Arc<Vec<(&'static str, String)>>,
-    /// What the API takes and answers, for people.
+    /// The API reference, rendered at `/reference`.
     pub(crate) reference: Arc<Reference>,
-    /// What happened lately, for the charts of the console.
+    /// Recent activity for the charts of the console.
     pub(crate) series: Arc<Series>,
     /// Cancelled when the server shuts down.
     pub(crate) stop: CancellationToken,
@@ -82,7 +82,7 @@ impl From<Shared> for App {
 }
 
 impl App {
-    /// The store, as the actor of a request uses it: for whatever the request changes.
+    /// Returns the store, acting for this actor. Use it for all changes that a request makes.
     pub(crate) fn acting(&self, actor: Actor) -> Arc<dyn Store> {
         self.store.acting_as(actor)
     }

@@ -1,4 +1,4 @@
-//! JSON in: what is wrong with a body is told with its place.
+//! JSON request bodies. Errors in a body are reported with their position.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
@@ -9,7 +9,7 @@ use serde_json::error::Category;
 
 use crate::problem::Problem;
 
-/// A body that must be JSON of this form.
+/// A request body that must be JSON of type `T`.
 pub(crate) struct Body<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
@@ -44,7 +44,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     .at("header Content-Type"))
 }
 
-/// Reads it, and once more to find the place if something is wrong with it.
+/// Deserializes the body. If that fails, deserializes it again to find the position of the error.
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if let Ok(value) = serde_json::from_slice(bytes) {
         return Ok(value);

@@ -1,4 +1,4 @@
-//! Where a request comes from.
+//! The client of a request.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,8 +11,9 @@ use axum::http::request::Parts;
 
 use crate::access::Identity;
 
-/// The address at the other end of a connection, or behind [trusted proxies](crate::proxies); of version 6 only the network, in which anybody
-/// has as many addresses as they like. What other headers say of it counts for nothing: anybody can write them.
+/// The address of the peer, or the client address reported by [trusted proxies](crate::proxies). IPv6 addresses are reduced to
+/// their /64 network, because one client can use any number of addresses in it. Other headers are ignored: any client can set
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Client(IpAddr);
 
@@ -27,12 +28,12 @@ impl Client {
         }
     }
 
-    /// That of a request; those whose listener does not tell are all one.
+    /// Returns the client of a request. Requests without a known address all count as one client.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         extensions.get().copied().unwrap_or(Self(Ipv4Addr::UNSPECIFIED.into()))
     }
 
-    /// Whether it is this machine.
+    /// Returns whether the client is on this machine.
     pub(crate) fn is_here(self) -> bool {
         self.0.is_loopback()
     }
@@ -44,17 +45,17 @@ impl fmt::Display for Client {
     }
 }
 
-/// Who something is counted for.
+/// The caller to whom a request is attributed, for limits and audit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
-    /// Who shows a token, or has signed in with one.
+    /// A caller with a token, or with a session that was opened with one.
     Known(Arc<str>),
-    /// Everybody else at an address.
+    /// All callers without a token at one address.
     Address(Client),
 }
 
 impl Caller {
-    /// That of a request that has passed the gate.
+    /// Returns the caller of a request that has passed the gate.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         let known = extensions.get::<Identity>().filter(|identity| identity.token.is_some());
         known.map_or_else(

@@ -1,6 +1,6 @@
-//! Where a browser is sent: never away from this server.
+//! Redirect targets: only paths of this server.
 
-/// The path if it is one of this server; the first page for what is none. Browsers leave out tabs and line ends, and read `\` as `/`.
+/// Returns the path if it is a path of this server, and `/` otherwise. Browsers remove tabs and line ends, and read `\` as `/`.
 pub(crate) fn own_path(path: &str) -> &str {
     let is_own = path.starts_with('/')
         && !path.starts_with("//")

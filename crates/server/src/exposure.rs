@@ -1,44 +1,44 @@
-//! Where a server may listen.
+//! The check of a server's listen address against its access control.
 
 use std::net::SocketAddr;
 
 use thiserror::Error;
 
-/// What is done against others on the network.
+/// Protection against other clients on the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Exposure {
-    /// Whether everybody is asked for a token.
+    /// Whether every request needs a token.
     pub asks_for_tokens: bool,
-    /// Whether it was said by name that nobody needs to be.
+    /// Whether operation without tokens was allowed explicitly (`--insecure-no-tokens`).
     pub insecure_no_tokens: bool,
-    /// Whether it speaks TLS.
+    /// Whether the server uses TLS.
     pub tls: bool,
-    /// Whether it was said by name that it need not.
+    /// Whether operation without TLS was allowed explicitly (`--insecure-no-tls`).
     pub insecure_no_tls: bool,
 }
 
-/// An address that others reach, and nothing that keeps them out or in the dark.
+/// An address that other machines can reach, without tokens or without TLS.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Exposed {
-    /// Anybody could do everything.
+    /// Any client could perform every operation.
     #[error(
-        "{0} is not an address of this machine alone, and no token is asked for: make one (`milepost tokens create`), ask for tokens in any case \
-         (--require-tokens), listen at 127.0.0.1, or say --insecure-no-tokens"
+        "other machines can reach {0}, and no tokens are required: create one (`milepost tokens create`), always require tokens \
+         (--require-tokens), listen on 127.0.0.1, or allow this with --insecure-no-tokens"
     )]
     NoTokens(SocketAddr),
-    /// Anybody on the way could read tokens.
+    /// Anyone on the network path could read tokens.
     #[error(
-        "{0} is not an address of this machine alone, and tokens would cross the network in the clear: give --tls-cert and --tls-key, listen at \
-         127.0.0.1 behind a proxy that ends TLS, or say --insecure-no-tls"
+        "other machines can reach {0}, and tokens would cross the network unencrypted: set --tls-cert and --tls-key, listen on \
+         127.0.0.1 behind a proxy that terminates TLS, or allow this with --insecure-no-tls"
     )]
     NoTls(SocketAddr),
 }
 
 impl Exposure {
-    /// Whether a server may listen at this address.
+    /// Checks whether a server may listen on this address.
     ///
     /// # Errors
-    /// What others could do there.
+    /// Returns the missing protection.
     pub const fn check(self, address: SocketAddr) -> Result<(), Exposed> {
         if address.ip().is_loopback() {
             Ok(())

@@ -1,20 +1,20 @@
-//! Headers that every answer has: what a browser may do with it.
+//! Security headers that every response has.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-/// A page has nothing but what comes from this server in files of its own: no script, style or event handler that stands in it.
+/// A page loads files from this server only. Inline scripts, inline styles and inline event handlers are blocked.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 const ALWAYS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    // For browsers that do not know frame-ancestors.
+    // For browsers that do not support frame-ancestors.
     (header::X_FRAME_OPTIONS, "DENY"),
-    // Not no-referrer: with that browsers would send forms without their origin.
+    // Not no-referrer: with that, browsers would send forms without their origin.
     (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
@@ -22,7 +22,7 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 
 const TWO_YEARS: &str = "max-age=63072000";
 
-/// Adds them. `tls`: whether browsers are to come by HTTPS from now on.
+/// Adds the headers. `tls`: whether to add `Strict-Transport-Security`, which makes browsers use HTTPS only.
 pub(crate) async fn add(State(tls): State<bool>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -32,7 +32,7 @@ pub(crate) async fn add(State(tls): State<bool>, request: Request, next: Next) -
     if tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(TWO_YEARS));
     }
-    // What a route says of itself counts: files that are the same for everybody.
+    // A header that the route has set takes precedence: static files are the same for all clients and may be cached.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }

@@ -1,4 +1,4 @@
-//! Whether the server lives, and whether it can serve.
+//! Liveness and readiness checks.
 
 use std::time::{Duration, Instant};
 
@@ -10,24 +10,30 @@ use crate::app::App;
 use crate::patience::in_time;
 use crate::problem::Problem;
 
-/// How long an answer of the store holds. Anybody may ask, as often as they like.
+/// How long a result of the readiness check is reused. Any client may call it, as often as it wants.
 const HOLDS: Duration = Duration::from_secs(1);
 
-/// What the store last answered.
+/// The last result of the readiness check, and its time.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness(Mutex<Option<(Instant, Result<(), Problem>)>>);
 
-/// The process answers. Says nothing of the store: a supervisor that restarts for that makes things worse.
+/// Reports that the process responds. Does not check the store: a supervisor that restarted the process for that would make
+/// things worse.
 pub(crate) async fn live() -> &'static str {
     "ok\n"
 }
 
-/// The store answers too: what every request needs first, whose connections are its own, so that long lists do not make it unready.
+/// Reports whether the store responds too. Runs the query that every request needs first. It uses dedicated connections, so that
+/// long-running list queries do not make the server unready.
 pub(crate) async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
     if app.stop.is_cancelled() {
-        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", "the server shuts down"));
+        return Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "shutting_down",
+            "the server is shutting down",
+        ));
     }
-    // One asks, the others wait for what it hears.
+    // One request asks the store; the others wait for its result.
     let mut last = app.readiness.0.lock().await;
     let fresh = last.as_ref().filter(|(at, _)| at.elapsed() < HOLDS);
     let answer = match fresh {

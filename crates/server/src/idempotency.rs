@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a create that can be repeated. The key becomes that of the job, so that the store itself keeps its promise.
+//! The header `Idempotency-Key`, which makes creates repeatable. It becomes the job's key, so that the store enforces uniqueness.
 
 use std::collections::BTreeSet;
 use std::fmt::Arguments;
@@ -21,21 +21,22 @@ use uuid::Uuid;
 
 use crate::problem::Problem;
 
-/// How long a key may be.
+/// Maximum length of a key, in bytes.
 const BYTES_MAX: usize = 255;
 
-/// What the request is known by.
+/// The idempotency key of a request.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct IdempotencyKey {
-    /// Repeated with the same content (kind, queue, group, payload), the request is answered with what it created the first time; with other
-    /// content of the same kind it is refused. It is the store's, whoever asks. Says nothing for what has a key of its own.
+    /// An idempotency key. If the request is repeated with the same content (kind, queue, group, payload), the response contains the objects
+    /// that the first request created; with other content of the same kind, the request is refused. The key is valid for the whole store, for
+    /// all callers. It does not apply to items with a separate `key`.
     #[param(rename = "Idempotency-Key", max_length = 255)]
     given: Option<String>,
 }
 
 impl IdempotencyKey {
-    /// An id for what stands at a place in the request: the same when it is repeated.
+    /// Returns an id for the item at this index of the request; a repeated request gets the same id. `None` without the header.
     pub(crate) fn id(&self, index: usize) -> Option<Uuid> {
         let given = self.given.as_ref()?;
         let hash = Sha256::digest(format!("milepost idempotency {given}\u{0}{index}"));
@@ -44,7 +45,7 @@ impl IdempotencyKey {
         Some(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
 
-    /// Gives it to what has no key; `index` is the place in the request. Answers whether it did.
+    /// Sets the key from the header if `key` is `None`; `index` is the position in the request. Returns whether it did.
     pub(crate) fn give(&self, key: &mut Option<String>, index: usize) -> bool {
         match &self.given {
             Some(given) if key.is_none() => {
@@ -74,13 +75,13 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     }
 }
 
-/// What is answered for what was created, or was there before under its key.
+/// Builds the response for an object that was created (201), or that existed under its key (200).
 pub(crate) fn made(duplicate: bool, url: String, what: impl Serialize) -> Response {
     let status = if duplicate { StatusCode::OK } else { StatusCode::CREATED };
     (status, [(header::LOCATION, url)], Json(what)).into_response()
 }
 
-/// Refuses a key under which another batch was started.
+/// Refuses a key under which a different batch was started.
 pub(crate) async fn check_same_batch(
     store: &dyn Store,
     asked: &NewBatch,
@@ -88,7 +89,7 @@ pub(crate) async fn check_same_batch(
 ) -> Result<(), Problem> {
     let Some(made) = store.batch(made).await? else { return Ok(()) };
     let same_input = is_same_json(made.input.get(), asked.input.get());
-    // A store keeps milliseconds.
+    // Stores keep milliseconds.
     let tick = |nominal: NominalTime| (nominal.at.as_millisecond(), nominal.zone);
     let same_tick = made.row.nominal().map(tick) == asked.nominal.clone().map(tick);
     match (same_input, same_tick) {
@@ -100,23 +101,23 @@ pub(crate) async fn check_same_batch(
     }
 }
 
-/// Refuses, before anything is created, jobs of a request whose key other ones were created with; answers whether it is a repetition. The
-/// jobs of a request are created all or none, so that a key that only some of them hold is that of another request, or of one that is being
-/// forgotten.
+/// Refuses, before anything is created, jobs whose key belongs to different jobs. Returns whether the request is a repetition.
+/// The jobs of a request are created all or none: if only some of the keys exist, they belong to another request, or to one whose
+/// jobs are being deleted by retention.
 pub(crate) async fn check_repeated(store: &dyn Store, asked: &[&NewJob]) -> Result<bool, Problem> {
     let holders = holders(store, asked).await?;
     let Some(first) = holders.iter().flatten().next() else { return Ok(false) };
     if holders.iter().any(Option::is_none) {
         return Err(taken(
             format_args!("job {} was created", first.job),
-            "fewer others, or some of them are forgotten",
+            "fewer other jobs, or some of these were deleted",
         ));
     }
     holders.iter().flatten().try_for_each(check_same).map(|()| true)
 }
 
-/// Refuses a repetition of `jobs` with fewer jobs than the request had that created them. It is recognized by the key of the job that would
-/// follow, if that is of a kind that the request names.
+/// Refuses a repetition that contains fewer jobs than the original request. The original request is detected by the key of the
+/// next index, which is looked up for each kind in `jobs`.
 pub(crate) async fn check_complete(
     store: &dyn Store,
     jobs: &[NewJob],
@@ -133,23 +134,23 @@ pub(crate) async fn check_complete(
         .collect();
     let holders = holders(store, &following.iter().collect::<Vec<_>>()).await?;
     match holders.into_iter().flatten().next() {
-        Some(more) => Err(taken(format_args!("job {} was created", more.job), "more others")),
+        Some(more) => Err(taken(format_args!("job {} was created", more.job), "more other jobs")),
         None => Ok(()),
     }
 }
 
-/// Refuses a key that a job of other content holds.
+/// Refuses a key that a job with different content holds.
 pub(crate) async fn check_held(store: &dyn Store, asked: &NewJob) -> Result<(), Problem> {
     check_each(store, &[asked]).await?.into_iter().collect()
 }
 
-/// The job of the same content that holds the key of this one, if there is one.
+/// Returns the job with the same content that holds the key of this one, if there is one.
 pub(crate) async fn holder(store: &dyn Store, asked: &NewJob) -> Result<Option<JobId>, Problem> {
     let Some(holder) = holders(store, &[asked]).await?.into_iter().flatten().next() else { return Ok(None) };
     check_same(&holder).map(|()| Some(holder.job))
 }
 
-/// The same for each of many, in their order.
+/// Checks each of several jobs like [`check_held`]; the results are in the order of the jobs.
 pub(crate) async fn check_each(
     store: &dyn Store,
     asked: &[&NewJob],
@@ -162,7 +163,7 @@ async fn holders(store: &dyn Store, asked: &[&NewJob]) -> Result<Vec<Option<KeyH
     if asked.is_empty() { Ok(Vec::new()) } else { Ok(store.key_holders(asked).await?) }
 }
 
-/// Refuses a key under which something else was created. Of what is forgotten nobody knows.
+/// Refuses a key under which something else was created. A deleted job cannot be compared and is accepted.
 fn check_same(holder: &KeyHolder) -> Result<(), Problem> {
     match holder.is_same {
         Some(false) => Err(taken(format_args!("job {} was created", holder.job), "other content")),

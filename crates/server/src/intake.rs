@@ -1,7 +1,8 @@
-//! Gathers the creates of many callers into few transactions.
+//! Group commit of single creates: jobs of many requests share few transactions.
 //!
-//! While a transaction is under way, jobs of other requests wait here; the next one takes them all. Each caller gets its answer
-//! after the commit of its job, and a job that the store refuses is refused alone. Only jobs of one actor share a transaction.
+//! Jobs of other requests wait while a transaction is running; the next transaction stores all of them. Each caller is answered
+//! after its job has been committed. A job that the store refuses does not affect the others. Only jobs of the same actor share a
+//! transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,39 +16,39 @@ use tokio::time::timeout;
 
 use crate::problem::Problem;
 
-/// How many jobs share a transaction at most.
+/// Maximum number of jobs in one transaction.
 const JOBS_MAX: usize = 500;
-/// How many bytes of payload share a transaction at most, unless a job alone has more.
+/// Maximum payload bytes in one transaction, unless a single job has more.
 const PAYLOAD_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How many transactions are under way at once.
+/// Maximum number of concurrent transactions.
 const TRANSACTIONS_MAX: u32 = 2;
-/// How long a transaction may take before the next one begins beside it.
+/// How long a transaction may run before the next one starts beside it.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// How many jobs may wait for one.
+/// Maximum number of jobs that wait for a transaction.
 const WAITING_MAX: usize = 10_000;
 
-/// One that waits for its job's commit.
+/// A job that waits for its commit.
 struct Waiting {
     job: NewJob,
     actor: Actor,
     answer: oneshot::Sender<Result<Enqueued, Problem>>,
 }
 
-/// Where single creates go. Ends with the last of its clones.
+/// The queue of single creates. Its task ends when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Intake {
     sender: mpsc::Sender<Waiting>,
 }
 
 impl Intake {
-    /// Starts the task that gathers.
+    /// Starts the task that gathers jobs.
     pub(crate) fn start(store: Arc<dyn Store>) -> Self {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         tokio::spawn(gather(store, receiver));
         Self { sender }
     }
 
-    /// Stores the job for this actor; answers when it is durable, or why it is not.
+    /// Stores the job for this actor. Returns when the job is durable or was refused.
     pub(crate) async fn create(&self, actor: Actor, job: NewJob) -> Result<Enqueued, Problem> {
         let (answer, created) = oneshot::channel();
         self.sender.send(Waiting { job, actor, answer }).await.map_err(|_| closing())?;
@@ -59,19 +60,19 @@ fn closing() -> Problem {
     Problem::new(
         axum::http::StatusCode::SERVICE_UNAVAILABLE,
         "shutting_down",
-        "the server shuts down; whether the job was stored is not known: ask again with the same key",
+        "the server is shutting down, and it is unknown whether the job was stored; repeat the request with the same key",
     )
 }
 
 async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
     let transactions = Arc::new(Semaphore::new(TRANSACTIONS_MAX as usize));
-    // First a turn, then what has come in until then.
+    // Acquire a permit first, then take all jobs that have arrived until then.
     while let Ok(turn) = Arc::clone(&transactions).acquire_owned().await {
         let mut gathered = Vec::new();
         if receiver.recv_many(&mut gathered, JOBS_MAX).await == 0 {
             return;
         }
-        // While another one is under way more comes in; one that takes long is not waited for.
+        // Wait for the running transaction, so that more jobs can arrive, but not longer than `PATIENCE`.
         let _ = timeout(PATIENCE, transactions.acquire_many(TRANSACTIONS_MAX - 1)).await;
         take_along(&mut receiver, &mut gathered).await;
         let store = Arc::clone(&store);
@@ -84,7 +85,8 @@ async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
     }
 }
 
-/// Takes those, too, whose requests have come and are not read yet: a transaction costs more than a job in it. Waits for nobody.
+/// Also takes jobs of requests that have arrived but are not read yet: a transaction costs more than a job in it. Does not wait
+/// for new requests.
 async fn take_along(receiver: &mut mpsc::Receiver<Waiting>, gathered: &mut Vec<Waiting>) {
     let mut before = 0;
     while gathered.len() > before && gathered.len() < JOBS_MAX {
@@ -98,15 +100,15 @@ async fn take_along(receiver: &mut mpsc::Receiver<Waiting>, gathered: &mut Vec<W
     }
 }
 
-/// What shares a transaction.
+/// The jobs of one transaction.
 struct Part {
     actor: Actor,
     waiting: Vec<Waiting>,
     payload_bytes: usize,
 }
 
-/// What each actor asks for, in its order: a transaction is one actor's, so that its row of audit says whose the jobs are, and no larger
-/// than stores take.
+/// Splits jobs into transactions, keeping each actor's order. A transaction has one actor, so that its audit row names the
+/// creator of the jobs, and is no larger than the limits allow.
 fn in_parts(gathered: Vec<Waiting>) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for waiting in gathered {
@@ -126,14 +128,14 @@ fn in_parts(gathered: Vec<Waiting>) -> Vec<Part> {
     parts
 }
 
-/// Stores them together and answers each.
+/// Stores the jobs in one transaction and answers each caller.
 async fn store_all(store: &dyn Store, gathered: Vec<Waiting>) {
     let (jobs, answers): (Vec<_>, Vec<_>) =
         gathered.into_iter().map(|waiting| (waiting.job, waiting.answer)).unzip();
     match store_each(store, &jobs).await {
         Ok(stored) => {
             for (answer, stored) in answers.into_iter().zip(stored) {
-                // Who stopped waiting does not need it.
+                // The receiver is gone if the caller has stopped waiting.
                 let _ = answer.send(stored);
             }
         }
@@ -141,8 +143,9 @@ async fn store_all(store: &dyn Store, gathered: Vec<Waiting>) {
     }
 }
 
-/// Stores those that the store takes, and says why it does not take the others; in their order. In one transaction if it takes all; else
-/// in halves, since a database does not always say which one it means.
+/// Stores the jobs that the store accepts and returns the reason for each refused one; the results are in the order of `jobs`.
+/// Uses one transaction if all are accepted. Otherwise the jobs are split in halves, since a database does not always report
+/// which job is invalid.
 pub(crate) async fn store_each(
     store: &dyn Store,
     jobs: &[NewJob],
@@ -160,7 +163,8 @@ pub(crate) async fn store_each(
                 answers.push(Err(Problem::unprocessable("invalid_job", invalid.to_string())));
             }
             Err(error) if answers.is_empty() => return Err(error),
-            // Others stand: each is told what became of it. No more is asked of a store that fails.
+            // Earlier jobs are committed, so each caller gets the result of its own job. A failing store gets no further
+            // requests.
             Err(error) => {
                 let problem = Problem::from(error);
                 answers.resize_with(jobs.len(), || Err(problem.clone()));
@@ -195,7 +199,7 @@ mod tests {
             ("bob", 10),
         ];
         let waiting = asked.iter().enumerate().map(|(place, &(who, bytes))| {
-            // With its quotes.
+            // The length includes the two quotes.
             let job = NewJob::new(place.to_string(), &"x".repeat(bytes - 2)).unwrap();
             Waiting { job, actor: Actor::new(who).unwrap(), answer: oneshot::channel().0 }
         });

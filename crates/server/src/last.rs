@@ -1,5 +1,6 @@
-//! The last answer to a question that is slow on a large store: told again for a while, and asked for by one at a time.
-//! Whoever asks waits for it; pages of the console, which do not, have [`Known`](crate::console::Known).
+//! A cache for the result of a query that is slow on a large store: the result is reused for a while, and only one caller runs
+//! the query.
+//! Callers wait for the result. Console pages, which do not wait, use [`Known`](crate::console::Known).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,17 +8,17 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// Up to how long a question may take and not count as slow.
+/// A query that takes longer than this counts as slow.
 const QUICK: Duration = Duration::from_millis(100);
-/// For how many times as long as it took an answer is good: asking takes no more than this part of the time.
+/// A slow result is valid for this multiple of its query time, so that at most 1/20 of the time is spent on the query.
 const TIMES: u32 = 20;
 
-/// What was answered last.
+/// The last result.
 pub(crate) struct Last<T> {
     answer: Mutex<Option<Answer<T>>>,
-    /// How often something was changed: an answer to what was asked before that is not good.
+    /// Number of changes. A result is invalid if a change was made after its query had started.
     changes: AtomicU64,
-    /// For how long an answer is good that came quickly.
+    /// How long the result of a quick query is valid.
     quick_for: Duration,
 }
 
@@ -29,26 +30,27 @@ struct Answer<T> {
 }
 
 impl<T> Default for Last<T> {
-    /// What is quick to answer is asked afresh each time.
+    /// Runs a quick query again on each call.
     fn default() -> Self {
         Self::new(Duration::ZERO)
     }
 }
 
 impl<T> Last<T> {
-    /// What came quickly is good for so long.
+    /// Creates a cache in which the result of a quick query is valid for this time.
     pub(crate) fn new(quick_for: Duration) -> Self {
         Self { answer: Mutex::new(None), changes: AtomicU64::new(0), quick_for }
     }
 }
 
 impl<T: Clone> Last<T> {
-    /// Something has changed that whoever asks from now on has to see.
+    /// Invalidates the result after a change that later callers must see.
     pub(crate) fn forget(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A good answer: one that is, or that somebody began to ask for while this caller waited, or else what `ask` says.
+    /// Returns a valid result: the cached one, one whose query another caller started while this one waited, or the result of
+    /// `ask`.
     pub(crate) async fn get<E>(&self, ask: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let came = Instant::now();
         let mut last = self.answer.lock().await;
@@ -111,7 +113,7 @@ mod tests {
             last.get(after(50, 3)).await
         };
         let answers = tokio::join!(last.get(after(50, 1)), second, third);
-        assert_eq!(answers, (Ok(1), Ok(2), Ok(2)), "the first was asked for before the others came");
+        assert_eq!(answers, (Ok(1), Ok(2), Ok(2)), "the first query started before the other callers");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
-//! Milepost over HTTP.
+//! The HTTP server of Milepost: API, console, metrics and health checks.
 //!
-//! [`serve`] listens until it is stopped, and answers from a store. The description of the API is generated from its code and served
-//! at `/openapi.json`.
+//! [`serve`] answers requests from a store until it is stopped. The OpenAPI document is generated from the routes and served at
+//! `/openapi.json`.
 
 mod access;
 mod actor;
@@ -78,7 +78,7 @@ pub struct Options {
     pub counts: Vec<Box<dyn Counts>>,
     /// Settings that the console shows, with their names, without secrets.
     pub about: Vec<(&'static str, String)>,
-    /// Whether it serves API and console besides health and metrics.
+    /// Whether the server provides the API and the console in addition to health checks and metrics.
     pub api: bool,
     /// Limits on event streams.
     pub streams: StreamLimits,
@@ -86,9 +86,9 @@ pub struct Options {
     pub access: AccessOptions,
     /// Limits on requests.
     pub limits: Limits,
-    /// How long a page of the console waits for a count; then it shows the last count that it has. Default: 50 ms.
+    /// How long a console page waits for a count before it shows the last known one. Default: 50 ms.
     pub page_wait: Duration,
-    /// The certificate for TLS; without one it speaks HTTP.
+    /// The TLS certificate and key; without them, the server uses plain HTTP.
     pub tls: Option<TlsFiles>,
 }
 
@@ -116,21 +116,21 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// Why a server cannot start, or cannot continue.
+/// The reason why a server cannot start or continue.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// Its address can be reached from other machines, and nothing restricts access.
+    /// Other machines can reach its address, and access is not restricted.
     #[error("{0}")]
     Exposed(#[from] Exposed),
     /// TLS cannot be set up.
     #[error("{0}")]
     Tls(#[from] TlsError),
-    /// Reading from the store whether it has tokens failed.
-    #[error("it cannot be told whether tokens are asked for")]
+    /// The query whether the store has tokens failed.
+    #[error("the store cannot be queried for tokens")]
     Store(#[from] StoreError),
     /// The address of the listener cannot be determined.
-    #[error("it cannot be told where it listens")]
+    #[error("the address of the listener cannot be determined")]
     Address(#[source] std::io::Error),
     /// A route of the API has no role: a defect.
     #[error("{0}")]
@@ -180,7 +180,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         known,
         paces: Arc::default(),
         about: Arc::new(about),
-        // The document has just been written.
+        // This document was serialized above, so it can be parsed.
         reference: Arc::new(reference.unwrap_or_default()),
         series,
         stop,
@@ -209,7 +209,7 @@ fn pages() -> Pages {
         .merge(session::routes())
 }
 
-/// The routes that are not in the OpenAPI document: their methods and paths, and which role each needs, if any.
+/// Returns the routes that are not in the OpenAPI document: method, path, and the role that is needed, if any.
 #[must_use]
 pub fn other_routes() -> Vec<(Method, &'static str, Option<Role>)> {
     let pages = pages().merge(console::routes());
@@ -224,14 +224,15 @@ pub fn other_routes() -> Vec<(Method, &'static str, Option<Role>)> {
 async fn no_such_path(uri: Uri) -> Problem {
     Problem::not_found(
         "no_such_path",
-        format!("there is nothing at {}; /openapi.json says what there is", uri.path()),
+        format!("there is no resource at {}; /openapi.json lists all paths", uri.path()),
     )
 }
 
-/// Answers requests until it is stopped, and then those in flight.
+/// Answers requests until `stop` is cancelled, then completes the requests in flight.
 ///
 /// # Errors
-/// [`ServerError`] when it may not listen at its address, or its configuration cannot be applied. It has answered nothing then.
+/// [`ServerError`] when the server may not listen on its address, or its configuration cannot be applied. In that case no request
+/// has been answered.
 pub async fn serve(
     listener: TcpListener,
     store: Arc<dyn Store>,
@@ -255,7 +256,7 @@ pub async fn serve(
 }
 
 impl Options {
-    /// How strangers on the network would be kept out.
+    /// Returns how the server is protected against other clients on the network.
     ///
     /// # Errors
     /// Reading from the store whether it has tokens fails.

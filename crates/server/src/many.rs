@@ -1,4 +1,4 @@
-//! Doing something to many jobs: they are found, and a bulk job does it to each. For the API and the console.
+//! Operations on many jobs: finds the jobs and starts a bulk job that changes each of them. Used by the API and the console.
 
 use milepost_core::bulk::operation::{self, OperateJobs, OperateTarget};
 use milepost_core::ident::JobId;
@@ -10,19 +10,19 @@ use milepost_core::transition::Verb;
 
 use crate::problem::Problem;
 
-/// How many jobs one operation is done to at most.
+/// Maximum number of jobs of one operation.
 pub(crate) const JOBS_MAX: usize = 100_000;
-/// How many found jobs are read at once.
+/// Number of jobs read by one query.
 const PAGE: u32 = 1000;
 
-/// All jobs that fit, each with its state, oldest first.
+/// Returns all matching jobs with their states, oldest first.
 pub(crate) async fn find(store: &dyn Store, search: JobSearch) -> Result<Vec<(JobId, JobState)>, Problem> {
     let (mut search, mut jobs) = (JobSearch { limit: PAGE, ..search }, Vec::new());
     loop {
         let found = store.search_jobs(&search).await?;
         jobs.extend(found.rows.iter().map(|row| (row.id, row.state)));
         if jobs.len() > JOBS_MAX {
-            let words = format!("more than {JOBS_MAX} jobs fit; narrow the filter, by a time for example");
+            let words = format!("more than {JOBS_MAX} jobs match; narrow the filter, for example by a time");
             return Err(Problem::unprocessable("too_many_jobs", words).at("filter"));
         }
         match found.next {
@@ -34,7 +34,7 @@ pub(crate) async fn find(store: &dyn Store, search: JobSearch) -> Result<Vec<(Jo
     Ok(jobs)
 }
 
-/// The bulk job that does it.
+/// Builds the bulk job that applies the operation.
 pub(crate) fn job(operation: &OperateJobs) -> Result<NewJob, Problem> {
     let definition = operation::definition().map_err(|e| failed(&e))?;
     Ok(definition.direct(NewJob::new(operation::NAME, operation).map_err(|e| failed(&e))?))
@@ -44,7 +44,7 @@ fn failed(error: &dyn std::fmt::Display) -> Problem {
     Problem::unprocessable("invalid_body", error.to_string())
 }
 
-/// Has it done to these; answers the bulk job that does it, which is another one if that has its key.
+/// Stages these jobs as targets and starts the bulk job. Returns its id, or that of an existing bulk job with the same key.
 pub(crate) async fn start(
     store: &dyn Store,
     verb: Verb,

@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the routes.
+//! The OpenAPI document, generated from the routes.
 
 use axum::body::Bytes;
 use axum::http::{HeaderName, header};
@@ -16,7 +16,7 @@ use crate::stream::ChangeType;
 #[openapi(components(schemas(Problem, ChangeType)))]
 struct Shared;
 
-/// The document that routes are added to.
+/// Returns the document without routes.
 pub(crate) fn document() -> Document {
     let mut document = Shared::openapi();
     document.info = InfoBuilder::new()
@@ -32,14 +32,14 @@ pub(crate) fn document() -> Document {
     document
 }
 
-/// The whole document as it is served.
+/// Returns the complete document as the response of `/openapi.json`.
 pub(crate) fn text(document: Document) -> ([(HeaderName, &'static str); 1], Bytes) {
-    // It is made of maps and strings alone, which can always be written.
+    // The document consists of maps and strings only, so serialization cannot fail.
     let text = serde_json::to_vec(&with_problems(document)).unwrap_or_default();
     ([(header::CONTENT_TYPE, "application/json")], Bytes::from(text))
 }
 
-/// Says of every operation what it answers when it cannot do what is asked.
+/// Adds the error response to every operation.
 fn with_problems(mut document: Document) -> Document {
     for item in document.paths.paths.values_mut() {
         for operation in operations(item) {
@@ -57,7 +57,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 
 fn problem() -> utoipa::openapi::Response {
     ResponseBuilder::new()
-        .description("It was not done; `code` says why, `detail` what to change")
+        .description("The request was refused or failed; `code` identifies the reason, `detail` describes it")
         .content("application/problem+json", Content::new(Some(RefOr::Ref(Ref::from_schema_name("Problem")))))
         .build()
 }

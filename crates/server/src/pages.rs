@@ -1,4 +1,4 @@
-//! Routes that are not in the OpenAPI document, each with what it needs.
+//! Routes that are not in the OpenAPI document, each with the access it needs.
 
 use axum::Router;
 use axum::http::Method;
@@ -8,7 +8,7 @@ use tower_http::compression::CompressionLayer;
 use crate::access::{Needed, Roles};
 use crate::app::App;
 
-/// Such routes. A route that is merged into the server beside these is refused to everybody.
+/// Routes with the access they need. A route that is added to the server in another way is refused for everyone.
 #[derive(Default)]
 pub(crate) struct Pages {
     router: Router<App>,
@@ -16,7 +16,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Adds a route of one method.
+    /// Adds a route for one method.
     #[must_use]
     pub(crate) fn add(
         mut self,
@@ -30,14 +30,14 @@ impl Pages {
         self
     }
 
-    /// Has them sent compressed to those who can read that.
+    /// Compresses the responses for clients that accept it.
     #[must_use]
     pub(crate) fn compressed(mut self) -> Self {
         self.router = self.router.layer(CompressionLayer::new());
         self
     }
 
-    /// Adds others.
+    /// Adds the routes of `others`.
     #[must_use]
     pub(crate) fn merge(mut self, others: Self) -> Self {
         self.router = self.router.merge(others.router);
@@ -45,12 +45,12 @@ impl Pages {
         self
     }
 
-    /// What each of them needs.
+    /// Returns the access that each route needs.
     pub(crate) fn needs(self) -> Vec<(Method, &'static str, Needed)> {
         self.needs
     }
 
-    /// The routes alone, once it is said what they need.
+    /// Registers the needed access of each route and returns the router.
     pub(crate) fn into_router(self, roles: &mut Roles) -> Router<App> {
         for (method, path, needed) in self.needs {
             roles.add(method, path, needed);

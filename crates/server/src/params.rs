@@ -1,4 +1,4 @@
-//! Parameters in: of the path and of the query.
+//! Path and query parameters.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
 
-/// The query, which must have this form: parameters that nobody knows are refused.
+/// The query string as `T`. Unknown parameters are refused.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
@@ -29,7 +29,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     }
 }
 
-/// No store keeps text with one.
+/// No store can keep text with a NUL character.
 fn nul() -> Problem {
     Problem::bad_request("invalid_parameter", "it has a NUL character")
 }
@@ -38,7 +38,7 @@ fn url_pairs(query: &str) -> form_urlencoded::Parse<'_> {
     form_urlencoded::parse(query.as_bytes())
 }
 
-/// The one parameter of the path.
+/// The single parameter of the path.
 pub(crate) struct Path<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: FromStr<Err: Display>> FromRequestParts<S> for Path<T> {

@@ -1,4 +1,4 @@
-//! How long the store may take for what is needed before anything else.
+//! The time limit for the store queries that every request needs first.
 
 use std::time::Duration;
 
@@ -6,10 +6,11 @@ use milepost_core::error::StoreError;
 use milepost_core::port::StoreResult;
 use tokio::time::timeout;
 
-/// Twice as long is less than Prometheus waits (10 s unless told otherwise), which would hear nothing at all of a store that is down.
+/// Twice this limit is less than the scrape timeout of Prometheus (10 s by default), so that a scrape gets a response even when
+/// the store is down.
 const ANSWER_MAX: Duration = Duration::from_secs(3);
 
-/// What the store answers in time; one that does not is unavailable.
+/// Returns the result of the store, or [`StoreError::Unavailable`] if it takes longer than the limit.
 pub(crate) async fn in_time<T>(answer: impl Future<Output = StoreResult<T>>) -> StoreResult<T> {
     match timeout(ANSWER_MAX, answer).await {
         Ok(answer) => answer,

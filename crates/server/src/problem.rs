@@ -1,4 +1,4 @@
-//! What the API answers when it cannot do what was asked: problem+json (RFC 9457) with a stable code.
+//! Error responses of the API: problem+json (RFC 9457) with a stable code.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -12,45 +12,45 @@ use milepost_core::inbox::InvalidInbox;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What is wrong, where, and what to do. `code` is stable; the words are for people and may change.
+/// An error, with its position and its remedy. `code` is stable; the texts may change.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Problem {
-    /// A reference that names the kind of problem: `urn:milepost:problem:` and the code.
+    /// A URI that identifies the type of problem: `urn:milepost:problem:` and the code.
     #[serde(rename = "type")]
     #[schema(value_type = String, examples("urn:milepost:problem:no_such_job"))]
     kind: Box<str>,
     /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// A stable name of the problem.
+    /// A stable code.
     #[schema(examples("no_such_job"))]
     code: &'static str,
-    /// What is wrong, and what to do.
+    /// The description of the error, and how to fix it.
     detail: String,
-    /// Where in the request: a path into the body (`jobs[3].priority`), a parameter or a header.
+    /// The position in the request: a path into the body (`jobs[3].priority`), a parameter or a header.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<String>,
-    /// Each of the things that are wrong, where there can be several.
+    /// The individual errors, if there can be several.
     #[serde(skip_serializing_if = "<[Fault]>::is_empty")]
     #[schema(value_type = Option<Vec<Fault>>)]
     faults: Box<[Fault]>,
-    /// After how many seconds the same request may succeed.
+    /// The number of seconds after which the same request may succeed.
     #[serde(skip)]
     retry_after_s: Option<u64>,
 }
 
-/// One of several things that are wrong.
+/// One of several errors.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Fault {
-    /// Where in the request.
+    /// The position in the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<String>,
-    /// What is wrong.
+    /// The description of the error.
     pub(crate) detail: String,
 }
 
 impl Problem {
-    /// A problem of this code.
+    /// Creates a problem with this code.
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         Self {
             kind: format!("urn:milepost:problem:{code}").into(),
@@ -63,84 +63,84 @@ impl Problem {
         }
     }
 
-    /// The request is not as it has to be.
+    /// 400: the request is malformed.
     pub(crate) fn bad_request(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, detail)
     }
 
-    /// There is no such thing.
+    /// 404: the object does not exist.
     pub(crate) fn not_found(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, code, detail)
     }
 
-    /// What stands in the store does not allow it.
+    /// 409: the state in the store does not allow the operation.
     pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, code, detail)
     }
 
-    /// The request can be read and cannot be accepted.
+    /// 422: the request can be read but not accepted.
     pub(crate) fn unprocessable(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
     }
 
-    /// More than this server gives one client.
+    /// 429: the client exceeds a limit.
     pub(crate) fn too_many(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
     }
 
-    /// Something that only the server's own machine can be blamed for; its log says more.
+    /// 500: an error of the server itself; its log has the details.
     pub(crate) fn internal(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, code, detail)
     }
 
-    /// Whether it is that nobody knows who asks.
+    /// Returns whether the caller is not authenticated (401).
     pub(crate) const fn is_unauthorized(&self) -> bool {
         self.status == StatusCode::UNAUTHORIZED.as_u16()
     }
 
-    /// What is wrong, in words.
+    /// Returns the description of the problem.
     pub(crate) fn words(&self) -> &str {
         &self.detail
     }
 
-    /// The problem, with its place in the request.
+    /// Adds the position in the request.
     #[must_use]
     pub(crate) fn at(mut self, at: impl Into<String>) -> Self {
         self.at = Some(at.into());
         self
     }
 
-    /// The problem, with each of the things that are wrong.
+    /// Adds a list of individual errors.
     #[must_use]
     pub(crate) fn faults(mut self, faults: Vec<Fault>) -> Self {
         self.faults = faults.into();
         self
     }
 
-    /// Its stable name.
+    /// Returns the stable code.
     pub(crate) const fn code(&self) -> &'static str {
         self.code
     }
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     pub(crate) fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The problem, which may be none after so many seconds.
+    /// Adds `Retry-After`, in seconds.
     #[must_use]
     pub(crate) fn retry_after_s(mut self, seconds: u64) -> Self {
         self.retry_after_s = Some(seconds);
         self
     }
 
-    /// What to answer instead of something that is the server's or the database's fault: its causes are in the log, not here.
+    /// The response to a failure of the server or the database: the cause is in the log, not in the response.
     fn failed(error: &StoreError) -> Self {
         tracing::error!(error = error.chain(), "the store failed");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "store_failed",
-            "the store failed; the server's log says how",
+            "the store failed; the server's log has the details",
         )
     }
 }
@@ -178,9 +178,13 @@ impl From<StoreError> for Problem {
 }
 
 fn unavailable(error: &StoreError) -> Problem {
-    tracing::warn!(error = error.chain(), "the store did not answer");
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", "the store does not answer; try again")
-        .retry_after_s(1)
+    tracing::warn!(error = error.chain(), "the store did not respond");
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "store_unavailable",
+        "the store does not respond; try again",
+    )
+    .retry_after_s(1)
 }
 
 fn of_bulk(invalid: &InvalidBulk, words: String) -> Problem {
@@ -210,7 +214,7 @@ fn of_batch(invalid: &InvalidBatch, words: String) -> Problem {
     }
 }
 
-/// The faults of a definition, each at its task.
+/// Converts the errors of a definition; each has the position of its task.
 fn of_dag(invalid: &InvalidDag) -> Problem {
     let fault = |fault: &milepost_core::dag::fault::Fault| Fault {
         at: fault.task().map(|task| format!("tasks.{task}")),
@@ -262,7 +266,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        // For people it becomes a page.
+        // The console turns it into an HTML page.
         response.extensions_mut().insert(self);
         response
     }

@@ -1,4 +1,4 @@
-//! Proxies before the server: whose word on a client's address is taken.
+//! Trusted proxies, and the client address that they report.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,10 +6,11 @@ use axum::http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 use thiserror::Error;
 
-/// How many addresses of a request are looked at.
+/// Maximum number of addresses that are read from a request.
 const HOPS_MAX: usize = 32;
 
-/// In which header proxies name the client. Only one is read: a proxy that writes one passes the other on as the client sent it.
+/// The header in which proxies report the client. Only one is read: a proxy that writes one of them forwards the other as the
+/// client sent it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
     /// `X-Forwarded-For`.
@@ -19,23 +20,23 @@ pub enum ForwardedHeader {
     Forwarded,
 }
 
-/// The proxies that are trusted. By default there are none, and such headers are ignored.
+/// The trusted proxies. By default none is trusted, and the headers are ignored.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies {
     networks: Vec<IpNet>,
     header: ForwardedHeader,
 }
 
-/// A text that names neither an address nor a network.
+/// A text that is neither an address nor a network.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct InvalidProxy(String);
 
 impl TrustedProxies {
-    /// Those with these addresses, or in these networks.
+    /// Parses addresses and networks of proxies.
     ///
     /// # Errors
-    /// [`InvalidProxy`] says what to write.
+    /// [`InvalidProxy`] with a description of the expected form.
     pub fn parse<'t>(
         networks: impl IntoIterator<Item = &'t str>,
         header: ForwardedHeader,
@@ -43,14 +44,14 @@ impl TrustedProxies {
         Ok(Self { networks: networks.into_iter().map(network).collect::<Result<_, _>>()?, header })
     }
 
-    /// Whether the proxy at this address is trusted.
+    /// Returns whether the proxy at this address is trusted.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.networks.iter().any(|network| network.contains(&address))
     }
 
-    /// The address of the client whose request came from `peer`: going back from there, the first one that is no trusted proxy's. What a
-    /// trusted proxy says that is no address ends the search at that proxy.
+    /// Returns the address of the client whose request came from `peer`: the nearest address that does not belong to a trusted
+    /// proxy. If a trusted proxy reports something other than an address, the search ends at that proxy.
     pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
         if !self.trusts(client) {
@@ -66,13 +67,13 @@ impl TrustedProxies {
         client
     }
 
-    /// What proxies wrote, the nearest one last.
+    /// Returns the addresses that proxies wrote, the nearest last.
     fn hops(&self, headers: &HeaderMap) -> Vec<String> {
         let name = match self.header {
             ForwardedHeader::XForwardedFor => HeaderName::from_static("x-forwarded-for"),
             ForwardedHeader::Forwarded => HeaderName::from_static("forwarded"),
         };
-        // A value that is no text names no address.
+        // A value that is not text contains no address.
         let values = headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or("?"));
         match self.header {
             ForwardedHeader::XForwardedFor => {
@@ -96,17 +97,17 @@ fn network(text: &str) -> Result<IpNet, InvalidProxy> {
     })?;
     match network.trunc() {
         trunc if trunc == network => Ok(network),
-        trunc => Err(InvalidProxy(format!("{text} is no network; the network is {trunc}"))),
+        trunc => Err(InvalidProxy(format!("{text} has host bits set; the network is {trunc}"))),
     }
 }
 
-/// An address with or without a port.
+/// Parses an address with or without a port.
 fn address(hop: &str) -> Option<IpAddr> {
     let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']')).unwrap_or(hop);
     bare.parse().ok().or_else(|| hop.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
-/// What an element of `Forwarded` names as the client; empty if it names none.
+/// Returns the client in an element of `Forwarded`; empty if there is none.
 fn named(element: &str) -> String {
     let pairs = parts(element, ';');
     let mut named = pairs
@@ -117,7 +118,7 @@ fn named(element: &str) -> String {
     value.trim().trim_matches('"').to_owned()
 }
 
-/// The parts of a text between separators that are not quoted.
+/// Splits a text at separators outside quotes.
 fn parts(text: &str, separator: char) -> Vec<String> {
     let (mut parts, mut part, mut quoted, mut escaped) = (Vec::new(), String::new(), false, false);
     for c in text.chars() {
@@ -158,7 +159,7 @@ mod tests {
         let client =
             |peer, lines: &[(&'static str, &str)]| client(ForwardedHeader::XForwardedFor, peer, lines);
         let forged = ("x-forwarded-for", "203.0.113.9");
-        assert_eq!(client("198.51.100.1", &[forged]), "198.51.100.1", "anybody can write it");
+        assert_eq!(client("198.51.100.1", &[forged]), "198.51.100.1", "any client can set it");
         assert_eq!(client("10.0.0.1", &[]), "10.0.0.1");
         assert_eq!(client("10.0.0.1", &[forged]), "203.0.113.9");
         assert_eq!(client("::ffff:10.0.0.1", &[forged]), "203.0.113.9");
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(
             client("10.0.0.1", &through),
             "203.0.113.9",
-            "what the client itself wrote does not count"
+            "addresses written by the client are ignored"
         );
         assert_eq!(client("10.0.0.1", &[("x-forwarded-for", "10.0.0.3, 10.0.0.2")]), "10.0.0.3");
         assert_eq!(client("10.0.0.1", &[("x-forwarded-for", "203.0.113.9, nobody, 10.0.0.2")]), "10.0.0.2");
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(
             client("10.0.0.1", &[("forwarded", "for=203.0.113.9")]),
             "10.0.0.1",
-            "that is another header"
+            "only the configured header is read"
         );
     }
 
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!(client("For=\"[2001:db8::1]:4711\";proto=https"), "2001:db8::1");
         assert_eq!(client("for=203.0.113.9, host=\"a,for=1.1.1.1\";for=10.0.0.2;by=x"), "203.0.113.9");
         assert_eq!(client("for=203.0.113.9, for=_hidden"), "fd00::1");
-        assert_eq!(client("for=203.0.113.9, proto=https"), "fd00::1", "the last proxy did not say");
+        assert_eq!(client("for=203.0.113.9, proto=https"), "fd00::1", "the last proxy reported no address");
         assert_eq!(client("for=unknown"), "fd00::1");
     }
 
@@ -196,6 +197,6 @@ mod tests {
         let refused =
             |text| TrustedProxies::parse([text], ForwardedHeader::default()).unwrap_err().to_string();
         assert!(refused("proxy.example.org").contains("10.0.0.0/8"));
-        assert_eq!(refused("10.0.0.1/8"), "10.0.0.1/8 is no network; the network is 10.0.0.0/8");
+        assert_eq!(refused("10.0.0.1/8"), "10.0.0.1/8 has host bits set; the network is 10.0.0.0/8");
     }
 }

@@ -1,4 +1,5 @@
-//! The span that a request is. It follows from the `traceparent` that the client sends, and what the request makes follows from it.
+//! The OpenTelemetry span of a request. Its parent is the client's `traceparent`; jobs, batches and events that the request
+//! creates follow from it.
 
 use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
@@ -7,10 +8,10 @@ use milepost_core::trace::{TRACEPARENT, Traceparent};
 use opentelemetry::trace::{FutureExt, SpanKind, SpanRef, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue, global};
 
-/// The tracer's name: of the library that records.
+/// The name of the tracer: the instrumenting library.
 const TRACER: &str = "milepost_server";
 
-/// Answers a request as a span. Attributes are those of the semantic conventions for HTTP.
+/// Runs a request within a span. The attributes follow the semantic conventions for HTTP.
 pub(crate) async fn trace(request: Request, next: Next) -> Response {
     let context = begin(&request);
     let response = next.run(request).with_context(context.clone()).await;
@@ -25,7 +26,7 @@ pub(crate) async fn trace(request: Request, next: Next) -> Response {
     response
 }
 
-/// A header that is no `traceparent` begins a trace anew, as the specification wants it.
+/// Starts the span. An invalid `traceparent` header starts a new trace, as the specification requires.
 fn begin(request: &Request) -> Context {
     let header = request.headers().get(TRACEPARENT).and_then(|header| header.to_str().ok());
     let parent = header

@@ -1,7 +1,7 @@
--- Jobs: what was asked (job), where it stands (live, ended), what happened (history).
--- Times are Unix milliseconds of this machine's clock. States and verbs are the words of the domain.
+-- Jobs: the request (job), the current state (live, ended) and the state changes (history). Times are Unix milliseconds of this machine's
+-- clock. States and verbs are those of the domain (milepost-core).
 
--- What was asked. Append-only: nothing here is ever rewritten.
+-- A job as it was enqueued. Rows are inserted and deleted; these columns are never updated.
 CREATE TABLE milepost_job (
     id            BLOB    NOT NULL PRIMARY KEY,
     kind          TEXT    NOT NULL,
@@ -13,14 +13,14 @@ CREATE TABLE milepost_job (
     max_attempts  INTEGER NOT NULL,
     timeout_ms    INTEGER,
     created_at_ms INTEGER NOT NULL,
-    -- The span of a trace that it follows from (W3C Trace Context).
+    -- The trace span that enqueued the job (W3C Trace Context).
     traceparent   TEXT
 ) STRICT, WITHOUT ROWID;
 
--- Somebody who looks for a key finds all that ever had it, whether it still holds it or not.
+-- A search by key finds every job that was enqueued with it, including jobs that no longer own it.
 CREATE INDEX milepost_job_key_id ON milepost_job (key, id) WHERE key IS NOT NULL;
 
--- At most one job of a kind ever has a key. The key comes first so that it can be looked up without its kind.
+-- At most one job of a kind owns a key at a time. The key is the first column so that it can be searched without the kind.
 CREATE TABLE milepost_job_key (
     kind   TEXT NOT NULL,
     key    TEXT NOT NULL,
@@ -28,17 +28,17 @@ CREATE TABLE milepost_job_key (
     PRIMARY KEY (key, kind)
 ) STRICT, WITHOUT ROWID;
 
--- Where a job stands that still needs attention.
+-- The state of jobs that have not ended, and of failed jobs (dead letters).
 CREATE TABLE milepost_live (
     id            BLOB    NOT NULL PRIMARY KEY,
     kind          TEXT    NOT NULL,
     queue         TEXT    NOT NULL,
     priority      INTEGER NOT NULL,
     state         TEXT    NOT NULL,
-    -- When it may be claimed; NULL while it may not.
+    -- The earliest time at which the job can be claimed; NULL while it cannot be.
     ready_at_ms   INTEGER,
-    -- Its own time, kept while it is blocked; timed: that has not come, so it does not yet wait for a slot of its
-    -- group.
+    -- The earliest start time of a blocked job. timed = 1: that time is in the future, so the job does not wait for a slot of its group
+    -- yet.
     due_at_ms     INTEGER,
     timed         INTEGER,
     attempt       INTEGER NOT NULL,
@@ -48,7 +48,7 @@ CREATE TABLE milepost_live (
     claim_id      INTEGER,
     group_key     TEXT,
     started_at_ms INTEGER,
-    -- What was asked of the running job, when it is fenced off at the latest, and why.
+    -- The stop request for a running job: its verb, the deadline after which the run is fenced off, and the reason.
     stop_verb     TEXT,
     stop_at_ms    INTEGER,
     stop_note     TEXT
@@ -61,7 +61,7 @@ CREATE INDEX milepost_live_waiting ON milepost_live (group_key, priority, due_at
 CREATE INDEX milepost_live_timed ON milepost_live (due_at_ms) WHERE timed = 1;
 CREATE INDEX milepost_live_stop ON milepost_live (stop_at_ms, worker_id) WHERE stop_at_ms IS NOT NULL;
 
--- How a job ended that needs no attention any more. A rerun takes it back to live.
+-- The final state of ended jobs. A rerun moves the row back to live.
 CREATE TABLE milepost_ended (
     id            BLOB    NOT NULL PRIMARY KEY,
     kind          TEXT    NOT NULL,
@@ -75,7 +75,7 @@ CREATE TABLE milepost_ended (
     result        TEXT
 ) STRICT, WITHOUT ROWID;
 
--- What happened: one row for every state change, written in the transaction that makes it.
+-- One row for each state change, written in the same transaction.
 CREATE TABLE milepost_history (
     pos           INTEGER PRIMARY KEY,
     job_id        BLOB    NOT NULL,
@@ -94,7 +94,7 @@ CREATE TABLE milepost_history (
 
 CREATE INDEX milepost_history_job ON milepost_history (job_id, pos);
 
--- Attempts: a claim and what ended it.
+-- Attempts: each claim with the state change that ended it.
 CREATE VIEW milepost_attempt AS
 SELECT
     claim.job_id,
@@ -111,7 +111,7 @@ LEFT JOIN milepost_history AS finish
     ON finish.job_id = claim.job_id AND finish.token = claim.token AND finish.from_state = 'running'
 WHERE claim.verb = 'claim';
 
--- How far a job said it is, and where its next attempt can go on from.
+-- The progress that a job last reported, and the checkpoint from which its next attempt can resume.
 CREATE TABLE milepost_progress (
     job_id        BLOB NOT NULL PRIMARY KEY,
     done          INTEGER,
@@ -121,14 +121,14 @@ CREATE TABLE milepost_progress (
     updated_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Process incarnations. Ids are never used again.
+-- Process incarnations of workers. Ids are never reused.
 CREATE TABLE milepost_worker (
     id                  INTEGER PRIMARY KEY AUTOINCREMENT,
     name                TEXT    NOT NULL,
     queues              TEXT    NOT NULL,
     kinds               TEXT    NOT NULL,
     lease_ms            INTEGER NOT NULL,
-    -- How its kinds wait after a failure: policies by kind (JSON).
+    -- The backoff policy of each kind (JSON).
     backoffs            TEXT    NOT NULL DEFAULT '{}',
     started_at_ms       INTEGER NOT NULL,
     heartbeat_at_ms     INTEGER NOT NULL,
@@ -140,13 +140,13 @@ CREATE TABLE milepost_worker (
 CREATE INDEX milepost_worker_alive ON milepost_worker (lease_expires_at_ms) WHERE ended_at_ms IS NULL;
 CREATE INDEX milepost_worker_ended ON milepost_worker (ended_at_ms) WHERE ended_at_ms IS NOT NULL;
 
--- Queues that somebody has paused at some time. A queue needs no row to exist.
+-- Queues that have been paused at least once. A queue does not need a row.
 CREATE TABLE milepost_queue (
     name         TEXT    NOT NULL PRIMARY KEY,
     paused_at_ms INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- Who holds a group. There is one slot a group: its jobs run one at a time.
+-- The jobs that hold slots of groups. A group has one slot unless a limit is set.
 CREATE TABLE milepost_group_slot (
     group_key TEXT    NOT NULL,
     slot      INTEGER NOT NULL,

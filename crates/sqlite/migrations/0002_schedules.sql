@@ -1,12 +1,12 @@
--- Schedules: work that comes back. A tick enqueues jobs; each job says which tick it stands for.
+-- Schedules. A tick enqueues jobs; nominal_at_ms of such a job is the time of its tick.
 
 ALTER TABLE milepost_job ADD COLUMN nominal_at_ms INTEGER;
 
--- spec: a cron expression by the clock of time_zone, or @every and an interval.
--- version: rises with every change; a tick happens only on the version it was decided on. It starts at the time of
--- creation, so that one that is removed and made again never has an old one.
--- next_at_ms: the first tick that nobody has seen to.
--- fired, dropped: how many jobs its ticks made, and how many missed ticks made none.
+-- spec: a cron expression in the time zone time_zone, or @every with an interval.
+-- version: incremented by every change; a tick is applied only to the version that it was computed from. It starts at the creation time, so
+-- that a schedule that is removed and created again never gets a version that was used before.
+-- next_at_ms: the first tick that has not been processed.
+-- fired, dropped: the number of jobs that ticks created, and of missed ticks that created none.
 CREATE TABLE milepost_schedule (
     name             TEXT    NOT NULL PRIMARY KEY,
     spec             TEXT    NOT NULL,

@@ -1,17 +1,17 @@
--- Limits: rates of kinds, slots and rates of groups. A bucket is kept as the time at which it is full again, in
--- Unix microseconds.
+-- Limits: rates of kinds, and slots and rates of groups. A token bucket is stored as the time at which it is full again, in Unix
+-- microseconds.
 
 CREATE TABLE milepost_kind_limit (
     kind       TEXT    NOT NULL PRIMARY KEY,
     per_second REAL    NOT NULL,
     burst      INTEGER NOT NULL,
-    -- How many tokens must be there before any is given out.
+    -- The number of tokens that must be available before any is issued.
     portion    INTEGER NOT NULL,
     full_at_us INTEGER NOT NULL,
     source     TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- name: a group, or a class prefix:*. slots: NULL without a limit to them, where there is a rate.
+-- name: a group, or a class (prefix:*). slots: NULL if only the rate is limited.
 CREATE TABLE milepost_group_limit (
     name       TEXT NOT NULL PRIMARY KEY,
     slots      INTEGER,
@@ -20,11 +20,11 @@ CREATE TABLE milepost_group_limit (
     source     TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One a group that has a rate and was used lately.
+-- One row for each group that has a rate and was used recently.
 CREATE TABLE milepost_group_bucket (
     group_key  TEXT    NOT NULL PRIMARY KEY,
     full_at_us INTEGER NOT NULL,
-    -- When to look at the group again; NULL while it waits for a slot, whose end is seen.
+    -- The time at which to check the group again; NULL while the group waits for a slot, because the end of a job triggers that check.
     look_at_us INTEGER
 ) STRICT, WITHOUT ROWID;
 

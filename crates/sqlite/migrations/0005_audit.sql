@@ -1,10 +1,10 @@
--- Audit: what people and their tools did to the store, each with what it changed, in the transaction that changed it.
+-- Audit log: changes made by operators and their tools. Each row is written in the transaction of the change.
 CREATE TABLE milepost_audit (
     pos     INTEGER PRIMARY KEY,
     at_ms   INTEGER NOT NULL,
     who     TEXT    NOT NULL,
     what    TEXT    NOT NULL,
-    -- NULL: many things, or the store.
+    -- NULL: several objects, or the whole store.
     subject TEXT,
     why     TEXT,
     detail  TEXT    NOT NULL

@@ -1,5 +1,5 @@
--- Moves: where the jobs of this store went. While the row stands, triggers refuse every change of the other tables;
--- they are made with it and go with it, so that a store that stays pays nothing.
+-- Moves: the target to which this store was moved. While the row exists, triggers reject every change to the other tables. The triggers are
+-- created and dropped together with the row, so a store that is not moved has no overhead.
 CREATE TABLE milepost_departure (
     one             INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
     move_id         BLOB    NOT NULL,

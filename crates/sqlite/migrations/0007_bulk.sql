@@ -1,6 +1,6 @@
--- Bulk jobs: what they are, how far each run is, what it may take, and which of its targets failed.
+-- Bulk jobs: definitions, the progress of each run, settings of runs, and failed targets.
 
--- What may be started. Its name is the kind of its jobs. Workers go by their own configuration; this is for lists.
+-- The definitions. The name is also the kind of the jobs. Workers use their own configuration; this table is for lists.
 CREATE TABLE milepost_bulk_definition (
     name           TEXT    NOT NULL PRIMARY KEY,
     type           TEXT,
@@ -22,9 +22,9 @@ CREATE TABLE milepost_bulk_definition (
     updated_at_ms  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- How far a run is.
--- token: the fence; a worker that takes the run over raises it to its own, and no chunk with a lower one commits.
--- origin: the run whose targets these are: itself, or the one whose failures it tries again.
+-- Progress of a run.
+-- token: the fence. A worker that takes the run over raises it to its run token; no chunk with a lower token can commit.
+-- origin: the run that owns the targets: this run, or the run whose failures it retries.
 CREATE TABLE milepost_bulk (
     job_id            BLOB    NOT NULL PRIMARY KEY,
     origin            BLOB    NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE milepost_bulk (
     done              INTEGER NOT NULL DEFAULT 0,
     failed            INTEGER NOT NULL DEFAULT 0,
     chunks            INTEGER NOT NULL DEFAULT 0,
-    -- Chunks when the run token that holds it took it over: it has progressed since when there are more.
+    -- The value of chunks when the current run token took the run over. A higher value of chunks means progress since then.
     chunks_before     INTEGER NOT NULL DEFAULT 0,
     chunk_rows        INTEGER,
     chunk_ms          INTEGER,
@@ -52,8 +52,8 @@ CREATE TABLE milepost_bulk (
     ended_at_ms       INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- What operators set for a run.
--- given: how many of its failures went to runs that try them again.
+-- Settings of a run, made by operators.
+-- given: the number of its failures that were assigned to runs that retry them.
 CREATE TABLE milepost_bulk_setting (
     job_id         BLOB    NOT NULL PRIMARY KEY,
     rows_per_s     REAL,
@@ -65,7 +65,7 @@ CREATE TABLE milepost_bulk_setting (
     set_at_ms      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Targets that could not be applied. One that is tried again belongs to the run that does so, and is forgotten with it.
+-- Targets that could not be applied. A retried target belongs to the run that retries it and is deleted with that run.
 CREATE TABLE milepost_bulk_failure (
     pos        INTEGER PRIMARY KEY,
     job_id     BLOB    NOT NULL,

@@ -1,6 +1,6 @@
--- Batches: DAGs and their versions, batches and their tasks as narrow rows of counters.
+-- Batches: DAGs, their versions, batches, and the tasks of batches as narrow rows with counters.
 
--- A version of a DAG: never changed. version: the SHA-256 of its canonical form, as 64 hexadecimal digits.
+-- A version of a DAG; immutable. version: the SHA-256 of its canonical form, as 64 hexadecimal digits.
 CREATE TABLE milepost_dag_version (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     name          TEXT    NOT NULL,
@@ -10,23 +10,23 @@ CREATE TABLE milepost_dag_version (
     edges         INTEGER NOT NULL,
     depth         INTEGER NOT NULL,
     created_at_ms INTEGER NOT NULL,
-    -- What can be long stands last: to read a column, those before it are read.
+    -- Long values come last, because reading a column also reads the columns before it.
     input_schema  TEXT,
     canonical     TEXT    NOT NULL,
     UNIQUE (name, version),
     UNIQUE (name, number)
 ) STRICT;
 
--- Which version a batch gets that names none: its id.
+-- The latest version of each DAG: the id of the version that a batch uses if it names none.
 CREATE TABLE milepost_dag (
     name          TEXT    NOT NULL PRIMARY KEY,
     latest        INTEGER NOT NULL,
     updated_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The tasks of a version, by number: the place of the key among all keys in order. Lists of tasks are JSON arrays.
--- plain: a job whose payload is ready, so that it needs no more than its counters to run. spec: all else that
--- the definition says. reads: the predecessors whose results its expressions read.
+-- The tasks of a version. task: the position of the task's key among all keys in sorted order. Lists of tasks are JSON arrays.
+-- plain: the payload is ready, so the task can run as soon as its counters allow. spec: the rest of the definition.
+-- reads: the predecessors whose results the task's expressions read.
 CREATE TABLE milepost_dag_task (
     version_id   INTEGER NOT NULL,
     task         INTEGER NOT NULL,
@@ -49,9 +49,9 @@ CREATE TABLE milepost_dag_task (
 
 CREATE UNIQUE INDEX milepost_dag_task_key ON milepost_dag_task (version_id, key);
 
--- A run of a version. The counts are of its tasks by state.
--- stop: what an operator wants: nothing starts. items_of: its tasks are the items of a list (its input) over which this
--- task of the parent's version goes. nominal_zone: the time zone of the date of nominal_at_ms.
+-- A run of a version, with the number of its tasks in each state.
+-- stop: set by an operator; no task starts while it is set. items_of: the tasks of this batch are the items of a list (its input) over which this task
+-- of the parent's version iterates. nominal_zone: the time zone of the date of nominal_at_ms.
 CREATE TABLE milepost_batch (
     id            BLOB    NOT NULL PRIMARY KEY,
     dag           TEXT    NOT NULL,
@@ -85,14 +85,14 @@ CREATE INDEX milepost_batch_ended ON milepost_batch (ended_at_ms) WHERE ended_at
 CREATE INDEX milepost_batch_due ON milepost_batch (id) WHERE due > 0 AND stop IS NULL;
 CREATE INDEX milepost_batch_parent ON milepost_batch (parent_id) WHERE parent_id IS NOT NULL;
 
--- What a batch was started with. Apart from its counts: a row that changes is written anew as a whole.
+-- The input of a batch. It is separate from the counters, because an update rewrites the whole row.
 CREATE TABLE milepost_batch_input (
     batch_id BLOB NOT NULL PRIMARY KEY,
     input    TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A task of a batch. pre_cnt: predecessors that have not ended; the four others: those that have, by how.
--- job_id: its job, in the generation in which it was decided last; child_id: the batch that it is.
+-- A task of a batch. pre_cnt: the number of predecessors that have not ended; the four counters after it: ended predecessors by state.
+-- job_id: its job, in the generation in which the task was last decided; child_id: the inner batch of the task.
 CREATE TABLE milepost_batch_task (
     batch_id   BLOB    NOT NULL,
     task       INTEGER NOT NULL,
@@ -110,7 +110,7 @@ CREATE TABLE milepost_batch_task (
 
 CREATE INDEX milepost_batch_task_due ON milepost_batch_task (batch_id, task) WHERE state = 'due';
 
--- Ends whose successors are too many for one transaction: those up to position are counted.
+-- Ended tasks with too many successors for one transaction: those up to position have been counted.
 CREATE TABLE milepost_batch_spread (
     pos      INTEGER PRIMARY KEY AUTOINCREMENT,
     batch_id BLOB    NOT NULL,
@@ -122,9 +122,9 @@ CREATE TABLE milepost_batch_spread (
 
 CREATE INDEX milepost_batch_spread_task ON milepost_batch_spread (batch_id, task);
 
--- What happened to batches, and to tasks that had no job then. task: NULL for the batch itself, and for tasks that its version
--- does not have any more: these have their key. job_id: the job that the task had, where this took it away. A place is never given twice:
--- who watches goes on behind the last one that it saw, also when that was forgotten.
+-- State changes of batches, and of tasks that had no job at the time. task: NULL for the batch itself, and for tasks that its version no
+-- longer contains, which have their key instead. job_id: the job that the change detached from the task. Positions are never reused, so a
+-- reader resumes after the last position that it has seen, even if that row has been deleted.
 CREATE TABLE milepost_batch_history (
     pos        INTEGER PRIMARY KEY AUTOINCREMENT,
     batch_id   BLOB    NOT NULL,
@@ -142,7 +142,8 @@ CREATE TABLE milepost_batch_history (
 CREATE INDEX milepost_batch_history_batch ON milepost_batch_history (batch_id, pos);
 CREATE INDEX milepost_batch_history_task ON milepost_batch_history (batch_id, task, pos) WHERE task IS NOT NULL;
 
--- What the tasks of a batch say of it, where all are there: retention has not begun with it. For the doctor.
+-- The counts of a batch computed from its tasks, for batches whose rows are complete (retention has not started deleting them). Used by
+-- doctor.
 CREATE VIEW milepost_batch_fact AS
 WITH tally AS (
     SELECT batch_id, count(*) AS tasks, count(*) FILTER (WHERE state = 'waiting') AS waiting, count(*) FILTER (WHERE state = 'due') AS due,
@@ -165,15 +166,15 @@ LEFT JOIN milepost_dag_version v ON v.id = b.version_id
 LEFT JOIN milepost_batch_input i ON i.batch_id = b.id AND b.items_of IS NOT NULL
 WHERE t.tasks = iif(b.items_of IS NULL, v.tasks, json_array_length(i.input));
 
--- The task that a job was made for. What else is in milepost_job never changes; the number does when its batch goes over to another
--- version, in which the task has another one or (NULL) is not any more. A job that is run again by itself is no task.
+-- The task for which a job was created. The other columns of milepost_job never change. The task number changes when the batch switches to
+-- another version, in which the task has another number or does not exist (NULL). A job that is rerun separately has no task.
 ALTER TABLE milepost_job ADD COLUMN batch_id BLOB;
 ALTER TABLE milepost_job ADD COLUMN task INTEGER;
 
 CREATE INDEX milepost_job_batch ON milepost_job (batch_id, task) WHERE batch_id IS NOT NULL;
 
--- dag: what the schedule starts batches of. Then payload is their input, and what else is of jobs says nothing.
--- refused_at_ms, refusal: the last tick, if its batch could not be started, and why.
+-- dag: the DAG of which the schedule starts batches. payload is then their input, and the other job columns are not used.
+-- refused_at_ms, refusal: the last tick, if its batch could not be started, and the reason.
 ALTER TABLE milepost_schedule ADD COLUMN dag TEXT;
 ALTER TABLE milepost_schedule ADD COLUMN refused_at_ms INTEGER;
 ALTER TABLE milepost_schedule ADD COLUMN refusal TEXT;

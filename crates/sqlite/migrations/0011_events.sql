@@ -1,6 +1,6 @@
--- Events: facts about aggregates, written in the transactions of the changes that they tell of.
+-- Events: facts about aggregates, written in the transactions of the changes that they describe.
 
--- The head of an aggregate's events.
+-- The last sequence number of each aggregate.
 CREATE TABLE milepost_aggregate (
     aggregate_type TEXT    NOT NULL,
     aggregate_id   TEXT    NOT NULL,
@@ -8,8 +8,8 @@ CREATE TABLE milepost_aggregate (
     PRIMARY KEY (aggregate_type, aggregate_id)
 ) STRICT, WITHOUT ROWID;
 
--- The log: grows at its end, and no row of it is ever updated. There is one writer: pos is the order of commits.
--- payload: published as it was written. headers: a JSON object; NULL when there are none.
+-- The event log. It is append-only, and no row is ever updated. There is one writer, so pos is the commit order.
+-- payload: published exactly as written. headers: a JSON object, or NULL.
 CREATE TABLE milepost_event (
     pos            INTEGER PRIMARY KEY AUTOINCREMENT,
     event_id       BLOB    NOT NULL UNIQUE,

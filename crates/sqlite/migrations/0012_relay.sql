@@ -1,7 +1,7 @@
--- Subscriptions: where each is in the log, who publishes for it, and what is parked.
+-- Subscriptions: their position in the log, their publishers, and their parked events.
 
--- pos: all up to there has its answer. One process publishes at a time: owner, until its lease runs out. token: rises whenever the
--- subscription changes hands.
+-- pos: every event up to this position has been handled. One process publishes at a time: owner, until its lease expires. token:
+-- incremented whenever the owner changes.
 CREATE TABLE milepost_subscription (
     name           TEXT    PRIMARY KEY,
     made_at_ms     INTEGER NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE milepost_subscription (
     CHECK ((paused_at_ms IS NULL) = (paused_why IS NULL))
 ) STRICT;
 
--- What publishes, or stands by, in one process incarnation. down_since_ms, down_why: its sink takes nothing.
+-- Publishers, active or on standby; each is one process incarnation. down_since_ms, down_why: its sink does not accept events.
 CREATE TABLE milepost_publisher (
     id             BLOB    PRIMARY KEY,
     subscription   TEXT    NOT NULL REFERENCES milepost_subscription ON DELETE CASCADE,
@@ -25,12 +25,12 @@ CREATE TABLE milepost_publisher (
     lease_until_ms INTEGER NOT NULL,
     down_since_ms  INTEGER,
     down_why       TEXT,
-    -- Whether it leaves the subscription to others, since its sink takes nothing.
+    -- Whether it leaves the subscription to other publishers because its sink does not accept events.
     stands_aside   INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
--- Aggregates of which an event failed. deliveries: how many attempts the first of their parked events has had.
--- next_delivery_at_ms NULL: it waits for a person.
+-- Aggregates with a failed event. deliveries: the number of delivery attempts of the first parked event.
+-- next_delivery_at_ms NULL: it waits for an operator.
 CREATE TABLE milepost_parked_aggregate (
     subscription        TEXT    NOT NULL REFERENCES milepost_subscription ON DELETE CASCADE,
     aggregate_type      TEXT    NOT NULL,
@@ -45,7 +45,8 @@ CREATE INDEX milepost_parked_due ON milepost_parked_aggregate (subscription, nex
     WHERE next_delivery_at_ms IS NOT NULL;
 CREATE INDEX milepost_parked_at ON milepost_parked_aggregate (parked_at_ms, subscription, aggregate_type, aggregate_id);
 
--- Their events, in the order of pos: the one that failed and those behind it. edited: what is published instead of what was emitted.
+-- The parked events, in the order of pos: the failed event and those after it. edited: the payload that is published instead of the
+-- original.
 CREATE TABLE milepost_parked_event (
     subscription   TEXT    NOT NULL,
     aggregate_type TEXT    NOT NULL,
@@ -58,8 +59,8 @@ CREATE TABLE milepost_parked_event (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX milepost_parked_event_id ON milepost_parked_event (event_id);
 
--- Events that were given up: kept until a person says what becomes of them. skipped: by the subscription's policy or by a person,
--- not because nothing else could be done.
+-- Dead-lettered events, kept until an operator decides. skipped: the subscription's policy or an operator skipped the event; it is not a
+-- delivery that could not succeed.
 CREATE TABLE milepost_dead_event (
     subscription TEXT    NOT NULL REFERENCES milepost_subscription ON DELETE CASCADE,
     event_id     BLOB    NOT NULL,
@@ -74,7 +75,7 @@ CREATE TABLE milepost_dead_event (
 CREATE INDEX milepost_dead_event_id ON milepost_dead_event (event_id);
 CREATE INDEX milepost_dead_event_at ON milepost_dead_event (dead_at_ms, event_id, subscription);
 
--- Where the last look for events that can be forgotten ended; from there the next one goes on.
+-- The position at which the last search for deletable events ended; the next one starts there.
 CREATE TABLE milepost_log_prune (
     pos INTEGER NOT NULL
 ) STRICT;

@@ -1,8 +1,8 @@
--- The inbox: what consumers have taken in of the events that reach them. It lies in the consumer's database, wherever the events come from.
+-- The inbox: the events that consumers have accepted. It is in the consumer's database, wherever the events come from.
 
--- What consumers want otherwise than it is by itself. gap_wait_ms: how long events wait for one that is missing before them;
--- parked_max: how many of an aggregate do at most; gap_policy: what happens then; begins_anywhere: the first event that is seen of an
--- aggregate need not be its first one.
+-- Settings of consumers that differ from the defaults. gap_wait_ms: how long events wait for a missing earlier event; parked_max: the
+-- maximum number of waiting events of an aggregate; gap_policy: what happens after either limit; begins_anywhere: the first event received
+-- of an aggregate need not be its first one.
 CREATE TABLE milepost_inbox_consumer (
     consumer        TEXT    PRIMARY KEY NOT NULL,
     gap_wait_ms     INTEGER NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE milepost_inbox_consumer (
     begins_anywhere INTEGER NOT NULL CHECK (begins_anywhere IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
--- Events that a consumer has taken in by their ids, in whatever order.
+-- Ids of events that a consumer has accepted in any order.
 CREATE TABLE milepost_processed_event (
     consumer        TEXT    NOT NULL,
     event_id        BLOB    NOT NULL,
@@ -20,9 +20,9 @@ CREATE TABLE milepost_processed_event (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX milepost_processed_event_due ON milepost_processed_event (processed_at_ms);
 
--- Up to which event a consumer has taken in those of an aggregate. parked: how many wait in inbox_parked; dead: how many given up
--- ones could still follow; ready: the next one may be among them; gives_up_at_ms: when they are given up that wait for one that is
--- missing.
+-- The last event of an aggregate that a consumer has accepted. parked: the number of events in inbox_parked; dead: the number of dead
+-- letters that could still follow; ready: the next event may be among them; gives_up_at_ms: when events that wait for a missing one become
+-- dead letters.
 CREATE TABLE milepost_aggregate_checkpoint (
     consumer       TEXT    NOT NULL,
     aggregate_type TEXT    NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE milepost_aggregate_checkpoint (
 CREATE INDEX milepost_aggregate_checkpoint_ready ON milepost_aggregate_checkpoint (consumer) WHERE ready = 1;
 CREATE INDEX milepost_aggregate_checkpoint_gap ON milepost_aggregate_checkpoint (gives_up_at_ms) WHERE gives_up_at_ms IS NOT NULL;
 
--- Events that came before one that is missing, whole.
+-- Events that arrived before a missing earlier event, in full.
 CREATE TABLE milepost_inbox_parked (
     pos            INTEGER PRIMARY KEY AUTOINCREMENT,
     consumer       TEXT    NOT NULL,
@@ -53,8 +53,8 @@ CREATE TABLE milepost_inbox_parked (
     UNIQUE (consumer, aggregate_type, aggregate_id, aggregate_seq)
 ) STRICT;
 
--- What was given up, for operators. reason: 'gap', an event before which one is missing; 'never_came', the events aggregate_seq to
--- seq_to, past which the consumer went on; 'late', one of these that came after all. why: in words.
+-- Dead letters of inboxes, for operators. reason: 'gap', an event that a missing event precedes; 'never_came', the missing events
+-- aggregate_seq to seq_to, which the consumer skipped; 'late', a skipped event that arrived after all. why: the reason as text.
 CREATE TABLE milepost_inbox_dead (
     pos            INTEGER PRIMARY KEY AUTOINCREMENT,
     consumer       TEXT    NOT NULL,
@@ -78,7 +78,7 @@ CREATE INDEX milepost_inbox_dead_gap
     ON milepost_inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq) WHERE event_id IS NULL;
 CREATE INDEX milepost_inbox_dead_due ON milepost_inbox_dead (dead_at_ms);
 
--- How many duplicates were caught.
+-- The number of duplicates that were detected.
 CREATE TABLE milepost_inbox_tally (
     consumer   TEXT    PRIMARY KEY NOT NULL,
     duplicates INTEGER NOT NULL

@@ -1,6 +1,6 @@
--- State changes as events: which ones subscriptions want, and what the event of one says.
+-- State changes as events: the changes that subscriptions request, and the content of their events.
 
--- what: 'kind' of jobs, or 'dag' of batches. While there is any, triggers on the histories make events of the changes.
+-- what: 'kind' of jobs, or 'dag' of batches. While the table has rows, triggers on the histories turn state changes into events.
 CREATE TABLE milepost_change_source (
     what         TEXT NOT NULL CHECK (what IN ('kind', 'dag')),
     name         TEXT NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE milepost_change_source (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX milepost_change_source_subscription ON milepost_change_source (subscription);
 
--- Changes of jobs as the events that they become. What is not known is left out of the payload.
+-- State changes of jobs as events. Fields without a value are omitted from the payload.
 CREATE VIEW milepost_job_change AS
 SELECT h.pos, h.at_ms, 'milepost.job.' || j.kind AS aggregate_type, h.id AS aggregate_id, 'milepost.job.' || h.to_state AS event_type,
        json_patch('{}', json_object(
@@ -28,7 +28,7 @@ FROM (SELECT *, lower(printf('%s-%s-%s-%s-%s', substr(hex(job_id), 1, 8), substr
                              substr(hex(job_id), 17, 4), substr(hex(job_id), 21))) AS id FROM milepost_history) h
 CROSS JOIN milepost_job j ON j.id = h.job_id;
 
--- The same of batches; what happened to their tasks is none of theirs.
+-- State changes of batches as events, without those of their tasks.
 CREATE VIEW milepost_batch_change AS
 SELECT h.pos, h.at_ms, 'milepost.batch.' || b.dag AS aggregate_type, h.id AS aggregate_id, 'milepost.batch.' || h.to_state AS event_type,
        json_patch('{}', json_object(

@@ -1,7 +1,7 @@
--- Tokens by which servers know who asks, and sessions of people who have signed in with one.
+-- Access tokens of servers, and console sessions of users who signed in with a token.
 
--- prefix: the part of the token that is no secret. hash: SHA-256 of the whole, whose other part is 256 random bits. Never removed, so
--- that what was done under its name can be told.
+-- prefix: the public part of the token. hash: SHA-256 of the whole token, whose other part is 256 random bits. Rows are never deleted, so
+-- that actions recorded under the token's name can be traced.
 CREATE TABLE milepost_access_token (
     prefix          TEXT    PRIMARY KEY NOT NULL,
     name            TEXT    NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE milepost_access_token (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX milepost_access_token_name ON milepost_access_token (name) WHERE revoked_at_ms IS NULL;
 
--- id: SHA-256 of what the browser has; former_id: that of what it had before, which counts for a moment after rotated_at_ms.
+-- id: SHA-256 of the session id in the browser; former_id: that of the previous session id, which stays valid briefly after rotated_at_ms.
 CREATE TABLE milepost_console_session (
     id            BLOB    PRIMARY KEY NOT NULL CHECK (length(id) = 32),
     former_id     BLOB    UNIQUE,

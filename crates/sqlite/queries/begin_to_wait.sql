@@ -1,4 +1,4 @@
--- Lets jobs whose time has come wait for a slot of their group. ?1 now
+-- Moves jobs whose time has come into the wait for a slot of their group. ?1 now
 UPDATE milepost_live SET timed = NULL
 WHERE id IN (
     SELECT id FROM milepost_live INDEXED BY milepost_live_timed

@@ -1,2 +1,2 @@
--- Where a job's next attempt can go on from. ?1 job
+-- Returns the checkpoint from which a job's next attempt can resume. ?1 job
 SELECT checkpoint FROM milepost_progress WHERE job_id = ?1

@@ -1,5 +1,5 @@
--- How many live jobs of each kind each queue has in each state, and how many of these are due. Of the ?1 kinds with the most jobs; those of all
--- others are one, without a kind. ?2 now
+-- Counts the live jobs of each queue, kind and state, and those of them that are due. Only the ?1 kinds with the most jobs are listed; all
+-- others are added up in rows without a kind. ?2 now
 WITH counted AS MATERIALIZED (
     SELECT queue, kind, state, count(*) AS jobs, count(*) FILTER (WHERE ready_at_ms <= ?2) AS due
     FROM milepost_live

@@ -1,2 +1,2 @@
--- How many live jobs each queue has in each state.
+-- Counts the live jobs of each queue in each state.
 SELECT queue, state, count(*) FROM milepost_live GROUP BY queue, state

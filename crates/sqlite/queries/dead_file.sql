@@ -1,4 +1,4 @@
--- A file whose runs are all forgotten, or whose staging was cut short more than an hour ago. ?1 now
+-- Returns a file whose runs have all been deleted, or whose staging was interrupted more than an hour ago. ?1 now
 SELECT f.run FROM milepost_bulk_file f
 WHERE CASE WHEN f.started_at_ms IS NULL THEN f.touched_at_ms < ?1 - 3600000
            ELSE NOT EXISTS (SELECT 1 FROM milepost_bulk b WHERE b.origin = f.run) END

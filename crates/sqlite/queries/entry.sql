@@ -1,2 +1,2 @@
--- An entry of history. ?1 its place
+-- Returns an entry of history. ?1 its position
 SELECT pos, job_id, at_ms, to_state FROM milepost_history WHERE pos = ?1

@@ -1,2 +1,2 @@
--- Forgets how far a bulk job was. ?1 job
+-- Deletes the progress of a bulk job. ?1 job
 DELETE FROM milepost_bulk WHERE job_id = ?1

@@ -1,2 +1,2 @@
--- Forgets the file of a run. ?1 run
+-- Deletes the file of a run. ?1 run
 DELETE FROM milepost_bulk_file WHERE run = ?1

@@ -1,2 +1,2 @@
--- Forgets what operators set for a bulk job. ?1 job
+-- Deletes the settings of a bulk job. ?1 job
 DELETE FROM milepost_bulk_setting WHERE job_id = ?1

@@ -1,2 +1,2 @@
--- Forgets what was asked. ?1 job
+-- Deletes the request of a job. ?1 job
 DELETE FROM milepost_job WHERE id = ?1

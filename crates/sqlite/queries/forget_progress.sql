@@ -1,2 +1,2 @@
--- Forgets how far a job said it was. ?1 job
+-- Deletes the progress of a job. ?1 job
 DELETE FROM milepost_progress WHERE job_id = ?1

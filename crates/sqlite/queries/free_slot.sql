@@ -1,2 +1,2 @@
--- Gives back the slot that a job holds. ?1 job
+-- Releases the slot that a job holds. ?1 job
 DELETE FROM milepost_group_slot WHERE job_id = ?1

@@ -1,4 +1,4 @@
--- What a worker holds. ?1 worker
+-- Returns the jobs that a worker holds. ?1 worker
 SELECT milepost_live.id, milepost_live.token, milepost_live.claim_id, milepost_live.kind, milepost_live.queue, milepost_job.payload, milepost_live.attempt,
        milepost_live.max_attempts, milepost_live.priority, milepost_live.group_key, milepost_job.timeout_ms, milepost_job.created_at_ms,
        milepost_job.nominal_at_ms, milepost_job.batch_id, milepost_job.traceparent

@@ -1,4 +1,4 @@
--- Every state change of a job, oldest first. ?1 job
+-- Returns every state change of a job, oldest first. ?1 job
 SELECT pos, job_id, at_ms, verb, from_state, to_state, attempt, token, worker_id, ready_at_ms,
        error_code, error_message, note
 FROM milepost_history

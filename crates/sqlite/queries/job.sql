@@ -1,4 +1,4 @@
--- Everything about one job. ?1 job
+-- Returns a job with its details. ?1 job
 SELECT page.id, page.kind, page.queue, page.state, milepost_job.priority, page.attempt, page.max_attempts, milepost_job.key,
        milepost_job.group_key, milepost_job.created_at_ms, page.ready_at_ms, page.started_at_ms, page.ended_at_ms,
        page.worker_id, page.token, milepost_job.nominal_at_ms,

@@ -1,4 +1,4 @@
--- A page of jobs in any state, pending or succeeded ones, newest first; other states have statements of their own.
+-- Returns a page of jobs in any state, or of pending or succeeded jobs, newest first; other states have separate statements.
 -- ?1 older than this job, ?2 state, ?3 kind, ?4 queue (?2 to ?4 NULL: any), ?5 how many
 SELECT page.id, page.kind, page.queue, page.state, milepost_job.priority, page.attempt, page.max_attempts, milepost_job.key,
        milepost_job.group_key, milepost_job.created_at_ms, page.ready_at_ms, page.started_at_ms, page.ended_at_ms,

@@ -1,4 +1,4 @@
--- A page of live jobs that neither wait for a worker nor run, newest first.
+-- Returns a page of live jobs that neither wait for a worker nor run, newest first.
 -- ?1 older than this job, ?2 state (blocked, retry_wait, failed or aborted), ?3 kind, ?4 queue (NULL: any), ?5 how many
 SELECT page.id, page.kind, page.queue, page.state, milepost_job.priority, page.attempt, page.max_attempts, milepost_job.key,
        milepost_job.group_key, milepost_job.created_at_ms, page.ready_at_ms, page.started_at_ms, NULL AS ended_at_ms,

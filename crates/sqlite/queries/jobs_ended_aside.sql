@@ -1,4 +1,4 @@
--- A page of jobs that ended without success, newest first.
+-- Returns a page of jobs that ended without success, newest first.
 -- ?1 older than this job, ?2 state (canceled or skipped), ?3 kind, ?4 queue (NULL: any), ?5 how many
 SELECT page.id, page.kind, page.queue, page.state, milepost_job.priority, page.attempt, page.max_attempts, milepost_job.key,
        milepost_job.group_key, milepost_job.created_at_ms, NULL AS ready_at_ms, page.started_at_ms, page.ended_at_ms,

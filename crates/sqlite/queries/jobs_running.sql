@@ -1,4 +1,4 @@
--- A page of running jobs, newest first: all that runs is read, which is little.
+-- Returns a page of running jobs, newest first. All running jobs are read, which are few.
 -- ?1 older than this job, ?2 running, ?3 kind, ?4 queue (NULL: any), ?5 how many
 SELECT page.id, page.kind, page.queue, page.state, milepost_job.priority, page.attempt, page.max_attempts, milepost_job.key,
        milepost_job.group_key, milepost_job.created_at_ms, page.ready_at_ms, page.started_at_ms, NULL AS ended_at_ms,

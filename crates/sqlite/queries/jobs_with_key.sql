@@ -1,4 +1,4 @@
--- The jobs that have a key, newest first: one a kind.
+-- Returns the jobs that own a key, newest first: one for each kind.
 -- ?1 older than this job, ?2 state, ?3 kind, ?4 queue (?2 to ?4 NULL: any), ?5 how many, ?6 key
 SELECT page.id, page.kind, page.queue, page.state, milepost_job.priority, page.attempt, page.max_attempts, milepost_job.key,
        milepost_job.group_key, milepost_job.created_at_ms, page.ready_at_ms, page.started_at_ms, page.ended_at_ms,

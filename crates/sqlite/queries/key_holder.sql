@@ -1,2 +1,2 @@
--- The job that has a key. ?1 kind, ?2 key
+-- Returns the job that owns a key. ?1 kind, ?2 key
 SELECT job_id FROM milepost_job_key WHERE kind = ?1 AND key = ?2

@@ -1,4 +1,4 @@
--- The last state change of a job, if one is still known. ?1 job
+-- Returns the last state change of a job, if its history still contains one. ?1 job
 SELECT pos, job_id, at_ms, verb, from_state, to_state, attempt, token, worker_id, ready_at_ms,
        error_code, error_message, note
 FROM milepost_history

@@ -1,2 +1,2 @@
--- The place of a job's last entry in history. ?1 job
+-- Returns the position of a job's last entry in history. ?1 job
 SELECT max(pos) FROM milepost_history WHERE job_id = ?1

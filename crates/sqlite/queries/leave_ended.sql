@@ -1,2 +1,2 @@
--- Takes a job that runs again out of ended. ?1 job
+-- Deletes a job that is rerun from ended. ?1 job
 DELETE FROM milepost_ended WHERE id = ?1

@@ -1,2 +1,2 @@
--- Takes an ended job out of live. ?1 job
+-- Deletes an ended job from live. ?1 job
 DELETE FROM milepost_live WHERE id = ?1

@@ -1,5 +1,5 @@
--- Every limit of a group or class, with how many slots are taken and how many jobs wait. A group that has a limit
--- of its own is not counted with its class.
+-- Lists the limits of groups and classes, with the number of taken slots and of waiting jobs. A group that has a separate limit is not
+-- counted with its class.
 SELECT name, slots, per_second, burst, source,
        (SELECT full_at_us FROM milepost_group_bucket WHERE group_key = name),
        (SELECT count(*) FROM milepost_group_slot AS held

@@ -1,4 +1,4 @@
--- Workers whose lease ran out, and those that ended and left jobs behind: one probe a worker that holds any.
+-- Workers whose lease expired, and ended workers that still hold jobs: one index probe for each worker that holds any.
 -- ?1 now
 WITH RECURSIVE holder (id) AS (
     SELECT min(worker_id) FROM milepost_live INDEXED BY milepost_live_worker WHERE worker_id IS NOT NULL

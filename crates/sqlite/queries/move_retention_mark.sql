@@ -1,2 +1,2 @@
--- Notes how far a sort of retention has read history. ?1 sort, ?2 pos
+-- Records the position up to which a type of retention has read history. ?1 type, ?2 position
 UPDATE milepost_retention SET pos = ?2 WHERE sort = ?1

@@ -1,2 +1,2 @@
--- When the next job is due after a time that waits in its group for it. ?1 after
+-- Returns when the next job of a group that waits for its time is due, after a time. ?1 after
 SELECT min(due_at_ms) FROM milepost_live INDEXED BY milepost_live_timed WHERE timed = 1 AND due_at_ms > ?1

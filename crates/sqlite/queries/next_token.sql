@@ -1,4 +1,4 @@
--- When the next token comes back after a time that somebody may wait for, in microseconds. ?1 after
+-- Returns when the next token that jobs may wait for becomes available, after a time, in microseconds. ?1 after
 SELECT min(at_us) FROM (
     SELECT CAST(full_at_us - (burst - portion) * 1000000.0 / per_second AS INTEGER) AS at_us FROM milepost_kind_limit
     UNION ALL

@@ -1,2 +1,2 @@
--- Everything that somebody made in the file, with what it is; not what SQLite keeps for itself.
+-- Lists the objects in the file with their types, without SQLite's internal ones.
 SELECT type || ' ' || name FROM sqlite_schema WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'

@@ -1,2 +1,2 @@
--- The queues that give no claims now.
+-- Returns the paused queues.
 SELECT name FROM milepost_queue WHERE paused_at_ms IS NOT NULL

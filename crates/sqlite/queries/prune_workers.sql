@@ -1,4 +1,4 @@
--- Forgets workers that left nothing behind. ?1 which ended before this time, ?2 how many
+-- Deletes ended workers that hold no jobs. ?1 which ended before this time, ?2 how many
 DELETE FROM milepost_worker WHERE id IN (
     SELECT id FROM milepost_worker INDEXED BY milepost_worker_ended
     WHERE ended_at_ms < ?1

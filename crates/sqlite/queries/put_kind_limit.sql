@@ -1,5 +1,5 @@
--- Limits a kind; what an operator limited, only for an operator. A bucket that was slower is at most empty: what it would have waited
--- for is not waited for any more. ?1 kind, ?2 starts a second, ?3 burst, ?4 portion, ?5 now in microseconds, ?6 who says so
+-- Limits a kind; only an operator can replace an operator's limit. The bucket of a slower limit becomes at most empty, so that no start
+-- waits longer than the new rate requires. ?1 kind, ?2 starts a second, ?3 burst, ?4 portion, ?5 now in microseconds, ?6 source
 INSERT INTO milepost_kind_limit (kind, per_second, burst, portion, full_at_us, source) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (kind) DO UPDATE SET
     per_second = excluded.per_second, burst = excluded.burst, portion = excluded.portion, source = excluded.source,

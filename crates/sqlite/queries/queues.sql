@@ -1,4 +1,4 @@
--- The queues that are paused, each with since when, and those that are served, each with its workers. ?1 now
+-- Returns the paused queues with the time of the pause, and the served queues with the number of their workers. ?1 now
 SELECT name, paused_at_ms, 0 FROM milepost_queue WHERE paused_at_ms IS NOT NULL
 UNION ALL
 SELECT served.value, NULL, count(*)

@@ -1,4 +1,4 @@
--- The next ready jobs of one lane, in their order: one probe of live_claim.
+-- Returns the next ready jobs of one lane, in claim order: one probe of live_claim.
 -- ?1 queue, ?2 kind, ?3 priority, ?4 now, ?5 how many
 SELECT milepost_live.id, milepost_live.state, milepost_live.attempt, milepost_live.max_attempts, milepost_live.token, milepost_live.group_key,
        milepost_job.payload, milepost_job.timeout_ms, milepost_job.created_at_ms, milepost_job.nominal_at_ms,

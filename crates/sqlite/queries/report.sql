@@ -1,4 +1,4 @@
--- Keeps progress and checkpoint of a run whose token is still the job's; what is not given stays.
+-- Stores progress and checkpoint of a run if its token is current; omitted values are unchanged.
 -- ?1 job, ?2 token, ?3 whether progress is given, ?4 done, ?5 total, ?6 message, ?7 checkpoint, ?8 now
 INSERT INTO milepost_progress (job_id, done, total, message, checkpoint, updated_at_ms)
 SELECT id, ?4, ?5, ?6, ?7, ?8 FROM milepost_live WHERE id = ?1 AND token = ?2 AND state = 'running'

@@ -1,6 +1,6 @@
--- Lets a job stand in a state in which nobody runs it.
+-- Moves a job into a state in which no worker runs it.
 -- ?1 job, ?2 state, ?3 ready at, ?4 due at, ?5 attempt, ?6 max attempts at least (NULL: as before), ?7 now
--- OR FAIL keeps no journal of the statement: a verb that fails is undone as a whole.
+-- OR FAIL keeps no statement journal: a verb that fails is rolled back as a whole.
 UPDATE OR FAIL milepost_live
 SET state = ?2, ready_at_ms = ?3, due_at_ms = ?4, timed = iif(?4 > ?7, 1, NULL),
     attempt = ?5, max_attempts = max(max_attempts, coalesce(?6, 0)),

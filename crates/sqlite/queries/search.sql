@@ -1,7 +1,7 @@
--- Jobs that fit, among the ?4 newest of a place that are older than ?1 and no older than ?2; at most ?3. ?5 state, ?6 kind, ?7 queue, ?8 key,
--- ?9 created at this time or later, ?10 before this time, ?11 failed at this time or later, ?12 code or words of an error, ?13 a path into the
--- payload and ?14 what is there, as JSON (NULL: any of these). ?15 the place: what has this key, what runs, what of live or ended is aside in
--- state ?5, what is live, what has ended, or all; the others are not read.
+-- Jobs that match, among the ?4 newest of a scope that are older than ?1 and not older than ?2; at most ?3. ?5 state, ?6 kind, ?7 queue, ?8
+-- key, ?9 created at this time or later, ?10 before this time, ?11 failed at this time or later, ?12 error code or part of the message, ?13
+-- a path into the payload and ?14 the value at it, as JSON (NULL: any of these). ?15 the scope: jobs with this key, running jobs, jobs of
+-- live or of ended in the rare state ?5, live jobs, ended jobs, or all; rows outside the scope are not read.
 WITH looked_at AS MATERIALIZED (
     SELECT * FROM (
         SELECT * FROM (
@@ -28,7 +28,7 @@ WITH looked_at AS MATERIALIZED (
             ORDER BY id DESC LIMIT ?4
         )
         UNION ALL
-        -- What runs is little; only worker_id has an index that holds nothing else.
+        -- Running jobs are few; only worker_id has an index that contains nothing else.
         SELECT * FROM (
             SELECT id, state, attempt, max_attempts, ready_at_ms, started_at_ms, NULL, worker_id, token
             FROM milepost_live INDEXED BY milepost_live_worker

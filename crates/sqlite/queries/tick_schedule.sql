@@ -1,5 +1,5 @@
--- Moves a schedule on, if it still has this version.
--- ?1 name, ?2 version, ?3 next tick, ?4 last tick that made something, ?5 how much, ?6 how many ticks were dropped,
+-- Moves a schedule to its next tick, if it still has this version.
+-- ?1 name, ?2 version, ?3 next tick, ?4 last tick that created jobs, ?5 how many jobs, ?6 how many ticks were dropped,
 -- ?7 the tick whose batch was refused, ?8 why
 UPDATE milepost_schedule
 SET next_at_ms = ?3, last_at_ms = coalesce(?4, last_at_ms), fired = fired + ?5, dropped = dropped + ?6,

@@ -1,5 +1,4 @@
--- Groups that somebody waits for and that have a slot free: one probe a waiting group. Those whose tokens are
--- waited for are left out.
+-- Groups with waiting jobs and a free slot: one index probe for each waiting group. Groups that wait for tokens are omitted.
 WITH RECURSIVE waiting (group_key) AS (
     SELECT min(group_key) FROM milepost_live INDEXED BY milepost_live_waiting
     WHERE group_key IS NOT NULL AND due_at_ms IS NOT NULL AND timed IS NULL

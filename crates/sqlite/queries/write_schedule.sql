@@ -1,6 +1,6 @@
--- Stores a schedule, or replaces the one of its name, an operator's only for an operator.
+-- Stores a schedule, or replaces the one with the same name; only an operator can replace an operator's.
 -- ?1 name, ?2 spec, ?3 zone, ?4 kind, ?5 queue, ?6 payload, ?7 priority, ?8 max attempts, ?9 group, ?10 timeout,
--- ?11 misfire policy, ?12 its maximum, ?13 grace, ?14 source, ?15 next tick, which an unchanged spec does not heed,
+-- ?11 misfire policy, ?12 its maximum, ?13 grace, ?14 source, ?15 next tick, ignored if spec and time zone are unchanged,
 -- ?16 the version of a new one, ?17 DAG
 INSERT INTO milepost_schedule (
     name, spec, time_zone, kind, queue, payload, priority, max_attempts, group_key, timeout_ms,

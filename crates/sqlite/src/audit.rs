@@ -1,4 +1,4 @@
-//! Who did what: a row beside the change, in its transaction.
+//! Audit log: each change by an actor adds a row in the transaction of the change.
 
 use std::sync::Arc;
 
@@ -36,12 +36,12 @@ impl AuditStore for SqliteStore {
 }
 
 impl SqliteStore {
-    /// The store for a repair, which is never without an actor.
+    /// Returns the store for a repair. A repair always has an actor; without one it is [`Actor::nobody`].
     pub(crate) fn or_nobody(&self) -> Self {
         if self.actor().is_some() { self.clone() } else { self.with_actor(Actor::nobody()) }
     }
 
-    /// Does what an operator asks for: with an actor, it leaves a row of audit if it changes anything.
+    /// Runs an operator's verb. If there is an actor and the verb changes anything, an audit row is written.
     pub(crate) async fn act<T, F>(
         &self,
         verb: &'static str,
@@ -56,7 +56,7 @@ impl SqliteStore {
         self.act_telling(verb, hint, deed, work, |_| None).await
     }
 
-    /// The same, where the answer tells what cannot be seen of what was changed.
+    /// As [`act`](Self::act), with details from the answer that cannot be read from the subject.
     pub(crate) async fn act_telling<T, F, G>(
         &self,
         verb: &'static str,
@@ -75,7 +75,7 @@ impl SqliteStore {
     }
 }
 
-/// Does something in a transaction of the caller, with its row of audit if there is an actor.
+/// Runs a verb in the caller's transaction, and writes its audit row if there is an actor.
 pub(crate) fn noted<T>(
     conn: &Connection,
     actor: Option<&Actor>,
@@ -99,7 +99,7 @@ pub(crate) fn write(conn: &Connection, actor: &Actor, note: &Note) -> rusqlite::
     conn.prepare_cached(query::AUDIT_NOTE)?.execute(row).map(drop)
 }
 
-/// How the subject of a deed stands; `None`: there is no such thing, or nothing to be looked at.
+/// Returns the subject's state for the audit row; `None`: it does not exist, or it has no state to record.
 fn look(conn: &Connection, subject: &Subject) -> Result<Option<Value>, Failure> {
     let Some((sql, values)) = question(subject) else { return Ok(None) };
     let mut statement = conn.prepare_cached(sql)?;
@@ -110,7 +110,7 @@ fn look(conn: &Connection, subject: &Subject) -> Result<Option<Value>, Failure> 
     Ok(seen.optional()?.filter(|seen| seen.as_array().is_none_or(|rows| !rows.is_empty())))
 }
 
-/// What to ask to see how a subject stands.
+/// Returns the query that reads the subject's state, with its parameters.
 fn question(subject: &Subject) -> Option<(&'static str, Vec<Column>)> {
     let text = |text: &String| Column::Text(text.clone());
     let id = |id: uuid::Uuid| Column::Blob(id.into_bytes().to_vec());

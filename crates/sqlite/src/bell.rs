@@ -1,4 +1,4 @@
-//! Hints to those who wait: something may be ready, somebody may have asked a job to stop, batches have something left.
+//! Notifications within this process: jobs may be ready, a job may have a stop request, batches have work left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::command::Hint;
 use crate::due::DueTimes;
 use crate::writer::Message;
 
-/// Rings for everybody of this process who waits.
+/// Notifies all waiting tasks of this process.
 #[derive(Debug)]
 pub(crate) struct Bell {
     ready: watch::Sender<()>,
@@ -29,27 +29,27 @@ impl Bell {
         Self { ready, stop, batches, log, changed, waiting: AtomicUsize::new(0) }
     }
 
-    /// Whether somebody waits, so that looking at the file is worth it.
+    /// Returns whether anyone waits, so that checking the file is worthwhile.
     pub(crate) fn is_awaited(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// What this process commits, whether anybody has to be told or not.
+    /// Returns a receiver that is notified of every commit that this process makes or notices, whatever its hint.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// Batches have something left to be done.
+    /// Announces that batches have work left.
     pub(crate) fn ring_for_batches(&self) {
         self.batches.send_replace(());
     }
 
-    /// Whether somebody follows the log of events, so that looking where it ends is worth it.
+    /// Returns whether anyone follows the event log, so that checking its end is worthwhile.
     pub(crate) fn is_log_followed(&self) -> bool {
         self.log.receiver_count() > 0
     }
 
-    /// The log of events has grown.
+    /// Announces that the event log has grown.
     pub(crate) fn ring_for_log(&self) {
         self.log.send_replace(());
     }
@@ -65,7 +65,7 @@ impl Bell {
     }
 }
 
-/// One who waits.
+/// Waits for notifications.
 pub(crate) struct Listener {
     bell: Arc<Bell>,
     writer: Sender<Message>,
@@ -83,7 +83,7 @@ impl Listener {
     }
 }
 
-/// One who follows the log of events.
+/// Follows the event log.
 pub(crate) struct LogListener {
     listener: Listener,
     log: watch::Receiver<()>,
@@ -99,7 +99,7 @@ impl LogListener {
 #[async_trait]
 impl WakeStream for LogListener {
     async fn next(&mut self) -> Wake {
-        // The bell lives as long as the listener.
+        // The listener holds the bell, so its channels are never closed.
         tokio::select! {
             wake = self.listener.next() => wake,
             _ = self.log.changed() => Wake::Ready,
@@ -107,13 +107,13 @@ impl WakeStream for LogListener {
     }
 }
 
-/// Counts one who waits, for as long as it stands.
+/// Counts one waiting listener for as long as this value exists.
 struct Waiting<'a>(&'a Bell);
 
 impl<'a> Waiting<'a> {
     fn new(bell: &'a Bell, writer: &Sender<Message>) -> Self {
         if bell.waiting.fetch_add(1, Ordering::AcqRel) == 0 {
-            // The writer may sleep without looking at the file. When it is gone, nothing rings any more.
+            // The writer may be idle and not checking the file. If the writer has ended, there are no more notifications.
             drop(writer.send(Message::Look));
         }
         Self(bell)
@@ -130,7 +130,7 @@ impl Drop for Waiting<'_> {
 impl WakeStream for Listener {
     async fn next(&mut self) -> Wake {
         let _waiting = Waiting::new(&self.bell, &self.writer);
-        // The bell lives as long as this listener, so neither side is ever closed.
+        // The listener holds the bell, so its channels are never closed.
         tokio::select! {
             biased;
             _ = self.stop.changed() => return Wake::Stop,

@@ -1,4 +1,4 @@
-//! One state change, as history keeps it.
+//! One state change, as it is stored in history.
 
 use milepost_core::finish::Failure as Why;
 use milepost_core::ident::{JobId, RunToken, WorkerId};

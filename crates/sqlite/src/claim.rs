@@ -1,4 +1,4 @@
-//! Giving ready jobs to workers.
+//! Claims of ready jobs by workers.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::limit::Gates;
 use crate::query;
 use crate::row::{self, Id};
 
-/// Takes up to `limit` ready jobs.
+/// Claims up to `limit` ready jobs.
 pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Result<Vec<ClaimedJob>, Failure> {
     let now_ms = now_ms();
     let alive = conn.prepare_cached(query::WORKER_ALIVE)?.exists((claim.worker.0, now_ms))?;
@@ -37,7 +37,7 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Result<Vec<ClaimedJob>,
     Ok(taker.taken)
 }
 
-/// The pairs of queue and kind that the worker serves and that are not paused; each claim starts with another.
+/// Returns the pairs of queue and kind that the worker serves and that are not paused; each claim starts with a different one.
 fn lanes<'a>(conn: &Connection, claim: &'a Claim) -> Result<Vec<(&'a str, &'a str)>, Failure> {
     let paused = conn
         .prepare_cached(query::PAUSED_QUEUES)?
@@ -66,7 +66,7 @@ struct Taker<'conn, 'claim> {
     taken: Vec<ClaimedJob>,
 }
 
-/// A ready job as its lane shows it, before it is taken.
+/// A ready job as it is read from its lane, before it is claimed.
 struct Ready {
     job: ClaimedJob,
     state: JobState,
@@ -89,7 +89,7 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
         usize::try_from(self.claim.limit).map_or(usize::MAX, |limit| limit.saturating_sub(self.taken.len()))
     }
 
-    /// Gives every lane an equal share of what is wanted; what some do not use goes to the others.
+    /// Claims an equal share from every lane; shares that are not used go to the other lanes.
     fn take_in_turns(&mut self, lanes: &[(&str, &str)], priority: Priority) -> Result<(), Failure> {
         let mut open = lanes.to_vec();
         while !open.is_empty() && self.wanted() > 0 {
@@ -155,7 +155,7 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
     }
 }
 
-/// Reads a ready job as it will be once taken: one attempt and one token further.
+/// Reads a ready job as it will be after the claim, with attempt and token incremented.
 fn read_ready(
     row: &Row<'_>,
     claim: &Claim,
@@ -186,7 +186,7 @@ fn read_ready(
     Ok(Ready { job, state: row::word(row, 1)? })
 }
 
-/// What the store says a worker holds.
+/// Returns the jobs that a worker holds according to the store.
 pub(crate) fn held(conn: &Connection, worker: WorkerId) -> Result<Vec<ClaimedJob>, Failure> {
     let mut statement = conn.prepare_cached(query::HELD)?;
     let held = statement.query_map([worker.0], read_held)?;

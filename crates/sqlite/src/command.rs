@@ -1,4 +1,4 @@
-//! What the writer thread is asked to do: one closure in a savepoint of a shared transaction.
+//! Commands for the writer thread: a closure that runs in a savepoint of a shared transaction.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -9,12 +9,12 @@ use tokio::sync::oneshot;
 
 use crate::failure::{Outage, defect};
 
-/// Which hints follow the commit of a command.
+/// The notifications that follow the commit of a command.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hint {
-    /// Something may have become ready.
+    /// Jobs may have become ready.
     pub(crate) ready: bool,
-    /// A running job may have been asked to stop.
+    /// A running job may have a stop request.
     pub(crate) stop: bool,
 }
 
@@ -23,19 +23,19 @@ impl Hint {
     pub(crate) const READY: Self = Self { ready: true, stop: false };
 }
 
-/// A closure that waits for the writer, whatever its types.
+/// A closure that waits for the writer, with its types erased.
 pub(crate) trait Command: Send {
-    /// Runs it. Answers whether what it wrote is to stay.
+    /// Runs the closure; returns whether its writes are kept.
     fn run(&mut self, tx: &Transaction<'_>) -> bool;
-    /// Tells the caller, once it is known whether the transaction is durable.
+    /// Replies to the caller, once it is known whether the transaction is durable.
     fn answer(self: Box<Self>, lost: Option<&Outage>);
-    /// When it was queued.
+    /// Returns the time at which it was queued.
     fn queued_at(&self) -> Instant;
-    /// What to announce when it is durable.
+    /// Returns the notifications to send when it is durable.
     fn hint(&self) -> Hint;
 }
 
-/// A [`Command`] made of a closure.
+/// A [`Command`] that runs a closure.
 pub(crate) struct Call<T, E, F> {
     verb: &'static str,
     hint: Hint,
@@ -74,13 +74,13 @@ where
 
     fn answer(self: Box<Self>, lost: Option<&Outage>) {
         let outcome = match (self.outcome, lost) {
-            // What the closure itself refused is so whatever became of the transaction.
+            // An error of the closure itself does not depend on the outcome of the transaction.
             (Some(Err(error)), _) => Err(error),
             (_, Some(outage)) => Err(E::from(outage.told(self.verb))),
             (Some(Ok(value)), None) => Ok(value),
-            (None, None) => Err(E::from(defect(self.verb, "the writer did not run it"))),
+            (None, None) => Err(E::from(defect(self.verb, "the writer did not run the command"))),
         };
-        // A caller that stopped waiting does not need the answer.
+        // A caller that stopped waiting does not need the reply.
         drop(self.reply.send(outcome));
     }
 

@@ -1,4 +1,4 @@
-//! Leaving a store: the mark that its jobs go to another one, and the triggers that keep everybody from it meanwhile.
+//! Moving away from a store: the record of the move, and the triggers that reject all changes during it.
 
 use milepost_core::error::StoreError;
 use milepost_core::port::StoreResult;
@@ -13,66 +13,65 @@ use crate::failure::Failure;
 use crate::store::SqliteStore;
 use crate::{query, row};
 
-/// How the words begin with which closed tables refuse a change.
+/// The beginning of the error message with which closed tables reject a change.
 const CLOSED: &str = "the jobs of this store ";
 
 impl SqliteStore {
-    /// The mark that the jobs of this store go, or went, to another one.
+    /// Returns the record of this store's move to another store, in progress or completed.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub async fn departure(&self) -> StoreResult<Option<Departure>> {
         self.read("departure", departure).await
     }
 
-    /// Marks the store as being left for the one at `to`. From the commit on, nothing in it can be changed, by
-    /// whatever process and version; it can be read.
+    /// Marks the store as being moved to the store at `to`. From the commit on, no process of any version can change anything in it; it can
+    /// still be read.
     ///
     /// # Errors
-    /// [`WorkersLive`](MoveError::WorkersLive) when a worker's lease holds; [`Closed`](MoveError::Closed) when the
-    /// store bears a mark already.
+    /// [`WorkersLive`](MoveError::WorkersLive) if a worker's lease has not expired; [`Closed`](MoveError::Closed) if the store is already
+    /// marked.
     pub async fn depart(&self, id: MoveId, to: &str) -> StoreResult<()> {
         let to = to.to_owned();
         self.write("depart", Hint::NONE, move |tx| depart(tx, id, &to)).await
     }
 
-    /// Notes that all has arrived. The store stays as it is, to be read. Does nothing when that was noted before.
+    /// Records that the move has completed. The store stays readable. Does nothing if that is already recorded.
     ///
     /// # Errors
-    /// [`NotUnderWay`](MoveError::NotUnderWay) when the store bears no mark of this move.
+    /// [`NotUnderWay`](MoveError::NotUnderWay) if the store is not marked with this move.
     pub async fn depart_for_good(&self, id: MoveId) -> StoreResult<()> {
         self.write("depart_for_good", Hint::NONE, move |tx| depart_for_good(tx, id)).await
     }
 
-    /// Takes the mark of a move back that is not complete: the store can be used as before. Answers whether it bore
-    /// one.
+    /// Removes the mark of a move that has not completed, so that the store can be used as before. Returns whether there was one.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub async fn stay(&self, id: MoveId) -> StoreResult<bool> {
         self.write("stay", Hint::READY, move |tx| stay(tx, id)).await
     }
 
-    /// The workers and relays whose lease holds, for people.
+    /// Returns the active workers and relays (those whose lease has not expired), as text for operators.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub async fn living_workers(&self) -> StoreResult<Vec<String>> {
         self.read("living_workers", living_workers).await
     }
 }
 
-/// Whether a change was refused because the store was left.
+/// Returns whether a change was rejected because the store is being moved.
 pub(crate) fn is_closed(error: &rusqlite::Error) -> bool {
     words(error).is_some_and(|words| words.starts_with(CLOSED))
 }
 
-/// What those are told who try.
+/// Returns the error for callers whose change was rejected.
 pub(crate) fn refusal(error: &rusqlite::Error) -> StoreError {
     MoveError::Closed { words: words(error).unwrap_or(CLOSED).to_owned() }.into()
 }
 
-/// What a trigger said.
+/// Returns the error message of a trigger.
 fn words(error: &rusqlite::Error) -> Option<&str> {
     match error {
         rusqlite::Error::SqliteFailure(code, Some(words))
@@ -99,7 +98,7 @@ pub(crate) fn departure(conn: &Connection) -> Result<Option<Departure>, Failure>
 
 fn depart(conn: &Connection, id: MoveId, to: &str) -> Result<(), Failure> {
     if let Some(before) = departure(conn)? {
-        let words = format!("{CLOSED}are bound for {} already (move {})", before.to, before.id);
+        let words = format!("{CLOSED}are already being moved to {} (move {})", before.to, before.id);
         return Err(StoreError::from(MoveError::Closed { words }).into());
     }
     let workers = living_workers(conn)?;
@@ -108,7 +107,7 @@ fn depart(conn: &Connection, id: MoveId, to: &str) -> Result<(), Failure> {
     }
     conn.prepare(query::DEPART)?.execute((id.0.as_bytes(), to, now_ms()))?;
     let words = format!(
-        "{CLOSED}are being moved to {to} (move {id}); go on there when `milepost move` has finished, or give the move up with --give-up"
+        "{CLOSED}are being moved to {to} (move {id}); use that store when `milepost move` has finished, or cancel the move with --give-up"
     );
     change_tables(conn, query::CLOSE_TABLES, [words])
 }
@@ -134,7 +133,7 @@ fn stay(conn: &Connection, id: MoveId) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Runs the statements that a statement answers.
+/// Runs the statements that a query returns.
 fn change_tables<const N: usize>(
     conn: &Connection,
     statements: &str,
@@ -154,7 +153,7 @@ fn living_workers(conn: &Connection) -> Result<Vec<String>, Failure> {
     Ok(workers.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Refuses when the store does not bear the mark of this move any more.
+/// Refuses if the store is not marked with this move.
 pub(crate) fn check(conn: &Connection, id: MoveId) -> Result<(), Failure> {
     match departure(conn)? {
         Some(found) if found.id == id => Ok(()),

@@ -1,33 +1,33 @@
-//! The room on the file's disk.
+//! Free space on the file's disk.
 
 use std::io;
 use std::path::Path;
 
-/// Less than this is little on any disk.
+/// A disk with less free space than this is always considered short.
 const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
 
-/// Bytes of a file system.
+/// Sizes of a file system, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Those that we may still use.
+    /// Bytes that this process can still use.
     pub(crate) free: u64,
-    /// All of them.
+    /// All bytes.
     pub(crate) total: u64,
 }
 
 impl Room {
-    /// Whether a store on it will soon be unable to write.
+    /// Returns whether a store on this disk will soon be unable to write.
     pub(crate) fn is_short(self) -> bool {
         self.free < self.least()
     }
 
-    /// The free bytes below which it is short.
+    /// Returns the number of free bytes below which the disk is short.
     pub(crate) fn least(self) -> u64 {
         FREE_BYTES_MIN.max(self.total / 100)
     }
 }
 
-/// The room where this file is.
+/// Returns the sizes of the file system that contains this file.
 #[cfg(unix)]
 pub(crate) fn room(path: &Path) -> io::Result<Room> {
     let system = rustix::fs::statvfs(path)?;
@@ -35,7 +35,7 @@ pub(crate) fn room(path: &Path) -> io::Result<Room> {
     Ok(Room { free: bytes(system.f_bavail), total: bytes(system.f_blocks) })
 }
 
-/// Unknown, and taken for enough.
+/// The free space is unknown and assumed to be sufficient.
 #[cfg(not(unix))]
 pub(crate) fn room(_path: &Path) -> io::Result<Room> {
     Ok(Room { free: u64::MAX, total: u64::MAX })

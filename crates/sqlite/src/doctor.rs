@@ -1,4 +1,4 @@
-//! Examination and repair. Each question is one statement in one read transaction.
+//! Examination and repair (doctor). Each check is one statement in one read transaction.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -42,7 +42,7 @@ impl DoctorStore for SqliteStore {
         let rows = match check {
             Check::LogHeldBack => self.read("examine", |conn| about_file(conn, log_held_back)).await?,
             Check::DiskShort => self.read("examine", |conn| about_file(conn, disk_short)).await?,
-            // Only the connection that writes knows how it commits.
+            // Only the writing connection has the settings with which it commits.
             Check::WeakDurability => {
                 self.write("examine", Hint::NONE, move |tx| ask(tx, check, &look)).await?
             }
@@ -94,7 +94,7 @@ fn ask(conn: &Connection, check: Check, look: &Look) -> Result<Vec<Breach>, Fail
     }
 }
 
-/// Interrupts what the connection does when its time is over; no time means as long as it takes.
+/// Interrupts the connection when the time limit has passed; zero means no limit.
 fn within<T>(conn: &Connection, time_limit: Duration, work: impl FnOnce() -> T) -> T {
     if time_limit.is_zero() {
         return work();
@@ -117,7 +117,7 @@ fn breach(row: &Row<'_>) -> rusqlite::Result<Breach> {
     Ok((row.get(0)?, Example { what: name(row, 1)?, detail: row.get(2)? }))
 }
 
-/// A job by its id, and anything else by its name; what is no id, though it should be, byte for byte.
+/// Returns a job id as text, and any other name as it is; a malformed id as its bytes in hexadecimal.
 fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(match row.get_ref(column)? {
         ValueRef::Blob(id) => match Uuid::from_slice(id) {
@@ -129,7 +129,7 @@ fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     })
 }
 
-/// A question to the file system instead of the rows.
+/// Runs a check of the file system instead of the rows.
 fn about_file(
     conn: &Connection,
     question: fn(&Path) -> std::io::Result<Option<String>>,
@@ -146,7 +146,7 @@ fn log_held_back(path: &Path) -> std::io::Result<Option<String>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         found => found?.len(),
     };
-    Ok((bytes > 2 * LOG_BYTES_MAX).then(|| format!("its log has {} MiB", bytes >> 20)))
+    Ok((bytes > 2 * LOG_BYTES_MAX).then(|| format!("its write-ahead log has {} MiB", bytes >> 20)))
 }
 
 fn disk_short(path: &Path) -> std::io::Result<Option<String>> {
@@ -190,7 +190,7 @@ fn mend(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Fail
     Ok(mended)
 }
 
-/// The statements that mend a check's breaches.
+/// Returns the statements that repair a check's findings.
 const fn mends(check: Check) -> &'static [&'static str] {
     match check {
         Check::JobWithoutPlace => &[query::PLACE_IN_LIVE, query::PLACE_IN_ENDED],
@@ -222,7 +222,7 @@ const fn mends(check: Check) -> &'static [&'static str] {
     }
 }
 
-/// Frees slots of jobs that do not hold them and hands them on.
+/// Frees slots of jobs that do not hold them, and assigns them to waiting jobs.
 fn free_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
     let idle = grouped(conn, query::IDLE_SLOTS, limit)?;
     for (group, job) in &idle {
@@ -231,7 +231,7 @@ fn free_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
     Ok(idle.into_iter().map(|(_, job)| job.to_string()).collect())
 }
 
-/// Gives free slots to jobs that hold their group without one.
+/// Assigns free slots to jobs that hold their group without a slot.
 fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
     let mut taken = Vec::new();
     for (group, job) in grouped(conn, query::BARE_HOLDERS, limit)? {
@@ -242,7 +242,7 @@ fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
     Ok(taken)
 }
 
-/// Makes batches what the facts say, as long as the check finds any that were not tried.
+/// Repairs batches from the facts, as long as the check finds batches that have not been tried.
 fn mend_batches(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {
     let Some(question) = query::of_check(check) else { return Ok(Vec::new()) };
     let mut statement = conn.prepare(question)?;
@@ -251,7 +251,7 @@ fn mend_batches(conn: &Connection, check: Check, limit: u32) -> Result<Vec<Strin
         let found = statement.query_map((), |row| row::batch_id(row, 1))?;
         let found = found.collect::<rusqlite::Result<BTreeSet<_>>>()?;
         let before = tried.len();
-        // Later batches first: children before their parents.
+        // Later batches first: inner batches before outer ones.
         for batch in found.into_iter().rev() {
             if tried.insert(batch) && mend_batch(conn, batch)? {
                 mended.push(batch.to_string());
@@ -264,7 +264,7 @@ fn mend_batches(conn: &Connection, check: Check, limit: u32) -> Result<Vec<Strin
     Ok(mended)
 }
 
-/// Jobs with their groups.
+/// Returns jobs with their groups.
 fn grouped(conn: &Connection, question: &str, limit: u32) -> rusqlite::Result<Vec<(String, JobId)>> {
     let mut statement = conn.prepare(question)?;
     statement.query_map([limit], |row| Ok((row.get(0)?, row::job_id(row, 1)?)))?.collect()

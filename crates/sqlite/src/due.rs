@@ -1,5 +1,5 @@
-//! When there is something to do for the workers of this process without anybody's doing: a job becomes due, also one
-//! that waits in its group for its time, or a token of a rate comes back.
+//! The times at which this process's workers have something to do without any commit: a job becomes due, including one that waits in its
+//! group for its time, or a token of a rate becomes available.
 
 use std::time::Duration;
 
@@ -16,22 +16,23 @@ use crate::query;
 use crate::served::Lane;
 use crate::store::SqliteStore;
 
-/// How often it is looked at the most.
+/// The shortest interval between two checks.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// When it is looked again after a failure.
+/// The delay before the next check after a failure.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Watches for what becomes due. What others commit is announced by the writer thread, and then asked for anew.
+/// Watches for jobs and tokens that become due. Commits of other processes are announced by the writer thread; the next time is then read
+/// again.
 pub(crate) struct DueTimes {
     store: SqliteStore,
-    /// Commits of this process: a claim announces nothing and yet spends tokens.
+    /// Commits of this process: a claim announces nothing, but it uses tokens.
     changes: watch::Receiver<()>,
     pace: Pace,
     /// Everything that was due at this time has been announced.
     announced_ms: i64,
-    /// The next time after that, as far as known.
+    /// The next time after that, if known.
     next_ms: Option<i64>,
-    /// Whether that is not known any more.
+    /// Whether the next time has to be read again.
     stale: bool,
 }
 
@@ -41,14 +42,14 @@ impl DueTimes {
         Self { store, changes, pace, announced_ms: 0, next_ms: None, stale: true }
     }
 
-    /// Notes that whoever waits was told to look now.
+    /// Records that waiting workers have just been notified.
     pub(crate) fn announced(&mut self) {
         self.announced_ms = now_ms();
         self.next_ms = self.next_ms.filter(|&at_ms| at_ms > self.announced_ms);
         self.stale = true;
     }
 
-    /// Waits until something is due.
+    /// Waits until a job or a token is due.
     pub(crate) async fn next(&mut self) {
         loop {
             tokio::select! {
@@ -66,9 +67,9 @@ impl DueTimes {
         }
     }
 
-    /// Waits until what is known may have changed.
+    /// Waits until the known next time may have changed.
     async fn news(changes: &mut watch::Receiver<()>, stale: bool) {
-        // The bell lives as long as the store that is held here.
+        // The store held here keeps the bell alive.
         if !stale && changes.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -81,16 +82,16 @@ impl DueTimes {
         self.pace.end(begun);
         match next {
             Ok(next_ms) => (self.next_ms, self.stale) = (next_ms, false),
-            // Before the first migration there is nothing to see. Waiters poll, too, so this is not pressing.
+            // Before the first migration there are no tables. Workers also poll, so this is not urgent.
             Err(error) => {
-                tracing::debug!(error = error.chain(), "it is unknown what becomes due");
+                tracing::debug!(error = error.chain(), "the time of the next due job cannot be read");
                 sleep(LOOK_AGAIN).await;
             }
         }
     }
 }
 
-/// Waits for a time; for ever when there is none.
+/// Waits until a time, or forever without one.
 async fn reached(at_ms: Option<i64>) {
     match at_ms {
         Some(at_ms) => {
@@ -102,7 +103,7 @@ async fn reached(at_ms: Option<i64>) {
 }
 
 impl SqliteStore {
-    /// When something is due after a time for those who are served here.
+    /// Returns the next time after `after_ms` at which something is due for the workers of this process.
     async fn next_due(&self, after_ms: i64) -> StoreResult<Option<i64>> {
         let lanes = self.served().lanes();
         if lanes.is_empty() {
@@ -137,6 +138,6 @@ fn next_timed(conn: &Connection, after_ms: i64) -> Result<Option<i64>, Failure> 
 fn next_token(conn: &Connection, after_ms: i64) -> Result<Option<i64>, Failure> {
     let token_us: Option<i64> =
         conn.prepare_cached(query::NEXT_TOKEN)?.query_row([micros(after_ms)], |row| row.get(0))?;
-    // Claims look at whole milliseconds: in the next one it is surely there.
+    // Claims use whole milliseconds: the token is certainly available in the next one.
     Ok(token_us.map(|at_us| at_us / 1000 + 1))
 }

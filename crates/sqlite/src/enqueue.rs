@@ -1,4 +1,4 @@
-//! Accepting jobs.
+//! Enqueueing of jobs.
 
 use jiff::Timestamp;
 use milepost_core::duration::{WAIT_MAX, whole_ms};
@@ -17,34 +17,33 @@ use crate::group::admit;
 use crate::query;
 use crate::row::{self, Id};
 
-/// The most jobs of one call to [`enqueue_many`](milepost_core::port::IntakeStore::enqueue_many), which is one write
-/// transaction and delays all others on the file. A transaction of the caller's own takes any number.
+/// The most jobs of one call to [`enqueue_many`](milepost_core::port::IntakeStore::enqueue_many). The call is one write transaction and
+/// delays all other writers of the file. A caller's own transaction accepts any number.
 pub const CALL_JOBS_MAX: usize = 5000;
-/// The most bytes of payload of such a call, unless it is for a single job.
+/// The most payload bytes of such a call, unless it contains a single job.
 pub const CALL_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Enqueues one job in the caller's transaction: it exists exactly when that transaction commits. A job whose key or
-/// id exists is answered with the job that has it and changes nothing.
+/// Enqueues one job in the caller's transaction: it exists exactly if that transaction commits. If a job with the same key or id exists,
+/// returns that job and changes nothing.
 ///
 /// # Errors
-/// [`StoreError::Invalid`] says what is wrong with the job; nothing was written then. After any other error the
-/// caller must roll back.
+/// [`StoreError::Invalid`] describes the problem; nothing was written then. After any other error the caller must roll back.
 pub fn enqueue(tx: &Transaction<'_>, job: &NewJob) -> StoreResult<Enqueued> {
     let enqueued = enqueue_many(tx, std::slice::from_ref(job))?;
     enqueued.first().copied().ok_or(StoreError::NoSuchJob(job.id))
 }
 
-/// Enqueues jobs in the caller's transaction, all or none, as [`enqueue`], and answers in their order.
+/// Enqueues jobs in the caller's transaction, all or none, like [`enqueue`]. The results are in the order of the jobs.
 ///
 /// # Errors
-/// [`StoreError::Invalid`] names the first job that cannot be accepted; nothing was written then. After any
+/// [`StoreError::Invalid`] contains the first job that cannot be accepted; nothing was written then. After any
 /// other error the caller must roll back.
 pub fn enqueue_many(tx: &Transaction<'_>, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
     check(jobs, PAYLOAD_BYTES_MAX)?;
     insert_asked(tx, jobs).map_err(|failure| failure.at("enqueue", tx.path().unwrap_or_default()))
 }
 
-/// Refuses a call that would keep other processes from writing for too long.
+/// Refuses a call that would prevent other processes from writing for too long.
 pub(crate) fn check_call(jobs: &[NewJob]) -> StoreResult<()> {
     let too_large = |what, given, max| StoreError::TooLarge { verb: "enqueue", what, given, max };
     if jobs.len() > CALL_JOBS_MAX {
@@ -57,20 +56,20 @@ pub(crate) fn check_call(jobs: &[NewJob]) -> StoreResult<()> {
     Ok(())
 }
 
-/// Checks what can be checked without the database.
+/// Checks everything that does not need the database.
 pub(crate) fn check(jobs: &[NewJob], payload_bytes_max: usize) -> StoreResult<()> {
     jobs.iter().enumerate().try_for_each(|(index, job)| {
         job.check(payload_bytes_max).map_err(|invalid| StoreError::Invalid { index, invalid })
     })
 }
 
-/// Stores one job that was checked.
+/// Stores one job that has been checked.
 pub(crate) fn insert_one(conn: &Connection, job: &NewJob) -> Result<Enqueued, Failure> {
     let made = insert(conn, std::slice::from_ref(job))?;
     Ok(*made.first().ok_or(StoreError::NoSuchJob(job.id))?)
 }
 
-/// Stores jobs that were checked and that a caller made: none of a kind that is a bulk job.
+/// Stores checked jobs of a caller, which must not be of a kind that is a bulk job.
 pub(crate) fn insert_asked(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Failure> {
     let mut is_bulk = conn.prepare_cached(query::BULK_IS_BULK)?;
     let mut known = "";
@@ -84,18 +83,18 @@ pub(crate) fn insert_asked(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enq
     insert(conn, jobs)
 }
 
-/// Stores jobs that were checked.
+/// Stores jobs that have been checked.
 pub(crate) fn insert(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Failure> {
     let mut intake = Intake::new(conn)?;
     let latest_ms = later_ms(intake.now_ms, WAIT_MAX);
     if let Some(index) = jobs.iter().position(|job| start_ms(job.start, intake.now_ms) > latest_ms) {
-        let why = "its start must be a time within the next hundred years".to_owned();
+        let why = "its start must be at most a hundred years from now".to_owned();
         return Err(StoreError::Invalid { index, invalid: InvalidJob::Refused { why } }.into());
     }
     jobs.iter().map(|job| intake.accept(job)).collect()
 }
 
-/// The jobs that hold the keys of these.
+/// Returns the jobs that own the keys of these jobs.
 pub(crate) fn key_holders(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Option<KeyHolder>>, Failure> {
     let mut statement = conn.prepare_cached(query::KEY_HOLDER_CONTENT)?;
     let holder = |asked: &NewJob| {
@@ -159,7 +158,7 @@ impl<'conn> Intake<'conn> {
         Ok(self.let_wait(job)?)
     }
 
-    /// Takes the key, or answers who has it.
+    /// Takes the key for the job, or returns the job that owns it.
     fn take_key(&self, job: &NewJob, key: &str) -> rusqlite::Result<Option<JobId>> {
         let taken = self.conn.prepare_cached(query::TAKE_KEY)?.execute((&job.kind, key, Id(&job.id)))?;
         if taken == 1 {

@@ -1,4 +1,4 @@
-//! What went wrong inside the store, and how callers are told.
+//! Internal errors of the store, and their conversion to errors for callers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use rusqlite::ErrorCode;
 
 use crate::departure;
 
-/// An error of a verb before it is known which verb of which file it was.
+/// An error before the verb and the file in which it occurred are known.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// SQLite's.
+    /// An SQLite error.
     Sql(rusqlite::Error),
-    /// One that the caller gets as it is.
+    /// An error that is returned to the caller unchanged.
     Told(StoreError),
 }
 
@@ -31,7 +31,7 @@ impl From<StoreError> for Failure {
 }
 
 impl Failure {
-    /// What the caller of `verb` on the file `place` is told.
+    /// Converts to the error that the caller of `verb` on the file `place` gets.
     pub(crate) fn at(self, verb: &'static str, place: &str) -> StoreError {
         match self {
             Self::Told(error) => error,
@@ -45,20 +45,20 @@ impl Failure {
     }
 }
 
-/// Whether another process keeps the file locked. SQLite reports a "locking protocol" error, not a busy file, when it has lost the race
-/// for the locks of the log for ten seconds: while a process that holds one is frozen, say.
+/// Returns whether another process keeps the file locked. If SQLite cannot get the locks of the log for ten seconds, for example because a
+/// process that holds one is frozen, it reports a "locking protocol" error instead of a busy file.
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     use ErrorCode::{DatabaseBusy, DatabaseLocked, FileLockingProtocolFailed};
     matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed))
 }
 
-/// Whether the values are to blame, so that no retry helps.
+/// Returns whether the error is caused by the values, so that a retry cannot succeed.
 fn is_refused(error: &rusqlite::Error) -> bool {
     use ErrorCode::{ConstraintViolation, TooBig, TypeMismatch};
     matches!(error.sqlite_error_code(), Some(ConstraintViolation | TooBig | TypeMismatch))
 }
 
-/// Whether it is the file that cannot be used now, rather than a defect or a damaged store.
+/// Returns whether the file cannot be used at the moment, as opposed to a defect or a damaged store.
 fn is_unavailable(error: &rusqlite::Error) -> bool {
     use ErrorCode::{CannotOpen, DiskFull, PermissionDenied, ReadOnly, SystemIoFailure};
     is_busy(error)
@@ -68,7 +68,7 @@ fn is_unavailable(error: &rusqlite::Error) -> bool {
         )
 }
 
-/// Whether a transaction was lost because the disk is full, or may be: SQLite may have ended it by itself.
+/// Returns whether a transaction may have been lost because the disk is full: SQLite may have rolled it back automatically.
 pub(crate) fn may_be_full(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DiskFull | ErrorCode::OperationAborted))
 }
@@ -83,7 +83,7 @@ pub(crate) struct Locked {
 impl fmt::Display for Locked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let waited_s = self.waited.as_secs_f64();
-        write!(f, "another process keeps the file locked (gave up after {waited_s:.1} s)")
+        write!(f, "another process keeps the file locked (waited for {waited_s:.1} s)")
     }
 }
 
@@ -93,7 +93,7 @@ impl std::error::Error for Locked {
     }
 }
 
-/// One error that several callers get: those whose commands shared a transaction that failed.
+/// One error that several callers get, because their commands shared a transaction that failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Outage {
     place: Arc<str>,
@@ -109,14 +109,14 @@ impl Outage {
         Self { place: Arc::clone(place), cause, unavailable }
     }
 
-    /// What those are told who shared the transaction with the one command that ended it: the same call may well
-    /// succeed when it is made again.
+    /// Returns the error for callers that shared the transaction with the command that ended it. Their calls may succeed if they are
+    /// repeated.
     pub(crate) fn of_a_neighbour(&self) -> Self {
         let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(Neighbours(Arc::clone(&self.cause)));
         Self { place: Arc::clone(&self.place), cause, unavailable: true }
     }
 
-    /// What each of the callers is told.
+    /// Converts to the error that each of the callers gets.
     pub(crate) fn told(&self, verb: &'static str) -> StoreError {
         let cause: Cause = Box::new(Shared(Arc::clone(&self.cause)));
         if self.unavailable {
@@ -166,7 +166,7 @@ impl std::error::Error for Shared {
     }
 }
 
-/// A defect in words.
+/// Returns an error that reports a defect.
 pub(crate) fn defect(verb: &'static str, words: impl Into<String>) -> StoreError {
     StoreError::Database { verb, cause: words.into().into() }
 }

@@ -1,4 +1,5 @@
-//! The feed: places are given in the order of commits, so that the highest that a reader has seen says it all.
+//! The feed of state changes. Positions are in commit order, so the highest position that a reader has seen identifies all changes before
+//! it.
 
 use async_trait::async_trait;
 use milepost_core::error::StoreError;
@@ -39,7 +40,7 @@ impl FeedStore for SqliteStore {
     }
 }
 
-/// The last places that were seen: `s4711.12` of the histories of jobs and of batches.
+/// The last positions seen: `s4711.12` of the histories of jobs and of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     jobs: i64,
@@ -70,7 +71,7 @@ impl Place {
     }
 }
 
-/// The newest places.
+/// Returns the newest positions.
 fn newest(conn: &Connection, after: Place) -> Result<Place, Failure> {
     let newest = Place::end(conn)?;
     if after.jobs > newest.jobs || after.batches > newest.batches {

@@ -15,14 +15,14 @@ use crate::bulk::add_key_function;
 use crate::failure::{Failure, Locked, is_busy};
 use crate::{log, query};
 
-/// How often a connection looks whether the file is free. SQLite's own back-off sleeps ever longer and so
-/// loses against busy neighbours.
+/// The interval in which a connection checks whether the file is unlocked. SQLite's default back-off sleeps longer each time and therefore
+/// loses against busy processes.
 const POLL_US: std::ops::Range<u64> = 600..1400;
-/// Statements kept prepared on each connection: more than there are query files.
+/// The number of prepared statements that each connection caches.
 const STATEMENTS: usize = 96;
 /// Pages of 4 KiB that the writer keeps in memory: 64 MiB.
 const WRITER_CACHE_KIB: i64 = 64 * 1024;
-/// Until when a connection waits for a lock.
+/// The time until which a connection waits for a lock.
 #[derive(Clone)]
 pub(crate) struct Patience(Arc<Mutex<Instant>>);
 
@@ -31,7 +31,7 @@ impl Patience {
         Self(Arc::new(Mutex::new(deadline)))
     }
 
-    /// Waits until then from now on.
+    /// Sets the time until which the connection waits.
     pub(crate) fn extend(&self, deadline: Instant) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
     }
@@ -41,7 +41,7 @@ impl Patience {
     }
 }
 
-/// The busy handler of every connection: polls about every millisecond, with jitter, while patience lasts.
+/// Installs the busy handler of every connection: it polls about every millisecond, with jitter, until the deadline.
 fn wait_politely(conn: &mut Connection, patience: Patience) -> rusqlite::Result<()> {
     conn.busy_handler(Some(move |_tries: i32| {
         if patience.is_over() {
@@ -52,8 +52,8 @@ fn wait_politely(conn: &mut Connection, patience: Patience) -> rusqlite::Result<
     }))
 }
 
-/// The connection that writes. Creates the file when it is missing, and changes nothing in one that has not
-/// Milepost's tables: it may be somebody's who only wanted to look.
+/// Opens the writing connection. Creates the file if it is missing. Does not change a file without Milepost's tables, because the caller
+/// may only want to read it.
 pub(crate) fn open_writer(path: &Path, busy_timeout: Duration) -> StoreResult<(Connection, Patience)> {
     let patience = Patience::until(Instant::now() + busy_timeout);
     let conn = patiently(path, &patience, || {
@@ -66,7 +66,7 @@ pub(crate) fn open_writer(path: &Path, busy_timeout: Duration) -> StoreResult<(C
     Ok((conn, patience))
 }
 
-/// Turns the file into WAL mode, which outlasts the connection, if it is not.
+/// Switches the file to WAL mode, if necessary. The mode is stored in the file.
 pub(crate) fn turn_to_wal(path: &Path, busy_timeout: Duration) -> StoreResult<()> {
     let patience = Patience::until(Instant::now() + busy_timeout);
     patiently(path, &patience, || log_ahead(&try_writer(path, &patience)?))
@@ -76,7 +76,7 @@ fn log_ahead(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
 }
 
-/// Turning a file into WAL mode can be refused without asking the busy handler.
+/// Retries while the file is busy, because SQLite can refuse the switch to WAL mode without calling the busy handler.
 fn patiently<T>(
     path: &Path,
     patience: &Patience,
@@ -91,8 +91,8 @@ fn patiently<T>(
     }
 }
 
-/// Creates a missing file so that no other user can read it: payloads can be confidential. The files of the log get the same mode from SQLite, and
-/// SQLite reports what is wrong with the path.
+/// Creates a missing file so that no other user can read it, because payloads can be confidential. SQLite gives the files of the log the
+/// same mode, and reports problems with the path.
 #[cfg(unix)]
 fn create_private(path: &Path) {
     use std::os::unix::fs::OpenOptionsExt;
@@ -122,7 +122,7 @@ fn try_writer(path: &Path, patience: &Patience) -> rusqlite::Result<Connection> 
     Ok(conn)
 }
 
-/// A connection that can only read.
+/// Opens a connection that can only read.
 pub(crate) fn open_reader(path: &Path, busy_timeout: Duration) -> rusqlite::Result<(Connection, Patience)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags)?;
@@ -145,7 +145,7 @@ fn cannot_open(path: &Path, error: rusqlite::Error, waited: Duration) -> StoreEr
     }
 }
 
-/// SQLite says only that it cannot open or write the file; the system says why.
+/// Returns the operating system's error. SQLite reports only that it cannot open or write the file.
 fn why_unusable(path: &Path, error: &rusqlite::Error) -> Option<io::Error> {
     let mute = matches!(
         error.sqlite_error_code(),

@@ -1,4 +1,4 @@
-//! The end of runs.
+//! Ends of runs.
 
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished};
@@ -15,12 +15,11 @@ use crate::query;
 use crate::row::{self, Id};
 use crate::stand::{Mover, Standing, Step};
 
-/// Ends a run with success in a transaction of the caller, so that its effects and its success are one
-/// commit. `result` is JSON text.
+/// Ends a run with success in a transaction of the caller, so that its effects and its success commit together. `result` is JSON text.
 ///
 /// # Errors
-/// [`StoreError::Fenced`] when the run is no longer the job's: roll back, another attempt owns it.
-/// [`StoreError::Refused`] when the result is not JSON, or larger than that of a task of a batch may be.
+/// [`StoreError::Fenced`] if the run no longer owns the job: roll back, because another attempt owns it. [`StoreError::Refused`] if the
+/// result is not JSON, or if it exceeds the size limit for the result of a batch's task.
 pub fn complete(tx: &Transaction<'_>, run: Run, result: Option<&str>) -> StoreResult<()> {
     succeed(tx, run, result).map_err(|failure| failure.at("complete", tx.path().unwrap_or_default()))
 }
@@ -36,7 +35,7 @@ fn succeed(conn: &Connection, run: Run, result: Option<&str>) -> Result<(), Fail
     settle_jobs(conn, [run.job])
 }
 
-/// Ends runs, and answers in their order.
+/// Ends runs; the results are in the order of the runs.
 pub(crate) fn finish_many(conn: &Connection, finishes: &[Finish]) -> Result<Vec<Finished>, Failure> {
     let mut finisher = Finisher::new(conn)?;
     let finished = finishes.iter().map(|finish| finisher.finish(finish)).collect::<Result<Vec<_>, _>>()?;
@@ -69,7 +68,7 @@ impl<'conn> Finisher<'conn> {
         Ok(Finished::Accepted)
     }
 
-    /// Where the job stands, when the run is still its own.
+    /// Returns the state of the job, if the run still owns it.
     fn running(&mut self, run: Run) -> rusqlite::Result<Option<Running>> {
         self.running
             .query_row((Id(&run.job), run.token.0), |row| {
@@ -86,23 +85,23 @@ impl<'conn> Finisher<'conn> {
             .optional()
     }
 
-    /// Whether the answer to an earlier, equal finish was lost.
+    /// Returns whether the same finish was stored before and only the answer to it was lost.
     fn ended_so(&self, finish: &Finish) -> rusqlite::Result<bool> {
         let Run { job, token } = finish.run;
         self.conn.prepare_cached(query::ENDED_SO)?.exists((Id(&job), token.0, finish.end.verb().as_str()))
     }
 }
 
-/// A run that is still the job's own.
+/// A run that still owns its job.
 struct Running {
     standing: Standing,
-    /// What somebody asked of it, and why.
+    /// The stop request and its reason.
     stop_verb: Option<Verb>,
     stop_note: Option<String>,
 }
 
 impl Running {
-    /// The step that ends the run. A job that was requested to stop does not come back, whatever its handler reports.
+    /// Returns the step that ends the run. A job with a stop request does not return to a waiting state, whatever its handler reports.
     fn step<'a>(&'a self, end: &'a End, now_ms: i64) -> Step<'a> {
         let step = step(end, now_ms);
         let verb = match end {
@@ -118,7 +117,7 @@ impl Running {
     }
 }
 
-/// How a job goes on whose run ended so.
+/// Returns the job's next step after this end of a run.
 fn step(end: &End, now_ms: i64) -> Step<'_> {
     let verb = end.verb();
     match end {

@@ -1,4 +1,4 @@
-//! What in a file is not Milepost's.
+//! Objects in a file that do not belong to Milepost.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,11 @@ use rusqlite::Connection;
 use crate::failure::Failure;
 use crate::{migration, query};
 
-/// The tables, views, indexes and triggers of an open file that no migration of this binary made, each as
-/// `table orders`. Changes nothing; the file need not have Milepost's tables.
+/// Returns the tables, views, indexes and triggers of an open file that no migration of this binary created, each as `table orders`.
+/// Changes nothing; the file need not contain Milepost's tables.
 ///
 /// # Errors
-/// [`Database`](milepost_core::error::StoreError::Database) when the file cannot be read or is none of SQLite's.
+/// [`Database`](milepost_core::error::StoreError::Database) if the file cannot be read or is not an SQLite file.
 pub fn foreign_objects(conn: &Connection) -> StoreResult<Vec<String>> {
     find(conn).map_err(|failure| failure.at("foreign_objects", conn.path().unwrap_or_default()))
 }

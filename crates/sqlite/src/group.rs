@@ -12,17 +12,17 @@ use crate::failure::Failure;
 use crate::query;
 use crate::row::{self, Id};
 
-/// The shortest time until a group is looked at again.
+/// The shortest time until the next check of a group.
 const LOOK_AGAIN_US: i64 = 1000;
 
-/// What holds for one group.
+/// The limits of one group.
 pub(crate) struct GroupLimit {
-    /// `None`: any number.
+    /// `None`: no limit.
     pub(crate) slots: Option<u32>,
     pub(crate) rate: Option<Rate>,
 }
 
-/// The limit of a group: its own, else that of its class, else one slot.
+/// Returns the limit of a group: its own, otherwise that of its class, otherwise one slot.
 pub(crate) fn limit_of(conn: &Connection, group: &str) -> rusqlite::Result<GroupLimit> {
     let mut statement = conn.prepare_cached(query::GROUP_LIMIT)?;
     let mut named = |name: &str| {
@@ -39,14 +39,14 @@ pub(crate) fn limit_of(conn: &Connection, group: &str) -> rusqlite::Result<Group
     Ok(classes.unwrap_or(GroupLimit { slots: Some(SLOTS_DEFAULT), rate: None }))
 }
 
-/// When the bucket of a group is full; long ago when nobody used it lately.
+/// Returns when the bucket of a group is full; 0 if it was not used recently.
 pub(crate) fn full_at_us(conn: &Connection, group: &str) -> rusqlite::Result<i64> {
     let found = conn.prepare_cached(query::GROUP_BUCKET)?.query_row([group], |row| row.get(0)).optional()?;
     Ok(found.unwrap_or(0))
 }
 
-/// Lets a job in that is to run, if it is due, a slot is free, its rate allows it and nobody waits before it. Else
-/// somebody will look at the group in time.
+/// Takes a slot for a job if the job is due, a slot is free, the rate allows it and no job waits before it. Otherwise a later check of the
+/// group is planned if necessary.
 pub(crate) fn admit(
     conn: &Connection,
     group: &str,
@@ -79,7 +79,7 @@ pub(crate) fn admit(
     Ok(taken)
 }
 
-/// Gives a slot to a job that an operator releases, if one is free; of a rate it is counted, not refused.
+/// Takes a free slot for a job that an operator releases. The start is counted against the rate, but not limited by it.
 pub(crate) fn force(conn: &Connection, group: &str, job: &JobId, now_ms: i64) -> rusqlite::Result<bool> {
     let taken = take_slot(conn, group, job, limit_of(conn, group)?.slots)?;
     if taken {
@@ -88,7 +88,7 @@ pub(crate) fn force(conn: &Connection, group: &str, job: &JobId, now_ms: i64) ->
     Ok(taken)
 }
 
-/// Counts a start of a job that keeps its slot, where the group has a rate: its bucket may go into debt.
+/// Counts a start of a job that keeps its slot, if the group has a rate. The bucket may become negative.
 pub(crate) fn count_start(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result<()> {
     if let Some(rate) = limit_of(conn, group)?.rate {
         let full_at_us = rate.debit(full_at_us(conn, group)?, micros(now_ms), 1);
@@ -112,12 +112,12 @@ fn keep_bucket(
     Ok(())
 }
 
-/// When a group has tokens again, a little later than computed, so that they are surely there.
+/// Returns when a group has tokens again, plus a small margin so that they are certainly available.
 fn look_again_us(rate: Rate, full_at_us: i64, now_us: i64) -> i64 {
     (rate.opens_at_us(full_at_us) + 2).max(now_us + LOOK_AGAIN_US)
 }
 
-/// Gives the slot that a job held to the next that waits for it.
+/// Assigns the slot that a job held to the next waiting job.
 pub(crate) fn hand_over(conn: &Connection, group: &str, holder: &JobId, now_ms: i64) -> Result<(), Failure> {
     let freed = conn.prepare_cached(query::FREE_SLOT)?.execute([Id(holder)])?;
     if freed == 1 {
@@ -126,7 +126,7 @@ pub(crate) fn hand_over(conn: &Connection, group: &str, holder: &JobId, now_ms: 
     Ok(())
 }
 
-/// Gives every free slot to the next that waits for it; answers how many found one.
+/// Assigns every free slot to the next waiting job; returns how many were assigned.
 pub(crate) fn fill_all(conn: &Connection, groups: &[String], now_ms: i64) -> Result<u64, Failure> {
     let mut filled = 0;
     for group in groups {
@@ -135,7 +135,7 @@ pub(crate) fn fill_all(conn: &Connection, groups: &[String], now_ms: i64) -> Res
     Ok(filled)
 }
 
-/// Groups that somebody waits for and that have a slot free, and those whose tokens have come back.
+/// Returns groups with waiting jobs and a free slot, and groups whose tokens are available again.
 pub(crate) fn unfilled(conn: &Connection, now_ms: i64) -> Result<Vec<String>, Failure> {
     let mut statement = conn.prepare_cached(query::UNFILLED_GROUPS)?;
     let groups = statement.query_map((), |row| row.get(0))?;
@@ -148,8 +148,8 @@ fn due(conn: &Connection, now_ms: i64) -> rusqlite::Result<Vec<String>> {
     conn.prepare_cached(query::DUE_GROUPS)?.query_map([micros(now_ms)], |row| row.get(0))?.collect()
 }
 
-/// Releases what the times of jobs and the rates of groups allow: jobs whose time has come wait for a slot as if
-/// they were enqueued now, and groups whose tokens have come back are looked at.
+/// Applies due times and rates: jobs whose time has come start to wait for a slot, as if they were enqueued now, and groups whose tokens
+/// are available again are filled.
 pub(crate) fn pace(conn: &Connection, now_ms: i64) -> Result<(), Failure> {
     let mut groups: Vec<String> = conn
         .prepare_cached(query::BEGIN_TO_WAIT)?
@@ -168,7 +168,7 @@ struct Waiter {
     token: RunToken,
 }
 
-/// Gives the free slots of a group to those that wait for them, as far as its rate allows; answers how many.
+/// Assigns free slots of a group to waiting jobs, as far as its rate allows; returns how many.
 fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<u32, Failure> {
     let limit = limit_of(conn, group)?;
     let now_us = micros(now_ms);
@@ -192,7 +192,7 @@ fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<u32, Failure> {
         Some(rate) => {
             let full_at_us = if released > 0 { rate.debit(full_at_us, now_us, released) } else { full_at_us };
             let look_at_us = match waiter {
-                // The end of a holder is seen.
+                // The end of a holder triggers the next check.
                 Some(_) if full => None,
                 Some(_) => Some(look_again_us(rate, full_at_us, now_us)),
                 None => Some(full_at_us),
@@ -226,7 +226,7 @@ fn next_waiting(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result
         .optional()
 }
 
-/// Lets a job wait for a worker that has got a slot.
+/// Moves a job that got a slot into the wait for a worker.
 fn release(conn: &Connection, waiter: &Waiter, now_ms: i64) -> rusqlite::Result<()> {
     let ready_at_ms = waiter.due_at_ms.max(now_ms);
     conn.prepare_cached(query::REST)?.execute((

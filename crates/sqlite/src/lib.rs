@@ -1,13 +1,12 @@
 //! The SQLite store of Milepost.
 //!
-//! One file, any number of processes of one machine. Each process has one thread that writes: it takes the
-//! commands that wait, runs each in a savepoint of one transaction and commits once, so that many small
-//! writes share one fsync. Reads have connections of their own.
+//! The store is one file, shared by any number of processes of one machine. Each process has one writer thread: it runs all waiting
+//! commands in one transaction, each in a savepoint, and commits once, so that many small writes share one fsync. Reads use separate
+//! connections.
 //!
-//! What joins a transaction of the caller is a function that takes it: [`enqueue()`], [`enqueue_many`], [`start_batch`],
-//! [`emit`], [`emit_many`] and [`complete`]; [`once`], [`receive`], [`next_parked`] and [`expect_from`] for consumers of events.
-//! [`SqliteStore::transaction`] runs a closure on the writer thread, for callers that have no connection.
-//! [`SqliteStore::temporary`] makes a store for a test.
+//! Functions that take part in a transaction of the caller are [`enqueue()`], [`enqueue_many`], [`start_batch`], [`emit`], [`emit_many`]
+//! and [`complete`]; consumers of events use [`once`], [`receive`], [`next_parked`] and [`expect_from`]. [`SqliteStore::transaction`] runs
+//! a closure on the writer thread, for callers without a connection. [`SqliteStore::temporary`] creates a store for a test.
 
 mod audit;
 mod batch;

@@ -1,4 +1,4 @@
-//! Limits: what operators and configurations say, and the rates of kinds at a claim.
+//! Limits: settings by operators and configurations, and the rates of kinds in a claim.
 
 use std::collections::HashMap;
 
@@ -68,7 +68,7 @@ fn remove(conn: &Connection, target: &Target, source: Source) -> Result<bool, Fa
     }
 }
 
-/// After a limit of this name has changed: fills what it now allows.
+/// Assigns the slots that a changed limit of this name now allows.
 fn look_at_groups(conn: &Connection, name: &str) -> Result<(), Failure> {
     let mut statement = conn.prepare_cached(query::GROUPS_WITH_BUCKETS)?;
     let mut groups =
@@ -110,7 +110,7 @@ fn read_group(row: &Row<'_>, now_ms: i64) -> rusqlite::Result<LimitView> {
     })
 }
 
-/// The kinds that have a rate, and how many of each a claim may still take.
+/// The kinds that have a rate, and how many jobs of each a claim may still take.
 pub(crate) struct Gates(HashMap<String, Gate>);
 
 struct Gate {
@@ -131,12 +131,12 @@ impl Gates {
         gates.collect::<rusqlite::Result<_>>().map(Self)
     }
 
-    /// How many of so many may be taken of a kind.
+    /// Returns how many of `want` jobs of a kind may be claimed.
     pub(crate) fn allowed(&self, kind: &str, want: usize) -> usize {
         self.0.get(kind).map_or(want, |gate| want.min(usize::try_from(gate.left).unwrap_or(usize::MAX)))
     }
 
-    /// So many of a kind were taken.
+    /// Counts claimed jobs of a kind.
     pub(crate) fn took(&mut self, kind: &str, taken: usize) {
         if let Some(gate) = self.0.get_mut(kind) {
             let taken = u32::try_from(taken).unwrap_or(u32::MAX);
@@ -145,7 +145,7 @@ impl Gates {
         }
     }
 
-    /// Debits what was taken.
+    /// Debits the claimed jobs.
     pub(crate) fn close(self, conn: &Connection, now_ms: i64) -> rusqlite::Result<()> {
         for (kind, gate) in self.0.into_iter().filter(|(_, gate)| gate.taken > 0) {
             let full_at_us = gate.rate.debit(gate.full_at_us, micros(now_ms), gate.taken);

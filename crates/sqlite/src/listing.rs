@@ -1,4 +1,4 @@
-//! What operators see: jobs, queues, history.
+//! Queries that list jobs, queues and history for operators.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::row::{self, Id};
 use crate::search::last_failures;
 use crate::waiting::waiting_for;
 
-/// After every id that can be made.
+/// An id after every possible id.
 const NEWEST: JobId = JobId(Uuid::max());
 
-/// A page of jobs, newest first.
+/// Returns a page of jobs, newest first.
 pub(crate) fn jobs(conn: &Connection, filter: &JobFilter) -> Result<Vec<JobRow>, Failure> {
     let before = filter.before.unwrap_or(NEWEST);
     let state = filter.state.map(JobState::as_str);
@@ -38,7 +38,7 @@ pub(crate) fn jobs(conn: &Connection, filter: &JobFilter) -> Result<Vec<JobRow>,
     Ok(rows)
 }
 
-/// The query whose index holds little else than jobs in the state.
+/// Returns the query whose index contains little else than jobs in the state.
 const fn page_query(state: Option<JobState>) -> &'static str {
     use JobState::{Aborted, Blocked, Canceled, Failed, Pending, RetryWait, Running, Skipped, Succeeded};
     match state {
@@ -70,7 +70,7 @@ pub(crate) fn read_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
     })
 }
 
-/// One job, with why it does not run now.
+/// Returns one job, with the reason why it does not run now.
 pub(crate) fn job(conn: &Connection, job: JobId) -> Result<Option<JobView>, Failure> {
     let view = conn.prepare_cached(query::JOB)?.query_row([Id(&job)], read_view).optional()?;
     let Some(mut view) = view else {
@@ -102,7 +102,7 @@ fn read_progress(row: &Row<'_>) -> rusqlite::Result<Option<Progress>> {
     Ok(Some(Progress { done, total: row.get(19)?, message: row.get(20)? }))
 }
 
-/// Every state change of a job, oldest first.
+/// Returns every state change of a job, oldest first.
 pub(crate) fn history(conn: &Connection, job: JobId) -> Result<Vec<HistoryEntry>, Failure> {
     let mut statement = conn.prepare_cached(query::HISTORY)?;
     let entries = statement.query_map([Id(&job)], read_entry)?;
@@ -127,7 +127,7 @@ pub(crate) fn read_entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
     })
 }
 
-/// Every queue that has live jobs, is served or is paused.
+/// Returns every queue that has live jobs, is served or is paused.
 pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
     let mut counted = conn.prepare_cached(query::COUNT_BY_QUEUE)?;
     let counted = counted.query_map((), |row| Ok((row.get(0)?, (row::word(row, 1)?, row.get(2)?))))?;
@@ -140,7 +140,7 @@ pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
     Ok(known.into_iter().map(view).collect())
 }
 
-/// The same by kind: so many kinds, and all others as one.
+/// Returns queues with counts by kind: the `kinds_max` largest kinds, and all others added up.
 pub(crate) fn queues_by_kind(conn: &Connection, kinds_max: u32) -> Result<Vec<QueueKinds>, Failure> {
     let mut counted = conn.prepare_cached(query::COUNT_BY_KIND)?;
     let counted = counted.query_map((kinds_max, now_ms()), |row| {
@@ -156,7 +156,7 @@ pub(crate) fn queues_by_kind(conn: &Connection, kinds_max: u32) -> Result<Vec<Qu
     Ok(known.into_iter().map(view).collect())
 }
 
-/// What was counted, of each queue.
+/// Groups counts by queue.
 fn by_queue<T>(
     counted: impl Iterator<Item = rusqlite::Result<(String, T)>>,
 ) -> rusqlite::Result<BTreeMap<String, Vec<T>>> {
@@ -168,14 +168,14 @@ fn by_queue<T>(
     Ok(counts)
 }
 
-/// Whether a queue's jobs are taken.
+/// Whether a queue is paused, and how many workers serve it.
 #[derive(Default)]
 struct Service {
     paused_at: Option<Timestamp>,
     workers: i64,
 }
 
-/// These queues and those that are served or paused.
+/// Returns these queues and those that are served or paused.
 fn service<'a>(
     conn: &Connection,
     named: impl Iterator<Item = &'a String>,
@@ -192,7 +192,7 @@ fn service<'a>(
     Ok(all)
 }
 
-/// Stops claims from a queue, or lets them go on.
+/// Pauses or resumes claims from a queue.
 pub(crate) fn pause_queue(conn: &Connection, queue: &str, paused: bool) -> Result<bool, Failure> {
     let changed = if paused {
         conn.prepare_cached(query::PAUSE_QUEUE)?.execute((queue, now_ms()))?
@@ -202,7 +202,7 @@ pub(crate) fn pause_queue(conn: &Connection, queue: &str, paused: bool) -> Resul
     Ok(changed == 1)
 }
 
-/// How many jobs are in each state.
+/// Counts the jobs in each state.
 pub(crate) fn count_by_state(conn: &Connection) -> Result<Vec<(JobState, i64)>, Failure> {
     let mut statement = conn.prepare_cached(query::COUNT_BY_STATE)?;
     let counts = statement.query_map((), |row| Ok((row::word(row, 0)?, row.get(1)?)))?;

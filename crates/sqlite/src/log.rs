@@ -1,4 +1,4 @@
-//! The write-ahead log: how long it has grown, and emptying it into the file.
+//! The write-ahead log: its length, and checkpoints into the file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,34 +12,34 @@ use crate::disk::{self, Room};
 use crate::failure::is_busy;
 use crate::file::Patience;
 
-/// A page of 4 KiB and its header.
+/// The size of a frame: a page of 4 KiB and its header.
 const FRAME_BYTES: u64 = 4096 + 24;
-/// Frames that the log grows by before it is emptied into the file, on a disk with room: 32 MiB.
+/// The number of new frames after which the log is checkpointed into the file, on a disk with enough space: 32 MiB.
 const FRAMES: u32 = 8000;
 /// The same on a disk that is nearly full: 256 KiB.
 const FRAMES_MIN: u32 = 64;
-/// The log that Milepost allows on a disk with room, bytes. Only readers that stay open make it longer.
+/// The longest log that Milepost allows on a disk with enough space, in bytes. Only long-running readers make it longer.
 pub(crate) const LOG_BYTES_MAX: u64 = 2 * FRAMES as u64 * FRAME_BYTES;
-/// How long the log waits for those who read it before it begins anew. Nobody can write meanwhile, so it stays well
-/// below the 50 ms of a write transaction. Doubled each time that it was in vain.
+/// The first wait for readers of the log before it restarts. No process can write during the wait, so it is well below the 50 ms of a write
+/// transaction. It doubles with each attempt, until the log has restarted.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// The longest wait for those who read.
+/// The longest wait for readers.
 const PATIENCE_MAX: Duration = Duration::from_millis(640);
 
-/// What is known of the log of one connection.
+/// The state of the log of one connection.
 pub(crate) struct Log {
     /// Frames after the last commit.
     frames: Arc<AtomicU32>,
-    /// Frames when it was last looked at; 0 since it began anew.
+    /// Frames at the last check; 0 after the log restarted.
     seen_frames: u32,
-    /// Frames when it was last emptied; 0 since it began anew.
+    /// Frames at the last checkpoint; 0 after the log restarted.
     emptied_frames: u32,
     patience: Duration,
 }
 
 impl Log {
-    /// Follows what the connection commits, in place of SQLite's own checkpoint inside the commit: callers get
-    /// their answers first.
+    /// Tracks what the connection commits. Replaces SQLite's checkpoint inside the commit, so that callers get their answers before the
+    /// checkpoint.
     pub(crate) fn follow(conn: &mut Connection) -> rusqlite::Result<Self> {
         let frames = Arc::new(AtomicU32::new(0));
         let seen = Arc::clone(&frames);
@@ -50,8 +50,8 @@ impl Log {
         Ok(Self { frames, seen_frames: 0, emptied_frames: 0, patience: PATIENCE })
     }
 
-    /// Moves the log into the file once it has grown; answers whether it did. Other processes may write meanwhile,
-    /// and so keep it from beginning anew, until it has twice that length.
+    /// Checkpoints the log into the file once it has grown; returns whether it did. Other processes can write during the checkpoint and
+    /// thus prevent the log from restarting, until it has twice that length.
     pub(crate) fn empty(&mut self, conn: &Connection, patience: &Patience) -> rusqlite::Result<bool> {
         let frames = self.frames.load(Ordering::Relaxed);
         if frames < self.seen_frames {
@@ -66,7 +66,7 @@ impl Log {
             return Ok(false);
         }
         self.emptied_frames = frames;
-        // The long part, beside which others write.
+        // The long part; other processes can write during it.
         conn.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::PASSIVE)?;
         if frames >= 2 * growth {
             begin_anew(conn, patience, self.patience, CheckpointMode::RESTART)?;
@@ -75,22 +75,22 @@ impl Log {
         Ok(true)
     }
 
-    /// Gives the room of the log back, as far as there is room for its pages in the file: without it, a full disk would
-    /// stay full, because only what is committed makes the log be emptied.
+    /// Truncates the log, as far as the file has space for its pages. Without this, a full disk would stay full, because checkpoints
+    /// otherwise happen only after commits.
     pub(crate) fn give_back(&self, conn: &Connection, patience: &Patience) -> rusqlite::Result<()> {
         conn.wal_checkpoint_v2(Some(MAIN_DB), CheckpointMode::PASSIVE)?;
         begin_anew(conn, patience, self.patience, CheckpointMode::TRUNCATE)
     }
 }
 
-/// By how many frames the log may grow before it is emptied: by a 16th of what is free, so that the log of all
-/// processes, twice as long at most, leaves room for the pages that it moves into the file.
+/// Returns the number of frames that the log may grow before a checkpoint: a 16th of the free space, so that the log of all processes,
+/// which is at most twice as long, leaves space for the pages that it writes to the file.
 fn growth_max(room: Option<Room>) -> u32 {
     let frames = room.map_or(u64::from(FRAMES), |room| room.free / 16 / FRAME_BYTES);
     u32::try_from(frames).unwrap_or(u32::MAX).clamp(FRAMES_MIN, FRAMES)
 }
 
-/// Keeps everybody from writing until nobody reads from the log any more, or for as long as the patience lasts.
+/// Blocks all writers until no reader uses the log, at most for `most`, and restarts the log.
 fn begin_anew(
     conn: &Connection,
     patience: &Patience,
@@ -106,7 +106,7 @@ fn begin_anew(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+    #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
     use super::*;
     use crate::file;
@@ -121,7 +121,7 @@ mod tests {
         let reader = Connection::open(&path).unwrap();
         reader.execute_batch("BEGIN; SELECT n FROM t").unwrap();
         writer.execute_batch("INSERT INTO t VALUES (2)").unwrap();
-        // The machine may stall, so the quickest of several counts.
+        // The machine may stall, so the fastest of several attempts counts.
         let quickest = (0..5).map(|_| {
             let begun = Instant::now();
             begin_anew(&writer, &patience, PATIENCE, CheckpointMode::RESTART).unwrap();
@@ -152,7 +152,7 @@ mod tests {
         writer.execute_batch("CREATE TABLE t (n, filler)").unwrap();
         let reader = Connection::open(&path).unwrap();
         for _ in 0..400 {
-            // Whoever reads always reads what was last written, and another one has written since.
+            // The reader always reads the last commit, and the other writer has written since.
             reader.execute_batch("BEGIN; SELECT count(*) FROM t").unwrap();
             other.execute_batch("DELETE FROM t; INSERT INTO t VALUES (1, zeroblob(400000))").unwrap();
             writer.execute_batch("DELETE FROM t; INSERT INTO t VALUES (2, zeroblob(400000))").unwrap();

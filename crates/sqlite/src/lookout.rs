@@ -1,5 +1,4 @@
-//! What the writer thread sees of the file between its transactions: commits of other processes, and requests
-//! to stop.
+//! Checks by the writer thread between its transactions: commits of other processes, and stop requests.
 
 use std::time::{Duration, Instant};
 
@@ -13,14 +12,14 @@ use crate::query;
 /// Other processes count as writing for this long after one of their commits.
 const NEIGHBOURS_FOR: Duration = Duration::from_secs(10);
 
-/// Keeps what was seen and announces what is new.
+/// The last observed state of the file, to announce changes.
 pub(crate) struct Lookout {
-    /// Of `PRAGMA data_version`, which changes when another connection commits.
+    /// The value of `PRAGMA data_version`, which changes when another connection commits.
     version: Option<i64>,
     neighbour_at: Option<Instant>,
-    /// The requests to stop, as a sum that changes with them.
+    /// The stop requests: their number, and a sum that changes with them.
     stops: (i64, i64),
-    /// Where the log of events ended.
+    /// The last known end of the event log.
     log_end: Option<i64>,
 }
 
@@ -29,16 +28,16 @@ impl Lookout {
         Self { version: None, neighbour_at: None, stops: (0, 0), log_end: None }
     }
 
-    /// Whether another process wrote lately.
+    /// Returns whether another process has written recently.
     pub(crate) fn has_neighbours(&self) -> bool {
         self.neighbour_at.is_some_and(|at| at.elapsed() < NEIGHBOURS_FOR)
     }
 
-    /// Looks at the file and announces what others committed.
+    /// Checks the file and announces commits of other processes.
     pub(crate) fn watch(&mut self, conn: &Connection, bell: &Bell) {
         if let Err(error) = self.try_watch(conn, bell) {
-            // Before the first migration there is nothing to see.
-            tracing::debug!(%error, "the file cannot be watched");
+            // Before the first migration there are no tables.
+            tracing::debug!(%error, "changes of the file cannot be detected");
         }
     }
 
@@ -52,7 +51,7 @@ impl Lookout {
         Ok(())
     }
 
-    /// Says so when the log of events has grown: triggers write to it beside any verb.
+    /// Announces new events in the log. Triggers can add events to any verb.
     pub(crate) fn announce_events(&mut self, conn: &Connection, bell: &Bell) {
         if !bell.is_log_followed() {
             return;
@@ -65,8 +64,8 @@ impl Lookout {
                 bell.ring_for_log();
             }
             Ok(_) => {}
-            // Before the first migration there is nothing to see.
-            Err(error) => tracing::debug!(%error, "the log of events cannot be looked at"),
+            // Before the first migration there are no tables.
+            Err(error) => tracing::debug!(%error, "the log of events cannot be read"),
         }
     }
 
@@ -81,12 +80,12 @@ impl Lookout {
     }
 }
 
-/// Says so when a transaction left something to be done for batches.
+/// Announces batch work that a transaction deferred.
 pub(crate) fn announce_batches(conn: &Connection, bell: &Bell) {
     match is_needed(conn) {
         Ok(true) => bell.ring_for_batches(),
         Ok(false) => {}
-        // Before the first migration there is nothing to see.
-        Err(error) => tracing::debug!(?error, "batches cannot be looked at"),
+        // Before the first migration there are no tables.
+        Err(error) => tracing::debug!(?error, "batches cannot be read"),
     }
 }

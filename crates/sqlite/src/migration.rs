@@ -1,4 +1,4 @@
-//! The schema: forward-only migrations, embedded.
+//! The schema: embedded, forward-only migrations.
 
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::schema::Migrated;
@@ -13,7 +13,7 @@ struct Migration {
     sql: &'static str,
 }
 
-/// All of them, oldest first. One that was released is never changed.
+/// All migrations, oldest first. A released migration is never changed.
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "jobs", sql: include_str!("../migrations/0001_jobs.sql") },
     Migration { version: 2, name: "schedules", sql: include_str!("../migrations/0002_schedules.sql") },
@@ -32,7 +32,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 15, name: "tokens", sql: include_str!("../migrations/0015_tokens.sql") },
 ];
 
-/// The version that this binary needs.
+/// The schema version that this binary needs.
 const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS milepost_schema_migration (
@@ -47,7 +47,7 @@ const READ_LEDGER: &str = "SELECT version, checksum FROM milepost_schema_migrati
 const NOTE_APPLIED: &str =
     "INSERT INTO milepost_schema_migration (version, name, checksum, applied_at_ms) VALUES (?1, ?2, ?3, ?4)";
 
-/// Applies what is missing.
+/// Applies the missing migrations.
 pub(crate) fn migrate(tx: &Transaction<'_>) -> Result<Migrated, Failure> {
     let from = found(tx)?;
     tx.execute(CREATE_LEDGER, ())?;
@@ -60,7 +60,7 @@ pub(crate) fn migrate(tx: &Transaction<'_>) -> Result<Migrated, Failure> {
     Ok(Migrated { from, to: KNOWN })
 }
 
-/// Refuses a schema that is not this binary's.
+/// Refuses a schema of another version.
 pub(crate) fn check(conn: &Connection) -> Result<(), Failure> {
     match found(conn)? {
         KNOWN => Ok(()),
@@ -68,7 +68,7 @@ pub(crate) fn check(conn: &Connection) -> Result<(), Failure> {
     }
 }
 
-/// The version in the file, 0 for an empty one; refuses newer and altered ones.
+/// Returns the schema version of the file, 0 for an empty one. Refuses newer and altered schemas.
 fn found(conn: &Connection) -> Result<i64, Failure> {
     let has_ledger = conn.query_row(FIND_LEDGER, (), |_| Ok(())).optional()?;
     if has_ledger.is_none() {
@@ -97,7 +97,7 @@ fn refuse(error: SchemaError) -> Failure {
     Failure::Told(StoreError::Schema(error))
 }
 
-/// FNV-1a, 64 bits: it finds accidents, not attacks.
+/// Returns the FNV-1a hash (64 bits). It detects accidental changes, not attacks.
 fn checksum(text: &str) -> String {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

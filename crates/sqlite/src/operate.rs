@@ -1,4 +1,4 @@
-//! What operators do to one job.
+//! Operators' verbs on one job.
 
 use std::slice;
 
@@ -18,19 +18,19 @@ use crate::query;
 use crate::row::{self, Id};
 use crate::stand::{Mover, Standing, Step};
 
-/// Does something to one job, and what follows from that for its batch.
+/// Applies an operation to a job, and its consequences to the job's batch.
 pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {
     refuse_task(conn, &job, operation.verb)?;
     let operated = act(conn, job, operation)?;
     if operation.verb == Verb::Rerun {
-        // Its batch is forgotten, or does not have its task any more.
+        // The batch was deleted, or its version no longer contains the task.
         conn.prepare_cached(query::BATCH_DETACH_JOB)?.execute([Id(&job)])?;
     }
     settle_jobs(conn, [job])?;
     Ok(operated)
 }
 
-/// A job of a batch runs again with what follows from it, and one that its task does not name any more not at all.
+/// Refuses to rerun or continue a task's job separately from its batch, and a job that is no longer its task's current one.
 fn refuse_task(conn: &Connection, job: &JobId, verb: Verb) -> Result<(), Failure> {
     if !matches!(verb, Verb::Rerun | Verb::RetryNow | Verb::Resume) {
         return Ok(());
@@ -46,7 +46,7 @@ fn refuse_task(conn: &Connection, job: &JobId, verb: Verb) -> Result<(), Failure
     }
 }
 
-/// Does something to one job.
+/// Applies an operation to a job.
 pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {
     let now_ms = now_ms();
     let Found { standing, stop_verb, stop_note } = find(conn, &job)?;
@@ -75,7 +75,7 @@ pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Resul
     Ok(Operated::Done(to))
 }
 
-/// Ends a running job whose grace time is over, with the note of who asked for it.
+/// Ends a running job whose grace period has expired, with the note of the stop request.
 pub(crate) fn fence_off(
     conn: &Connection,
     mover: &mut Mover<'_>,
@@ -142,7 +142,7 @@ fn illegal(standing: &Standing, verb: Verb) -> Failure {
     })
 }
 
-/// Refuses what the state does not allow, and what only a worker can do.
+/// Refuses verbs that the state does not allow, and verbs of workers.
 fn check(standing: &Standing, verb: Verb) -> Result<(), Failure> {
     use Verb::{Claim, Create, Fail, Retry, Succeed, Yield};
     let workers_own = matches!(verb, Create | Claim | Succeed | Retry | Fail | Yield);
@@ -152,7 +152,7 @@ fn check(standing: &Standing, verb: Verb) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The state that follows. A grouped job that comes back takes a slot of its group here, or waits for one.
+/// Returns the next state. A job in a group that becomes ready takes a slot of its group here, or waits for one.
 fn next_state(
     conn: &Connection,
     standing: &Standing,
@@ -172,14 +172,14 @@ fn next_state(
         }
         _ => Readiness::Ready,
     };
-    // A group has no more holders than slots, whatever an operator wants.
+    // A group never has more holders than slots, even if an operator releases a job.
     if verb == Verb::Release && readiness == Readiness::Held {
         return Err(illegal(standing, verb));
     }
     transition(Some(standing.state), verb, readiness).map_err(|_| illegal(standing, verb))
 }
 
-/// A job that had given up or had ended gets its full number of attempts again; one that goes on, at least one.
+/// Returns the new attempt limit: the full number again for a failed or ended job, one more for a resumed job, otherwise unchanged.
 fn attempts_anew(conn: &Connection, standing: &Standing, verb: Verb) -> rusqlite::Result<Option<u32>> {
     let asked = || -> rusqlite::Result<u32> {
         conn.prepare_cached(query::ATTEMPTS_ASKED)?.query_row([Id(&standing.job)], |row| row.get(0))
@@ -213,7 +213,7 @@ fn rerun(
     Ok(mover.record(standing, step)?)
 }
 
-/// Moves the time of a job, and answers its state then: one that waits in a group may be the next by now.
+/// Changes the time of a waiting job and returns its state afterwards: a job that waits in a group may now be the next one.
 fn snooze(
     conn: &Connection,
     mover: &mut Mover<'_>,

@@ -1,18 +1,18 @@
-//! How a store is opened.
+//! Options for opening a store.
 
 use std::time::Duration;
 
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 
-/// How long a verb waits for other processes unless configured otherwise.
+/// The default for how long a verb waits for other processes.
 pub const BUSY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 
-/// How a [`SqliteStore`](crate::SqliteStore) is opened.
+/// Options for opening a [`SqliteStore`](crate::SqliteStore).
 #[derive(Clone, Copy, Debug)]
 pub struct SqliteOptions {
     /// The largest payload accepted, in bytes.
     pub payload_bytes_max: usize,
-    /// How long a verb waits for another process that keeps the file locked before it is answered with
+    /// How long a verb waits for another process that keeps the file locked before it fails with
     /// [`Unavailable`](milepost_core::error::StoreError::Unavailable).
     pub busy_timeout: Duration,
 }

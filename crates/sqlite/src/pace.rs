@@ -1,13 +1,13 @@
-//! How often something may be looked at whose cost grows with the store.
+//! Rate limiting of checks whose cost grows with the store.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Looks take at most one part in so many of the time.
+/// Checks use at most 1/20 of the time.
 const PART: u32 = 20;
 
-/// When the next look may begin, by what the last one cost.
+/// The earliest start of the next check, computed from the cost of the last one.
 pub(crate) struct Pace {
     every: Duration,
     cost: Duration,
@@ -15,24 +15,24 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Looks that begin this far apart at least.
+    /// Creates a pace for checks that start at least this far apart.
     pub(crate) fn new(every: Duration) -> Self {
         Self { every, cost: Duration::ZERO, look_at: Instant::now() }
     }
 
-    /// No look may begin before this.
+    /// Returns the earliest start of the next check.
     pub(crate) fn look_at(&self) -> Instant {
         self.look_at
     }
 
-    /// Notes that a look begins, which may never end.
+    /// Records the start of a check, which may be canceled before it ends.
     pub(crate) fn begin(&mut self) -> Instant {
         let begun = Instant::now();
         self.plan(begun);
         begun
     }
 
-    /// Notes that a look has ended that began then.
+    /// Records the end of the check that started at `begun`.
     pub(crate) fn end(&mut self, begun: Instant) {
         self.cost = begun.elapsed();
         self.plan(begun);
@@ -53,10 +53,10 @@ mod tests {
         let mut pace = Pace::new(every);
         assert!(pace.look_at() <= Instant::now());
         let begun = pace.begin();
-        assert_eq!(pace.look_at(), begun + every, "also when the look is given up");
+        assert_eq!(pace.look_at(), begun + every, "also if the check does not finish");
         let earlier = begun - Duration::from_secs(3);
         pace.end(earlier);
         assert!(pace.look_at() >= earlier + Duration::from_secs(60));
-        assert!(pace.begin() + Duration::from_secs(60) <= pace.look_at(), "the next one may cost as much");
+        assert!(pace.begin() + Duration::from_secs(60) <= pace.look_at(), "the next check may cost as much");
     }
 }

@@ -1,4 +1,4 @@
-//! A store that is left, read page by page in the order of keys.
+//! Export of a store that is being moved, page by page in key order.
 
 mod batch;
 mod bulk;
@@ -26,11 +26,11 @@ use crate::{departure, listing, query, row, token};
 type Sql<T> = rusqlite::Result<T>;
 
 impl SqliteStore {
-    /// Up to `rows_max` rows of a part that come after a position, fewer when they are large.
+    /// Returns up to `rows_max` rows of a part after a position, fewer if the rows are large.
     ///
     /// # Errors
-    /// [`NotUnderWay`](milepost_core::relocation::MoveError::NotUnderWay) when the store does not bear the mark of
-    /// this move: it may change.
+    /// [`NotUnderWay`](milepost_core::relocation::MoveError::NotUnderWay) if the store is not marked with this move, because then it may
+    /// change.
     pub async fn page(&self, id: MoveId, part: Part, after: &Position, rows_max: u32) -> StoreResult<Page> {
         let after = after.clone();
         self.read("page", move |conn| {
@@ -40,27 +40,26 @@ impl SqliteStore {
         .await
     }
 
-    /// How many rows each part has.
+    /// Returns the number of rows of each part.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub async fn count_parts(&self) -> StoreResult<Vec<(Part, u64)>> {
         self.read("count_parts", count_parts).await
     }
 
-    /// Where up to `limit` jobs stand that come after one: those of [`Part::Live`], or how those of [`Part::Ended`]
-    /// ended.
+    /// Returns the states of up to `limit` jobs after one: those of [`Part::Live`], or the final states of those of [`Part::Ended`].
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub async fn standings(&self, part: Part, after: JobId, limit: u32) -> StoreResult<Vec<Standing>> {
         self.read("standings", move |conn| standings(conn, part, after, limit)).await
     }
 
-    /// The numbers that must not be given out again.
+    /// Returns the numbers that must not be assigned again.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub async fn marks(&self) -> StoreResult<Marks> {
         self.read("marks", marks).await
     }
@@ -147,7 +146,7 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
     }?)
 }
 
-/// Which rows are wanted.
+/// The rows to read.
 struct Look<'a> {
     conn: &'a Connection,
     part: Part,
@@ -179,7 +178,7 @@ impl Look<'_> {
         Ok(Page { after: self.after, reached, rows: gather(rows), is_last })
     }
 
-    /// The position as the statements compare with it; the start as what comes before every key of the part.
+    /// Returns the position as statement parameters; the start is a value before every key of the part.
     fn key(&self) -> Vec<Value> {
         match (&self.after, self.part) {
             (Position::Job(id), _) => vec![id.0.as_bytes().to_vec().into()],

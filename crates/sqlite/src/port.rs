@@ -1,4 +1,4 @@
-//! The ports of the domain, each verb sent to where it is done: the writer thread or a reader.
+//! The ports of the domain; each verb is forwarded to the writer thread or to a reader.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl WorkerStore for SqliteStore {
 }
 
 impl SqliteStore {
-    /// The answer; a worker that it calls lost serves nothing any more.
+    /// Returns the answer. If it reports a worker as lost, that worker no longer counts as serving.
     fn unless_lost<T>(&self, answer: StoreResult<T>) -> StoreResult<T> {
         if let Err(StoreError::WorkerLost(worker)) = answer {
             self.served().remove(worker);
@@ -116,7 +116,7 @@ impl MaintenanceStore for SqliteStore {
             if left == 0 {
                 break;
             }
-            // The caller's closure stays on the caller's thread: its answers go to the writer.
+            // The caller's closure stays on the caller's thread; only its results go to the writer.
             let held =
                 move |conn: &_| Ok((rescue::lost_runs(conn, worker, left)?, rescue::backoffs(conn, worker)?));
             let (lost, backoffs) = self.read("rescue", held).await?;

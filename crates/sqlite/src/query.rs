@@ -1,4 +1,4 @@
-//! The statements: one file a verb, static, with bound parameters only.
+//! The SQL statements: one file for each verb, static, with bound parameters only.
 
 use milepost_core::doctor::Check;
 
@@ -455,7 +455,7 @@ queries! {
     WORKER_LAST = "move/worker_last",
 }
 
-/// The questions of an examination, one a check, in files of the checks' names.
+/// The statements of doctor checks, in files named like the checks.
 macro_rules! questions {
     ($($code:literal,)+) => {
         const QUESTIONS: &[(&str, &str)] =
@@ -463,7 +463,7 @@ macro_rules! questions {
     };
 }
 
-/// The question of a check; `None` when it is not one that rows answer.
+/// Returns the statement of a check; `None` if the check does not read rows.
 pub(crate) fn of_check(check: Check) -> Option<&'static str> {
     QUESTIONS.iter().find(|(name, _)| *name == check.as_str()).map(|(_, sql)| *sql)
 }

@@ -1,4 +1,4 @@
-//! Reads: a few connections that cannot write, used on blocking threads.
+//! Read connections, used on blocking threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +16,13 @@ use crate::file::{self, Patience};
 
 type Reader = (Connection, Patience);
 
-/// The connections that read; opened when they are first needed.
+/// The read connections; each is opened when it is first needed.
 pub(crate) struct Readers {
     pool: Arc<Pool>,
     turns: Arc<Semaphore>,
-    /// How many reads go on at once.
+    /// The maximum number of concurrent reads.
     max: u32,
-    /// How many times one had to be waited for.
+    /// How many reads had to wait for a connection.
     waits: AtomicU64,
 }
 
@@ -34,7 +34,7 @@ struct Pool {
 }
 
 impl Readers {
-    /// So many on the file.
+    /// Creates a pool of up to `max` connections to the file.
     pub(crate) fn new(max: u32, path: &Path, busy_timeout: Duration, place: Arc<str>) -> Self {
         let pool = Pool { path: path.to_owned(), place, busy_timeout, idle: Mutex::new(Vec::new()) };
         Self {
@@ -45,7 +45,7 @@ impl Readers {
         }
     }
 
-    /// Waits for the reads that go on and closes their connections.
+    /// Waits for the reads in progress and closes their connections.
     pub(crate) async fn close(&self) {
         let turns = self.turns.acquire_many(self.max).await;
         self.turns.close();
@@ -53,7 +53,7 @@ impl Readers {
         drop(turns);
     }
 
-    /// How they are used now, under this name.
+    /// Returns the current usage of the pool, under this name.
     pub(crate) fn view(&self, name: &'static str) -> PoolView {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let idle = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).len();
@@ -74,7 +74,7 @@ impl Readers {
         let turn = Arc::clone(&self.turns).acquire_owned().await;
         let turn = turn.map_err(|closed| defect(verb, closed.to_string()))?;
         let pool = Arc::clone(&self.pool);
-        // It is the read's turn until the read is over, however long somebody waits for it.
+        // The permit is held until the read ends, even if the caller stops waiting.
         let read = move || {
             let outcome = pool.read(verb, work);
             drop(turn);
@@ -82,7 +82,7 @@ impl Readers {
         };
         tokio::task::spawn_blocking(read)
             .await
-            .unwrap_or_else(|stopped| Err(defect(verb, format!("the read stopped: {stopped}"))))
+            .unwrap_or_else(|stopped| Err(defect(verb, format!("the read was aborted: {stopped}"))))
     }
 }
 

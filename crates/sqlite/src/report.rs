@@ -1,4 +1,4 @@
-//! What handlers report while they run.
+//! Progress reports of running handlers.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::query;
 use crate::row::Id;
 
-/// Stores progress and checkpoints; answers in their order whether each was accepted.
+/// Stores progress and checkpoints; returns whether each was accepted, in the order of the reports.
 pub(crate) fn report_many(conn: &Connection, reports: &[Report]) -> Result<Vec<bool>, Failure> {
     let now_ms = now_ms();
     let mut statement = conn.prepare_cached(query::REPORT)?;
@@ -34,7 +34,7 @@ pub(crate) fn report_many(conn: &Connection, reports: &[Report]) -> Result<Vec<b
         .collect()
 }
 
-/// The last checkpoints of jobs, of those that have one.
+/// Returns the last checkpoints of jobs that have one.
 pub(crate) fn checkpoints(conn: &Connection, jobs: &[JobId]) -> Result<HashMap<JobId, String>, Failure> {
     let mut find = conn.prepare_cached(query::CHECKPOINT)?;
     let mut found = HashMap::new();

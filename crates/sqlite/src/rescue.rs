@@ -1,4 +1,4 @@
-//! Taking jobs back: from dead workers, and from runs that do not stop in time.
+//! Recovery of jobs from dead workers, and from runs that do not stop in time.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -26,21 +26,21 @@ pub(crate) struct Lost {
     max_attempts: u32,
     stop_verb: Option<Verb>,
     stop_note: Option<String>,
-    /// Whether it is a run of a bulk job that has done a chunk since it was claimed.
+    /// Whether it is a run of a bulk job that has completed a chunk since it was claimed.
     progressed: bool,
 }
 
-/// How long each lost job waits before its next attempt.
+/// The delay of each lost job before its next attempt.
 pub(crate) type Delays = HashMap<JobId, Duration>;
 
-/// Workers whose lease ran out, and those that ended and left jobs behind.
+/// Returns workers whose lease expired, and ended workers that still hold jobs.
 pub(crate) fn lost_workers(conn: &Connection) -> Result<Vec<WorkerId>, Failure> {
     let mut statement = conn.prepare_cached(query::LOST_WORKERS)?;
     let workers = statement.query_map([now_ms()], |row| row.get(0).map(WorkerId))?;
     Ok(workers.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Whether a worker's lease was renewed while the clock was ahead.
+/// Returns whether a worker's lease was renewed while the clock was ahead.
 pub(crate) fn has_late_leases(conn: &Connection) -> Result<bool, Failure> {
     Ok(conn.prepare_cached(query::LATE_LEASES)?.query_row([now_ms()], |row| row.get(0))?)
 }
@@ -50,7 +50,7 @@ pub(crate) fn shorten_leases(conn: &Connection) -> Result<usize, Failure> {
     Ok(conn.prepare_cached(query::SHORTEN_LEASES)?.execute([now_ms()])?)
 }
 
-/// What a lost worker held.
+/// Returns the runs that a lost worker held.
 pub(crate) fn lost_runs(conn: &Connection, worker: WorkerId, limit: usize) -> Result<Vec<Lost>, Failure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut statement = conn.prepare_cached(query::LOST_RUNS)?;
@@ -77,15 +77,15 @@ fn read_lost(row: &Row<'_>, worker: WorkerId) -> rusqlite::Result<Lost> {
     })
 }
 
-/// How the kinds of a worker wait after a failure; none of those of one that is forgotten, or that another program wrote.
+/// Returns a worker's backoff policies by kind; empty if the worker was deleted or the value cannot be parsed.
 pub(crate) fn backoffs(conn: &Connection, worker: WorkerId) -> Result<Backoffs, Failure> {
     let mut statement = conn.prepare_cached(query::BACKOFFS_OF_WORKER)?;
     let told: Option<String> = statement.query_row([worker.0], |row| row.get(0)).optional()?;
     Ok(told.and_then(|told| serde_json::from_str(&told).ok()).unwrap_or_default())
 }
 
-/// Declares a worker dead, unless its lease holds, and takes back those of its jobs whose delay is known:
-/// they were read while its lease had run out, so it cannot have taken others since.
+/// Declares a worker dead, unless its lease is valid, and recovers those of its jobs whose delay is known. The jobs were read while its
+/// lease had expired, so it cannot have claimed others since.
 pub(crate) fn rescue(
     conn: &Connection,
     worker: WorkerId,
@@ -132,7 +132,7 @@ fn take_back(
     Ok(Rescued { run: Run { job: lost.standing.job, token: lost.standing.token }, worker, verb: step.verb })
 }
 
-/// Ends runs that were asked to stop and whose grace time is over.
+/// Ends runs with a stop request whose grace period has expired.
 pub(crate) fn stop_overdue(conn: &Connection, limit: u32) -> Result<Vec<JobId>, Failure> {
     let now_ms = now_ms();
     let overdue = conn
@@ -147,12 +147,12 @@ pub(crate) fn stop_overdue(conn: &Connection, limit: u32) -> Result<Vec<JobId>, 
     Ok(overdue.into_iter().map(|(job, _)| job).collect())
 }
 
-/// Whether something may be overdue, without writing.
+/// Returns whether any stop request is overdue, without writing.
 pub(crate) fn has_overdue(conn: &Connection) -> Result<bool, Failure> {
     Ok(conn.prepare_cached(query::OVERDUE_STOPS)?.exists((now_ms(), 1))?)
 }
 
-/// The delays of lost runs, asked of the caller.
+/// Computes the delays of lost runs with the caller's function.
 pub(crate) fn delays(lost: &[Lost], delay: impl Fn(&str, u32) -> Duration) -> Delays {
     lost.iter()
         .map(|lost| {

@@ -1,7 +1,7 @@
-//! Forgetting what is over, in short transactions.
+//! Retention of finished jobs, in short transactions.
 //!
-//! History lies in the order of time and the last entry of a job says how it ended and when. So each sort of
-//! retention reads history once, from its mark on, and what comes due needs no index that every end would pay for.
+//! History is in time order, and the last entry of a job contains its final state and end time. So each type of retention reads history
+//! once, starting at its mark, and needs no index that every end of a job would have to update.
 
 use std::time::{Duration, Instant};
 
@@ -17,12 +17,12 @@ use crate::inbox;
 use crate::query;
 use crate::row::{self, Id};
 
-/// A call does not go on for longer than this, so that its transaction stays short.
+/// The longest duration of a call, so that its transaction stays short.
 const CALL_MAX: Duration = Duration::from_millis(15);
-/// Entries of history that one look reads.
+/// The number of history entries in one read.
 const LOOK: u32 = 1000;
 
-/// What is forgotten by reading history.
+/// The types of retention that read history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
     Succeeded,
@@ -34,7 +34,7 @@ enum Sort {
 impl Sort {
     const ALL: [Self; 4] = [Self::Succeeded, Self::Canceled, Self::Failed, Self::History];
 
-    /// Its row in the table of marks.
+    /// Returns its key in the table of marks.
     const fn as_str(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -63,12 +63,12 @@ impl Sort {
     }
 }
 
-/// Before this, what is kept so long is due.
+/// Returns the time before which entries with this retention period are due.
 fn due_before_ms(keep: Keep, now_ms: i64) -> Option<i64> {
     keep.period().map(|period| now_ms.saturating_sub(whole_ms(period)))
 }
 
-/// Whether a call of prune would find anything to do, without writing.
+/// Returns whether a call of prune would find anything to do, without writing.
 pub(crate) fn is_due(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> Result<bool, Failure> {
     let now_ms = now_ms();
     if pace.rest > 0 && !conn.prepare_cached(query::TURN_FREE)?.exists([now_ms])? {
@@ -98,7 +98,7 @@ pub(crate) fn is_due(conn: &Connection, policy: &RetentionPolicy, pace: Pace) ->
         || due(query::INBOX_IS_DEAD_DUE, policy.failed)?)
 }
 
-/// One batch of each sort, as far as the time of a call goes.
+/// Deletes one page of each type, within the time limit of a call.
 pub(crate) fn prune(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> Result<Pruned, Failure> {
     let now_ms = now_ms();
     if pace.rest > 0 && !conn.prepare_cached(query::TURN_FREE)?.exists([now_ms])? {
@@ -119,7 +119,7 @@ pub(crate) fn prune(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> 
     Ok(pruned)
 }
 
-/// How much there is to forget: reads history from the marks on.
+/// Counts what retention can delete: reads history from the marks on.
 pub(crate) fn prunable(conn: &Connection, policy: &RetentionPolicy) -> Result<Prunable, Failure> {
     let now_ms = now_ms();
     let mut found = Prunable::default();
@@ -133,7 +133,7 @@ pub(crate) fn prunable(conn: &Connection, policy: &RetentionPolicy) -> Result<Pr
             if entry.at_ms >= cut_ms {
                 break;
             }
-            // A history that goes with its job is not forgotten before it.
+            // A history that is deleted together with its job is not counted separately.
             let goes_with_job = sort == Sort::History
                 && due_before_ms(policy.job(entry.to), now_ms).is_some_and(|cut_ms| entry.at_ms < cut_ms);
             if sort.covers(entry.to)
@@ -168,7 +168,7 @@ const fn count_of(counts: &mut Prunable, sort: Sort) -> &mut u64 {
     }
 }
 
-/// One entry of history, as far as retention reads it.
+/// A history entry, with the columns that retention needs.
 struct Entry {
     pos: i64,
     job: JobId,
@@ -184,17 +184,17 @@ fn mark(conn: &Connection, sort: Sort) -> rusqlite::Result<i64> {
     conn.prepare_cached(query::RETENTION_MARK)?.query_row([sort.as_str()], |row| row.get(0))
 }
 
-/// Whether a batch still needs a job: its mark passes it by, and it goes with the batch.
+/// Returns whether a batch still needs a job. Retention then skips the job, which is deleted with the batch.
 fn keeps_job(conn: &Connection, job: &JobId) -> rusqlite::Result<bool> {
     conn.prepare_cached(query::BATCH_KEEPS_JOB)?.exists([Id(job)])
 }
 
-/// The place of a job's last entry.
+/// Returns the position of a job's last entry.
 fn last_of(statement: &mut CachedStatement<'_>, job: &JobId) -> rusqlite::Result<i64> {
     statement.query_row([Id(job)], |row| row.get::<_, Option<i64>>(0)).map(Option::unwrap_or_default)
 }
 
-/// Whether the time of a call sufficed for a job.
+/// Whether the time limit of a call was sufficient for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Done,
@@ -227,7 +227,7 @@ impl<'a> Pruner<'a> {
         self.began.elapsed() >= CALL_MAX
     }
 
-    /// Reads history from the mark of a sort on, and forgets what is due, until so many jobs or the time are up.
+    /// Reads history from the mark of a type on, and deletes the due jobs or histories, up to the limit of jobs or the time limit.
     fn read_on(&mut self, sort: Sort) -> Result<(), Failure> {
         let Some(cut_ms) = due_before_ms(sort.keep(self.policy), self.now_ms) else { return Ok(()) };
         let from = mark(self.conn, sort)?;
@@ -239,7 +239,7 @@ impl<'a> Pruner<'a> {
                 if entry.at_ms >= cut_ms || left == 0 {
                     break 'looks;
                 }
-                // What is not a job's last entry tells no end: that one comes later.
+                // An entry that is not a job's last one is skipped; the last one comes later.
                 if sort.covers(entry.to)
                     && entry.pos == last_of(&mut self.last, &entry.job)?
                     && !(sort != Sort::History && keeps_job(self.conn, &entry.job)?)
@@ -266,7 +266,7 @@ impl<'a> Pruner<'a> {
         Ok(())
     }
 
-    /// Forgets a job whose batch is forgotten, if its mark has passed it; answers whether the time sufficed.
+    /// Deletes a job whose batch was deleted, if the mark has passed the job; returns whether the time was sufficient.
     pub(crate) fn forget_passed(&mut self, job: &JobId) -> Result<bool, Failure> {
         let pos = last_of(&mut self.last, job)?;
         let last = self.conn.prepare_cached(query::ENTRY)?.query_row([pos], read_entry).optional()?;
@@ -279,7 +279,7 @@ impl<'a> Pruner<'a> {
         Ok(true)
     }
 
-    /// How many rows are forgotten.
+    /// Returns the number of deleted rows.
     pub(crate) const fn rows(&self) -> u64 {
         self.pruned.rows
     }
@@ -302,7 +302,7 @@ impl<'a> Pruner<'a> {
             }
         }
         let job = Id(&last.job);
-        // Its rows go in portions, once nobody needs them.
+        // The rows of its file are deleted in portions once no run needs them.
         self.conn.prepare_cached(query::TOUCH_BULK_FILE)?.execute((&job, self.now_ms))?;
         let home = if sort == Sort::Failed { query::FORGET_FAILED } else { query::LEAVE_ENDED };
         let mut rows = self.conn.prepare_cached(home)?.execute([&job])?;
@@ -318,13 +318,13 @@ impl<'a> Pruner<'a> {
         Ok(Step::Done)
     }
 
-    /// Forgets a job's history but for its last entry, in portions; a later call goes on where time is up.
+    /// Deletes a job's history except its last entry, in portions. A later call continues if the time limit is reached.
     fn forget_history(&mut self, last: &Entry) -> Result<Step, Failure> {
         let mut forget = self.conn.prepare_cached(query::FORGET_HISTORY)?;
         self.in_portions(|limit| forget.execute((Id(&last.job), last.pos, limit)))
     }
 
-    /// Forgets rows, so many at a time, as long as there is time.
+    /// Deletes rows in portions, until none are left or the time limit is reached.
     fn in_portions(
         &mut self,
         mut forget: impl FnMut(u32) -> rusqlite::Result<usize>,
@@ -356,7 +356,7 @@ impl<'a> Pruner<'a> {
         Ok(0)
     }
 
-    /// Rows of files that no run needs any more.
+    /// Deletes rows of files that no run needs any more.
     fn prune_files(&mut self) -> Result<(), Failure> {
         let mut dead = self.conn.prepare_cached(query::DEAD_FILE)?;
         let mut forget = self.conn.prepare_cached(query::FORGET_BULK_TARGETS)?;
@@ -372,7 +372,7 @@ impl<'a> Pruner<'a> {
         Ok(())
     }
 
-    /// What inboxes need no longer.
+    /// Deletes the rows of inboxes that are due.
     fn prune_inbox(&mut self) -> rusqlite::Result<()> {
         if let Some(cut_ms) = due_before_ms(self.policy.inbox, self.now_ms)
             && !self.is_out_of_time()
@@ -391,7 +391,7 @@ impl<'a> Pruner<'a> {
         Ok(())
     }
 
-    /// Keys that outlived their jobs, workers, and what people did.
+    /// Deletes keys kept after their jobs, workers, and audit entries by age.
     fn prune_by_age(&mut self) -> rusqlite::Result<()> {
         let prune = |sql, keep| -> rusqlite::Result<u64> {
             match due_before_ms(keep, self.now_ms) {

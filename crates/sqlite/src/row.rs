@@ -1,4 +1,4 @@
-//! Columns to domain types and back.
+//! Conversion between columns and domain types.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 type Sql<T> = rusqlite::Result<T>;
 
-/// A job id as a parameter.
+/// A job id as a statement parameter.
 pub(crate) struct Id<'a>(pub(crate) &'a JobId);
 
 impl rusqlite::ToSql for Id<'_> {
@@ -24,7 +24,7 @@ impl rusqlite::ToSql for Id<'_> {
     }
 }
 
-/// A column that holds what it cannot hold.
+/// Returns the error for a column with an invalid value.
 pub(crate) fn odd(
     column: usize,
     kind: Type,
@@ -51,13 +51,13 @@ pub(crate) fn batch_opt(row: &Row<'_>, column: usize) -> Sql<Option<BatchId>> {
     Uuid::from_slice(bytes).map(|id| Some(BatchId(id))).map_err(|e| odd(column, Type::Blob, e))
 }
 
-/// A trace; one that somebody wrote by hand and nobody can read is none.
+/// Reads a trace; text that is not a valid trace is ignored.
 pub(crate) fn trace_opt(row: &Row<'_>, column: usize) -> Sql<Option<Traceparent>> {
     let text = row.get_ref(column)?.as_str_or_null()?;
     Ok(text.and_then(|text| text.parse().ok()))
 }
 
-/// A word of the domain: a state or a verb.
+/// Reads a state or a verb of the domain.
 pub(crate) fn word<T>(row: &Row<'_>, column: usize) -> Sql<T>
 where
     T: FromStr,
@@ -90,7 +90,7 @@ pub(crate) fn time_opt(row: &Row<'_>, column: usize) -> Sql<Option<Timestamp>> {
     }
 }
 
-/// A time that is kept in microseconds.
+/// Reads a time that is stored in microseconds.
 pub(crate) fn time_us(row: &Row<'_>, column: usize) -> Sql<Timestamp> {
     let us = row.get(column)?;
     Timestamp::from_microsecond(us).map_err(|e| odd(column, Type::Integer, e))
@@ -116,7 +116,7 @@ pub(crate) fn duration_opt(row: &Row<'_>, column: usize) -> Sql<Option<Duration>
     Ok(ms.map(|ms| Duration::from_millis(ms.max(0).cast_unsigned())))
 }
 
-/// JSON; text that is none, which another program must have written, as a string.
+/// Reads JSON. Text that is not JSON can only come from another program and is read as a string.
 pub(crate) fn json(row: &Row<'_>, column: usize) -> Sql<Box<RawValue>> {
     let text = row.get_ref(column)?.as_str()?;
     RawValue::from_string(text.to_owned())
@@ -131,19 +131,19 @@ pub(crate) fn json_opt(row: &Row<'_>, column: usize) -> Sql<Option<Box<RawValue>
     }
 }
 
-/// A rate that may be missing: starts a second and, in the next column, the burst.
+/// Reads an optional rate: starts a second and, in the next column, the burst.
 pub(crate) fn rate_opt(row: &Row<'_>, column: usize) -> Sql<Option<Rate>> {
     let per_second: Option<f64> = row.get(column)?;
     per_second.map(|per_second| Ok(Rate::new(per_second, row.get(column + 1)?))).transpose()
 }
 
-/// A list of names, stored as a JSON array.
+/// Reads a list of names that is stored as a JSON array.
 pub(crate) fn names(row: &Row<'_>, column: usize) -> Sql<Vec<String>> {
     let text = row.get_ref(column)?.as_str()?;
     serde_json::from_str(text).map_err(|e| odd(column, Type::Text, e))
 }
 
-/// Numbers, as a JSON array.
+/// Reads numbers that are stored as a JSON array.
 pub(crate) fn numbers<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Sql<Vec<T>> {
     let text = row.get_ref(column)?.as_str()?;
     serde_json::from_str(text).map_err(|e| odd(column, Type::Text, e))

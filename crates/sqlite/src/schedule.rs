@@ -162,7 +162,7 @@ fn write(
 }
 
 fn move_on(conn: &Connection, tick: &Tick) -> Result<Option<Ticked>, Failure> {
-    // What refuses a batch is looked at first, in the same transaction.
+    // Checks whether the batch can start before moving the schedule, in the same transaction.
     let fit = tick.batch.as_ref().map(|batch| batch::fit(conn, batch)).transpose();
     let (version, refused) = match fit {
         Ok(version) => (version, tick.refused.clone()),
@@ -190,7 +190,7 @@ fn move_on(conn: &Connection, tick: &Tick) -> Result<Option<Ticked>, Failure> {
     Ok(Some(Ticked { made, refused }))
 }
 
-/// The schedule, unless its row says something that this binary does not know.
+/// Reads a schedule; `None` if its row contains values that this binary does not know.
 fn readable(row: &Row<'_>) -> rusqlite::Result<Option<ScheduleView>> {
     let name: String = row.get(0)?;
     Ok(view(row)

@@ -1,4 +1,4 @@
-//! Looking for jobs.
+//! Searching for jobs.
 
 use async_trait::async_trait;
 use milepost_core::history::HistoryEntry;
@@ -41,7 +41,7 @@ fn last_changes(conn: &Connection, jobs: &[JobId]) -> Result<Vec<HistoryEntry>, 
     Ok(changes)
 }
 
-/// The last failures of jobs, with so many characters of each message.
+/// Returns the last failures of jobs, with up to `chars` characters of each message.
 pub(crate) fn last_failures(
     conn: &Connection,
     jobs: &[JobId],
@@ -95,7 +95,7 @@ fn find(conn: &Connection, search: &JobSearch) -> Result<JobsFound, Failure> {
     Ok(JobsFound::page(rows, search.limit, looked_to))
 }
 
-/// The path as SQLite writes one. What names a member is quoted; there is no way to quote a quote, and nothing is found then.
+/// Returns the path in SQLite's syntax. Member names are quoted. SQLite cannot escape a quote in a name, so such a path matches nothing.
 fn path(payload: &PayloadMatch) -> String {
     let step = |name: &String| match name.parse::<u32>() {
         Ok(place) => format!("[{place}]"),

@@ -1,4 +1,4 @@
-//! Which queues and kinds the workers of this process serve.
+//! The queues and kinds that the workers of this process serve.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -9,12 +9,12 @@ use milepost_core::worker::NewWorker;
 /// A queue and a kind.
 pub(crate) type Lane = (String, String);
 
-/// The lanes of every worker that registered here and has not left.
+/// The lanes of every worker that is registered by this process and has not shut down.
 #[derive(Default)]
 pub(crate) struct Served(Mutex<HashMap<WorkerId, Vec<Lane>>>);
 
 impl Served {
-    /// Notes a worker that begins.
+    /// Adds a worker that starts.
     pub(crate) fn add(&self, id: WorkerId, worker: &NewWorker) {
         let lanes = worker
             .queues
@@ -24,12 +24,12 @@ impl Served {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, lanes);
     }
 
-    /// Forgets a worker that has left or was declared dead.
+    /// Removes a worker that has shut down or was declared dead.
     pub(crate) fn remove(&self, id: WorkerId) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
 
-    /// Every lane that is served, once.
+    /// Returns every served lane once.
     pub(crate) fn lanes(&self) -> Vec<Lane> {
         let served = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let lanes: BTreeSet<&Lane> = served.values().flatten().collect();

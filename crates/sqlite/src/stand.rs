@@ -1,4 +1,4 @@
-//! Where a job stands, and how it moves on: the one place that changes a job that exists.
+//! The state of a job and its transitions.
 
 use milepost_core::finish::Failure as Why;
 use milepost_core::ident::{JobId, RunToken, WorkerId};
@@ -12,7 +12,7 @@ use crate::group::{count_start, hand_over};
 use crate::query;
 use crate::row::Id;
 
-/// Where a live job stands before it moves.
+/// The state of a job before a transition.
 pub(crate) struct Standing {
     pub(crate) job: JobId,
     pub(crate) state: JobState,
@@ -22,13 +22,13 @@ pub(crate) struct Standing {
     pub(crate) group: Option<String>,
 }
 
-/// Where it goes, and why.
+/// The next state, and the reason.
 pub(crate) struct Step<'a> {
     pub(crate) verb: Verb,
     pub(crate) to: JobState,
-    /// When it may be claimed, in a state that waits.
+    /// When it may be claimed, in a waiting state.
     pub(crate) ready_at_ms: Option<i64>,
-    /// Its number of attempts from now on, when that changes.
+    /// The new maximum number of attempts, if it changes.
     pub(crate) max_attempts: Option<u32>,
     pub(crate) failure: Option<&'a Why>,
     pub(crate) note: Option<&'a str>,
@@ -41,7 +41,7 @@ impl Step<'_> {
     }
 }
 
-/// Moves jobs, with their history, and hands their groups' slots on.
+/// Moves jobs to other states, writes their history, and passes on the slots of their groups.
 pub(crate) struct Mover<'conn> {
     conn: &'conn Connection,
     now_ms: i64,
@@ -67,7 +67,7 @@ impl<'conn> Mover<'conn> {
         self.now_ms
     }
 
-    /// Moves a live job.
+    /// Applies a transition to a live job.
     pub(crate) fn go(&mut self, from: &Standing, step: &Step<'_>) -> Result<(), Failure> {
         if step.to.is_ended() {
             self.end.execute((Id(&from.job), step.to.as_str(), self.now_ms, step.result))?;
@@ -80,7 +80,7 @@ impl<'conn> Mover<'conn> {
             Some(group) if from.state.holds_group_slot() && !step.to.holds_group_slot() => {
                 hand_over(self.conn, group, &from.job, self.now_ms)
             }
-            // It will start once more without being released again.
+            // The job will start once more without being released again.
             Some(group) if matches!(step.verb, Verb::Retry | Verb::Yield) => {
                 Ok(count_start(self.conn, group, self.now_ms)?)
             }

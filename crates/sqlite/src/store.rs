@@ -1,4 +1,4 @@
-//! The store: a writer thread, a few readers, one file.
+//! The store: one file, with a writer thread and a few read connections.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::served::Served;
 use crate::writer::Writer;
 use crate::{file, migration};
 
-/// How many reads go on at once.
+/// The maximum number of concurrent reads.
 const READERS: u32 = 4;
-/// How many of who may come in.
+/// The maximum number of concurrent reads for access control.
 const ACCESS_READERS: u32 = 2;
 
-/// A store in one SQLite file. Cheap to clone; the clones share one writer thread, which ends when the last
-/// of them and of their wake streams is dropped.
+/// A store in one SQLite file. Cloning is cheap; the clones share one writer thread, which ends when the last clone and the last wake
+/// stream are dropped.
 #[derive(Clone)]
 pub struct SqliteStore {
     inner: Arc<Inner>,
-    /// Who acts through it.
+    /// The actor of the changes made through it.
     actor: Option<Arc<Actor>>,
 }
 
@@ -41,32 +41,33 @@ struct Inner {
     options: SqliteOptions,
     writer: Writer,
     readers: Readers,
-    /// For who may come in: questions may take long, and a heartbeat must not wait for them at the door.
+    /// For access control, in a separate pool: queries may take long, and a heartbeat's request must not wait for them during
+    /// authentication.
     access: Readers,
     bell: Arc<Bell>,
     served: Served,
-    /// The folder of a temporary file: removed last, when nobody uses the file any more.
+    /// The folder of a temporary file; removed last, when the file is no longer used.
     _folder: Option<TempDir>,
 }
 
 impl SqliteStore {
-    /// Opens the file, creating it when it is missing. Does not [migrate](Self::migrate), and changes nothing in a
-    /// file that never was. Blocks while another process keeps the file locked, at most `busy_timeout`.
+    /// Opens the file and creates it if it is missing. Does not [migrate](Self::migrate), and changes nothing in a file that was never
+    /// migrated. Blocks while another process keeps the file locked, at most `busy_timeout`.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] names the file and why it cannot be used.
+    /// [`StoreError::Unavailable`] contains the file and the reason why it cannot be used.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> StoreResult<Self> {
         let path = path.as_ref();
-        // SQLite would read a path that begins so as a URI, whose options can keep the database in memory or turn locks off.
+        // SQLite would parse such a path as a URI, whose options can keep the database in memory or turn locks off.
         let is_uri = path.to_str().is_some_and(|path| path.starts_with("file:"));
         let path = if is_uri { &Path::new(".").join(path) } else { path };
         Self::open_in(path, options, None)
     }
 
-    /// A migrated store in a temporary file, for tests. The file goes with the last clone.
+    /// Creates a migrated store in a temporary file, for tests. The file is removed with the last clone.
     ///
     /// # Errors
-    /// [`StoreError::Unavailable`] when no file can be made where temporary files are.
+    /// [`StoreError::Unavailable`] if no file can be created in the folder for temporary files.
     pub async fn temporary() -> StoreResult<Self> {
         let folder = tempfile::tempdir().map_err(|error| StoreError::Unavailable {
             place: std::env::temp_dir().display().to_string(),
@@ -91,17 +92,17 @@ impl SqliteStore {
         Ok(Self { inner: Arc::new(inner), actor: None })
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
 
-    /// Brings the schema up to this binary's, in one transaction, and the file to WAL mode. Any number of processes
-    /// may do so at once.
+    /// Migrates the schema to this binary's version, in one transaction, and switches the file to WAL mode. Any number of processes may do
+    /// so at the same time.
     ///
     /// # Errors
-    /// [`StoreError::Schema`] when a newer binary migrated the file, or when a migration was altered.
+    /// [`StoreError::Schema`] if a newer binary migrated the file, or if a migration was altered.
     pub async fn migrate(&self) -> StoreResult<Migrated> {
         let (path, busy_timeout) = (self.inner.path.clone(), self.inner.options.busy_timeout);
         tokio::task::spawn_blocking(move || file::turn_to_wal(&path, busy_timeout))
@@ -110,35 +111,35 @@ impl SqliteStore {
         self.write("migrate", Hint::NONE, migration::migrate).await
     }
 
-    /// Checks that the schema is the one this binary needs.
+    /// Checks that the schema has the version that this binary needs.
     ///
     /// # Errors
-    /// [`StoreError::Schema`] says how it differs.
+    /// [`StoreError::Schema`] describes how it differs.
     pub async fn check_schema(&self) -> StoreResult<()> {
         self.read("check_schema", migration::check).await
     }
 
-    /// How connections are used: those that read. The one that writes is not among them; what wants to write waits for its turn.
+    /// Returns the usage of the read connections. The writing connection is not included; writers wait in its queue.
     #[must_use]
     pub fn pools(&self) -> Vec<PoolView> {
         vec![self.inner.readers.view("readers"), self.inner.access.view("access")]
     }
 
-    /// Does what was asked before, then closes the file; calls that come later fail. To be awaited before the
-    /// file is moved, copied or removed: the last connection of a process that closes takes the log with it,
-    /// and a new file's log is found under the same name.
+    /// Finishes earlier calls and closes the file; later calls fail. Await this before moving, copying or removing the file: the last
+    /// connection of a process removes the log when it closes, and otherwise a new file would be opened with the log that has the same
+    /// name.
     pub async fn close(&self) {
         self.inner.readers.close().await;
         self.inner.access.close().await;
         self.inner.writer.close().await;
     }
 
-    /// Runs a closure on the writer thread, in a savepoint of its own inside the next write transaction, and
-    /// answers when that is durable. When the closure fails or panics, what it wrote is rolled back, and
-    /// nothing else. It shall be short (below 50 ms), and must neither commit nor roll back.
+    /// Runs a closure on the writer thread, in a separate savepoint inside the next write transaction, and returns when that transaction is
+    /// durable. If the closure fails or panics, only its own writes are rolled back. It should be short (below 50 ms), and must neither
+    /// commit nor roll back.
     ///
     /// # Errors
-    /// The closure's own; a [`StoreError`] when the closure panicked or the transaction was lost.
+    /// The closure's error, or a [`StoreError`] if the closure panicked or the transaction was lost.
     pub async fn transaction<T, E, F>(&self, work: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -168,7 +169,7 @@ impl SqliteStore {
         self.inner.readers.read(verb, work).await
     }
 
-    /// The same, for who may come in.
+    /// As [`read`](Self::read), on the pool for access control.
     pub(crate) async fn read_access<T, F>(&self, verb: &'static str, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
@@ -177,7 +178,7 @@ impl SqliteStore {
         self.inner.access.read(verb, work).await
     }
 
-    /// The same store, as this actor uses it.
+    /// Returns the same store, with this actor.
     pub(crate) fn with_actor(&self, actor: Actor) -> Self {
         Self { inner: Arc::clone(&self.inner), actor: Some(Arc::new(actor)) }
     }

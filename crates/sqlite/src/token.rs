@@ -1,4 +1,4 @@
-//! Tokens and sessions.
+//! Access tokens and console sessions.
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ use crate::{audit, query, row};
 
 type Sql<T> = rusqlite::Result<T>;
 
-/// How often it is written that something was used.
+/// The shortest interval between two updates of the time of last use.
 const USED_EVERY_MS: i64 = 60_000;
-/// How long a page waits for that, behind whoever writes; it is written even so.
+/// How long a request waits for that update, behind other writers. The update is written even if the wait ends.
 const USE_NOTED_WITHIN: Duration = Duration::from_millis(250);
 
 #[async_trait]
@@ -119,7 +119,7 @@ fn found(row: &Row<'_>) -> Sql<FoundToken> {
     Ok(FoundToken { view, hash, at })
 }
 
-/// The token of a row, and what its secret hashes to.
+/// Reads a token and the hash of its secret.
 pub(crate) fn token(row: &Row<'_>) -> Sql<(TokenView, Digest)> {
     let hash = digest(row, 2)?;
     let view = TokenView {
@@ -138,7 +138,7 @@ pub(crate) fn token(row: &Row<'_>) -> Sql<(TokenView, Digest)> {
 
 fn digest(row: &Row<'_>, column: usize) -> Sql<Digest> {
     let bytes = row.get_ref(column)?.as_blob()?;
-    Digest::from_bytes(bytes).ok_or_else(|| row::odd(column, Type::Blob, "it is no hash"))
+    Digest::from_bytes(bytes).ok_or_else(|| row::odd(column, Type::Blob, "it is not a hash"))
 }
 
 #[async_trait]
@@ -195,7 +195,7 @@ impl SessionStore for SqliteStore {
     }
 }
 
-/// The session, and when it was used last.
+/// Returns the session, and when it was last used.
 fn find_session(conn: &Connection, id: &Digest, times: &SessionTimes) -> Sql<Option<(FoundSession, i64)>> {
     let (idle, absolute) = (ago_ms(times.idle), ago_ms(times.absolute));
     let asked = (id.as_bytes(), idle, absolute, ago_ms(times.rotate), ago_ms(FORMER_ID));
@@ -207,7 +207,7 @@ fn find_session(conn: &Connection, id: &Digest, times: &SessionTimes) -> Sql<Opt
     session.optional()
 }
 
-/// The time so long before now.
+/// Returns the time this long ago.
 fn ago_ms(duration: Duration) -> i64 {
     now_ms().saturating_sub(whole_ms(duration))
 }

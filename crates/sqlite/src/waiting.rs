@@ -1,4 +1,4 @@
-//! Why a job that is to run does not run now.
+//! The reason why a waiting job does not run now.
 
 use jiff::Timestamp;
 use milepost_core::limit::{Rate, Target};
@@ -46,7 +46,7 @@ fn group(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>
     Ok(Some(Waiting::Group { group: group.clone(), holder, taken }))
 }
 
-/// A time that was computed; far off, the last that can be told.
+/// Converts a computed time; times that cannot be represented become the latest one.
 fn time_of(at_us: i64) -> Timestamp {
     Timestamp::from_microsecond(at_us).unwrap_or(Timestamp::MAX)
 }
@@ -69,7 +69,7 @@ fn turn(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Waiting, Failure
     Ok(rate(conn, job, now_ms)?.unwrap_or(Waiting::Turn))
 }
 
-/// Whether as many of its kind were started as its rate allows.
+/// Returns the wait for the rate of the job's kind, if the rate currently allows no start.
 fn rate(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
     let limit = conn
         .prepare_cached(query::KIND_LIMIT)?

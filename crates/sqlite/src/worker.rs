@@ -11,7 +11,7 @@ use crate::failure::{Failure, defect};
 use crate::query;
 use crate::row;
 
-/// How long operators see a worker that ended.
+/// How long lists include a worker after it ended.
 const SEEN_AFTER_END_MS: i64 = 24 * 3600 * 1000;
 
 pub(crate) fn register(conn: &Connection, worker: &NewWorker) -> Result<WorkerId, Failure> {
@@ -27,7 +27,7 @@ pub(crate) fn register(conn: &Connection, worker: &NewWorker) -> Result<WorkerId
     ))?;
     i32::try_from(conn.last_insert_rowid())
         .map(WorkerId)
-        .map_err(|_| defect("register_worker", "worker ids are used up").into())
+        .map_err(|_| defect("register_worker", "no worker id is left").into())
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
@@ -52,7 +52,7 @@ pub(crate) fn retire(conn: &Connection, worker: WorkerId) -> Result<(), Failure>
     Ok(())
 }
 
-/// The workers that live, and those that ended within the last day.
+/// Returns the active workers, and those that ended within the last day.
 pub(crate) fn list(conn: &Connection) -> Result<Vec<WorkerView>, Failure> {
     let mut statement = conn.prepare_cached(query::WORKERS)?;
     let workers = statement.query_map([now_ms() - SEEN_AFTER_END_MS], read)?;

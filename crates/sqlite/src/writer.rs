@@ -1,9 +1,8 @@
-//! The one thread of this process that writes.
+//! The writer thread of this process.
 //!
-//! It takes the commands that wait, runs each in a savepoint of one transaction, commits once and then
-//! answers each (group commit). Between transactions it leaves gaps, so that the other processes of the
-//! machine get in, and empties the log. While somebody waits for hints, it looks at the file for what
-//! other processes committed.
+//! It runs waiting commands in one transaction, each in a savepoint, commits once and then answers each command (group commit). Between
+//! transactions it leaves gaps, so that other processes of the machine can write, and checkpoints the log. While anyone waits for
+//! notifications, it checks the file for commits of other processes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ use crate::file::Patience;
 use crate::log::Log;
 use crate::lookout::{Lookout, announce_batches};
 
-/// A write transaction takes no further commands after this.
+/// A write transaction accepts no further commands after this time.
 const TRANSACTION_OPEN: Duration = Duration::from_millis(25);
 /// The gap after every transaction while other processes write.
 const GAP_SHARED: Duration = Duration::from_millis(2);
@@ -31,20 +30,20 @@ const GAP_SHARED: Duration = Duration::from_millis(2);
 const GAP_ALONE: Duration = Duration::from_millis(1);
 /// How long this process writes without a gap while no other process writes.
 const WRITING_ALONE: Duration = Duration::from_millis(20);
-/// How often the file is looked at for what other processes did, while somebody waits.
+/// How often the file is checked for commits of other processes, while anyone waits.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// What the writer is told.
+/// Messages to the writer thread.
 pub(crate) enum Message {
-    /// Run this.
+    /// Run this command.
     Run(Box<dyn Command>),
-    /// Somebody began to wait for hints.
+    /// A listener began to wait for notifications.
     Look,
-    /// End after what was sent before, close the file, then answer.
+    /// End after the messages sent before, close the file, then answer.
     Close(oneshot::Sender<()>),
 }
 
-/// The way to the writer thread. The thread ends when all of these are gone.
+/// A handle to the writer thread. The thread ends when all handles are dropped.
 #[derive(Clone)]
 pub(crate) struct Writer {
     sender: Sender<Message>,
@@ -71,7 +70,7 @@ impl Writer {
         Ok(Self { sender, place })
     }
 
-    /// Runs the closure in a savepoint of a write transaction and answers when that is durable.
+    /// Runs the closure in a savepoint of a write transaction and returns when that is durable.
     pub(crate) async fn call<T, E, F>(&self, verb: &'static str, hint: Hint, work: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -79,7 +78,7 @@ impl Writer {
         F: FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
     {
         let (call, answer) = Call::new(verb, hint, work);
-        let gone = || E::from(defect(verb, format!("the writer thread of {} is gone", self.place)));
+        let gone = || E::from(defect(verb, format!("the writer thread of {} has stopped", self.place)));
         self.sender.send(Message::Run(Box::new(call))).map_err(|_| gone())?;
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
@@ -88,7 +87,7 @@ impl Writer {
         self.sender.clone()
     }
 
-    /// Ends the thread; answers when its connection is closed.
+    /// Ends the thread; returns when its connection is closed.
     pub(crate) async fn close(&self) {
         let (answer, closed) = oneshot::channel();
         if self.sender.send(Message::Close(answer)).is_ok() {
@@ -100,9 +99,9 @@ impl Writer {
 /// Commands in the order of their arrival.
 struct Queue {
     receiver: Receiver<Message>,
-    /// Received and not begun.
+    /// Commands that were received and not started.
     backlog: VecDeque<Box<dyn Command>>,
-    /// Whom to tell when the file is closed; nothing is received any more.
+    /// The reply to send when the file is closed; nothing more is received.
     closing: Option<oneshot::Sender<()>>,
 }
 
@@ -133,7 +132,7 @@ impl Queue {
     }
 }
 
-/// The thread's own state.
+/// The state of the thread.
 struct Desk {
     conn: Connection,
     patience: Patience,
@@ -184,7 +183,7 @@ impl Desk {
         }
     }
 
-    /// The next command; `None` when nobody is left who could send one.
+    /// Returns the next command; `None` if no sender is left.
     fn next(&mut self) -> Option<Box<dyn Command>> {
         if let Some(command) = self.queue.try_next() {
             return Some(command);
@@ -208,7 +207,7 @@ impl Desk {
         None
     }
 
-    /// One write transaction: this command and those that wait behind it.
+    /// Runs one write transaction: this command and those that wait behind it.
     fn transact(&mut self, first: Box<dyn Command>) {
         self.patience.extend(first.queued_at() + self.busy_timeout);
         match run_together(&self.conn, &mut self.queue, first) {
@@ -251,12 +250,12 @@ impl Desk {
         self.lookout.announce_events(&self.conn, &self.bell);
     }
 
-    /// No transaction could begin: refuses the commands whose patience is over, keeps the others.
+    /// Handles a transaction that could not begin: refuses the commands whose timeout has passed, and keeps the others.
     fn turn_away(&mut self, first: Box<dyn Command>, error: rusqlite::Error) {
         let now = Instant::now();
         let busy = is_busy(&error);
         let outage = Outage::new(&self.place, error, now - first.queued_at());
-        tracing::warn!(place = %self.place, ?outage, "no write transaction could begin");
+        tracing::warn!(place = %self.place, ?outage, "a write transaction could not begin");
         first.answer(Some(&outage));
         while let Some(command) = self.queue.try_next() {
             if busy && command.queued_at() + self.busy_timeout > now {
@@ -272,18 +271,18 @@ impl Desk {
             Ok(true) => self.written = Duration::ZERO,
             Ok(false) => {}
             Err(error) if is_busy(&error) => {}
-            Err(error) => tracing::error!(place = %self.place, %error, "the log cannot be emptied"),
+            Err(error) => tracing::error!(place = %self.place, %error, "the log cannot be truncated"),
         }
     }
 
-    /// The disk is full: the log is what can be given back.
+    /// Frees disk space on a full disk by truncating the log.
     fn give_log_back(&self) {
         if let Err(error) = self.log.give_back(&self.conn, &self.patience) {
-            tracing::warn!(place = %self.place, %error, "the log cannot be emptied: make room on the disk");
+            tracing::warn!(place = %self.place, %error, "the log cannot be truncated: free disk space");
         }
     }
 
-    /// Lets other processes write.
+    /// Pauses so that other processes can write.
     fn leave_gap(&mut self) {
         if self.queue.is_empty() {
             return;
@@ -302,7 +301,7 @@ impl Desk {
 /// Commands that shared a transaction.
 struct Group {
     ran: Vec<Box<dyn Command>>,
-    /// Why nothing of it is durable.
+    /// Why none of it is durable.
     lost: Option<Loss>,
     took: Duration,
 }
@@ -310,12 +309,11 @@ struct Group {
 /// Why a transaction was lost.
 struct Loss {
     error: rusqlite::Error,
-    /// Whether the last command ended it, and the others only had the bad luck to share it.
+    /// Whether the last command ended it; the other commands only shared the transaction.
     by_last: bool,
 }
 
-/// Begins a transaction, runs this command and those that wait behind it, commits. When none can begin, the
-/// command comes back.
+/// Begins a transaction, runs this command and those that wait behind it, and commits. If no transaction can begin, returns the command.
 fn run_together(
     conn: &Connection,
     queue: &mut Queue,
@@ -343,12 +341,12 @@ fn run_together(
     Ok(Group { ran, lost, took })
 }
 
-/// Runs one command in its own savepoint. An error means that the whole transaction is lost.
+/// Runs one command in a savepoint. An error means that the whole transaction is lost.
 fn step(tx: &Transaction<'_>, command: &mut dyn Command) -> rusqlite::Result<()> {
     tx.prepare_cached("SAVEPOINT command")?.execute(())?;
     let stays = command.run(tx);
     if tx.is_autocommit() {
-        // SQLite does so by itself when the disk is full or broken.
+        // SQLite rolls back automatically if the disk is full or fails.
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT);
         let words = "the transaction was ended from within: the disk failed, or a closure ended it";
         return Err(rusqlite::Error::SqliteFailure(code, Some(words.to_owned())));

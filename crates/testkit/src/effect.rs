@@ -1,16 +1,16 @@
-//! Effects that jobs have on the outside: rows of a table, to be counted.
+//! External effects of jobs: rows of a table, which tests count.
 
 use milepost::{JobId, Run};
 use sqlx::{Executor, PgConnection, PgPool};
 use uuid::Uuid;
 
-/// Makes the table. It forbids nothing: doubled effects must be seen, not prevented.
+/// Creates the table. It has no constraints, because tests must detect duplicate effects, not prevent them.
 pub async fn prepare(pool: &PgPool) {
     let table = "create table test_effect (job_id uuid not null, token int not null, place text not null)";
-    pool.execute(table).await.expect("a table of effects");
+    pool.execute(table).await.expect("cannot create the table of effects");
 }
 
-/// What a handler does.
+/// Records an effect, as handlers do.
 pub async fn record(connection: &mut PgConnection, run: Run, place: &str) -> Result<(), sqlx::Error> {
     sqlx::query("insert into test_effect (job_id, token, place) values ($1, $2, $3)")
         .bind(run.job.0)
@@ -21,7 +21,7 @@ pub async fn record(connection: &mut PgConnection, run: Run, place: &str) -> Res
         .map(drop)
 }
 
-/// The tokens under which a job had its effect, in their order.
+/// Returns the tokens of the runs in which a job had its effect, in order.
 pub async fn tokens(pool: &PgPool, job: JobId) -> Vec<i32> {
     sqlx::query_scalar("select token from test_effect where job_id = $1 order by token")
         .bind(job.0)
@@ -30,7 +30,7 @@ pub async fn tokens(pool: &PgPool, job: JobId) -> Vec<i32> {
         .expect("answered")
 }
 
-/// How many effects there are in all.
+/// Returns the number of all effects.
 pub async fn count(pool: &PgPool) -> i64 {
     sqlx::query_scalar("select count(*) from test_effect").fetch_one(pool).await.expect("answered")
 }
@@ -46,5 +46,5 @@ pub async fn assert_once_each(pool: &PgPool, jobs: &[JobId]) {
     .fetch_all(pool)
     .await
     .expect("answered");
-    assert!(wrong.is_empty(), "jobs whose effect is not there exactly once: {wrong:?}");
+    assert!(wrong.is_empty(), "jobs without exactly one effect: {wrong:?}");
 }

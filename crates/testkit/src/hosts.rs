@@ -1,6 +1,6 @@
-//! Hosts of URLs that nobody may be led to.
+//! Hosts of URLs that must not be reached.
 
-/// All ways to write this machine, and others that are not the public's.
+/// All notations of the local machine, and other hosts that are not public.
 pub const NOT_PUBLIC: &str = "
     127.0.0.1 127.0.0.1. 127.1 127.0.1 127.255.255.254 2130706433 0x7f000001 0x7f.0.0.1 017700000001 0177.0.0.1 0177.0x0.0.1
     %31%32%37.0.0.1 １２７.0.0.1 127。0。0。1 0 0.0.0.0 localhost LocalHost

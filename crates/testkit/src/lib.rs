@@ -1,6 +1,6 @@
-//! What proves a store: one conformance suite, written once and run against each; fixtures; and faults.
+//! Test support for stores: a conformance suite that runs against every store, fixtures, and faults.
 //!
-//! A store is correct when it passes [`conformance!`]. Everything here panics when an expectation fails.
+//! A store is correct if it passes [`conformance!`]. All functions here panic when an expectation fails.
 
 pub mod alone;
 pub mod database;

@@ -1,4 +1,4 @@
-//! A NATS with JetStream for one test alone, which may kill it.
+//! NATS servers with JetStream for single tests, which may kill them.
 
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 
 use crate::{port, wait};
 
-/// A server on a port of its own, on the loopback address, whose streams outlive it. Killed when dropped, and its streams removed.
+/// A server on its own port on the loopback address. Its streams survive a restart. Dropping the value kills the server and deletes the streams.
 pub struct NatsServer {
     home: TempDir,
     port: u16,
@@ -19,29 +19,32 @@ pub struct NatsServer {
 }
 
 impl NatsServer {
-    /// A running server, with these arguments besides its own.
+    /// Starts a server with these additional arguments.
     pub async fn running(settings: &[&str]) -> Self {
-        let home = tempfile::Builder::new().prefix("milepost-nats.").tempdir().expect("a temporary folder");
+        let home = tempfile::Builder::new()
+            .prefix("milepost-nats.")
+            .tempdir()
+            .expect("cannot create a temporary folder");
         let settings = settings.iter().map(ToString::to_string).collect();
         let server = Self { home, port: port::free(), settings, child: Mutex::new(None) };
         server.start().await;
         server
     }
 
-    /// Its host and port.
+    /// Returns the host and port of the server.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Its URL.
+    /// Returns the URL of the server.
     pub fn url(&self) -> String {
         format!("nats://{}", self.address())
     }
 
-    /// Starts it with the streams that it had; returns when it answers.
+    /// Starts the server again with its streams; returns when it answers.
     pub async fn start(&self) {
         let program = std::env::var("MILEPOST_TEST_NATS_SERVER").expect(
-            "MILEPOST_TEST_NATS_SERVER names no program; run `scripts/test`, or `scripts/services run cargo test`",
+            "MILEPOST_TEST_NATS_SERVER is not set; run `scripts/test`, or `scripts/services run cargo test`",
         );
         let mut command = Command::new(program);
         command.args(["-a", "127.0.0.1", "-p", &self.port.to_string(), "-js", "-sd"]).arg(self.home.path());
@@ -52,10 +55,10 @@ impl NatsServer {
         wait::until("NATS answers", || async { self.greets().await.unwrap_or(false) }).await;
     }
 
-    /// Ends it without any warning (SIGKILL) and waits until it is gone.
+    /// Kills the server (SIGKILL) and waits until it has ended.
     pub async fn kill(&self) {
         let child = self.child.lock().unwrap_or_else(PoisonError::into_inner).take();
-        child.expect("it runs").kill().await.expect("killed");
+        child.expect("the server is not running").kill().await.expect("killed");
     }
 
     async fn greets(&self) -> std::io::Result<bool> {

@@ -1,4 +1,4 @@
-//! A worker as a real process: started, stopped, paused, revived and killed.
+//! Worker processes for tests: start, stop, pause, resume and kill.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -14,37 +14,37 @@ use tokio::sync::watch;
 
 use crate::wait;
 
-/// The environment variable by which a worker process is told its store.
+/// Environment variable with the store of a worker process.
 pub const STORE: &str = "MILEPOST_TESTKIT_STORE";
 
-/// The environment variable by which a worker process is told its Redis, if it has one.
+/// Environment variable with the Redis of a worker process, if it has one.
 pub const REDIS: &str = "MILEPOST_TESTKIT_REDIS";
 
-/// The environment variable by which a worker process is told the database on which members are, if that is not its store.
+/// Environment variable with the database of the members, if that is not the store.
 pub const SHOP: &str = "MILEPOST_TESTKIT_SHOP";
 
-/// What a worker process says about itself: one such line of JSON at each change.
+/// Counters that a worker process prints, one line of JSON for each change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Words {
-    /// What the runtime counted.
+    /// Counters of the runtime.
     #[serde(flatten)]
     pub stats: StatsView,
-    /// Handlers whose own transaction was told that the job had moved on.
+    /// Handlers whose transaction failed because the job had left their run.
     pub handlers_fenced: u64,
 }
 
-/// How a worker process works.
+/// Settings of a worker process.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub lease: Duration,
     pub concurrency: usize,
     pub drain: Duration,
     pub poll: Duration,
-    /// Runs the bulk job `notify` with chunks of so many rows at most.
+    /// Runs the bulk job `notify` with chunks of at most this number of rows.
     pub bulk_rows: Option<u32>,
-    /// How large a file that it writes may grow: it is killed by the write that would go beyond.
+    /// Maximum size of a file that the process writes: a write beyond that kills the process.
     pub file_bytes_max: Option<u64>,
-    /// Polls only: on PostgreSQL, nobody tells it anything, not even that its session ended while it was frozen.
+    /// Only polls: on PostgreSQL, it receives no notifications, not even that its session ended while it was frozen.
     pub polls_only: bool,
 }
 
@@ -63,43 +63,43 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings with this lease.
+    /// Sets the lease.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self
     }
 
-    /// The settings with so many jobs at once.
+    /// Sets how many jobs run at the same time.
     pub fn concurrency(mut self, concurrency: usize) -> Self {
         self.concurrency = concurrency;
         self
     }
 
-    /// The settings with this time to drain.
+    /// Sets the time to drain.
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
         self
     }
 
-    /// The settings with the bulk job `notify`, in chunks of so many rows at most.
+    /// Enables the bulk job `notify` with chunks of at most `rows_max` rows.
     pub fn bulk_rows(mut self, rows_max: u32) -> Self {
         self.bulk_rows = Some(rows_max);
         self
     }
 
-    /// The settings with this limit on files.
+    /// Sets the limit on file sizes.
     pub fn file_bytes_max(mut self, bytes: u64) -> Self {
         self.file_bytes_max = Some(bytes);
         self
     }
 
-    /// The settings, listening to nobody.
+    /// Disables notifications.
     pub fn polls_only(mut self) -> Self {
         self.polls_only = true;
         self
     }
 
-    /// As arguments of the program.
+    /// Returns the settings as arguments of the program.
     fn arguments(&self) -> Vec<String> {
         let ms = |name: &str, value: Duration| [format!("--{name}-ms"), value.as_millis().to_string()];
         let mut all = vec!["--concurrency".to_owned(), self.concurrency.to_string()];
@@ -118,8 +118,8 @@ impl Settings {
     }
 }
 
-/// A running worker process. Killed when dropped; it also exits by itself when its supervisor is gone,
-/// because its standard input closes then.
+/// A running worker process. Dropping the value kills the process. The process also exits when its supervisor ends, because its standard input closes
+/// then.
 pub struct Process {
     child: Child,
     _stdin: ChildStdin,
@@ -132,12 +132,12 @@ impl Process {
         Self::start_with(program, url, None, settings)
     }
 
-    /// The same with a Redis beside the store.
+    /// Starts the program with a Redis in addition to the store.
     pub fn start_with(program: impl AsRef<Path>, url: &str, redis: Option<&str>, settings: Settings) -> Self {
         Self::start_beside(program, url, redis.map(|redis| (REDIS, redis)), settings)
     }
 
-    /// The same with something beside the store, in this variable of the environment.
+    /// Starts the program with an additional environment variable.
     pub fn start_beside(
         program: impl AsRef<Path>,
         url: &str,
@@ -152,7 +152,7 @@ impl Process {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .expect("the worker program starts");
+            .expect("cannot start the worker program");
         let stdin = child.stdin.take().expect("piped");
         let stdout = child.stdout.take().expect("piped");
         let (sender, words) = watch::channel(Words::default());
@@ -160,57 +160,56 @@ impl Process {
         Self { child, _stdin: stdin, words }
     }
 
-    /// Its last words.
+    /// Returns the counters that the process printed last.
     pub fn words(&self) -> Words {
         *self.words.borrow()
     }
 
-    /// Waits until its words say so; panics with `what` when they do not within [`wait::LIMIT`], or when the
-    /// process is gone before.
+    /// Waits until the counters satisfy `say_so`. Panics with `what` if they do not within [`wait::LIMIT`] or if the process ends first.
     pub async fn until(&mut self, what: &str, say_so: impl Fn(&Words) -> bool) -> Words {
         let said = self.words.wait_for(|words| say_so(words));
         let why = match tokio::time::timeout(wait::LIMIT, said).await {
             Ok(Ok(words)) => return *words,
             Ok(Err(_)) => "the process ended",
-            Err(_) => "too much time passed",
+            Err(_) => "the time limit passed",
         };
-        panic!("{why} before {what}; its last words: {:?}", self.words())
+        panic!("{why} before: {what}; its last report: {:?}", self.words())
     }
 
-    /// Ends it without any warning (SIGKILL) and waits until it is gone.
+    /// Kills the process (SIGKILL) and waits until it has ended.
     pub async fn kill(mut self) {
         self.child.kill().await.expect("killed");
     }
 
-    /// Freezes it (SIGSTOP); returns when the kernel says that it is frozen.
+    /// Freezes the process (SIGSTOP); returns when the kernel reports that it is stopped.
     pub async fn pause(&self) {
         self.signal(Signal::SIGSTOP);
         let stat = format!("/proc/{}/stat", self.pid());
         wait::until("the process is frozen", || async {
-            let stat = std::fs::read_to_string(&stat).expect("the process is there");
+            let stat = std::fs::read_to_string(&stat).expect("the process does not exist");
             stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
         })
         .await;
     }
 
-    /// Lets it go on (SIGCONT).
+    /// Resumes the process (SIGCONT).
     pub fn revive(&self) {
         self.signal(Signal::SIGCONT);
     }
 
-    /// Asks it to leave (SIGTERM).
+    /// Asks the process to shut down (SIGTERM).
     pub fn terminate(&self) {
         self.signal(Signal::SIGTERM);
     }
 
-    /// Waits until it has left by itself.
+    /// Waits until the process has exited.
     pub async fn exit(&mut self) -> ExitStatus {
         let left = tokio::time::timeout(wait::LIMIT, self.child.wait()).await;
-        left.expect("the process leaves").expect("waited for")
+        left.expect("the process does not exit").expect("waited for")
     }
 
     fn signal(&self, signal: Signal) {
-        signal::kill(self.pid(), signal).expect("the process is there");
+        signal::kill(self.pid(), signal).expect("the process does not exist");
     }
 
     fn pid(&self) -> Pid {

@@ -1,4 +1,4 @@
-//! A TCP proxy that loses replies and cuts connections: what a broken network does to a commit.
+//! TCP proxy that loses replies and cuts connections, to simulate a broken network during a commit.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// Stands between a client and a server.
+/// A proxy between a client and a server.
 pub struct Proxy {
     address: SocketAddr,
     faults: Arc<Faults>,
@@ -19,22 +19,22 @@ pub struct Proxy {
 struct Faults {
     /// Every reply is lost.
     lossy: AtomicBool,
-    /// Nobody is let through, and who was is thrown out.
+    /// While true, new connections are refused and existing ones are closed.
     shut: watch::Sender<bool>,
-    /// How many times the connections of that moment fell silent.
+    /// How often the existing connections were silenced.
     silences: watch::Sender<u64>,
-    /// The first reply that holds these bytes is lost.
+    /// The first reply that contains these bytes is lost.
     marker: Mutex<Option<Vec<u8>>>,
-    /// The connection that breaks, and when.
+    /// The connection to cut, and when.
     cut: Mutex<Option<Cut>>,
 }
 
-/// Where a connection breaks.
+/// When a connection is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// The request does not reach the server.
     BeforeSend,
-    /// The server gets it; nobody waits for its answer.
+    /// The server receives the request; its answer is not read.
     AfterSend,
     /// The server has answered; the answer is lost.
     AfterReply,
@@ -42,24 +42,24 @@ pub enum Moment {
 
 #[derive(Debug)]
 struct Cut {
-    /// What such a connection says of itself when it begins.
+    /// Bytes in the first message of the connection that identify the application.
     application: Vec<u8>,
-    /// How many of its requests are passed before.
+    /// How many of its requests pass before the cut.
     left: usize,
     moment: Moment,
 }
 
 impl Faults {
-    /// Whether connections are to be cut that begin so.
+    /// Returns whether connections that start with these bytes are to be cut.
     fn watches(&self, begin: &[u8]) -> bool {
-        let cut = self.cut.lock().expect("never poisoned");
+        let cut = self.cut.lock().expect("the lock is poisoned");
         cut.as_ref()
             .is_some_and(|cut| begin.windows(cut.application.len()).any(|part| part == cut.application))
     }
 
-    /// Whether this is the request at which the connection breaks, and how.
+    /// Returns how to cut the connection if this is the request at which it breaks.
     fn cuts(&self) -> Option<Moment> {
-        let mut cut = self.cut.lock().expect("never poisoned");
+        let mut cut = self.cut.lock().expect("the lock is poisoned");
         let its = cut.as_mut()?;
         if its.left > 0 {
             its.left -= 1;
@@ -69,7 +69,7 @@ impl Faults {
     }
 
     fn hit(&self, reply: &[u8]) -> bool {
-        let mut marker = self.marker.lock().expect("never poisoned");
+        let mut marker = self.marker.lock().expect("the lock is poisoned");
         let marked =
             marker.as_ref().is_some_and(|bytes| reply.windows(bytes.len()).any(|part| part == bytes));
         if marked {
@@ -80,10 +80,10 @@ impl Faults {
 }
 
 impl Proxy {
-    /// A proxy in front of the server at `host:port`.
+    /// Starts a proxy in front of the server at `host:port`.
     pub async fn before(server: String) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("an address");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("no free port");
+        let address = listener.local_addr().expect("no local address");
         let faults = Arc::new(Faults::default());
         let of_connections = faults.clone();
         tokio::spawn(async move {
@@ -109,54 +109,55 @@ impl Proxy {
         Self { address, faults }
     }
 
-    /// Where clients reach it: host and port.
+    /// Returns the address for clients: host and port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The URL of `database_url`'s database through this proxy.
+    /// Starts a proxy for a database server. Returns it with the URL of the same database through it.
     pub async fn for_url(database_url: &str) -> (Self, String) {
-        let rest = database_url.split_once('@').expect("a URL with a user").1;
-        let (host, _) = rest.split_once('/').expect("a URL with a database");
+        let rest = database_url.split_once('@').expect("the URL has no user").1;
+        let (host, _) = rest.split_once('/').expect("the URL has no database");
         let proxy = Self::before(host.to_owned()).await;
         let url = database_url.replace(host, &proxy.address.to_string());
         (proxy, url)
     }
 
-    /// From now on requests still reach the server, but no reply comes back: the connection breaks instead.
+    /// From now on, requests reach the server, but the connection is closed instead of returning a reply.
     pub fn lose_replies(&self, lose: bool) {
         self.faults.lossy.store(lose, Ordering::SeqCst);
     }
 
-    /// From now on every connection is broken, the old ones and new ones, as by a server that is gone.
+    /// From now on, closes every existing and new connection, like a server that is down.
     pub fn shut(&self, shut: bool) {
         self.faults.shut.send_replace(shut);
     }
 
-    /// Nothing passes any more on the connections that there are, which stay open, as behind a firewall that forgot them. New ones are whole.
+    /// Stops all traffic on the existing connections but leaves them open, like a firewall that has dropped their state. New connections work.
     pub fn fall_silent(&self) {
         self.faults.silences.send_modify(|silences| *silences += 1);
     }
 
-    /// The next reply with these bytes in it does not come back: its connection breaks instead.
+    /// Loses the next reply that contains these bytes: the connection is closed instead.
     pub fn lose_reply_with(&self, bytes: &[u8]) {
-        *self.faults.marker.lock().expect("never poisoned") = Some(bytes.to_vec());
+        *self.faults.marker.lock().expect("the lock is poisoned") = Some(bytes.to_vec());
     }
 
-    /// Breaks a connection of this application at one of their requests, counted from 0 and across connections.
+    /// Cuts a connection of this application at one of its requests, counted from 0 and across connections.
     pub fn cut(&self, application: &str, request: usize, moment: Moment) {
         let application = application.as_bytes().to_vec();
-        *self.faults.cut.lock().expect("never poisoned") = Some(Cut { application, left: request, moment });
+        *self.faults.cut.lock().expect("the lock is poisoned") =
+            Some(Cut { application, left: request, moment });
     }
 
-    /// Whether the connection that was to be cut was.
+    /// Returns whether the connection has been cut as requested.
     pub fn has_cut(&self) -> bool {
-        self.faults.cut.lock().expect("never poisoned").is_none()
+        self.faults.cut.lock().expect("the lock is poisoned").is_none()
     }
 
-    /// Whether the reply that was to be lost is lost.
+    /// Returns whether the reply that was to be lost has been lost.
     pub fn has_lost_it(&self) -> bool {
-        self.faults.marker.lock().expect("never poisoned").is_none()
+        self.faults.marker.lock().expect("the lock is poisoned").is_none()
     }
 }
 
@@ -195,7 +196,7 @@ async fn pass(mut client: TcpStream, server: &str, faults: &Faults) -> std::io::
                 return Ok(());
             }
             if faults.hit(&buffer[..bytes]) || unanswered.load(Ordering::SeqCst) {
-                // The server has answered, so it has committed, or will with what it has already been sent.
+                // The server has answered. It has therefore committed, or will commit with the data that it has already received.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 return Err(std::io::ErrorKind::ConnectionReset.into());
             }

@@ -1,4 +1,4 @@
-//! A Redis for one test alone, which may kill, freeze and flush it.
+//! Redis servers for single tests, which may kill, freeze and flush them.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -13,10 +13,10 @@ use tokio::process::{Child, Command};
 use crate::tls::Tls;
 use crate::{port, wait};
 
-/// A connection that waits for answers as long as tests wait for anything: the client's default is half a second.
+/// Returns a connection with the time limits of tests: the client's default is half a second.
 ///
 /// # Errors
-/// The server cannot be reached.
+/// If the server cannot be reached.
 pub async fn connect(url: &str) -> redis::RedisResult<MultiplexedConnection> {
     let patient = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(wait::LIMIT))
@@ -24,7 +24,7 @@ pub async fn connect(url: &str) -> redis::RedisResult<MultiplexedConnection> {
     redis::Client::open(url)?.get_multiplexed_async_connection_with_config(&patient).await
 }
 
-/// A server on a port of its own, on the loopback address, that keeps nothing. Killed when dropped.
+/// A server without persistence on its own port on the loopback address. Dropping the value kills the server.
 pub struct RedisServer {
     port: u16,
     settings: Vec<String>,
@@ -32,22 +32,22 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// A place for a server that does not run yet.
+    /// Reserves a port for a server that is not started yet.
     pub fn absent() -> Self {
         Self { port: port::free(), settings: Vec::new(), child: Mutex::new(None) }
     }
 
-    /// A running server.
+    /// Starts a server.
     pub async fn running() -> Self {
         let server = Self::absent();
         server.start().await;
         server
     }
 
-    /// A running server that also speaks TLS; answers its host and port for that.
+    /// Starts a server that also accepts TLS. Returns it with the host and port for TLS.
     pub async fn with_tls(tls: &Tls) -> (Self, String) {
         let port = port::free();
-        let file = |path: PathBuf| path.to_str().expect("a path in UTF-8").to_owned();
+        let file = |path: PathBuf| path.to_str().expect("the path is not UTF-8").to_owned();
         let settings = [
             ("--tls-port", port.to_string()),
             ("--tls-cert-file", file(tls.certificate())),
@@ -60,20 +60,20 @@ impl RedisServer {
         (server, format!("localhost:{port}"))
     }
 
-    /// Its URL.
+    /// Returns the URL of the server.
     pub fn url(&self) -> String {
         format!("redis://{}", self.address())
     }
 
-    /// Its host and port.
+    /// Returns the host and port of the server.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Starts it, empty; returns when it answers.
+    /// Starts the server without data; returns when it answers.
     pub async fn start(&self) {
         let program = std::env::var("MILEPOST_TEST_REDIS_SERVER").expect(
-            "MILEPOST_TEST_REDIS_SERVER names no program; run `scripts/test`, or `scripts/services run cargo test`",
+            "MILEPOST_TEST_REDIS_SERVER is not set; run `scripts/test`, or `scripts/services run cargo test`",
         );
         let port = self.port.to_string();
         let mut command = Command::new(program);
@@ -92,8 +92,9 @@ impl RedisServer {
         command.args(&self.settings);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         if geteuid().is_root() {
-            let nobody =
-                User::from_name("nobody").expect("users can be looked up").expect("nobody is a user");
+            let nobody = User::from_name("nobody")
+                .expect("cannot look up users")
+                .expect("the user nobody does not exist");
             command.uid(nobody.uid.as_raw()).gid(nobody.gid.as_raw());
         }
         let child = command.spawn().expect("the server starts");
@@ -101,33 +102,33 @@ impl RedisServer {
         wait::until("Redis answers", || async { self.try_connect().await.is_ok() }).await;
     }
 
-    /// Ends it without any warning (SIGKILL) and waits until it is gone.
+    /// Kills the server (SIGKILL) and waits until it has ended.
     pub async fn kill(&self) {
         let child = self.child.lock().unwrap_or_else(PoisonError::into_inner).take();
-        child.expect("it runs").kill().await.expect("killed");
+        child.expect("the server is not running").kill().await.expect("killed");
     }
 
-    /// Freezes it (SIGSTOP): connections stay, nothing is answered.
+    /// Freezes the server (SIGSTOP): connections stay open but get no answers.
     pub fn pause(&self) {
         self.signal(Signal::SIGSTOP);
     }
 
-    /// Lets it go on (SIGCONT).
+    /// Resumes the server (SIGCONT).
     pub fn revive(&self) {
         self.signal(Signal::SIGCONT);
     }
 
-    /// Forgets everything (FLUSHALL).
+    /// Deletes all data (FLUSHALL).
     pub async fn flush(&self) {
         redis::cmd("FLUSHALL").exec_async(&mut self.connect().await).await.expect("flushed");
     }
 
-    /// The keys that match a pattern.
+    /// Returns the keys that match a pattern.
     pub async fn keys(&self, pattern: &str) -> Vec<String> {
         redis::cmd("KEYS").arg(pattern).query_async(&mut self.connect().await).await.expect("answered")
     }
 
-    /// A connection for a test's own commands.
+    /// Returns a connection for commands of tests.
     pub async fn connect(&self) -> MultiplexedConnection {
         self.try_connect().await.expect("Redis answers")
     }
@@ -140,7 +141,7 @@ impl RedisServer {
 
     fn signal(&self, signal: Signal) {
         let child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        let pid = child.as_ref().and_then(Child::id).expect("it runs");
-        signal::kill(Pid::from_raw(pid.cast_signed()), signal).expect("it is there");
+        let pid = child.as_ref().and_then(Child::id).expect("the server is not running");
+        signal::kill(Pid::from_raw(pid.cast_signed()), signal).expect("the process does not exist");
     }
 }

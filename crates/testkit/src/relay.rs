@@ -1,4 +1,4 @@
-//! A publisher's part of the log, in the hands of a test.
+//! Publishers and log readers that tests control.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use milepost_core::event::{Begin, Publisher, SubscriptionFilter};
 use milepost_core::ident::PublisherId;
 use milepost_core::port::{LogReader, Store};
 
-/// A publisher, called `here:1`, of all events for a subscription, which is made if it is missing.
+/// Returns a publisher with the label `here:1` for all events of a subscription, which is created if it does not exist.
 pub async fn publisher(store: &dyn Store, subscription: &str, lease: Duration) -> Publisher {
     store.subscribe(subscription, Begin::Beginning).await.expect("subscribed");
     Publisher {
@@ -18,7 +18,7 @@ pub async fn publisher(store: &dyn Store, subscription: &str, lease: Duration) -
     }
 }
 
-/// The same with the log as it reads it; it holds what nobody else did.
+/// Returns the same with a reader of the log; it owns all slots that no other publisher owned.
 pub async fn reader(
     store: &dyn Store,
     subscription: &str,

@@ -1,4 +1,4 @@
-//! A store with the few moves that most tests start from.
+//! Fixture for store tests: a store, a worker, and common operations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use milepost_core::worker::NewWorker;
 
 use crate::wait;
 
-/// The kind that scenes use when it does not matter.
+/// The kind that scenes use when the kind does not matter.
 pub const KIND: &str = "test";
 
-/// Long enough for a test never to see its end.
+/// Longer than any test runs.
 pub const LONG: Duration = Duration::from_secs(3600);
 
-/// What PostgreSQL says of ends that are worth telling again.
+/// PostgreSQL errors after which an end is reported again.
 const TOLD_AGAIN: [&str; 2] = ["deadlock detected", "idle-in-transaction timeout"];
-/// So often an end is told.
+/// How often an end is reported at most.
 const TOLD_MAX: u32 = 5;
 
 /// A store and a registered worker.
@@ -37,13 +37,13 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// A scene on a fresh, migrated store.
+    /// Creates a scene on a fresh, migrated store.
     pub async fn on(store: Arc<dyn Store>) -> Self {
         let worker = register(&store, LONG).await;
         Self { store, worker }
     }
 
-    /// A job of [`KIND`].
+    /// Returns a job of [`KIND`].
     pub fn job() -> NewJob {
         NewJob::new(KIND, &serde_json::json!({ "for": "test" })).expect("JSON")
     }
@@ -53,13 +53,13 @@ impl Scene {
         self.try_enqueue(job).await.expect("enqueued").job
     }
 
-    /// Enqueues so many jobs of a kind with the same payload.
+    /// Enqueues a number of jobs of a kind with the same payload.
     pub async fn enqueue_many(&self, jobs: usize, kind: &str, payload: serde_json::Value) -> Vec<JobId> {
         let jobs: Vec<NewJob> = (0..jobs).map(|_| NewJob::new(kind, &payload).expect("JSON")).collect();
         self.store.enqueue_many(&jobs).await.expect("enqueued").iter().map(|made| made.job).collect()
     }
 
-    /// Enqueues one job and answers what the store answered.
+    /// Enqueues one job and returns the result of the store.
     pub async fn try_enqueue(&self, job: NewJob) -> StoreResult<Enqueued> {
         Ok(self.store.enqueue_many(&[job]).await?[0])
     }
@@ -88,52 +88,52 @@ impl Scene {
         self.tell(self.worker, finish).await
     }
 
-    /// Tells the end of a worker's run as workers do: again where the server chose it as the victim of a deadlock, or ended its
-    /// transaction because a busy machine took too long over it. Anything else fails the test.
+    /// Reports the end of a worker's run as workers do: repeats it if the server aborted the transaction because of a deadlock, or because a busy
+    /// machine took too long. Any other error fails the test.
     pub async fn tell(&self, worker: WorkerId, finish: Finish) -> Finished {
         for _ in 0..TOLD_MAX {
             match self.store.finish_many(worker, std::slice::from_ref(&finish)).await {
                 Err(error)
                     if error.is_transient() && TOLD_AGAIN.iter().any(|why| error.chain().contains(why)) =>
                 {
-                    eprintln!("an end is told again: {}", error.chain());
+                    eprintln!("repeating the report of an end: {}", error.chain());
                 }
                 answer => return answer.expect("answered")[0],
             }
         }
-        panic!("an end was told {TOLD_MAX} times")
+        panic!("an end was reported {TOLD_MAX} times")
     }
 
-    /// Ends a run that may not be the job's.
+    /// Ends a run that may not be the job's current one.
     pub async fn finish_run(&self, run: Run, grouped: bool, end: End) -> Finished {
         self.tell(self.worker, Finish { run, end, grouped, task: false }).await
     }
 
-    /// Does something as an operator.
+    /// Performs an operation on a job.
     pub async fn operate(&self, job: JobId, operation: Operation) -> StoreResult<Operated> {
         self.store.operate(job, &operation).await
     }
 
-    /// Where a job stands.
+    /// Returns the state of a job.
     pub async fn state(&self, job: JobId) -> JobState {
         self.view(job).await.row.state
     }
 
-    /// All about a job.
+    /// Returns all details of a job.
     pub async fn view(&self, job: JobId) -> JobView {
-        self.store.job(job).await.expect("answered").expect("there is such a job")
+        self.store.job(job).await.expect("answered").expect("the job does not exist")
     }
 
-    /// A job's history.
+    /// Returns the history of a job.
     pub async fn history(&self, job: JobId) -> Vec<HistoryEntry> {
         self.store.history(job).await.expect("answered")
     }
 
-    /// Asserts that a job's history folds to the state it is in.
+    /// Asserts that the history of a job folds to its current state.
     pub async fn assert_history_folds(&self, job: JobId) {
         let history = self.history(job).await;
         let folded = fold(&history).unwrap_or_else(|broken| panic!("{broken}: {history:#?}"));
-        assert_eq!(folded, Some(self.state(job).await), "history and state disagree: {history:#?}");
+        assert_eq!(folded, Some(self.state(job).await), "the history does not match the state: {history:#?}");
     }
 
     /// Waits until a job is in this state.
@@ -155,12 +155,12 @@ impl Scene {
         }
     }
 
-    /// How many times history says that this happened to a job.
+    /// Returns how often this verb occurs in the history of a job.
     pub async fn count(&self, job: JobId, verb: Verb) -> usize {
         self.history(job).await.iter().filter(|entry| entry.verb == verb).count()
     }
 
-    /// Brings a new job into a state, by the verbs that lead there.
+    /// Creates a job and moves it to a state by the verbs that lead there.
     pub async fn job_in(&self, state: JobState) -> (JobId, Run) {
         let running = |job: NewJob| async { self.running(job).await };
         let run = match state {
@@ -188,7 +188,7 @@ impl Scene {
         (run.job, run)
     }
 
-    /// Brings a new job into a state, in which no later claim of the scene finds it.
+    /// Creates a job in a state in which no later claim of the scene finds it.
     pub async fn job_left_in(&self, state: JobState) -> JobId {
         let (job, _) = self.job_in(state).await;
         if matches!(state, JobState::Pending | JobState::RetryWait) {
@@ -203,7 +203,7 @@ impl Scene {
         job.run
     }
 
-    /// A job that waits for its group, whose slot another job holds.
+    /// Creates a job that waits for its group, whose slot another job holds.
     async fn blocked(&self) -> (JobId, Run) {
         let group = uuid::Uuid::now_v7().to_string();
         let holder = self.running(Self::job().group(&group)).await;
@@ -225,7 +225,7 @@ pub async fn register(store: &Arc<dyn Store>, lease: Duration) -> WorkerId {
     store.register_worker(&worker).await.expect("registered")
 }
 
-/// A claim by a worker for all that scenes use.
+/// Returns a claim for all kinds and queues of scenes.
 pub fn claim(worker: WorkerId, limit: u32) -> Claim {
     Claim {
         worker,
@@ -237,12 +237,12 @@ pub fn claim(worker: WorkerId, limit: u32) -> Claim {
     }
 }
 
-/// A failure.
+/// Returns a failure.
 pub fn failure() -> Failure {
     Failure { code: "test".to_owned(), message: "failed on purpose".to_owned() }
 }
 
-/// A retryable failure.
+/// Returns an end with a retryable failure.
 pub fn retry(delay: Duration) -> End {
     End::Retry { delay, failure: failure() }
 }

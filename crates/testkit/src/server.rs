@@ -1,4 +1,4 @@
-//! A PostgreSQL server for one test alone, which may crash it.
+//! PostgreSQL servers for single tests, which may crash them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,30 +9,36 @@ use tempfile::TempDir;
 use crate::tls::Tls;
 use crate::{port, wait};
 
-/// A running server on a free port, durable as in production. Stopped and removed when dropped.
+/// A running server on a free port with production durability. Dropping the value stops the server and deletes its files.
 pub struct Server {
     home: TempDir,
     port: u16,
 }
 
-/// The folder of the server's programs, psql among them.
+/// Returns the folder with the server's programs, including psql.
 pub fn programs() -> PathBuf {
     let programs = std::env::var("MILEPOST_TEST_POSTGRES_BIN").expect(
-        "MILEPOST_TEST_POSTGRES_BIN names no folder of PostgreSQL's programs; \
+        "MILEPOST_TEST_POSTGRES_BIN is not set; \
          run `scripts/test`, or `scripts/services run cargo test`",
     );
     PathBuf::from(programs)
 }
 
 impl Server {
-    /// Makes a cluster and starts it.
+    /// Creates a cluster and starts it.
     pub async fn create() -> Self {
-        let home = tempfile::Builder::new().prefix("milepost-server.").tempdir().expect("a temporary folder");
+        let home = tempfile::Builder::new()
+            .prefix("milepost-server.")
+            .tempdir()
+            .expect("cannot create a temporary folder");
         let server = Self { home, port: port::free() };
         tokio::task::block_in_place(|| {
             if is_root() {
                 let chown = Command::new("chown").arg("postgres").arg(server.home.path()).status();
-                assert!(chown.is_ok_and(|status| status.success()), "the server's user gets its folder");
+                assert!(
+                    chown.is_ok_and(|status| status.success()),
+                    "cannot change the owner of the server's folder"
+                );
             }
             Self::make_cluster(&server.data());
             server.pg_ctl_start();
@@ -40,8 +46,7 @@ impl Server {
         server
     }
 
-    /// A running server that takes none but encrypted connections, with a password; answers its host, port and
-    /// database.
+    /// Starts a server that accepts only encrypted connections with a password. Returns it with its host, port and database.
     pub async fn with_tls(tls: &Tls, password: &str) -> (Self, String) {
         let server = Self::create().await;
         let mut owner = PgConnection::connect(&server.url()).await.expect("connected");
@@ -56,7 +61,7 @@ impl Server {
         let rule = "hostssl all all all scram-sha-256\n";
         std::fs::write(server.data().join("pg_hba.conf"), rule).expect("written");
         owner.execute("select pg_reload_conf()").await.expect("asked");
-        wait::until("it refuses what is not encrypted", || async {
+        wait::until("the server refuses unencrypted connections", || async {
             PgConnection::connect(&server.url()).await.is_err()
         })
         .await;
@@ -64,33 +69,33 @@ impl Server {
         (server, address)
     }
 
-    /// The URL of its only database.
+    /// Returns the URL of its only database.
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Stops it as a power cut would: no checkpoint, connections torn, recovery at the next start.
+    /// Stops the server like a power failure: no checkpoint, connections closed, recovery at the next start.
     pub async fn crash(&self) {
         tokio::task::block_in_place(|| self.pg_ctl(&["-m", "immediate", "stop"]));
     }
 
-    /// Stops it in peace.
+    /// Shuts the server down cleanly.
     pub async fn stop(&self) {
         tokio::task::block_in_place(|| self.pg_ctl(&["-m", "fast", "stop"]));
     }
 
-    /// Keeps a copy of its files; it must be stopped.
+    /// Copies the files of the server, which must be stopped.
     pub fn copy_files(&self) {
         copy(&self.data(), &self.home.path().join("copy"));
     }
 
-    /// Puts the files back of which a copy was kept; it must be stopped.
+    /// Restores the files from the copy; the server must be stopped.
     pub fn put_files_back(&self) {
         std::fs::remove_dir_all(self.data()).expect("removed");
         copy(&self.home.path().join("copy"), &self.data());
     }
 
-    /// Moves it into a new cluster by `pg_upgrade`; it must be stopped. Whether there is that program.
+    /// Upgrades the stopped server into a new cluster with `pg_upgrade`. Returns false if that program does not exist.
     pub async fn upgrade(&self) -> bool {
         if !programs().join("pg_upgrade").exists() {
             return false;
@@ -105,7 +110,7 @@ impl Server {
                 .args([Path::new("-D"), &new, Path::new("-s"), home])
                 .args(["-U", "postgres", "-p", &self.port.to_string(), "-P", &port::free().to_string()])
                 .status();
-            assert!(upgraded.is_ok_and(|status| status.success()), "it is upgraded");
+            assert!(upgraded.is_ok_and(|status| status.success()), "pg_upgrade failed");
             std::fs::remove_dir_all(&data).expect("removed");
             std::fs::rename(&new, &data).expect("renamed");
         });
@@ -113,11 +118,11 @@ impl Server {
     }
 
     fn make_cluster(data: &Path) {
-        let data = data.to_str().expect("a path in UTF-8");
+        let data = data.to_str().expect("the path is not UTF-8");
         run("initdb", &["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]);
     }
 
-    /// Starts it as a standby and promotes it, which begins a new timeline; it must be stopped.
+    /// Starts the stopped server as a standby and promotes it, which begins a new timeline.
     pub async fn start_promoted(&self) {
         std::fs::write(self.data().join("standby.signal"), "").expect("written");
         tokio::task::block_in_place(|| {
@@ -126,7 +131,7 @@ impl Server {
         });
     }
 
-    /// Starts it again; returns when it accepts connections.
+    /// Starts the server again; returns when it accepts connections.
     pub async fn start(&self) {
         tokio::task::block_in_place(|| self.pg_ctl_start());
     }
@@ -138,12 +143,12 @@ impl Server {
             self.port
         );
         let log = self.home.path().join("log");
-        self.pg_ctl(&["-l", log.to_str().expect("a path in UTF-8"), "-o", &options, "start"]);
+        self.pg_ctl(&["-l", log.to_str().expect("the path is not UTF-8"), "-o", &options, "start"]);
     }
 
     fn pg_ctl(&self, arguments: &[&str]) {
         let data = self.data();
-        let data = data.to_str().expect("a path in UTF-8");
+        let data = data.to_str().expect("the path is not UTF-8");
         run("pg_ctl", &[&["-D", data, "-w"], arguments].concat());
     }
 
@@ -157,15 +162,15 @@ impl Drop for Server {
         let stop =
             command("pg_ctl").arg("-D").arg(self.data()).args(["-w", "-m", "immediate", "stop"]).status();
         if !stop.is_ok_and(|status| status.success()) {
-            eprintln!("a test server was not running any more: {}", self.data().display());
+            eprintln!("a test server had already stopped: {}", self.data().display());
         }
     }
 }
 
-/// A folder with all that is in it, and whose it is.
+/// Copies a folder with its contents and ownership.
 fn copy(from: &Path, to: &Path) {
     let status = Command::new("cp").arg("-a").args([from, to]).status();
-    assert!(status.is_ok_and(|status| status.success()), "{} is copied", from.display());
+    assert!(status.is_ok_and(|status| status.success()), "cannot copy {}", from.display());
 }
 
 fn run(program: &str, arguments: &[&str]) {
@@ -173,7 +178,7 @@ fn run(program: &str, arguments: &[&str]) {
     assert!(status.as_ref().is_ok_and(|status| status.success()), "{program} {arguments:?}: {status:?}");
 }
 
-/// A program of the server, as the user that it accepts.
+/// Returns a command that runs a server program as a user that the program accepts.
 fn command(program: &str) -> Command {
     let path = programs().join(program);
     let mut command = if is_root() {
@@ -183,7 +188,7 @@ fn command(program: &str) -> Command {
     } else {
         Command::new(path)
     };
-    // The server inherits its starter's output and would keep it open.
+    // The server inherits the output of its starter and would keep it open.
     command.current_dir(Path::new("/")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, and what the caller is told of it.
+//! Errors of the service, and their HTTP responses.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -7,22 +7,22 @@ use milepost::{InvalidJob, JobId, StoreError};
 use serde_json::json;
 use thiserror::Error;
 
-/// Why a request was not done.
+/// The reason why a request failed.
 #[derive(Debug, Error)]
 pub enum ServiceError {
-    /// Too few pieces are left.
+    /// Fewer pieces are left than were ordered.
     #[error("too few pieces of {0:?} are left")]
     SoldOut(String),
-    /// Nobody knows this job.
+    /// There is no such job.
     #[error("there is no job {0}")]
     NoSuchJob(JobId),
-    /// The database refused the order or does not answer.
+    /// The database rejected the order or does not respond.
     #[error("the database failed")]
     Database(#[from] sqlx::Error),
-    /// The job cannot be written.
+    /// The job is invalid.
     #[error("the job cannot be written")]
     Job(#[from] InvalidJob),
-    /// The store of jobs does not answer.
+    /// The store of jobs does not respond.
     #[error("the store of jobs failed")]
     Store(#[from] StoreError),
 }
@@ -32,7 +32,7 @@ impl ServiceError {
         match self {
             Self::SoldOut(_) => StatusCode::CONFLICT,
             Self::NoSuchJob(_) => StatusCode::NOT_FOUND,
-            // What the caller sent does not fit the tables: no such item, no pieces.
+            // The request violates a constraint of the tables: there is no such item, or no pieces were ordered.
             Self::Database(sqlx::Error::Database(error))
                 if error.is_foreign_key_violation() || error.is_check_violation() =>
             {

@@ -1,4 +1,4 @@
-//! Where a job stands, for those who were given its id.
+//! The state of a job, for clients that have its id.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ServiceError;
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Standing {
-    /// Which job.
+    /// The id of the job.
     pub job: JobId,
     /// `pending`, `running`, `succeeded`, …
     pub state: JobState,
-    /// Tries so far.
+    /// The number of attempts so far.
     pub attempt: u32,
 }
 

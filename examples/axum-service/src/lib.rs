@@ -1,4 +1,4 @@
-//! Takes orders over HTTP. An order and the job that confirms it are one commit.
+//! A service that accepts orders over HTTP. An order and the job that confirms it are committed together.
 
 mod error;
 mod jobs;
@@ -12,7 +12,7 @@ pub use error::ServiceError;
 pub use jobs::Standing;
 pub use orders::{NewOrder, Placed};
 
-/// The service's tables, and something to sell. A real service would have migrations of its own.
+/// The service's tables, and an item to sell. A real service would have migrations.
 const TABLES: &str = "
     create table if not exists stock (item text primary key, pieces int not null check (pieces >= 0));
     create table if not exists orders (
@@ -21,7 +21,7 @@ const TABLES: &str = "
         pieces int not null check (pieces > 0));
     insert into stock (item, pieces) values ('milestone', 10) on conflict do nothing;";
 
-/// Makes the tables that are missing: the service's, and those of its jobs, which are in the same database.
+/// Creates missing tables: those of the service, and those of its jobs, which are in the same database.
 ///
 /// # Errors
 /// When the database cannot be used.
@@ -31,7 +31,7 @@ pub async fn prepare(store: &PostgresStore) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The service.
+/// Returns the routes of the service.
 pub fn service(store: PostgresStore) -> Router {
     Router::new().route("/orders", post(orders::place)).route("/jobs/{id}", get(jobs::show)).with_state(store)
 }

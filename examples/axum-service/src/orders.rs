@@ -1,4 +1,4 @@
-//! Orders: what is asked for, and how it is written together with its job.
+//! Orders: the request, and the transaction that writes an order with its job.
 
 use axum::Json;
 use axum::extract::State;
@@ -11,25 +11,25 @@ use sqlx::PgConnection;
 
 use crate::error::ServiceError;
 
-/// What somebody wants.
+/// A requested order.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct NewOrder {
-    /// Which item.
+    /// The name of the item.
     pub item: String,
-    /// How many pieces of it.
+    /// The number of pieces.
     pub pieces: i32,
 }
 
-/// An order that stands.
+/// An accepted order.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Placed {
-    /// Its number.
+    /// The number of the order.
     pub order: i64,
     /// The job that confirms it.
     pub job: JobId,
 }
 
-/// `POST /orders`: writes the order and enqueues its job, both or neither.
+/// `POST /orders`: writes the order and enqueues its job in one transaction.
 pub(crate) async fn place(
     State(store): State<PostgresStore>,
     Json(new): Json<NewOrder>,
@@ -42,7 +42,7 @@ pub(crate) async fn place(
         .await?;
     let confirm = ConfirmOrder { order }.to_job()?.key(order.to_string());
     let job = milepost_postgres::enqueue(&mut tx, &confirm).await?.job;
-    // When this fails, the transaction is dropped, and with it the order and its job.
+    // On an error, the transaction is dropped and neither the order nor the job is stored.
     take_from_stock(&mut tx, &new).await?;
     tx.commit().await?;
     Ok((StatusCode::CREATED, Json(Placed { order, job })))

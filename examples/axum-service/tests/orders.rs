@@ -1,4 +1,4 @@
-//! Orders over HTTP, against a real server and a real database.
+//! Tests of orders over HTTP, with a real server and a real database.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -11,7 +11,7 @@ use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// The service on a free port, on a database of its own.
+/// The service on a free port, with a dedicated database.
 struct Service {
     url: String,
     client: Client,
@@ -21,7 +21,7 @@ struct Service {
 
 impl Service {
     async fn start() -> Self {
-        // The client wants to know how it would speak TLS, which nothing here does.
+        // The HTTP client requires a TLS provider, although no test uses TLS.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (database, store) = Database::with_store().await;
         prepare(&store).await.unwrap();
@@ -48,7 +48,7 @@ impl Service {
         sqlx::query_scalar("select count(*) from orders").fetch_one(self.store.pool()).await.unwrap()
     }
 
-    /// The orders whose confirmation waits.
+    /// Returns the orders whose confirmation is pending.
     async fn waiting(&self) -> Vec<i64> {
         let waiting = testing::waiting::<ConfirmOrder>(&self.store).await.unwrap();
         waiting.into_iter().map(|(_, confirm)| confirm.order).collect()

@@ -1,4 +1,4 @@
-//! Between the shop and its consumers: a file, or NATS.
+//! The broker between the shop and its consumers: a file, or NATS.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::lines::Lines;
 /// The stream of the orders' events.
 const STREAM: &str = "ORDERS";
 
-/// Where events are published to, and read from.
+/// The broker to which events are published and from which they are read.
 #[derive(Clone, Debug)]
 pub enum Broker {
     /// A file of JSON lines.
@@ -23,7 +23,7 @@ pub enum Broker {
 }
 
 impl Broker {
-    /// The broker at `nats://…`, or else the file of this name.
+    /// Returns the broker at `nats://…`, or otherwise the file with this name.
     #[must_use]
     pub fn at(address: &str) -> Self {
         if address.starts_with("nats://") {
@@ -33,7 +33,7 @@ impl Broker {
         }
     }
 
-    /// Where the relay publishes: what `[subscription.orders]` of milepost.toml says.
+    /// Returns the sink of the relay, as in `[subscription.orders]` of milepost.toml.
     pub(crate) fn sink(&self) -> Result<Arc<dyn Sink>> {
         let config = match self {
             Self::File(path) => json!({ "type": "jsonl", "path": path }),
@@ -44,7 +44,7 @@ impl Broker {
         Ok(sink::open(&serde_json::from_value(config)?)?)
     }
 
-    /// A consumer.
+    /// Creates the runner of a consumer.
     pub(crate) fn runner(&self, name: &str, handler: Arc<dyn Handler>) -> Result<Runner> {
         Ok(match self {
             Self::File(path) => Runner::new(Lines::new(path), handler),

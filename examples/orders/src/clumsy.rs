@@ -1,4 +1,4 @@
-//! What goes wrong between a broker and its consumers, on purpose.
+//! Deliberate failures between a broker and its consumers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,8 +8,8 @@ use milepost_relay::consumer::Handler;
 
 use crate::Cause;
 
-/// Fails at every fifth event: in turn before it was taken in, so that later ones of its order come first, and between its
-/// commit and its acknowledgement, as a process that dies there, so that it comes again.
+/// Fails every fifth event. Alternately, it fails before the event is processed, so that later events of its order arrive first, and
+/// between commit and acknowledgement, like a process that dies there, so that the event is delivered again.
 pub(crate) struct Clumsy<H> {
     handler: H,
     handled: AtomicU64,

@@ -1,4 +1,4 @@
-//! An order service and two consumers of its events, with everything going wrong that may.
+//! An order service and two consumers of its events, with deliberate failures.
 
 mod broker;
 mod clumsy;
@@ -14,5 +14,5 @@ pub use shipping::{SHIPPING, Shipping};
 pub use shop::{Books, Shop};
 pub use statistics::{STATISTICS, Statistics};
 
-/// Why an event could not be taken in.
+/// The reason why an event could not be processed.
 type Cause = Box<dyn std::error::Error + Send + Sync>;

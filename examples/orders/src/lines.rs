@@ -1,4 +1,4 @@
-//! The lines of a `jsonl` sink as a source of events. Any broker can be read so that `milepost_relay` has no source for.
+//! The lines of a `jsonl` sink as a source of events. Brokers without a source in `milepost_relay` can be read in the same way.
 
 use std::io::SeekFrom;
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use tokio::fs::File;
 use tokio::io::{AsyncBufReadExt, AsyncSeekExt, BufReader};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-/// How often the file is looked at.
+/// The polling interval of the file.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Reads the file from its beginning, and goes on with what is added: the inbox knows what was taken in before.
+/// Reads the file from its beginning and continues with appended lines. The inbox detects events that were processed before.
 #[derive(Debug)]
 pub(crate) struct Lines {
     path: PathBuf,
     read_to: u64,
-    /// Lines that shall come again.
+    /// Lines to be delivered again.
     again: (UnboundedSender<String>, UnboundedReceiver<String>),
 }
 
@@ -27,7 +27,7 @@ impl Lines {
         Self { path: path.into(), read_to: 0, again: mpsc::unbounded_channel() }
     }
 
-    /// The next whole line, if there is one.
+    /// Returns the next complete line, if there is one.
     async fn line(&mut self) -> std::io::Result<Option<String>> {
         if let Ok(line) = self.again.1.try_recv() {
             return Ok(Some(line));
@@ -39,7 +39,7 @@ impl Lines {
         file.seek(SeekFrom::Start(self.read_to)).await?;
         let mut line = String::new();
         let bytes = file.read_line(&mut line).await?;
-        // What has no end yet is still being written.
+        // A line without a line ending is still being written.
         if !line.ends_with('\n') {
             return Ok(None);
         }
@@ -81,7 +81,7 @@ struct Line {
 
 #[async_trait]
 impl Receipt for Line {
-    /// There is nobody to tell.
+    /// Does nothing: a file needs no acknowledgement.
     async fn acknowledge(self: Box<Self>) -> Result<(), String> {
         Ok(())
     }
@@ -89,7 +89,7 @@ impl Receipt for Line {
     async fn retry(self: Box<Self>, after: Duration) -> Result<(), String> {
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
-            // When the source is gone, its successor reads the file from its beginning.
+            // If the source was dropped, its successor reads the file from the beginning.
             let _ = self.again.send(self.text);
         });
         Ok(())

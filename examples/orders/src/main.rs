@@ -1,4 +1,4 @@
-//! Runs the example: `example-orders [STORE] [BROKER]`. Exit status 0: both consumers did what they should.
+//! Runs the example: `example-orders [STORE] [BROKER]`. Exit status 0: both consumers have the expected results.
 
 use std::io::Write;
 

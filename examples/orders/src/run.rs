@@ -1,4 +1,4 @@
-//! The whole of it in one process: customers, a relay that dies, another one, and the consumers.
+//! The whole example in one process: customers, a relay that is killed, its successor, and the consumers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,30 +18,30 @@ use crate::shipping::{SHIPPING, Shipping};
 use crate::shop::{Books, Shop};
 use crate::statistics::{STATISTICS, Statistics};
 
-/// The subscription, which keeps how far the relay is.
+/// The subscription, which stores the position of the relay.
 const ORDERS: &str = "orders";
-/// How many orders are placed, and by how many customers at once.
+/// The number of orders, and of concurrent customers.
 const PLACED: usize = 300;
 const CUSTOMERS: usize = 6;
-/// How long all may take.
+/// The time limit of every wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What came of it.
+/// The results of the example.
 #[derive(Debug)]
 pub struct Report {
-    /// What the service and its consumers have done.
+    /// The results of the service and its consumers.
     pub books: Books,
-    /// How many events were published again on purpose.
+    /// The number of events that were published again on purpose.
     pub replayed: u64,
-    /// How often an event came to each consumer that it had taken in already.
+    /// For each consumer, the number of deliveries of events that it had already processed.
     pub duplicates: Vec<(String, u64)>,
 }
 
-/// Lets customers place and pay orders while a relay publishes and is killed, and consumers stumble; publishes everything again; and waits
-/// until all have their effects.
+/// Lets customers place and pay orders while a relay publishes events and is killed, and while consumers fail. Then it publishes all events
+/// again, and waits until all effects are complete.
 ///
 /// # Errors
-/// When anything cannot be used, or the effects are not there in time.
+/// When a component cannot be used, or the effects are not complete in time.
 pub async fn run(shop: &Shop, broker: &Broker) -> Result<Report> {
     let stop = CancellationToken::new();
     let first = relay(shop, broker, "first", &stop)?;
@@ -66,7 +66,7 @@ pub async fn run(shop: &Shop, broker: &Broker) -> Result<Report> {
     ];
 
     buy(shop, PLACED / 2).await?;
-    // Without a word, as by SIGKILL: the second one takes over when its lease has run out.
+    // Aborted without cleanup, as by SIGKILL: the second relay takes over when the lease of the first one expires.
     first.abort();
     let second = relay(shop, broker, "second", &stop)?;
     buy(shop, PLACED / 2).await?;
@@ -74,7 +74,7 @@ pub async fn run(shop: &Shop, broker: &Broker) -> Result<Report> {
     let replayed = shop.store().replay(ORDERS, &Replay::Since(Timestamp::UNIX_EPOCH)).await?;
     until("all is published again", async || published(shop).await).await?;
 
-    // NATS knows within its duplicate window what it has; a file takes every line.
+    // NATS discards duplicates within its duplicate window; the file contains every line.
     let brought = 2 * PLACED as u64 + if matches!(broker, Broker::File(_)) { replayed } else { 0 };
     let taken_in = until("all is taken in", async || {
         let handled = counts.iter().all(|counts| counts.handled.load(Relaxed) >= brought);
@@ -91,7 +91,7 @@ pub async fn run(shop: &Shop, broker: &Broker) -> Result<Report> {
     Ok(Report { books: shop.books().await?, replayed, duplicates })
 }
 
-/// Customers who place orders and pay them.
+/// Runs customers who place orders and pay them.
 async fn buy(shop: &Shop, orders: usize) -> Result<()> {
     let mut customers = JoinSet::new();
     for customer in 0..CUSTOMERS {
@@ -107,7 +107,7 @@ async fn buy(shop: &Shop, orders: usize) -> Result<()> {
     customers.join_all().await.into_iter().collect()
 }
 
-/// What `milepost relay` is, within this process.
+/// Runs a publisher within this process, as `milepost relay` does.
 fn relay(
     shop: &Shop,
     broker: &Broker,
@@ -141,7 +141,7 @@ fn consume(
     Ok(counts)
 }
 
-/// Whether the relay has gone past everything.
+/// Returns whether the relay has published everything.
 async fn published(shop: &Shop) -> Result<bool> {
     let all = shop.store().subscriptions().await?;
     let orders = all.iter().find(|subscription| subscription.name == ORDERS).context("no relay has run")?;

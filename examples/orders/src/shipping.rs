@@ -1,4 +1,4 @@
-//! Shipping packs what is paid. It needs the events of an order in their order, each once: the inbox's `receive`.
+//! The shipping consumer, which packs paid orders. It needs the events of an order in order, each once: the inbox's `receive`.
 
 use anyhow::{Result, ensure};
 use async_trait::async_trait;
@@ -9,7 +9,7 @@ use milepost_relay::consumer::Handler;
 use crate::Cause;
 use crate::shop::Shop;
 
-/// What its inbox is called.
+/// The name of its inbox.
 pub const SHIPPING: &str = "shipping";
 
 const ARRIVE: &str = "insert into shipments (order_id) values ($1)";
@@ -49,7 +49,7 @@ impl Handler for Shipping {
         Ok(())
     }
 
-    /// Events that came too early may follow, without a message that says so.
+    /// Processes events that arrived too early, when their turn has come without another message.
     async fn drain(&self, aggregate: &Aggregate) -> Result<(), Cause> {
         match &self.0 {
             Shop::Postgres(store) => {
@@ -66,7 +66,7 @@ impl Handler for Shipping {
     }
 }
 
-/// The change that an event wants; `None`: it is none of ours.
+/// Returns the statement for an event; `None` if the event is not relevant.
 fn change(event: &Event) -> Option<&'static str> {
     match event.event_type.as_str() {
         "order.placed" => Some(ARRIVE),
@@ -75,7 +75,7 @@ fn change(event: &Event) -> Option<&'static str> {
     }
 }
 
-/// An event that came twice, or before those that it follows, would change nothing, or the wrong thing.
+/// Checks that the event changed one row. A duplicate, or an event before its predecessors, would change none or the wrong one.
 fn check(event: &Event, rows: u64) -> Result<()> {
     ensure!(rows == 1, "{} of {} does not follow what was before", event.event_type, event.aggregate);
     Ok(())

@@ -1,4 +1,4 @@
-//! The order service: its rows and its events are one commit.
+//! The order service, which commits its rows and its events together.
 
 use std::sync::Arc;
 
@@ -16,28 +16,28 @@ const BOOKS: &str = "select (select count(*) from orders), (select count(*) from
     (select cast(coalesce(sum(cents), 0) as bigint) from payments), (select count(*) from shipments),
     (select count(*) from shipments where packed), placed, cents from statistics";
 
-/// The shop's database, with the log of its events in it. Cheap to clone.
+/// The shop's database, which also contains the log of its events. Cheap to clone.
 #[derive(Clone, Debug)]
 pub enum Shop {
-    /// A file on this machine.
+    /// A SQLite file on this machine.
     Sqlite(SqliteStore),
-    /// A server.
+    /// A PostgreSQL server.
     Postgres(PostgresStore),
 }
 
-/// What the service and its consumers have done, all read at once.
+/// The results of the service and its consumers, read in one statement.
 #[derive(Debug)]
 pub struct Books {
-    /// Orders, payments, and the sum of these.
+    /// The number of orders, the number of payments, and the sum of payments.
     pub orders: (i64, i64, i64),
-    /// Orders that shipping knows, and those of them that it has packed.
+    /// The number of orders that shipping has received, and that of orders it has packed.
     pub shipping: (i64, i64),
-    /// Orders that statistics has counted, and the sum of their payments.
+    /// The number of orders that statistics has counted, and the sum of their payments.
     pub statistics: (i64, i64),
 }
 
 impl Books {
-    /// Whether every event has had its effect at every consumer, once.
+    /// Returns whether every event has had its effect exactly once at every consumer.
     #[must_use]
     pub fn balance(&self) -> bool {
         let (placed, paid, cents) = self.orders;
@@ -46,10 +46,10 @@ impl Books {
 }
 
 impl Shop {
-    /// Opens the database at `sqlite:PATH` or `postgres://…`, and makes what tables are missing.
+    /// Opens the database at `sqlite:PATH` or `postgres://…`, and creates missing tables.
     ///
     /// # Errors
-    /// When the address is of neither form, or the database cannot be used.
+    /// When the address has neither form, or the database cannot be used.
     pub async fn open(address: &str) -> Result<Self> {
         if address.starts_with("postgres") {
             let store = PostgresStore::connect(address, PostgresOptions::default()).await?;
@@ -66,7 +66,7 @@ impl Shop {
         Ok(Self::Sqlite(store))
     }
 
-    /// Its events, and its inboxes.
+    /// Returns the store of its events and inboxes.
     #[must_use]
     pub fn store(&self) -> Arc<dyn Store> {
         match self {
@@ -75,10 +75,10 @@ impl Shop {
         }
     }
 
-    /// Places an order; answers its number.
+    /// Places an order; returns its number.
     ///
     /// # Errors
-    /// When the database does not take it: then there is neither an order nor an event.
+    /// When the database rejects it; then neither an order nor an event is stored.
     pub async fn place(&self, cents: i64) -> Result<i64> {
         match self {
             Self::Postgres(store) => {
@@ -102,7 +102,7 @@ impl Shop {
     /// Pays an order.
     ///
     /// # Errors
-    /// When the database does not take it, or the order is paid already.
+    /// When the database rejects it, or the order is paid already.
     pub async fn pay(&self, order: i64) -> Result<()> {
         match self {
             Self::Postgres(store) => {
@@ -122,10 +122,10 @@ impl Shop {
         }
     }
 
-    /// What there is.
+    /// Reads the results of the service and its consumers.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database does not respond.
     pub async fn books(&self) -> Result<Books> {
         let (a, b, c, d, e, f, g) = match self {
             Self::Postgres(store) => sqlx::query_as(BOOKS).fetch_one(store.pool()).await?,
@@ -140,7 +140,7 @@ impl Shop {
     }
 }
 
-/// The aggregate is the order: its events are seen in their order, and those of other orders do not wait for them.
+/// Creates an event of an order. The aggregate is the order: its events are delivered in order, and independently of those of other orders.
 fn event(order: i64, event_type: &str, cents: i64) -> Result<NewEvent> {
     let aggregate = Aggregate::new("order", order.to_string());
     Ok(NewEvent::new(aggregate, event_type, &json!({ "cents": cents }))?)

@@ -1,4 +1,4 @@
-//! Statistics adds up. It needs each event once, in whatever order: the inbox's `once`.
+//! The statistics consumer, which needs each event once, in any order: the inbox's `once`.
 
 use async_trait::async_trait;
 use milepost::event::Event;
@@ -7,7 +7,7 @@ use milepost_relay::consumer::Handler;
 use crate::Cause;
 use crate::shop::Shop;
 
-/// What its inbox is called.
+/// The name of its inbox.
 pub const STATISTICS: &str = "statistics";
 
 const ADD: &str = "update statistics set placed = placed + $1, cents = cents + $2";

@@ -1,4 +1,4 @@
-//! The whole example, on both stores and both brokers.
+//! Tests of the whole example, on both stores and both brokers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

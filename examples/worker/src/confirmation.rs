@@ -1,4 +1,4 @@
-//! A job whose effect is a row of the same database: it has it exactly once.
+//! A job whose effect is a row in the same database, written exactly once.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::shop::Shop;
 /// Confirms an order.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfirmOrder {
-    /// Which order.
+    /// The number of the order.
     pub order: i64,
 }
 
@@ -22,10 +22,10 @@ impl Job for ConfirmOrder {
     }
 }
 
-/// Writes the confirmation and completes the job, as one commit.
+/// Writes the confirmation and completes the job in one transaction.
 ///
 /// # Errors
-/// When the database does not answer, or another run of the job has it now; nothing was written then.
+/// When the database does not respond, or another run has taken over the job; then nothing was written.
 pub async fn confirm_order(shop: &Shop, job: ConfirmOrder, context: Context) -> Result<Outcome, JobError> {
     shop.confirm(job.order, context.run()).await?;
     tracing::info!(order = job.order, "confirmed");

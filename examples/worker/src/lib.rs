@@ -12,7 +12,7 @@ pub use confirmation::{ConfirmOrder, confirm_order};
 pub use newsletter::{Newsletter, send_newsletter};
 pub use shop::Shop;
 
-/// A worker for all the shop's jobs, to be started, or drained in a test.
+/// Builds a worker for all the shop's jobs. Start it, or drain it in a test.
 #[must_use]
 pub fn worker(shop: &Shop) -> WorkerBuilder {
     let of_handler = shop.clone();

@@ -1,4 +1,4 @@
-//! Runs the shop's jobs until it is asked to leave by SIGTERM or Ctrl-C.
+//! Runs the shop's jobs until SIGTERM or Ctrl-C asks it to stop.
 
 use anyhow::{Context, Result};
 use example_worker::{Shop, worker};
@@ -9,7 +9,7 @@ async fn main() -> Result<()> {
     tracing_subscriber::fmt().with_env_filter("info,sqlx=error").with_writer(std::io::stderr).init();
     let address = std::env::var("MILEPOST_STORE").unwrap_or_else(|_| "sqlite:shop.db".to_owned());
     let shop = Shop::open(&address).await.context("cannot use the store that MILEPOST_STORE names")?;
-    // Heard from here on, so that one that comes early is not lost.
+    // Registered first, so that an early signal is not lost.
     let mut terminate = signal(SignalKind::terminate())?;
     let worker = worker(&shop).start().await?;
     tracing::info!("at work; Ctrl-C to leave");

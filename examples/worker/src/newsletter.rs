@@ -1,16 +1,16 @@
-//! A long job: it tells how far it is, and the next attempt goes on from where this one stopped.
+//! A long job that reports its progress; the next attempt continues where the previous one stopped.
 
 use std::time::Duration;
 
 use milepost::{Context, Job, JobError, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// Sends one mail to many.
+/// Sends one mail to many subscribers.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Newsletter {
-    /// What it is about.
+    /// The subject of the mail.
     pub subject: String,
-    /// Who gets it.
+    /// The addresses of the subscribers.
     pub subscribers: Vec<String>,
 }
 
@@ -19,10 +19,10 @@ impl Job for Newsletter {
     const MAX_ATTEMPTS: u32 = 5;
 }
 
-/// Sends it to those that an earlier attempt did not get to.
+/// Sends the mail to the subscribers that earlier attempts did not reach.
 ///
 /// # Errors
-/// `bad_address`, which no retry will cure. The checkpoint's otherwise.
+/// `bad_address`, which is not retried; otherwise the error of the checkpoint.
 pub async fn send_newsletter(job: Newsletter, context: Context) -> Result<Outcome, JobError> {
     let total = job.subscribers.len();
     let sent_before: usize = context.last_checkpoint().await?.unwrap_or(0);
@@ -31,14 +31,14 @@ pub async fn send_newsletter(job: Newsletter, context: Context) -> Result<Outcom
             return Ok(Outcome::Stopped);
         }
         deliver(address, &job.subject).await?;
-        // A crash between the two sends this one mail again, and no other.
+        // A crash between the two calls sends this one mail again, and no other.
         context.checkpoint(&(index + 1)).await?;
         context.progress(index as i64 + 1, total as i64, format!("sent to {address}"));
     }
     Outcome::result(&total)
 }
 
-/// Stands for a mail server.
+/// Stands in for a mail server.
 async fn deliver(address: &str, subject: &str) -> Result<(), JobError> {
     if !address.contains('@') {
         return Err(JobError::fatal("bad_address", format!("{address:?} is no address")));

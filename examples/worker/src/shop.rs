@@ -1,4 +1,4 @@
-//! The shop's own database, in which its jobs are, too.
+//! The shop's database, which also contains its jobs.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use milepost::{JobError, Run, Store};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 
-/// Where the shop's own rows go. A real shop would have migrations of its own.
+/// The shop's table. A real shop would have migrations.
 const TABLES: &str = "create table if not exists confirmation (order_id bigint primary key)";
 
 /// The shop's database. Cheap to clone.
 #[derive(Clone, Debug)]
 pub enum Shop {
-    /// A file on this machine.
+    /// A SQLite file on this machine.
     Sqlite(SqliteStore),
-    /// A server.
+    /// A PostgreSQL server.
     Postgres(PostgresStore),
 }
 
 impl Shop {
-    /// Opens the database at `sqlite:PATH` or `postgres://…`, and makes what tables are missing.
+    /// Opens the database at `sqlite:PATH` or `postgres://…`, and creates missing tables.
     ///
     /// # Errors
-    /// When the address is of neither form, or the database cannot be used.
+    /// When the address has neither form, or the database cannot be used.
     pub async fn open(address: &str) -> Result<Self> {
         if address.starts_with("postgres") {
             let store = PostgresStore::connect(address, PostgresOptions::default()).await?;
@@ -35,27 +35,27 @@ impl Shop {
         }
     }
 
-    /// The shop in this file.
+    /// Returns the shop in this file.
     ///
     /// # Errors
-    /// When its tables cannot be made.
+    /// When its tables cannot be created.
     pub async fn on_sqlite(store: SqliteStore) -> Result<Self> {
         store.migrate().await?;
         store.transaction(|tx| tx.execute_batch(TABLES).map_err(anyhow::Error::from)).await?;
         Ok(Self::Sqlite(store))
     }
 
-    /// The shop in this database.
+    /// Returns the shop in this database.
     ///
     /// # Errors
-    /// When its tables cannot be made.
+    /// When its tables cannot be created.
     pub async fn on_postgres(store: PostgresStore) -> Result<Self> {
         store.migrate().await?;
         sqlx::query(TABLES).execute(store.pool()).await?;
         Ok(Self::Postgres(store))
     }
 
-    /// Its jobs.
+    /// Returns the store of its jobs.
     #[must_use]
     pub fn store(&self) -> Arc<dyn Store> {
         match self {
@@ -64,7 +64,7 @@ impl Shop {
         }
     }
 
-    /// Writes an order's confirmation and completes the run that asks for it: both or neither.
+    /// Writes an order's confirmation and completes the run of its job in one transaction.
     pub(crate) async fn confirm(&self, order: i64, run: Run) -> Result<(), JobError> {
         match self {
             Self::Postgres(store) => {
@@ -88,10 +88,10 @@ impl Shop {
         Ok(())
     }
 
-    /// How many orders were confirmed.
+    /// Returns the number of confirmed orders.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database does not respond.
     pub async fn confirmed(&self) -> Result<i64> {
         let count = "select count(*) from confirmation";
         match self {

@@ -1,4 +1,4 @@
-//! Handlers without a database.
+//! Tests of handlers without a database.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

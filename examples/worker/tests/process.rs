@@ -1,4 +1,4 @@
-//! The program itself.
+//! Tests of the program as a process.
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
@@ -8,7 +8,7 @@ use example_worker::{ConfirmOrder, Newsletter, Shop};
 use milepost::{Job, JobState};
 use milepost_testkit::wait;
 
-/// The worker as a process, killed with this value if it still runs.
+/// The worker process, which is killed when this value is dropped.
 struct Program(Child);
 
 impl Program {

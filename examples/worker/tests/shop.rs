@@ -1,4 +1,4 @@
-//! From what is enqueued to its effect, on both stores.
+//! Tests from enqueueing a job to its effect, on both stores.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

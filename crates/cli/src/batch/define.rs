@@ -16,12 +16,12 @@ use crate::selection::Selection;
 use crate::store::Schema;
 
 const EXAMPLES: &str = "\
-The same content is the same version, however it is written. Batches keep the
-version they were started with; those that are started from now on get this one.
-When one of several files has a fault, none is stored. docs/BATCHES.md says what
-a definition looks like.
+A version is identified by its content; format and layout of the file do not
+matter. Batches keep the version that they were started with; new batches get
+the latest one. If one of several files has an error, none is stored.
+docs/BATCHES.md describes definitions.
 
-Exit status: 0 stored (or, with --check, good), 2 when a definition has faults.
+Exit status: 0 stored (with --check: valid), 2 a definition has errors.
 
 Examples:
   milepost batch define settlement.toml
@@ -31,10 +31,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DefineArgs {
-    /// Definitions: .toml, .yaml, .yml or .json, one DAG a file
+    /// Definitions: .toml, .yaml, .yml or .json, one DAG per file
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only check them; no store is needed
+    /// Only check the definitions; needs no store
     #[arg(long)]
     check: bool,
     /// Print one JSON array
@@ -53,7 +53,7 @@ pub(super) async fn run(args: DefineArgs, selection: &Selection) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-/// The DAGs of all files; `None` when there are faults, which were told.
+/// Reads the DAGs of all files; returns `None` if there are faults, which were reported.
 fn read(files: &[PathBuf]) -> Result<Option<Vec<Dag>>> {
     let mut dags = Vec::new();
     for file in files {
@@ -104,7 +104,7 @@ async fn define(dags: &[Dag], json: bool, store: &dyn BatchStore) -> Result<()> 
 }
 
 fn in_words(Defined { version, known }: &Defined) -> String {
-    let news = if *known { "was there before, and is the latest now" } else { "new" };
+    let news = if *known { "existed before and is now the latest" } else { "new" };
     let digits = words::short(version.version);
     format!("{}  version {} ({digits}), {news}", version.dag, version.number)
 }

@@ -1,4 +1,4 @@
-//! Which batch, DAG or task is meant, and which ones may have been meant.
+//! Lookup of batches, DAGs and tasks by name, with suggestions for mistyped names.
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
@@ -14,11 +14,11 @@ use milepost_core::port::BatchStore;
 use super::words;
 use crate::nearest::nearest;
 
-/// How many digits of a version are shown, and enough to name one.
+/// The number of digits of a version that are shown, which is enough to identify it.
 pub(super) const VERSION_DIGITS: usize = 12;
-/// The fewest digits by which a version is looked for.
+/// The minimum number of digits of an abbreviated version.
 const VERSION_DIGITS_MIN: usize = 6;
-/// How many names are told when none is like the one that was given.
+/// The number of names that are listed if none is similar to the given one.
 const NAMES: usize = 10;
 
 #[derive(Debug, Args)]
@@ -32,18 +32,18 @@ pub(super) struct WhichArgs {
 }
 
 impl WhichArgs {
-    /// The batch that is given so.
+    /// Creates the arguments for a batch, given by id or by DAG and key.
     pub(super) fn of(batch: &str, key: Option<&str>) -> Self {
         Self { batch: batch.to_owned(), key: key.map(str::to_owned) }
     }
 
-    /// The id of the batch.
+    /// Returns the id of the batch.
     pub(super) async fn id(&self, store: &dyn BatchStore) -> Result<BatchId> {
         let given = &self.batch;
         let Some(key) = &self.key else {
             return given.parse().map_err(|_| {
                 anyhow!(
-                    "{given:?} is no id of a batch: it is given in full, as `milepost batch list` shows it, or as the \
+                    "{given:?} is not a batch id: give the full id, as `milepost batch list` shows it, or the \
                      name of its DAG with --key"
                 )
             });
@@ -70,7 +70,7 @@ impl WhichArgs {
     }
 }
 
-/// The latest version of a DAG.
+/// Returns the latest version of a DAG.
 pub(super) async fn dag(name: &str, store: &dyn BatchStore) -> Result<VersionView> {
     let dags = store.dags().await?;
     if let Some(found) = dags.iter().find(|dag| dag.dag == name) {
@@ -80,13 +80,13 @@ pub(super) async fn dag(name: &str, store: &dyn BatchStore) -> Result<VersionVie
     match (nearest(name, &names), names.as_slice()) {
         (Some(nearest), _) => bail!("there is no DAG {name:?}; did you mean {nearest}?"),
         (None, []) => {
-            bail!("there is no DAG {name:?}, nor any other; `milepost batch define FILE` stores one")
+            bail!("there is no DAG {name:?}, and no other DAG; `milepost batch define FILE` stores one")
         }
         (None, names) => bail!("there is no DAG {name:?}; there are {}", words::some(names, NAMES)),
     }
 }
 
-/// The version of a DAG that has this number, or begins with these digits.
+/// Returns the version of a DAG, given by its number or the first digits of its hash.
 pub(super) async fn version(name: &str, text: &str, store: &dyn BatchStore) -> Result<Version> {
     dag(name, store).await?;
     let versions = store.dag_versions(name).await?;
@@ -107,7 +107,7 @@ pub(super) async fn version(name: &str, text: &str, store: &dyn BatchStore) -> R
     }
 }
 
-/// The batch with this id, and what it is a run of.
+/// Loads a batch with the DAG version that it runs.
 async fn load(id: BatchId, store: &dyn BatchStore) -> Result<Subject> {
     let Some(detail) = store.batch(id).await? else {
         return Err(StoreError::from(InvalidBatch::NoSuchBatch(id)).into());
@@ -122,12 +122,12 @@ async fn load(id: BatchId, store: &dyn BatchStore) -> Result<Subject> {
     Ok(Subject { row, dag })
 }
 
-/// The number of a task.
+/// Returns the number of a task.
 pub(super) fn task(subject: &Subject, key: &str) -> Result<u32> {
     subject.task(key).map_err(|_| {
         let Some(dag) = &subject.dag else {
             let items = subject.row.counts.total();
-            return anyhow!("there is no item {key:?}; the {items} items are given by their places, from 0");
+            return anyhow!("there is no item {key:?}; give one of the {items} items by its index, from 0");
         };
         let keys: Vec<&str> = dag.graph().keys().iter().map(String::as_str).collect();
         let hint = match nearest(key, &keys) {
@@ -138,7 +138,7 @@ pub(super) fn task(subject: &Subject, key: &str) -> Result<u32> {
     })
 }
 
-/// All tasks that a filter lets through, page by page.
+/// Returns all tasks that match a filter, read page by page.
 pub(super) async fn all_tasks(
     batch: BatchId,
     mut filter: TaskFilter,

@@ -32,10 +32,10 @@ pub(crate) struct ListArgs {
     /// Only the batch with this key
     #[arg(long)]
     key: Option<String>,
-    /// Those that are tasks of other batches, too
+    /// Include batches that are tasks of other batches
     #[arg(long)]
     inner: bool,
-    /// At most this many
+    /// The maximum number of listed batches
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     /// List DAGs with their latest versions instead
@@ -84,8 +84,8 @@ pub(super) async fn run(args: ListArgs, store: &dyn BatchStore) -> Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// Columns that would say nothing are left out. A narrow terminal has DAG and key below each batch, whole, and not when
-/// they began.
+/// Prints the batches. Empty columns are omitted. On a narrow terminal, the complete DAG name and key are printed below each batch, and
+/// start times are omitted.
 fn print(batches: &[BatchView]) -> Result<()> {
     let now = Timestamp::now();
     let keys = batches.iter().any(|row| row.key.is_some());
@@ -123,7 +123,7 @@ fn print(batches: &[BatchView]) -> Result<()> {
     Ok(listing.print_fit(wide, names)?)
 }
 
-/// Its DAG; of a task of another batch also the task.
+/// Returns the name of the DAG; for an inner batch, also the task.
 fn name(row: &BatchView) -> String {
     match &row.parent {
         None => row.dag.clone(),

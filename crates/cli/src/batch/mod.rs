@@ -1,4 +1,4 @@
-//! `milepost batch`: define DAGs, start batches of them, look at them and steer them.
+//! `milepost batch`: commands that define DAGs, and start, list, show and control batches.
 
 mod define;
 pub(crate) mod file;
@@ -35,30 +35,30 @@ pub(crate) enum BatchCommand {
     Versions(versions::VersionsArgs),
     /// Start a batch of a DAG
     Start(start::StartArgs),
-    /// Show everything about one batch: how far it is, what it waits for, what to do
+    /// Show one batch: progress, tasks that it waits for, possible actions
     Show(show::ShowArgs),
-    /// Draw a DAG, or a batch in the colours of its states
+    /// Draw a DAG, or a batch with its tasks colored by state
     Graph(graph::GraphArgs),
-    /// Follow a batch until it ends; exit status 1 when it is not done
+    /// Follow a batch until it ends; exit status 1 if it is not done
     Watch(watch::WatchArgs),
-    /// Run tasks of a batch again, after a look at what that means
+    /// Run tasks of a batch again, after a preview
     Rerun(rerun::RerunArgs),
-    /// Stop a batch, so that it can be resumed: no further task starts
+    /// Stop a batch so that it can be resumed; no further task starts
     #[command(after_help = operate::ABORT_HELP)]
     Abort(operate::StopArgs),
-    /// Let a batch that was aborted go on
+    /// Resume an aborted batch
     #[command(after_help = operate::RESUME_HELP)]
     Resume(operate::ResumeArgs),
-    /// Give a batch, or a task and all that comes after it, up for good
+    /// Permanently cancel a batch, or a task and its successors
     #[command(after_help = operate::CANCEL_HELP)]
     Cancel(operate::CancelArgs),
-    /// Say how a task ended that was dealt with by hand
+    /// Set the outcome of a task that was handled manually
     #[command(after_help = operate::MARK_HELP)]
     Mark(operate::MarkArgs),
 }
 
 impl BatchCommand {
-    /// Whether it changes nothing.
+    /// Returns whether the command is read-only.
     pub(crate) const fn only_looks(&self) -> bool {
         matches!(self, Self::List(_) | Self::Versions(_) | Self::Show(_) | Self::Graph(_))
     }
@@ -82,7 +82,7 @@ pub(crate) async fn run(command: BatchCommand, selection: &Selection) -> Result<
     }
 }
 
-/// The store of batches, whose tables must be there or are made.
+/// Opens the store of batches; depending on `schema`, its tables must exist or are created.
 async fn open(selection: &Selection, schema: Schema) -> Result<Arc<dyn Store>> {
     store::open(&selection.store()?, schema).await
 }

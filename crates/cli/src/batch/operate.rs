@@ -18,35 +18,35 @@ use crate::output::{self, Outcome};
 use crate::redis::RedisArgs;
 
 pub(super) const ABORT_HELP: &str = "\
-No further task starts. Jobs that wait are aborted; those that run are asked to
-stop, and when they have not stopped after the grace time their workers lose
-them. Nothing of what is done is lost: `milepost batch resume` goes on with it.
+No further task starts. Waiting jobs are aborted. Running jobs are asked to
+stop; if they have not stopped after the grace time, their workers lose them.
+Completed work is kept: `milepost batch resume` continues from there.
 
 Examples:
   milepost batch abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --note 'wrong prices'
   milepost batch abort settlement --key 2026-11-01 --grace 1m";
 
 pub(super) const RESUME_HELP: &str = "\
-What was aborted goes on from where it was, and what waits starts as its turn
-comes. Tasks that have failed stay so: `milepost batch rerun` is for them.
+Aborted tasks continue from their checkpoints, and waiting tasks start when
+their predecessors end. Failed tasks stay failed: use `milepost batch rerun`.
 
 Examples:
   milepost batch resume 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
 
 pub(super) const CANCEL_HELP: &str = "\
-What has ended stays as it is; what runs is asked to stop. With --subtree only
-that task and all that comes after it. Tasks with the rule `always`, which are
-there for clearing up, still run, and so does what only they lead to.
+Ended tasks stay as they are; running tasks are asked to stop. With --subtree,
+only that task and its successors are canceled. Tasks with the rule `always`,
+which are for cleanup, still run, and so do tasks that only they lead to.
 
 Examples:
   milepost batch cancel 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
   milepost batch cancel settlement --key 2026-11-01 --subtree report --note 'not today'";
 
 pub(super) const MARK_HELP: &str = "\
-What comes after the task goes on from there: after `success` as if it had
-succeeded, without a result; after `skip` as after a condition that is false;
-after `failed` as after a failure. A task whose state does not allow it is left
-as it is, and that is told.
+The successors of the task continue: after `success` as if the task had
+succeeded without a result, after `skip` as if its condition were false, after
+`failed` as after a failure. A task whose state does not allow this is left
+unchanged and reported.
 
 Examples:
   milepost batch mark 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c load success
@@ -54,7 +54,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct WhyArgs {
-    /// Why; it stands in the history and in the audit
+    /// The reason, recorded in the history and the audit
     #[arg(long, alias = "reason", value_name = "TEXT")]
     pub(super) note: Option<String>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub(super) struct WhyArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct GraceArgs {
-    /// How long running jobs get to stop by themselves
+    /// How long running jobs may take to stop
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::duration)]
     grace: Duration,
 }
@@ -90,7 +90,7 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     which: WhichArgs,
-    /// Only this task and all that comes after it
+    /// Only this task and its successors
     #[arg(long, value_name = "TASK")]
     subtree: Option<String>,
     #[command(flatten)]
@@ -103,9 +103,9 @@ pub(crate) struct CancelArgs {
 pub(crate) struct MarkArgs {
     #[command(flatten)]
     which: WhichArgs,
-    /// The task's key; of an item of a list its place, from 0
+    /// The task's key; for an item of a list, its index from 0
     task: String,
-    /// How it ended
+    /// The outcome
     #[arg(value_name = "END")]
     end: End,
     #[command(flatten)]
@@ -115,11 +115,11 @@ pub(crate) struct MarkArgs {
 /// How a task ended, as people say it.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum End {
-    /// It was done by hand
+    /// Done manually
     Success,
-    /// It is not needed
+    /// Not needed
     Skip,
-    /// It cannot be done
+    /// Cannot be done
     Failed,
 }
 
@@ -151,7 +151,7 @@ pub(super) async fn cancel(args: CancelArgs, store: &dyn Store) -> Result<Outcom
     let tasks = subject.cancel_set(&subtree);
     let operated = operate(&subject, BatchVerb::Cancel { tasks }, &args.why, args.grace.grace, store).await?;
     if operated.changed + operated.stopping == 0 {
-        bail!("there is nothing to cancel: all of it has ended");
+        bail!("there is nothing to cancel: all tasks have ended");
     }
     tell(&subject, "canceled", &operated, args.grace.grace)
 }
@@ -165,7 +165,7 @@ pub(super) async fn mark(args: MarkArgs, store: &dyn Store) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Does it to the batch as it was looked at.
+/// Applies the operation to the batch, provided that its generation is still that of `subject`.
 pub(super) async fn operate(
     subject: &Subject,
     what: BatchVerb,
@@ -187,7 +187,7 @@ fn tell(subject: &Subject, what: &str, operated: &BatchOperated, grace: Duration
     let stopping = match operated.stopping {
         0 => String::new(),
         running => format!(
-            "; {} that run were asked to stop, and are lost to their workers after {}",
+            "; {} running were asked to stop, and their workers lose them after {}",
             words::count(running),
             format_duration(grace)
         ),

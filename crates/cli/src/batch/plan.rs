@@ -1,4 +1,4 @@
-//! What a rerun will do.
+//! The preview of a rerun.
 
 use anyhow::Result;
 use milepost_core::batch::listing::{BatchView, TaskFilter};
@@ -10,10 +10,10 @@ use milepost_core::port::BatchStore;
 use super::find;
 use super::words;
 
-/// How many names a preview tells.
+/// The number of names in a preview.
 const NAMES: usize = 12;
 
-/// In the version that the batch has.
+/// Plans a rerun in the version of the batch.
 pub(super) async fn pinned(chosen: &Chosen, subject: &Subject, store: &dyn BatchStore) -> Result<Rerun> {
     known(chosen, subject)?;
     let again = find::all_tasks(subject.row.id, chosen.filter(subject)?, store).await?;
@@ -21,7 +21,7 @@ pub(super) async fn pinned(chosen: &Chosen, subject: &Subject, store: &dyn Batch
     Ok(Rerun::pinned(chosen, subject, again, inside)?)
 }
 
-/// In the latest version, if that is another one.
+/// Plans a rerun in the latest version, if that differs.
 pub(super) async fn latest(chosen: &Chosen, subject: &Subject, store: &dyn BatchStore) -> Result<Rerun> {
     subject.dag()?;
     let (to, definition) = store.dag(&subject.row.dag, None).await?;
@@ -35,7 +35,7 @@ pub(super) async fn latest(chosen: &Chosen, subject: &Subject, store: &dyn Batch
     Ok(Rerun::in_version(chosen, subject, (to, then.dag()?.clone()), tasks, inside)?)
 }
 
-/// Tells which tasks may have been meant where one is named that there is not.
+/// Checks that the named tasks exist; the error suggests similar names.
 fn known(chosen: &Chosen, subject: &Subject) -> Result<()> {
     match chosen {
         Chosen::Failed => Ok(()),
@@ -45,7 +45,7 @@ fn known(chosen: &Chosen, subject: &Subject) -> Result<()> {
     }
 }
 
-/// What will run, and from what it comes back.
+/// Describes which tasks will run, and their current states.
 pub(super) fn preview(plan: &Rerun, row: &BatchView) -> String {
     let change = plan.change.as_ref().map(|change| change_preview(change, row)).unwrap_or_default();
     let (counts, total) = (plan.counts(), words::count(row.counts.total()));
@@ -69,7 +69,7 @@ pub(super) fn preview(plan: &Rerun, row: &BatchView) -> String {
     }
     let active = match counts.active {
         active if active > 0 && plan.change.is_none() => format!(
-            "\n{} under way: while a job runs it cannot be run again; `milepost batch abort` stops it",
+            "\n{} running: a job cannot be rerun while it runs; `milepost batch abort` stops it",
             words::tasks(active)
         ),
         _ => String::new(),
@@ -82,20 +82,20 @@ fn change_preview(change: &Change, row: &BatchView) -> String {
     let Change { to, new, gone, stays, .. } = change;
     let (from, name) = (format!("version {} ({})", row.number, words::short(row.version)), &to.dag);
     let to = format!("version {} ({})", to.number, words::short(to.version));
-    let mut lines = vec![format!("the batch goes over from {from} to {to} of {name}")];
+    let mut lines = vec![format!("the batch moves from {from} to {to} of {name}")];
     let mut tell = |keys: &[String], what: &str| {
         if !keys.is_empty() {
             let tasks = words::tasks(keys.len() as u64);
             lines.push(format!("{tasks} {what}: {}", words::some(keys, NAMES)));
         }
     };
-    tell(new, "new, to run when their turn comes");
-    tell(gone, "gone, and given up unless they have ended");
-    tell(stays, "defined differently, but they stay as they ended");
+    tell(new, "new, to run after their predecessors");
+    tell(gone, "removed, and canceled unless they have ended");
+    tell(stays, "defined differently, but unchanged because they have ended");
     if row.counts.active > 0 {
         let active = words::tasks(row.counts.active);
         lines.push(format!(
-            "{active} under way: it cannot go over while jobs run; `milepost batch abort` stops them"
+            "{active} running: the batch cannot move while jobs run; `milepost batch abort` stops them"
         ));
     }
     lines.iter().map(|line| format!("{line}\n")).collect()

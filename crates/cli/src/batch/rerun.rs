@@ -15,20 +15,20 @@ use super::words;
 use crate::output::{self, Outcome};
 
 const EXAMPLES: &str = "\
-What is run again is decided anew. --task runs just these tasks; what comes
-after them stays as it is, while --downstream-of takes it along. What waits for
-a task that failed waits still, and goes on by itself when --failed has made it
-succeed. In a list or an inner batch --failed runs only what failed there; the
-items and tasks that succeeded keep their results. --task starts a list or an
-inner batch anew.
+The conditions of rerun tasks are evaluated again. --task runs only these tasks
+and leaves their successors unchanged; --downstream-of runs successors, too.
+Tasks that wait for a failed task keep waiting, and continue automatically when
+it succeeds after --failed. In a list or an inner batch, --failed runs only the
+failed items and tasks; those that succeeded keep their results. With --task, a
+list or inner batch restarts completely.
 
-With --version latest the batch goes over to the latest version of its DAG:
-for a definition that was mended. Tasks with the same keys keep what they have,
-those that are gone are given up, and new ones run when their turn comes.
-Nothing of the batch may run meanwhile, and its input must fit that version.
+With --version latest, the batch moves to the latest version of its DAG, for
+example after the definition was fixed. Tasks with the same keys keep their
+state, removed tasks are canceled, and new ones run after their predecessors.
+No job of the batch may be running, and its input must fit that version.
 
-What would run is shown first. On a terminal it is asked whether to go on; in
-scripts --yes says so.
+A preview is shown first. On a terminal, the command asks for confirmation; in
+scripts, give --yes.
 
 Examples:
   milepost batch rerun 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --failed
@@ -43,10 +43,10 @@ pub(crate) struct RerunArgs {
     which: WhichArgs,
     #[command(flatten)]
     chosen: ChosenArgs,
-    /// In which version of the DAG
+    /// The version of the DAG to run
     #[arg(long, value_name = "VERSION", value_enum, default_value_t)]
     version: InVersion,
-    /// Do it without asking
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -59,13 +59,13 @@ pub(crate) struct RerunArgs {
 /// Which tasks are to run again.
 #[derive(Debug, Args)]
 struct ChosenArgs {
-    /// A task by its key, of an item of a list by its place; may be given several times
+    /// A task by its key, or an item of a list by its index; may be given several times
     #[arg(long = "task", value_name = "TASK", group = "what")]
     tasks: Vec<String>,
-    /// A task and all that comes after it; may be given several times
+    /// A task and its successors; may be given several times
     #[arg(long, value_name = "TASK", group = "what")]
     downstream_of: Vec<String>,
-    /// The tasks and items that have failed or were aborted, in inner batches too
+    /// The failed and aborted tasks and items, also in inner batches
     #[arg(long, group = "what")]
     failed: bool,
 }
@@ -83,10 +83,10 @@ impl ChosenArgs {
 /// The version in which tasks are run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum InVersion {
-    /// The one that the batch has
+    /// The version that the batch has
     #[default]
     Pinned,
-    /// The latest, to which the batch goes over
+    /// The latest version, to which the batch moves
     Latest,
 }
 
@@ -103,8 +103,8 @@ pub(super) async fn run(args: RerunArgs, store: &dyn Store) -> Result<Outcome> {
     if !args.yes {
         match output::confirmed("Run them again?")? {
             Some(true) => {}
-            Some(false) => bail!("nothing was done"),
-            None => bail!("nothing was done, since nobody can be asked here; --yes does it without asking"),
+            Some(false) => bail!("nothing was changed"),
+            None => bail!("nothing was changed: confirmation needs a terminal; give --yes to skip it"),
         }
     }
     let operated = operate::operate(&subject, plan.verb(), &args.why, Duration::ZERO, store).await?;
@@ -122,7 +122,7 @@ pub(super) async fn run(args: RerunArgs, store: &dyn Store) -> Result<Outcome> {
         let rerun = operated.generation.saturating_sub(1);
         let version =
             plan.change.map(|change| format!(", in version {}", change.to.number)).unwrap_or_default();
-        output::deed(format_args!("{id}  rerun {rerun}: {changed} put back{version}"))?;
+        output::deed(format_args!("{id}  rerun {rerun}: {changed} reset{version}"))?;
     }
     Ok(Outcome::Done)
 }

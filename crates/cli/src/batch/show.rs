@@ -23,17 +23,17 @@ use crate::output::{self, Outcome, printable};
 use crate::table::{Column, Field, Listing};
 use crate::time::{exact, length, relative};
 
-/// How many entries of the history are shown.
+/// The number of history entries shown.
 const ENTRIES: usize = 12;
-/// How many are read at a time.
+/// The number of entries read at a time.
 const PAGE: u32 = 1000;
-/// How many tasks of the critical path are shown.
+/// The number of tasks of the critical path that are shown.
 const PATH: usize = 12;
 
 const EXAMPLES: &str = "\
-Tasks that need somebody come first: failed, aborted, active, due. WAITED is how
-long a task was ready and no worker had taken it, RAN how long its last attempt
-took, or has taken so far.
+Tasks that may need attention come first: failed, aborted, active, due. WAITED
+is the time from ready to claimed by a worker, RAN the duration of the last
+attempt so far.
 
 Examples:
   milepost batch show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
@@ -61,19 +61,19 @@ fn task_state() -> impl TypedValueParser<Value = TaskState> {
         .try_map(|name| name.parse::<TaskState>())
 }
 
-/// A batch and all around it.
+/// A batch and its related data, in the JSON output.
 #[derive(Serialize)]
 struct BatchDocument<'a> {
     #[serde(flatten)]
     detail: &'a BatchDetail,
-    /// The way through the DAG that took longest so far.
+    /// The path through the DAG that took longest so far.
     critical_path: Option<&'a CriticalPath>,
-    /// Those that were asked for; otherwise the first that need somebody.
+    /// The requested tasks, or by default the first ones that need attention.
     tasks: &'a [TaskView],
     history: &'a VecDeque<BatchEntry>,
 }
 
-/// The way through the DAG that took longest so far.
+/// The path through the DAG that took longest so far.
 #[derive(Serialize)]
 struct CriticalPath {
     ms: u64,
@@ -112,7 +112,7 @@ pub(super) async fn run(args: &ShowArgs, store: &dyn BatchStore) -> Result<Outco
     print_json("input", Some(detail.input.get()))?;
     print_history(&history, now)?;
     if earlier > 0 {
-        output::note(format_args!("{} earlier entries are left out", words::count(earlier)));
+        output::note(format_args!("{} earlier entries are omitted", words::count(earlier)));
     }
     Ok(Outcome::Done)
 }
@@ -158,7 +158,7 @@ fn print_remedies(row: &BatchView, tasks: &[TaskView]) -> Result<()> {
     Ok(())
 }
 
-/// By how long tasks took so far; those that did not run take no time.
+/// Computes the critical path from the durations of tasks so far; tasks that did not run count as zero.
 async fn critical_path(
     subject: &Subject,
     now: Timestamp,
@@ -196,7 +196,7 @@ fn print_path(path: Option<&CriticalPath>) -> Result<()> {
     Ok(())
 }
 
-/// The last entries, and how many there are before them.
+/// Returns the last entries, and the number of entries before them.
 async fn history(id: BatchId, store: &dyn BatchStore) -> Result<(VecDeque<BatchEntry>, u64)> {
     let (mut last, mut earlier, mut after) = (VecDeque::new(), 0, 0);
     loop {

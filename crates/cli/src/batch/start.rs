@@ -22,13 +22,13 @@ use crate::redis::RedisArgs;
 const DATE_CHARS: usize = 10;
 
 const EXAMPLES: &str = "\
-The input is what the expressions of the DAG see as `input`. It must fit the
-DAG's input schema, if it has one. Of a DAG at most one batch has a key:
-starting it again answers the same batch and changes nothing.
+Expressions of the DAG read the input as `input`. It must fit the DAG's input
+schema, if there is one. At most one batch of a DAG has a given key: starting
+it again returns the same batch and changes nothing.
 
-With --nominal-at the batch is for a tick, as if a schedule had started it: the
-expressions see `tick.date` and `tick.time`. Use it to back-fill a day by hand;
-`milepost schedules backfill` back-fills the ticks of a schedule.
+With --nominal-at, the batch is for a tick, as if a schedule had started it:
+expressions can read `tick.date` and `tick.time`. Use it to backfill a day
+manually; `milepost schedules backfill` backfills the ticks of a schedule.
 
 Examples:
   milepost batch start settlement
@@ -41,7 +41,7 @@ Examples:
 pub(crate) struct StartArgs {
     /// The DAG's name
     dag: String,
-    /// At most one batch of the DAG ever has this key
+    /// A key that at most one batch of the DAG has
     #[arg(long)]
     key: Option<String>,
     /// The input, as JSON [default: {}]
@@ -50,16 +50,16 @@ pub(crate) struct StartArgs {
     /// A file with the input; - for standard input
     #[arg(long, value_name = "FILE")]
     input_file: Option<PathBuf>,
-    /// The tick that it is for: a time, or a date, which stands for its first instant in the zone
+    /// The tick of the batch: a time, or a date, which means its first instant in the zone
     #[arg(long, value_name = "TIME")]
     nominal_at: Option<String>,
     /// The time zone of the tick's date: an IANA name [default: UTC]
     #[arg(long, requires = "nominal_at")]
     zone: Option<String>,
-    /// Which version: its number, or its first digits [default: the latest]
+    /// The version: its number, or its first digits [default: the latest]
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// Follow it until it ends; exit status 1 when it is not done
+    /// Follow the batch until it ends; exit status 1 if it is not done
     #[arg(long, conflicts_with = "json")]
     watch: bool,
     #[command(flatten)]
@@ -93,11 +93,11 @@ impl StartArgs {
             }
             (None, None) => return Ok(json!({})),
         };
-        serde_json::from_str(&text).with_context(|| format!("{place} is no JSON"))
+        serde_json::from_str(&text).with_context(|| format!("{place} is not JSON"))
     }
 }
 
-/// A nominal time: a time, or the first instant of a date in the time zone.
+/// Parses a nominal time: a time, or a date, which means its first instant in the time zone.
 fn nominal(text: &str, zone: &str) -> Result<NominalTime> {
     let at = match text.parse::<Date>() {
         Ok(date) if text.len() == DATE_CHARS => NominalTime::of_date(date, zone)?,
@@ -124,7 +124,7 @@ pub(super) async fn run(args: StartArgs, store: &dyn BatchStore) -> Result<Outco
     let mut batch = NewBatch::new(&args.dag, &input)?;
     batch.key.clone_from(&args.key);
     batch.nominal = args.nominal()?;
-    // The one whose schema was looked at, even when another one is stored meanwhile.
+    // Pins the version whose schema was checked, in case another one is stored in the meantime.
     batch.version = Some(version);
     let teller = args.redis.teller();
     let started = store.start_batch(&batch).await?;
@@ -135,7 +135,7 @@ pub(super) async fn run(args: StartArgs, store: &dyn BatchStore) -> Result<Outco
     if args.json {
         output::heard_or_not(output::json(&started))?;
     } else if started.duplicate {
-        output::deed(format_args!("{id}  duplicate: this key was there before; nothing was changed"))?;
+        output::deed(format_args!("{id}  duplicate: this key existed before; nothing was changed"))?;
     } else {
         output::deed(format_args!("{id}  started"))?;
     }

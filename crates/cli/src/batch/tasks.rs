@@ -1,4 +1,4 @@
-//! The tasks of a batch as a table: those that need somebody first.
+//! The table of a batch's tasks; tasks that need attention come first.
 
 use anyhow::Result;
 use jiff::Timestamp;
@@ -13,13 +13,13 @@ use crate::output::{self, printable};
 use crate::table::{Column, Field, Listing};
 use crate::time::length;
 
-/// How many tasks are listed unless more are asked for.
+/// The default number of listed tasks.
 const LISTED: u32 = 20;
-/// How many failures are told.
+/// The number of failures that are printed.
 const FAILURES: usize = 5;
-/// How much of a failure.
+/// The number of characters of each failure.
 const FAILURE_CHARS: usize = 300;
-/// In which order tasks are listed.
+/// The order of states in the list.
 const ORDER: [TaskState; 8] = [
     TaskState::Failed,
     TaskState::Aborted,
@@ -34,11 +34,11 @@ const ORDER: [TaskState; 8] = [
 /// Some of the tasks of a batch.
 pub(super) struct Tasks {
     pub(super) shown: Vec<TaskView>,
-    /// How many there are besides.
+    /// The number of tasks that are not listed.
     left_out: u64,
 }
 
-/// The tasks to list: all, those in some states, or the first of those that need somebody.
+/// Returns the tasks to list: all, those in some states, or the first ones in the order of [`ORDER`].
 pub(super) async fn wanted(
     subject: &Subject,
     all: bool,
@@ -60,7 +60,7 @@ pub(super) async fn wanted(
         }
         first
     };
-    // Keys are in order of their letters, tasks in order of the work.
+    // The store returns keys in alphabetical order; the list follows the layers of the DAG.
     let layer = |task: u32| subject.dag.as_ref().map_or(0, |dag| dag.graph().layer(task));
     let rank = |state: TaskState| ORDER.iter().position(|known| *known == state);
     shown.sort_by_key(|task| (if all { None } else { rank(task.state) }, layer(task.task), task.task));
@@ -93,7 +93,7 @@ pub(super) fn print(tasks: &Tasks, now: Timestamp) -> Result<()> {
     output::line("\ntasks")?;
     listing.print()?;
     if tasks.left_out > 0 {
-        output::line(format_args!("and {} more: --all, or --state STATE", words::count(tasks.left_out)))?;
+        output::line(format_args!("and {} more; list them with --all or --state STATE", words::count(tasks.left_out)))?;
     }
     print_failures(tasks)
 }

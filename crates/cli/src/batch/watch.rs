@@ -17,18 +17,18 @@ use super::find::WhichArgs;
 use super::words;
 use crate::output::{self, Outcome, printable};
 
-/// How often the batch is looked at.
+/// The polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Where there is no terminal, a line is written for every so many percent.
+/// Without a terminal, a line is printed each time this many more percent are done.
 const PERCENT_A_LINE: u64 = 10;
-/// Of how many tasks that are batches it is told how far they are.
+/// The maximum number of inner batches whose progress is shown.
 const INNER: usize = 2;
-/// Among how many active tasks they are looked for.
+/// The number of active tasks in which inner batches are searched.
 const ACTIVE: u32 = 20;
 
 const EXAMPLES: &str = "\
-It ends when the batch has ended, has failed or was aborted: when nothing
-happens any more by itself. Exit status: 0 when it is done, else 1.
+The command ends when the batch has ended, has failed or was aborted, and
+nothing more happens automatically. Exit status: 0 if it is done, else 1.
 
 Examples:
   milepost batch watch 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
@@ -45,7 +45,7 @@ pub(super) async fn run(args: &WatchArgs, store: &dyn BatchStore) -> Result<Outc
     follow(args.which.id(store).await?, store).await
 }
 
-/// Follows a batch until nothing happens any more by itself.
+/// Follows a batch while it is running.
 pub(super) async fn follow(id: BatchId, store: &dyn BatchStore) -> Result<Outcome> {
     let mut row = look(id, store).await?;
     let mut screen = Screen::new(&row);
@@ -59,11 +59,11 @@ pub(super) async fn follow(id: BatchId, store: &dyn BatchStore) -> Result<Outcom
     if row.state == BatchState::Done {
         return Ok(Outcome::Done);
     }
-    output::note(format_args!("milepost batch show {id} says why, and what to do"));
+    output::note(format_args!("`milepost batch show {id}` shows the cause and possible actions"));
     Ok(Outcome::SomeFailed)
 }
 
-/// The tasks that go on and are batches of their own, each with how far it is.
+/// Returns the active tasks that are inner batches, with their progress.
 async fn inner(id: BatchId, store: &dyn BatchStore) -> Result<Vec<(String, Counts)>> {
     let active = TaskFilter { states: vec![TaskState::Active], limit: ACTIVE, ..TaskFilter::default() };
     let mut inner = Vec::new();
@@ -80,10 +80,11 @@ async fn look(id: BatchId, store: &dyn BatchStore) -> Result<BatchView> {
     detail.map(|detail| detail.row).ok_or_else(|| StoreError::from(InvalidBatch::NoSuchBatch(id)).into())
 }
 
-/// A bar on a terminal, a line now and then elsewhere.
+/// A progress bar on a terminal; occasional lines otherwise.
 struct Screen {
     bar: ProgressBar,
-    /// What was told last where there is no terminal: how far it and its tasks were, and how many had failed.
+    /// The last printed state, without a terminal: progress steps of the batch and of its inner batches, number of failures, and whether it
+    /// was asked to stop.
     told: Option<(u64, Vec<u64>, u64, bool)>,
 }
 

@@ -1,4 +1,4 @@
-//! Facts about batches in words.
+//! Text descriptions of batches.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ pub(super) use milepost_server::words::count;
 
 use super::find::VERSION_DIGITS;
 
-/// Instead of the key of a task that the version of its batch does not have any more.
+/// Replaces the key of a task that the current version of its batch does not have.
 pub(super) const GONE: &str = "(gone)";
-/// How wide a bar of progress is.
+/// The width of a progress bar.
 const BAR: u64 = 30;
 
-/// `1 task`, `12 tasks`.
+/// Formats a number of tasks: `1 task`, `12 tasks`.
 pub(super) fn tasks(number: u64) -> String {
     if number == 1 { "1 task".to_owned() } else { format!("{} tasks", count(number)) }
 }
 
-/// The first names, and how many there are besides.
+/// Lists the first names, and the number of the others.
 pub(super) fn some(names: &[impl AsRef<str>], max: usize) -> String {
     let shown: Vec<&str> = names.iter().take(max).map(AsRef::as_ref).collect();
     match names.len() - shown.len() {
@@ -30,12 +30,12 @@ pub(super) fn some(names: &[impl AsRef<str>], max: usize) -> String {
     }
 }
 
-/// The first digits of a version.
+/// Returns the first digits of a version.
 pub(super) fn short(version: Version) -> String {
     version.to_string().chars().take(VERSION_DIGITS).collect()
 }
 
-/// How many tasks stand where: `3 active, 1 failed`, what needs somebody first.
+/// Formats the number of tasks in each state, for example `3 active, 1 failed`; states that need attention come first.
 pub(super) fn counts(counts: &Counts) -> String {
     let all = [
         (TaskState::Failed, counts.failed),
@@ -51,17 +51,17 @@ pub(super) fn counts(counts: &Counts) -> String {
     some.map(|(state, number)| format!("{} {state}", count(number))).collect::<Vec<_>>().join(", ")
 }
 
-/// How much has ended: `43 %`. What is not quite all is not said to be.
+/// Returns the completed share in percent. It is rounded down, so that an unfinished batch never shows 100 %.
 pub(super) fn percent(counts: &Counts) -> u64 {
     (counts.ended() * 100).checked_div(counts.total()).unwrap_or(100)
 }
 
-/// `12 of 40 tasks ended (30 %)`.
+/// Formats the progress: `12 of 40 tasks ended (30 %)`.
 pub(super) fn progress(counts: &Counts) -> String {
     format!("{} of {} ended ({} %)", count(counts.ended()), tasks(counts.total()), percent(counts))
 }
 
-/// `[=====>    ] 12 of 40 tasks ended (30 %)`.
+/// Formats the progress with a bar: `[=====>    ] 12 of 40 tasks ended (30 %)`.
 pub(super) fn bar(counts: &Counts) -> String {
     let done = (counts.ended() * BAR).checked_div(counts.total()).unwrap_or(BAR);
     let head = if done == BAR { "" } else { ">" };
@@ -69,69 +69,67 @@ pub(super) fn bar(counts: &Counts) -> String {
     format!("[{bar:<30}] {}", progress(counts))
 }
 
-/// Where a batch stands, and what that means.
+/// Describes the state of a batch and its meaning.
 pub(super) fn standing(row: &BatchView) -> String {
     let counts = &row.counts;
     match row.state {
-        BatchState::Running if row.stopped => {
-            "running: asked to stop, and waits for what still runs".to_owned()
-        }
+        BatchState::Running if row.stopped => "running: asked to stop, waiting for running jobs".to_owned(),
         BatchState::Running if counts.failed > 0 => {
-            format!("running: some go on, {} failed", tasks(counts.failed))
+            format!("running: {} failed, others continue", tasks(counts.failed))
         }
         BatchState::Running => "running".to_owned(),
         BatchState::Done => "done".to_owned(),
         BatchState::Failed if counts.waiting > 0 => {
-            format!("failed: {} failed, and {} wait for that", tasks(counts.failed), count(counts.waiting))
+            format!("failed: {} failed, and {} wait for them", tasks(counts.failed), count(counts.waiting))
         }
         BatchState::Failed => format!("failed: {} failed, all others have ended", tasks(counts.failed)),
         BatchState::Aborted if row.stopped => "aborted: nothing starts until it is resumed".to_owned(),
         BatchState::Aborted => {
-            format!("aborted: {} aborted, and nothing else can go on", tasks(counts.aborted))
+            format!("aborted: {} aborted, and no other task can continue", tasks(counts.aborted))
         }
         BatchState::Canceled => format!("canceled: {} canceled", tasks(counts.canceled)),
     }
 }
 
-/// Commands that bring a batch further, each with what it does.
+/// Returns commands that can advance a batch, each with its effect.
 pub(super) fn remedies(row: &BatchView, failed: &[TaskView]) -> Vec<(String, &'static str)> {
     let id = row.id;
     let mut remedies = Vec::new();
     if row.stopped {
-        remedies.push((format!("milepost batch resume {id}"), "lets it go on"));
+        remedies.push((format!("milepost batch resume {id}"), "resumes it"));
     }
     let mut plain = None;
     for task in failed {
         match (task.batch, task.state) {
             (Some(inner), TaskState::Failed) => {
-                remedies.push((format!("milepost batch show {inner}"), "says what failed in it"));
+                remedies.push((format!("milepost batch show {inner}"), "shows its failed tasks"));
             }
-            (Some(inner), _) => remedies.push((format!("milepost batch resume {inner}"), "lets it go on")),
+            (Some(inner), _) => remedies.push((format!("milepost batch resume {inner}"), "resumes it")),
             (None, _) => plain = plain.or(Some(&task.key)),
         }
     }
     remedies.truncate(3);
     if !failed.is_empty() && !row.state.is_ended() {
-        remedies.push((format!("milepost batch rerun {id} --failed"), "runs what failed again"));
+        remedies.push((format!("milepost batch rerun {id} --failed"), "reruns the failed tasks"));
     }
     if let Some(key) = plain.filter(|_| !row.state.is_ended()) {
         let mark = format!("milepost batch mark {id} {key} success");
-        remedies.push((mark, "goes on as if it had succeeded"));
+        remedies.push((mark, "continues as if the task had succeeded"));
         remedies.push((
             format!("milepost batch cancel {id} --subtree {key}"),
-            "gives it up, and what comes after it",
+            "cancels the task and its successors",
         ));
     }
     remedies
 }
 
-/// How long a task waited for a worker, and how long it ran, so far.
+/// Returns how long a task waited for a worker, and how long it has run so far.
 pub(super) fn times(task: &TaskView, now: Timestamp) -> (Option<Duration>, Option<Duration>) {
     let between = |from: Timestamp, to: Timestamp| to.duration_since(from).try_into().unwrap_or_default();
     let until = task.ended_at.unwrap_or(now);
-    // A batch of its own runs from when it is made.
+    // An inner batch runs from its creation.
     let started = task.started_at.or(task.released_at.filter(|_| task.batch.is_some()));
-    // One that does not wait any more and never started has not waited for a worker.
+    // A task that no longer waits but never started has not waited for a worker.
     let taken = started.or(Some(until).filter(|_| matches!(task.state, TaskState::Active | TaskState::Due)));
     let waited = task.released_at.zip(taken).map(|(released, taken)| between(released, taken));
     (waited, started.map(|started| between(started, until)))

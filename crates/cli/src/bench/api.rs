@@ -1,4 +1,4 @@
-//! `milepost bench api`: jobs created over HTTP, one a request and many a request.
+//! `milepost bench api`: jobs created over HTTP, one per request and many per request.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use super::served::{Connection, Served, connect};
 use super::target::{QUEUE, Target};
 use crate::store::StoreAddress;
 
-/// How many jobs a request creates where it creates many.
+/// The number of jobs in a request that creates many.
 const MANY: u64 = 500;
-/// Rounds of each number; the middle one counts.
+/// The number of rounds of each measurement; the median is reported.
 const ROUNDS: usize = 3;
 
 /// How to measure the API.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ApiBench {
-    /// How many jobs a round creates one by one; ten times as many are created many at once
+    /// The number of jobs that a round creates one by one; ten times as many are created in bulk
     #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..))]
     jobs: u64,
-    /// How many clients send requests at the same time, each over a connection that it keeps
+    /// The number of concurrent clients, each with a persistent connection
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=1000))]
     clients: u64,
     /// The size of a payload
@@ -43,7 +43,7 @@ pub(crate) struct ApiBench {
     pub(super) json: bool,
 }
 
-/// One JSON object.
+/// The JSON report.
 #[derive(Debug, Serialize)]
 pub(super) struct ApiReport {
     bench: &'static str,
@@ -56,7 +56,7 @@ pub(super) struct ApiReport {
 }
 
 impl ApiReport {
-    /// Prints it for people.
+    /// Prints the report as text.
     pub(super) fn print(&self) -> Result<()> {
         print(self)
     }
@@ -93,14 +93,14 @@ fn job(bench: &ApiBench) -> String {
     format!("{{\"kind\":\"bench\",\"queue\":\"{QUEUE}\",\"payload\":{{\"text\":\"{text}\"}}}}")
 }
 
-/// What each request asks for.
+/// The content of each request.
 struct Asked {
     path: &'static str,
     body: String,
     jobs: u64,
 }
 
-/// All clients send their share of the requests; answers how many jobs a second they created.
+/// All clients send their share of the requests; returns the jobs created per second.
 async fn round(
     bench: &ApiBench,
     at: SocketAddr,
@@ -122,7 +122,7 @@ async fn round(
     Ok(per_s(requests * asked.jobs, began.elapsed().as_secs_f64()))
 }
 
-/// Sends one request after the other; answers how long each took.
+/// Sends requests one after another; returns their durations.
 async fn send(
     mut connection: Connection,
     at: SocketAddr,
@@ -140,7 +140,7 @@ async fn send(
             .body(Full::new(body.clone()))?;
         let answer = connection.ask(request).await?;
         took.push(answer.took);
-        ensure!(answer.status == StatusCode::CREATED, "the server answered {answer}");
+        ensure!(answer.status == StatusCode::CREATED, "unexpected response of the server: {answer}");
     }
     Ok(took)
 }

@@ -1,4 +1,4 @@
-//! How long a claim takes above a small and above a large backlog.
+//! Benchmark of the claim latency with a small and with a large backlog.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,18 +19,18 @@ use super::target::{QUEUE, Target};
 use super::workload::{NOOP, enqueue, noop, priority};
 use crate::store::StoreAddress;
 
-/// The small backlog.
+/// The number of jobs in the small backlog.
 const SMALL: u64 = 1000;
-/// Claims measured, after some that are not.
+/// The number of measured claims, after some that are not measured.
 const CLAIMS: u64 = 2000;
 const WARM_UP: u64 = 100;
-/// Jobs in one claim.
+/// The number of jobs in one claim.
 const BATCH: u32 = 10;
-/// A kind that nobody serves.
+/// A kind that no worker serves.
 const FOREIGN: &str = "nobody";
 
-/// `--mode backlog`: the large backlog mixes priorities, with jobs of a higher priority whose time has not
-/// come and with as many of a kind that nobody serves.
+/// Runs `--mode backlog`. The large backlog contains several priorities, jobs of a higher priority that are not due yet, and the same
+/// number of jobs of a kind that no worker serves.
 pub(super) async fn run(bench: &JobsBench, address: &StoreAddress) -> Result<Report> {
     let small = Target::prepare(address).await?;
     fill(bench, &small, SMALL, 0).await?;
@@ -70,7 +70,7 @@ async fn fill(bench: &JobsBench, target: &Target, ready: u64, future: u64) -> Re
     Ok(())
 }
 
-/// Claims, ends, and puts as many jobs back, so that the backlog stays as it is; times the claims.
+/// Measures claims. Each claim's jobs are completed and replaced by new ones, so that the size of the backlog is constant.
 async fn claims(bench: &JobsBench, store: &Arc<dyn Store>) -> Result<Histogram<u64>> {
     let worker = NewWorker {
         name: "bench".to_owned(),
@@ -111,7 +111,7 @@ async fn claim_once(
     let elapsed = began.elapsed();
     anyhow::ensure!(
         jobs.len() == BATCH as usize,
-        "a claim above a backlog came back with {} jobs",
+        "a claim above a backlog returned {} jobs",
         jobs.len()
     );
     let ends: Vec<Finish> = jobs

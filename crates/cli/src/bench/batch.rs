@@ -1,4 +1,4 @@
-//! `milepost bench batch`: batches whose tasks do nothing, from their start to the end of the last task.
+//! `milepost bench batch`: batches whose tasks do nothing, measured from their start to the end of the last task.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,26 +26,26 @@ use super::target::{QUEUE, Target};
 use super::workload::{NOOP, worker};
 use crate::store::StoreAddress;
 
-/// How many batches are started at the same time.
+/// The number of batches that are started concurrently.
 const STARTERS: usize = 8;
-/// How many batches of one task run before the clock does.
+/// The number of single-task batches that run as a warm-up.
 const WARM_UP: u64 = 200;
-/// How long nothing may end before the bench gives up.
+/// The maximum time without progress before the benchmark fails.
 const STILL_MAX: Duration = Duration::from_secs(60);
 
 /// How to measure batches.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BatchBench {
-    /// chain, fan, join, layered, or a file of edges (two keys a line with a tab between them)
+    /// chain, fan, join, layered, or a file of edges (two keys per line, separated by a tab)
     #[arg(long, default_value = "layered")]
     shape: Shape,
-    /// How many tasks a batch has; a file has its own
+    /// The number of tasks of a batch; not for a file of edges
     #[arg(long, default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     tasks: u64,
-    /// How many tasks a layer has (layered) [default: 500, or a fifth of the tasks if that is less]
+    /// The number of tasks per layer (layered) [default: 500, or a fifth of the tasks if that is less]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     width: Option<u64>,
-    /// How many batches run at the same time
+    /// The number of concurrent batches
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     batches: u64,
     /// Print one JSON object on one line
@@ -53,7 +53,7 @@ pub(crate) struct BatchBench {
     pub(super) json: bool,
 }
 
-/// One JSON object. `tasks_per_s` counts from the start call to the last task's end.
+/// The JSON report. `tasks_per_s` counts from the start call to the end of the last task.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct BatchReport {
     bench: &'static str,
@@ -71,7 +71,7 @@ pub(super) struct BatchReport {
 }
 
 impl BatchReport {
-    /// Prints it for people.
+    /// Prints the report as text.
     pub(super) fn print(&self) -> Result<()> {
         print(self)
     }
@@ -120,7 +120,7 @@ pub(super) async fn run(bench: &BatchBench, address: &StoreAddress) -> Result<Ba
     })
 }
 
-/// How large a DAG is.
+/// The size of a DAG.
 struct Size {
     tasks: u64,
     edges: u64,
@@ -134,7 +134,7 @@ impl Size {
     }
 }
 
-/// Has every connection do once what it will be measured at: until then the server has nothing planned.
+/// Runs small batches, so that every connection has executed and planned the measured statements once.
 async fn warm_up(store: &Arc<dyn BatchStore>, worker: &Worker) -> Result<()> {
     let mut task = Task::job(NOOP);
     task.queue = QUEUE.to_owned();
@@ -144,7 +144,7 @@ async fn warm_up(store: &Arc<dyn BatchStore>, worker: &Worker) -> Result<()> {
     wait_for(worker, WARM_UP).await
 }
 
-/// Waits until so many tasks have ended.
+/// Waits until `tasks` tasks have ended.
 async fn wait_for(worker: &Worker, tasks: u64) -> Result<()> {
     let mut moved = (0, Instant::now());
     while worker.stats().acknowledged < tasks {
@@ -153,7 +153,7 @@ async fn wait_for(worker: &Worker, tasks: u64) -> Result<()> {
         if ended > moved.0 {
             moved = (ended, Instant::now());
         } else if moved.1.elapsed() > STILL_MAX {
-            bail!("{ended} of {tasks} tasks have ended, and nothing moves");
+            bail!("{ended} of {tasks} tasks have ended, and there is no further progress");
         }
     }
     Ok(())
@@ -167,10 +167,10 @@ async fn start_all(store: &Arc<dyn BatchStore>, dag: &str, batches: u64) -> Resu
     starts.buffer_unordered(STARTERS).try_collect().await
 }
 
-/// A bench that did not do the work has measured nothing.
+/// Checks that all batches are done; otherwise the measurement is invalid.
 async fn check(store: &Arc<dyn BatchStore>, started: &[BatchId]) -> Result<()> {
     for &id in started {
-        let batch = store.batch(id).await?.with_context(|| format!("batch {id} is gone"))?;
+        let batch = store.batch(id).await?.with_context(|| format!("batch {id} no longer exists"))?;
         if batch.row.state != BatchState::Done {
             bail!("batch {id} is {} after its last task has ended", batch.row.state);
         }
@@ -178,9 +178,9 @@ async fn check(store: &Arc<dyn BatchStore>, started: &[BatchId]) -> Result<()> {
     Ok(())
 }
 
-/// How long tasks wait after the last of their predecessors.
+/// Measures how long tasks wait after the end of their last predecessor.
 struct Hops {
-    /// When each task ran, in us from the beginning; 0: not yet.
+    /// When each task ran, in µs since the beginning; 0: not yet.
     ran: Vec<AtomicU64>,
     predecessors: Vec<Vec<u32>>,
     began: Instant,
@@ -188,7 +188,7 @@ struct Hops {
 }
 
 impl Hops {
-    /// Of the only batch of a DAG; of several nothing is measured.
+    /// Creates the measurement for the single batch of a DAG; several batches are not measured.
     fn of(dag: &Dag, measured: bool) -> Self {
         let tasks = if measured { dag.graph().len() } else { 0 };
         let number = |task: usize| u32::try_from(task).unwrap_or(u32::MAX);
@@ -200,7 +200,7 @@ impl Hops {
         }
     }
 
-    /// A task runs, which takes no time.
+    /// Records that a task runs. Its duration is neglected.
     fn pass(&self, payload: &str) {
         let Ok(n) = payload.parse::<usize>() else { return };
         let Some(ran) = self.ran.get(n) else { return };

@@ -1,4 +1,4 @@
-//! All in, then all out.
+//! Benchmark of throughput: all jobs are enqueued, then all are run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::report::{Percentiles, Report, per_s};
 use super::target::Target;
 use super::workload::{self, noop};
 
-/// What one drain showed.
+/// The result of one drain.
 pub(super) struct Drained {
     pub(super) jobs: u64,
     pub(super) enqueue: Duration,
@@ -21,18 +21,18 @@ pub(super) struct Drained {
 }
 
 impl Drained {
-    /// Jobs run a second, from the first claim.
+    /// Returns the jobs run per second, from the first claim.
     pub(super) fn run_per_s(&self) -> f64 {
         per_s(self.jobs, self.run.as_secs_f64())
     }
 
-    /// Jobs enqueued a second.
+    /// Returns the jobs enqueued per second.
     pub(super) fn enqueue_per_s(&self) -> f64 {
         per_s(self.jobs, self.enqueue.as_secs_f64())
     }
 }
 
-/// Enqueues all jobs, does something, then runs them all.
+/// Enqueues all jobs, calls a function, then runs all jobs.
 pub(super) async fn drain(
     bench: &JobsBench,
     target: &Target,
@@ -54,7 +54,7 @@ pub(super) async fn drain(
     Ok(Drained { jobs, enqueue, run, waited })
 }
 
-/// `--mode throughput`.
+/// Runs `--mode throughput`.
 pub(super) async fn run(bench: &JobsBench, target: &Target) -> Result<Report> {
     let logged_before = target.logged_bytes().await;
     let drained = drain(bench, target, async || Ok(())).await?;

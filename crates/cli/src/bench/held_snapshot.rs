@@ -1,4 +1,4 @@
-//! What remains of the throughput when another session holds a snapshot for a long time.
+//! Benchmark of the throughput while another session holds a snapshot for a long time.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use super::report::Report;
 use super::target::Target;
 use super::workload::{NOOP, noop, worker};
 
-/// How often the stream is topped up.
+/// The interval at which new jobs of the stream are enqueued.
 const TICK: Duration = Duration::from_millis(100);
 
-/// `--mode held-snapshot`: drains, then streams jobs for a while under a snapshot that forbids vacuum to
-/// remove anything, then drains again under it.
+/// Runs `--mode held-snapshot`: drains, then streams jobs for a while during an open snapshot that prevents vacuum from removing dead rows,
+/// then drains again during the snapshot.
 pub(super) async fn run(bench: &JobsBench, target: &Target) -> Result<Report> {
     let server = target.server("held-snapshot")?;
     let before = drain(bench, target, async || Ok(())).await?;
@@ -37,7 +37,7 @@ pub(super) async fn run(bench: &JobsBench, target: &Target) -> Result<Report> {
         .with("ratio", under.run_per_s() / before.run_per_s()))
 }
 
-/// Enqueues `rate` jobs a second while a worker runs them.
+/// Enqueues `rate` jobs per second while a worker runs them.
 async fn stream(bench: &JobsBench, target: &Target) -> Result<()> {
     let worker = worker(&target.store, NOOP, |_| {}).await?;
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! One job at a time on an idle system.
+//! Benchmark of the latency of single jobs on an idle system.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use super::report::{Percentiles, Report};
 use super::target::Target;
 use super::workload::{NOOP, noop, worker};
 
-/// How long a job may take to start before the bench gives up.
+/// The maximum time until a job starts before the benchmark fails.
 const START_MAX: Duration = Duration::from_secs(30);
 
-/// `--mode latency`: from the call of enqueue to the first line of the handler.
+/// Runs `--mode latency`: measures from the enqueue call to the start of the handler.
 pub(super) async fn run(bench: &JobsBench, target: &Target) -> Result<Report> {
     let (sender, mut started) = mpsc::unbounded_channel();
     let worker = worker(&target.store, NOOP, move |_| {
@@ -25,7 +25,7 @@ pub(super) async fn run(bench: &JobsBench, target: &Target) -> Result<Report> {
     let mut from_call = Histogram::<u64>::new(3)?;
     let mut from_commit = Histogram::<u64>::new(3)?;
     for number in 0..bench.jobs() {
-        // Long enough for the worker to have gone back to sleep.
+        // This is long enough for the worker to go back to sleep.
         tokio::time::sleep(Duration::from_millis(10 + number % 10)).await;
         let store = Arc::clone(&target.store);
         let job = noop(number, bench.payload_bytes)?;
@@ -33,7 +33,7 @@ pub(super) async fn run(bench: &JobsBench, target: &Target) -> Result<Report> {
         store.enqueue(&job).await?;
         let committed_at = Instant::now();
         let started_at =
-            tokio::time::timeout(START_MAX, started.recv()).await?.context("the worker has gone")?;
+            tokio::time::timeout(START_MAX, started.recv()).await?.context("the worker has stopped")?;
         from_call.record(micros(started_at - called_at))?;
         from_commit.record(micros(started_at.saturating_duration_since(committed_at)))?;
     }
@@ -46,7 +46,7 @@ pub(super) async fn run(bench: &JobsBench, target: &Target) -> Result<Report> {
         .with("from_commit_p99_ms", from_commit.p99.unwrap_or_default()))
 }
 
-/// A duration in whole microseconds.
+/// Returns a duration in whole microseconds.
 pub(super) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What limits cost those that have none.
+//! Benchmark of the cost of limits for kinds without limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,33 +16,33 @@ use super::target::{QUEUE, Target};
 use super::workload::{NOOP, enqueue, noop};
 use crate::store::StoreAddress;
 
-/// Rounds of each neighbour, in turn.
+/// The number of rounds for each neighbour; the neighbours alternate.
 const ROUNDS: usize = 3;
-/// The kind of the jobs beside which the others run.
+/// The kind of the jobs that run beside the measured ones.
 const NEIGHBOUR: &str = "limited";
-/// Groups of the class, how many of their jobs may run at once, and how long one takes.
+/// The number of groups in the class, their concurrency limit, and the duration of their jobs.
 const GROUPS: u64 = 20;
 const SLOTS: u32 = 3;
 const GROUPED_TAKES: Duration = Duration::from_millis(100);
 
-/// Beside whom the unlimited kind runs.
+/// The jobs that run beside the unlimited kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
     Nobody,
-    /// A kind with a rate and a backlog that it cannot catch up with.
+    /// A kind with a rate limit, and more jobs than the limit lets it run.
     Rate,
-    /// Groups that may run some at once, with such a backlog.
+    /// Groups with a concurrency limit, and more jobs than the limit lets them run.
     Groups,
 }
 
-/// One round.
+/// The result of one round.
 struct Measured {
     enqueue_per_s: f64,
     run_per_s: f64,
     neighbours_per_s: f64,
 }
 
-/// `--mode limited`: medians of rounds in turn.
+/// Runs `--mode limited`; reports medians of alternating rounds.
 pub(super) async fn run(bench: &JobsBench, address: &StoreAddress) -> Result<Report> {
     let sorts = [Beside::Nobody, Beside::Rate, Beside::Groups];
     let mut run_rates = [const { Vec::new() }; 3];
@@ -118,7 +118,7 @@ fn neighbour(number: u64, payload_bytes: usize, beside: Beside) -> Result<NewJob
     })
 }
 
-/// A worker for both kinds; counts the jobs of each as they run.
+/// Starts a worker for both kinds; counts the jobs of each as they run.
 async fn worker(
     store: &Arc<dyn Store>,
     beside: Beside,
@@ -147,5 +147,5 @@ async fn worker(
         })
         .start()
         .await
-        .context("the worker of the bench cannot start")
+        .context("cannot start the worker of the benchmark")
 }

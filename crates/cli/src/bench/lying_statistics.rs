@@ -1,4 +1,4 @@
-//! Throughput when what the planner believes about the tables is wrong.
+//! Benchmark of the throughput while the planner has wrong statistics about the tables.
 
 use std::time::Duration;
 
@@ -15,23 +15,23 @@ use super::target::{QUEUE, Target};
 use super::workload::NOOP;
 use crate::store::StoreAddress;
 
-/// Rounds of each lie.
+/// The number of rounds with each kind of statistics.
 const ROUNDS: usize = 3;
 
-/// When ANALYZE last looked.
+/// The contents of the tables at the last ANALYZE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lie {
-    /// As autovacuum pleases: no lie.
+    /// ANALYZE runs when autovacuum starts it, so the statistics are correct.
     None,
-    /// When the tables were empty.
+    /// The tables were empty.
     Empty,
-    /// When every job was pending.
+    /// All jobs were pending.
     Pending,
-    /// When every job was running.
+    /// All jobs were running.
     Running,
 }
 
-/// `--mode lying-statistics`: drains under honest statistics and under each lie, in turn; medians.
+/// Runs `--mode lying-statistics`: drains with correct statistics and with each kind of wrong ones, alternating; reports medians.
 pub(super) async fn run(bench: &JobsBench, address: &StoreAddress) -> Result<Report> {
     let lies = [Lie::None, Lie::Empty, Lie::Pending, Lie::Running];
     let mut rates = [const { Vec::new() }; 4];
@@ -83,7 +83,7 @@ async fn drain_under(lie: Lie, bench: &JobsBench, target: &Target) -> Result<Dra
     .await
 }
 
-/// Claims everything, analyzes, and hands everything back.
+/// Claims all jobs, runs ANALYZE, and releases the jobs again.
 async fn while_all_run(target: &Target, server: &PgPool) -> Result<()> {
     let worker = NewWorker {
         name: "bench".to_owned(),

@@ -1,4 +1,4 @@
-//! `milepost bench`: the numbers, on the path that users take: the enqueue API and the worker runtime.
+//! `milepost bench`: benchmarks through the interfaces that users have: the enqueue API and the worker runtime.
 
 mod aged;
 mod api;
@@ -33,11 +33,11 @@ use crate::store::StoreAddress;
 use target::Target;
 
 const EXAMPLES: &str = "\
-A bench makes its store anew. On SQLite the file is removed, with its -wal and
--shm; on PostgreSQL schema milepost is dropped, with all that is in it. So the
-store must not be there yet, or must be that of an earlier bench: one that holds
-other tables than Milepost's, or jobs, schedules or workers of other queues than
-milepost-bench, is refused and left as it is.
+A benchmark recreates its store. On SQLite, the file is removed with its -wal
+and -shm files; on PostgreSQL, the schema milepost is dropped with its content.
+The store must not exist, or must be that of an earlier benchmark: a store with
+other tables than Milepost's, or with jobs, schedules or workers of queues
+other than milepost-bench, is refused and not changed.
 
 Examples:
   milepost bench jobs --store sqlite:bench.db --jobs 200000 --json
@@ -45,8 +45,8 @@ Examples:
   milepost bench jobs --store postgres://postgres@localhost/bench --mode latency";
 
 const BULK_EXAMPLES: &str = "\
-As `milepost bench jobs`, it makes its store anew; its own two tables,
-milepost_bench_member and milepost_bench_note, are removed at its end.
+Recreates its store like `milepost bench jobs`. The benchmark's own tables,
+milepost_bench_member and milepost_bench_note, are removed at the end.
 
 Examples:
   milepost bench bulk --store postgres://postgres@localhost/bench --json
@@ -54,7 +54,7 @@ Examples:
   milepost bench bulk --store postgres://postgres@localhost/bench --rows 60000 --rate 2000";
 
 const BATCH_EXAMPLES: &str = "\
-As `milepost bench jobs`, it makes its store anew.
+Recreates its store like `milepost bench jobs`.
 
 Examples:
   milepost bench batch --store postgres://postgres@localhost/bench --json
@@ -64,8 +64,8 @@ Examples:
   milepost bench batch --store sqlite:bench.db --shape edges.tsv";
 
 const EVENTS_EXAMPLES: &str = "\
-As `milepost bench jobs`, it makes its store anew. What it publishes stays with
-the broker.
+Recreates its store like `milepost bench jobs`. Published events stay in the
+broker.
 
 Examples:
   milepost bench events --store postgres://postgres@localhost/bench --json
@@ -74,31 +74,29 @@ Examples:
   milepost bench events --store postgres://postgres@localhost/bench --mode single-emit";
 
 const API_EXAMPLES: &str = "\
-As `milepost bench jobs`, it makes its store anew. Server and clients run in
-this one process and share its machine.
+Recreates its store like `milepost bench jobs`. Server and clients run in one
+process on this machine.
 
 Examples:
   milepost bench api --store postgres://postgres@localhost/bench --json
   milepost bench api --store sqlite:bench.db --jobs 10000";
 
 const STREAM_EXAMPLES: &str = "\
-As `milepost bench jobs`, it makes its store anew. Server and clients run in
-this one process and share its machine. Each client must be told of every change
-once.
+Recreates its store like `milepost bench jobs`. Server and clients run in one
+process on this machine. Each client must receive every change once.
 
 Examples:
   milepost bench stream --store postgres://postgres@localhost/bench --json
   milepost bench stream --store sqlite:bench.db --clients 50 --per-second 5000";
 
 const CONSOLE_EXAMPLES: &str = "\
-It fills a store with jobs of 20 days, of which a fifth waits and one in a
-hundred failed, with a large batch, schedules, a bulk job and events, and asks
-for every page. Server and visitor run in this one process and share its
-machine.
+Fills a store with jobs of 20 days, of which a fifth wait and one in a hundred
+failed, with a large batch, schedules, a bulk job and events, and requests
+every page. Server and client run in one process on this machine.
 
-The store must hold nothing yet: unlike other benches it removes nothing, and
-what it made stays to be looked at with `milepost serve`. Ten million jobs take
-several GB, and some time to be filled in.
+The store must be empty: unlike other benchmarks, this one removes nothing, and
+its store can be viewed with `milepost serve` afterwards. Ten million jobs take
+several GB, and some time to create.
 
 Examples:
   milepost bench console --store postgres://postgres@localhost/bench-console
@@ -110,7 +108,7 @@ pub(crate) enum BenchCommand {
     /// Enqueue and run jobs that do nothing
     #[command(after_help = EXAMPLES)]
     Jobs(JobsBench),
-    /// Run a bulk job over many rows, and the same statements by hand
+    /// Run a bulk job over many rows, and the same statements without one
     #[command(after_help = BULK_EXAMPLES)]
     Bulk(bulk::BulkBench),
     /// Run batches whose tasks do nothing
@@ -122,10 +120,10 @@ pub(crate) enum BenchCommand {
     /// Create jobs over HTTP
     #[command(after_help = API_EXAMPLES)]
     Api(api::ApiBench),
-    /// Tell many clients what happens
+    /// Stream state changes to many clients
     #[command(after_help = STREAM_EXAMPLES)]
     Stream(stream::StreamBench),
-    /// Ask for the console's pages on a large store
+    /// Request the console's pages on a large store
     #[command(after_help = CONSOLE_EXAMPLES)]
     Console(console::ConsoleBench),
 }
@@ -133,10 +131,10 @@ pub(crate) enum BenchCommand {
 /// How to measure jobs.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct JobsBench {
-    /// How many jobs [default: 200000; latency: 1000; single-enqueue: 20000 a round]
+    /// The number of jobs [default: 200000; latency: 1000; single-enqueue: 20000 per round]
     #[arg(long)]
     jobs: Option<u64>,
-    /// How many callers enqueue at the same time [default: 4; single-enqueue: 32]
+    /// The number of concurrent callers that enqueue [default: 4; single-enqueue: 32]
     #[arg(long)]
     clients: Option<usize>,
     /// The size of a payload
@@ -145,10 +143,10 @@ pub(crate) struct JobsBench {
     /// Which number to measure
     #[arg(long, value_enum, default_value_t = Mode::Throughput)]
     mode: Mode,
-    /// How long to go on (held-snapshot)
+    /// The duration of the measurement (held-snapshot)
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Jobs a second (held-snapshot; limited: of the kind that has a rate)
+    /// Jobs per second (held-snapshot; limited: of the kind that has a rate)
     #[arg(long, default_value_t = 2000)]
     rate: u64,
     /// Jobs that are ready (backlog)
@@ -157,10 +155,10 @@ pub(crate) struct JobsBench {
     /// Jobs of a higher priority whose time has not come (backlog)
     #[arg(long, default_value_t = 1_000_000)]
     future: u64,
-    /// How old the store is made (aged)
+    /// The simulated age of the store (aged)
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3650))]
     days: u64,
-    /// How many jobs it has run a day (aged)
+    /// The simulated number of jobs per day (aged)
     #[arg(long, default_value_t = 1_000_000)]
     per_day: u64,
     /// Print one JSON object on one line
@@ -172,24 +170,24 @@ pub(crate) struct JobsBench {
 enum Mode {
     /// Enqueue all, then run all
     Throughput,
-    /// One job at a time on an idle system: from the call of enqueue to the start of the handler
+    /// Latency on an idle system, one job at a time: from the call of enqueue to the start of the handler
     Latency,
-    /// One job a transaction from many callers, with and without wake-ups (PostgreSQL)
+    /// One job per transaction from many callers, with and without wake-ups (PostgreSQL)
     SingleEnqueue,
     /// A steady stream while another session holds a snapshot (PostgreSQL)
     HeldSnapshot,
     /// How long a claim takes above a small and above a large backlog
     Backlog,
-    /// Throughput on a store that has run for days, also while it forgets what is over
+    /// Throughput on a store that has run for days, also while retention deletes old jobs
     Aged,
     /// Throughput when the planner's statistics are wrong (PostgreSQL)
     LyingStatistics,
-    /// Throughput of an unlimited kind alone, and beside backlogs of a kind with a rate and of limited groups
+    /// Throughput of an unlimited kind alone, and together with backlogs of a kind with a rate and of limited groups
     Limited,
 }
 
 impl Mode {
-    /// Refuses a store that the mode cannot measure, before anything happens to it.
+    /// Rejects a store that the mode cannot measure, before changing it.
     fn check(self, address: &StoreAddress) -> anyhow::Result<()> {
         match (self, address) {
             (Self::Throughput | Self::Latency | Self::Backlog | Self::Limited, _)
@@ -217,7 +215,7 @@ impl JobsBench {
     }
 }
 
-/// Measures and prints.
+/// Runs a benchmark and prints its report.
 pub(crate) async fn run(command: BenchCommand, address: &StoreAddress) -> anyhow::Result<Outcome> {
     let told = match command {
         BenchCommand::Jobs(bench) => run_jobs(bench, address).await?,
@@ -254,7 +252,7 @@ fn line(report: &impl Serialize) -> anyhow::Result<()> {
     Ok(output::line(serde_json::to_string(report)?)?)
 }
 
-/// Measures jobs; answers whether anybody heard of it.
+/// Runs a benchmark of jobs; the inner result is that of printing the report.
 async fn run_jobs(bench: JobsBench, address: &StoreAddress) -> anyhow::Result<anyhow::Result<()>> {
     bench.mode.check(address)?;
     let report = match bench.mode {

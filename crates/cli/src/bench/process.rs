@@ -1,12 +1,12 @@
-//! What the kernel says about this process.
+//! Resource usage of this process, as reported by the kernel.
 
-/// The most memory it had so far, in MB.
+/// Returns the peak memory usage (RSS) so far, in MB.
 pub(super) fn peak_rss_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     field(&status, "VmHWM:").map(|kb| (kb / 102.4).round() / 10.0)
 }
 
-/// How many bytes it has had written to storage so far.
+/// Returns the number of bytes written to storage so far.
 pub(super) fn written_bytes() -> Option<f64> {
     field(&std::fs::read_to_string("/proc/self/io").ok()?, "write_bytes:")
 }

@@ -1,4 +1,4 @@
-//! What a bench found. Every mode has the same fields and adds its own.
+//! Reports of benchmarks. Every mode has the same fields and adds specific ones.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::table::{Field, Listing};
 
-/// Two percentiles of a latency, in ms; null when it was not measured.
+/// Two percentiles of a latency, in ms; null if it was not measured.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(super) struct Percentiles {
     pub(super) p50: Option<f64>,
@@ -16,7 +16,7 @@ pub(super) struct Percentiles {
 }
 
 impl Percentiles {
-    /// Of a histogram in microseconds.
+    /// Computes the percentiles of a histogram in microseconds.
     pub(super) fn of(histogram: &Histogram<u64>) -> Self {
         if histogram.is_empty() {
             return Self::default();
@@ -26,13 +26,13 @@ impl Percentiles {
     }
 }
 
-/// The middle one.
+/// Returns the median.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// One JSON object.
+/// The JSON report.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Report {
     pub(super) bench: &'static str,
@@ -66,19 +66,19 @@ impl Report {
         }
     }
 
-    /// Adds a number of the mode's own.
+    /// Adds a number that is specific to the mode.
     pub(super) fn with(mut self, name: &'static str, value: f64) -> Self {
         self.own.insert(name, rounded(value));
         self
     }
 
-    /// Prints it for people.
+    /// Prints the report as text.
     pub(super) fn print(&self) -> anyhow::Result<()> {
         print(self)
     }
 }
 
-/// Prints the fields of a report for people, but for those that were not measured.
+/// Prints the fields of a report as text, without those that were not measured.
 pub(super) fn print(report: &impl Serialize) -> anyhow::Result<()> {
     let mut listing = Listing::new(&["WHAT", "MEASURED"]);
     let Value::Object(fields) = serde_json::to_value(report)? else {
@@ -94,13 +94,13 @@ pub(super) fn print(report: &impl Serialize) -> anyhow::Result<()> {
     Ok(listing.print()?)
 }
 
-/// A measured number, without digits that mean nothing.
+/// Rounds a measured number: to an integer from 100 on, else to three decimals.
 pub(super) fn rounded(value: f64) -> Value {
     let digits = if value.abs() >= 100.0 { 1.0 } else { 1000.0 };
     Value::from((value * digits).round() / digits)
 }
 
-/// How many a second, rounded to whole ones.
+/// Returns a rate per second, rounded to an integer.
 pub(super) fn per_s(count: u64, seconds: f64) -> f64 {
     (count as f64 / seconds.max(1e-9)).round()
 }

@@ -1,4 +1,4 @@
-//! The server of a bench, which runs in its process, and connections to it.
+//! The server of a benchmark, which runs in the same process, and connections to it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A server at a port of the loopback address.
+/// A server on a port of the loopback address.
 pub(super) struct Served {
     pub(super) at: SocketAddr,
     stop: CancellationToken,
@@ -32,7 +32,7 @@ impl Served {
         Ok(Self { at, stop, serving: tokio::spawn(serving) })
     }
 
-    /// Stops it, and waits until it has answered what was under way.
+    /// Stops the server and waits until it has answered the requests in progress.
     pub(super) async fn end(self) -> Result<()> {
         self.stop.cancel();
         self.serving.await??;
@@ -40,7 +40,7 @@ impl Served {
     }
 }
 
-/// A connection that is kept from one request to the next.
+/// A connection that is reused for all requests.
 pub(super) struct Connection(SendRequest<Full<Bytes>>);
 
 pub(super) async fn connect(at: SocketAddr) -> Result<Connection> {
@@ -52,21 +52,21 @@ pub(super) async fn connect(at: SocketAddr) -> Result<Connection> {
 }
 
 impl Connection {
-    /// Asks, and takes the whole answer.
+    /// Sends a request and reads the complete response.
     pub(super) async fn ask(&mut self, request: Request<Full<Bytes>>) -> Result<Answer> {
         let began = Instant::now();
         self.0.ready().await?;
         let response = self.0.send_request(request).await?;
         let status = response.status();
-        let body = response.into_body().collect().await.context("the answer broke off")?.to_bytes();
+        let body = response.into_body().collect().await.context("the response was incomplete")?.to_bytes();
         Ok(Answer { status, body, took: began.elapsed() })
     }
 }
 
-/// What a server answered, and how long all of it took.
+/// A server's response, and how long it took.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
-    /// As it was transferred.
+    /// The body as transferred.
     pub(super) body: Bytes,
     pub(super) took: Duration,
 }

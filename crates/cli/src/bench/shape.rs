@@ -1,4 +1,4 @@
-//! What the batches of benches look like.
+//! The shapes of the batches of benchmarks.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -13,23 +13,23 @@ use serde_json::json;
 use super::target::QUEUE;
 use super::workload::NOOP;
 
-/// What the DAG is called.
+/// The name of the DAG.
 pub(super) const DAG: &str = "milepost-bench";
-/// How many tasks of the layer before a task of the next one comes after.
+/// The number of predecessors in the previous layer.
 const EDGES_A_TASK: u64 = 4;
 
-/// A graph.
+/// The shape of a graph.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
-    /// One after the other.
+    /// Each task follows the previous one.
     Chain,
-    /// All after one.
+    /// All tasks follow the first one.
     Fan,
-    /// One after all.
+    /// One task follows all others.
     Join,
-    /// Layers, each task after four neighbours of the layer before.
+    /// Layers, in which each task follows four neighbours of the previous layer.
     Layered,
-    /// The edges of a file: two keys a line with a tab between them, before and after.
+    /// The edges of a file: two keys per line, predecessor and successor, separated by a tab.
     File(PathBuf),
 }
 
@@ -48,7 +48,7 @@ impl FromStr for Shape {
 }
 
 impl Shape {
-    /// A DAG of this shape with so many tasks, in layers of `width`; a file has as many as it has.
+    /// Creates a DAG of this shape with the given number of tasks, in layers of `width`; a file determines the number of its tasks.
     pub(super) fn dag(&self, tasks: u64, width: u64) -> Result<Dag> {
         let tasks = match self {
             Self::File(path) => tasks_of(path)?,
@@ -57,7 +57,7 @@ impl Shape {
         let mut definition = Definition::new(DAG);
         definition.tasks.reserve_exact(tasks.len());
         for (number, (key, after)) in tasks.into_iter().enumerate() {
-            // Its place in order is its number: what the handler knows it by.
+            // The payload is the task's number, which is its position in key order. The handler identifies the task by it.
             let mut task = Task::job(NOOP).payload(json!(number)).after(after);
             task.queue = QUEUE.to_owned();
             definition = definition.task(key, task);
@@ -65,7 +65,7 @@ impl Shape {
         Ok(Dag::check(definition)?)
     }
 
-    /// What a task comes after.
+    /// Returns the predecessors of a task.
     fn before(&self, task: u64, tasks: u64, width: u64) -> Vec<String> {
         match self {
             Self::Chain => (task.saturating_sub(1)..task).map(key).collect(),
@@ -85,7 +85,7 @@ fn key(task: u64) -> String {
     format!("t{task:06}")
 }
 
-/// The tasks of a file of edges, and what each comes after.
+/// Reads the tasks of a file of edges, with their predecessors.
 fn tasks_of(path: &PathBuf) -> Result<BTreeMap<String, Vec<String>>> {
     let mut tasks: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (before, task) in edges_of(path)? {
@@ -97,7 +97,7 @@ fn tasks_of(path: &PathBuf) -> Result<BTreeMap<String, Vec<String>>> {
 
 fn edges_of(path: &PathBuf) -> Result<Vec<(String, String)>> {
     let text = std::fs::read_to_string(path).with_context(|| {
-        format!("cannot read {}; a shape is chain, fan, join, layered or a file of edges", path.display())
+        format!("cannot read {}; give chain, fan, join, layered or a file of edges", path.display())
     })?;
     let mut edges = Vec::new();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
@@ -106,7 +106,7 @@ fn edges_of(path: &PathBuf) -> Result<Vec<(String, String)>> {
             Some((before, after)) if !after.contains('\t') => {
                 edges.push((before.to_owned(), after.to_owned()));
             }
-            _ => bail!("{}:{number}: an edge is two keys with a tab between them", path.display()),
+            _ => bail!("{}:{number}: an edge is two keys separated by a tab", path.display()),
         }
     }
     Ok(edges)

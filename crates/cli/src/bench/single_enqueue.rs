@@ -1,4 +1,4 @@
-//! One job a transaction, from many callers at once: what wake-ups cost.
+//! Benchmark of enqueueing one job per transaction from many clients, which measures the cost of wake-ups.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,10 +14,10 @@ use super::target::Target;
 use super::workload::{NOOP, noop, worker};
 use crate::store::StoreAddress;
 
-/// Pairs of rounds, with and without wake-ups, in turn.
+/// The number of pairs of rounds; rounds with and without wake-ups alternate.
 const ROUNDS: usize = 5;
 
-/// `--mode single-enqueue`.
+/// Runs `--mode single-enqueue`.
 pub(super) async fn run(bench: &JobsBench, target: &Target, address: &StoreAddress) -> Result<Report> {
     target.server("single-enqueue")?;
     let StoreAddress::Postgres(url) = address else { bail!("--mode single-enqueue measures PostgreSQL") };
@@ -31,7 +31,7 @@ pub(super) async fn run(bench: &JobsBench, target: &Target, address: &StoreAddre
     let waking: Arc<dyn Store> = Arc::new(PostgresStore::connect(url, options()).await?);
     let silent: Arc<dyn Store> = Arc::new(PostgresStore::connect(&silent_url, options()).await?);
 
-    // Idle: the listener has nothing to do with these jobs. Busy: it runs them.
+    // Idle: the listening worker does not serve these jobs. Busy: it runs them.
     let idle = ratio(bench, target, "somebody_else", &waking, &silent, clients).await?;
     let busy = ratio(bench, target, NOOP, &waking, &silent, clients).await?;
     let mut report = Report::new("single_enqueue", target.name, bench.jobs());
@@ -51,7 +51,7 @@ struct Compared {
     ratio: f64,
 }
 
-/// Medians over rounds in turn, while a worker for `kind` listens.
+/// Returns medians of alternating rounds while a worker for `kind` listens.
 async fn ratio(
     bench: &JobsBench,
     target: &Target,
@@ -62,7 +62,7 @@ async fn ratio(
 ) -> Result<Compared> {
     let listener = worker(&target.store, kind, |_| {}).await?;
     let (mut with, mut without, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    // The first pair warms up.
+    // The first pair is a warm-up.
     for round in 0..=ROUNDS {
         let waking_per_s = enqueue_singly(waking, bench, clients).await?;
         let silent_per_s = enqueue_singly(silent, bench, clients).await?;

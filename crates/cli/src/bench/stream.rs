@@ -1,4 +1,4 @@
-//! `milepost bench stream`: how soon many watchers are told what happens, and whether each is told all of it once.
+//! `milepost bench stream`: how soon many clients of the stream receive changes, and whether each receives every change once.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -27,28 +27,28 @@ use super::target::Target;
 use super::workload::noop;
 use crate::store::StoreAddress;
 
-/// How often jobs are created, a portion at a time.
+/// The interval at which jobs are created in portions.
 const CREATE_EVERY: Duration = Duration::from_millis(10);
-/// How many of the watchers look at the time; all count.
+/// The number of clients that measure latency; all clients count changes.
 const TIMED: usize = 20;
-/// How long the last changes may take to reach the last watcher.
+/// How long the last changes may take to reach the last client.
 const DRAIN_MAX: Duration = Duration::from_secs(30);
-/// What begins the line of a change of a job.
+/// The text before the id of a job in a change.
 const JOB: &[u8] = b"\"job\":\"";
 const ID_BYTES: usize = 36;
-/// How much a watcher reads at once.
+/// The number of bytes that a client reads at once.
 const READ_BYTES: usize = 64 * 1024;
 
 /// How to measure the stream.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StreamBench {
-    /// How many clients watch
+    /// The number of clients
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     clients: u16,
-    /// How many changes a second happen
+    /// The number of changes per second
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(100..=100_000))]
     per_second: u32,
-    /// For how long
+    /// The duration of the measurement
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
     /// Print one JSON object on one line
@@ -56,7 +56,7 @@ pub(crate) struct StreamBench {
     pub(super) json: bool,
 }
 
-/// One JSON object.
+/// The JSON report.
 #[derive(Debug, Serialize)]
 pub(super) struct StreamReport {
     bench: &'static str,
@@ -70,7 +70,7 @@ pub(super) struct StreamReport {
 }
 
 impl StreamReport {
-    /// Prints it for people.
+    /// Prints the report as text.
     pub(super) fn print(&self) -> Result<()> {
         print(self)
     }
@@ -120,7 +120,7 @@ pub(super) async fn run(bench: &StreamBench, address: &StoreAddress) -> Result<S
     })
 }
 
-/// Creates jobs at an even rate; answers how many.
+/// Creates jobs at a constant rate; returns their number.
 async fn create(bench: &StreamBench, store: &dyn Store, created: &Created) -> Result<u64> {
     let portions = 1000 / CREATE_EVERY.as_millis() as u32;
     let portion = bench.per_second / portions;
@@ -137,14 +137,14 @@ async fn create(bench: &StreamBench, store: &dyn Store, created: &Created) -> Re
     Ok(total)
 }
 
-/// These are about to be created.
+/// Records that these jobs are about to be created.
 fn note(created: &Created, jobs: &[NewJob]) {
     let now = Instant::now();
     let mut known = created.lock().unwrap_or_else(PoisonError::into_inner);
     known.extend(jobs.iter().map(|job| (job.id.to_string(), now)));
 }
 
-/// A stream that has said where it begins.
+/// Opens a stream and reads its first event, which contains the position.
 async fn open(at: SocketAddr) -> Result<(TcpStream, Vec<u8>)> {
     let mut stream = TcpStream::connect(at).await?;
     stream.write_all(format!("GET /v1/stream HTTP/1.1\r\nHost: {at}\r\n\r\n").as_bytes()).await?;
@@ -157,7 +157,7 @@ async fn open(at: SocketAddr) -> Result<(TcpStream, Vec<u8>)> {
     Ok((stream, Vec::with_capacity(READ_BYTES)))
 }
 
-/// Reads until it has been told of all changes; answers how late each was told.
+/// Reads until all changes were received; returns the latencies.
 async fn count(
     (mut stream, mut read): (TcpStream, Vec<u8>),
     created: Option<Created>,
@@ -169,11 +169,11 @@ async fn count(
         let total = *changes.borrow_and_update();
         match total {
             Some(total) if told == total => return Ok(latency),
-            Some(total) if told > total => bail!("a watcher was told of {told} changes of {total}"),
+            Some(total) if told > total => bail!("a client received {told} of {total} changes"),
             _ => {}
         }
         let bytes = tokio::select! {
-            bytes = timeout(DRAIN_MAX, stream.read_buf(&mut read)) => bytes.context("a watcher was told too little")??,
+            bytes = timeout(DRAIN_MAX, stream.read_buf(&mut read)) => bytes.context("a client received too few changes")??,
             _ = changes.changed(), if total.is_none() => continue,
         };
         if bytes == 0 {
@@ -188,7 +188,7 @@ async fn count(
     }
 }
 
-/// Takes the ids of jobs out of what was read, and leaves what may be the beginning of one; answers how many.
+/// Removes complete job ids from the buffer and keeps a partial one at its end; returns the number of ids.
 fn take_ids(
     read: &mut Vec<u8>,
     mut take: impl FnMut(&str) -> Result<(), RecordError>,

@@ -1,4 +1,4 @@
-//! The store under measurement: made anew, and what can be asked of its server.
+//! Creation of the measured store, and statistics of its server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use sqlx::PgPool;
 use super::process;
 use crate::store::StoreAddress;
 
-/// Every job of a bench waits in this queue, so that a bench knows its own leavings.
+/// The queue of all jobs of a benchmark, by which it recognizes jobs of earlier runs.
 pub(super) const QUEUE: &str = "milepost-bench";
 
-/// Connections of a bench: its callers' and the worker's.
+/// The maximum number of connections of a benchmark: those of its clients and of the worker.
 const CONNECTIONS_MAX: u32 = 48;
-/// How long a file is waited for that another process has locked.
+/// How long to wait for a file that another process has locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An empty, migrated store.
@@ -29,39 +29,39 @@ pub(super) struct Target {
     pub(super) behind: Behind,
 }
 
-/// What becomes of what a store holds already.
+/// The handling of existing content of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leavings {
-    /// What a bench made is removed; all else is refused.
+    /// Content of earlier benchmarks is removed; any other content is an error.
     Removed,
-    /// All of it is refused.
+    /// Any content is an error.
     Refused,
 }
 
 impl Leavings {
-    /// The queue whose jobs may be there.
+    /// Returns the queue whose jobs may exist.
     const fn queue(self) -> &'static str {
         match self {
             Self::Removed => QUEUE,
-            // No queue is called so.
+            // No queue has this name.
             Self::Refused => "",
         }
     }
 }
 
-/// What the store is kept in.
+/// The database of the store.
 pub(super) enum Behind {
     Sqlite(SqliteStore),
     Postgres(PostgresStore),
 }
 
 impl Target {
-    /// Makes the store anew. Refuses, before anything is touched, one that holds what no bench made.
+    /// Creates the store again. Before changing anything, it rejects a store with content that no benchmark created.
     pub(super) async fn prepare(address: &StoreAddress) -> Result<Self> {
         Self::make(address, Leavings::Removed).await
     }
 
-    /// A store that holds nothing yet, which it is when this begins: nothing is removed.
+    /// Creates a store in an empty place; nothing is removed.
     pub(super) async fn fresh(address: &StoreAddress) -> Result<Self> {
         Self::make(address, Leavings::Refused).await
     }
@@ -94,7 +94,7 @@ impl Target {
         }
     }
 
-    /// The store of its batches.
+    /// Returns the store of its batches.
     pub(super) fn batches(&self) -> Arc<dyn BatchStore> {
         match &self.behind {
             Behind::Postgres(store) => Arc::new(store.clone()),
@@ -102,7 +102,7 @@ impl Target {
         }
     }
 
-    /// Closes the store, so that the next bench finds it free.
+    /// Closes the store, so that the next benchmark can use it.
     pub(super) async fn close(self) {
         match self.behind {
             Behind::Sqlite(store) => store.close().await,
@@ -110,7 +110,7 @@ impl Target {
         }
     }
 
-    /// The server, for modes that only make sense there.
+    /// Returns the PostgreSQL server; fails for a SQLite store, which `mode` cannot measure.
     pub(super) fn server(&self, mode: &str) -> Result<&PgPool> {
         match &self.behind {
             Behind::Postgres(store) => Ok(store.pool()),
@@ -118,7 +118,7 @@ impl Target {
         }
     }
 
-    /// Bytes logged so far: the server's WAL, or what this process wrote.
+    /// Returns the number of bytes logged so far: the server's WAL, or what this process wrote.
     pub(super) async fn logged_bytes(&self) -> Option<f64> {
         let Behind::Postgres(store) = &self.behind else {
             return process::written_bytes();
@@ -130,27 +130,27 @@ impl Target {
     }
 }
 
-/// Refuses a store in which something was found that may not be there.
+/// Rejects a store in which unexpected content was found.
 fn refuse(found: Option<String>, address: &StoreAddress, leavings: Leavings) -> Result<()> {
     let Some(found) = found else { return Ok(()) };
     let why = match leavings {
-        Leavings::Removed => "which no bench made and a bench would remove",
-        Leavings::Refused => "and this bench fills an empty one",
+        Leavings::Removed => "which no benchmark created and a benchmark would remove",
+        Leavings::Refused => "and this benchmark needs an empty one",
     };
     let remedy = match (address, leavings) {
         (StoreAddress::Sqlite(_), Leavings::Removed) => {
-            "name a file that does not exist, or that of an earlier bench"
+            "give a file that does not exist, or the file of an earlier benchmark"
         }
-        (StoreAddress::Sqlite(_), Leavings::Refused) => "name a file that does not exist",
-        (StoreAddress::Postgres(_), Leavings::Removed) => "name a database of its own (createdb bench)",
+        (StoreAddress::Sqlite(_), Leavings::Refused) => "give a file that does not exist",
+        (StoreAddress::Postgres(_), Leavings::Removed) => "give a separate database (createdb bench)",
         (StoreAddress::Postgres(_), Leavings::Refused) => {
-            "name a new database (createdb bench-console); nobody else needs that of an earlier bench (dropdb)"
+            "give a new database (createdb bench-console); that of an earlier benchmark can be dropped (dropdb)"
         }
     };
-    bail!("the store {address} holds {found}, {why}; nothing was changed\n  {remedy}")
+    bail!("the store {address} contains {found}, {why}; nothing was changed\n  {remedy}")
 }
 
-/// What a file holds that may not be there. Only reads.
+/// Returns an example of unexpected content of a file. Only reads.
 fn found_in_file(path: &Path, leavings: Leavings) -> Result<Option<String>> {
     let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     file.busy_timeout(BUSY_TIMEOUT)?;
@@ -164,7 +164,7 @@ fn found_in_file(path: &Path, leavings: Leavings) -> Result<Option<String>> {
     Ok(others.query_row([leavings.queue()], |row| row.get(0)).optional()?)
 }
 
-/// What schema `milepost` holds that may not be there, and what stands on it. Only reads.
+/// Returns an example of unexpected content of the schema `milepost`, or of objects that depend on it. Only reads.
 async fn found_in_schema(store: &PostgresStore, leavings: Leavings) -> Result<Option<String>> {
     if let Some(object) = store.foreign_objects().await?.into_iter().next() {
         return Ok(Some(object));

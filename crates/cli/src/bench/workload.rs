@@ -1,4 +1,4 @@
-//! The jobs of a bench, who enqueues them and who runs them.
+//! The jobs of a benchmark, the clients that enqueue them and the worker that runs them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,21 +12,21 @@ use milepost_core::port::Store;
 use super::JobsBench;
 use super::target::QUEUE;
 
-/// The kind of the jobs that do nothing.
+/// The kind of jobs that do nothing.
 pub(super) const NOOP: &str = "noop";
-/// Jobs in one call of enqueue …
+/// The maximum number of jobs in one enqueue call …
 const BATCH: u64 = 1000;
-/// … fewer when their payloads are large.
+/// … and the maximum number of bytes of their payloads.
 const BATCH_BYTES: u64 = 4 * 1024 * 1024;
 
-/// A job that does nothing, with a payload of about this size.
+/// Creates a job that does nothing, with a payload of about this size.
 pub(super) fn noop(number: u64, payload_bytes: usize) -> Result<NewJob> {
     let frame = format!("{{\"n\":{number},\"pad\":\"");
     let pad = "x".repeat(payload_bytes.saturating_sub(frame.len() + 2));
     Ok(NewJob::from_json(NOOP, format!("{frame}{pad}\"}}"))?.queue(QUEUE))
 }
 
-/// Enqueues `jobs` jobs from as many callers as the bench asks for, a thousand a call; answers how long it took.
+/// Enqueues `jobs` jobs with the configured number of clients, at most a thousand per call; returns the duration.
 pub(super) async fn enqueue(
     bench: &JobsBench,
     store: &Arc<dyn Store>,
@@ -54,8 +54,7 @@ pub(super) async fn enqueue(
     Ok(began.elapsed())
 }
 
-/// Runs all jobs of the kind that does nothing; answers how long it took from the first claim to the
-/// acknowledgement of the last end.
+/// Runs all jobs of the no-op kind; returns the duration from the first claim to the acknowledgement of the last completion.
 pub(super) async fn run_all(
     store: &Arc<dyn Store>,
     jobs: u64,
@@ -71,7 +70,7 @@ pub(super) async fn run_all(
     Ok(took)
 }
 
-/// A worker for jobs of a kind, which do nothing; `started` sees each as it starts.
+/// Starts a worker for no-op jobs of a kind; `started` is called at the start of each job.
 pub(super) async fn worker(
     store: &Arc<dyn Store>,
     kind: &str,
@@ -91,7 +90,7 @@ pub(super) async fn worker(
     Ok(worker.start().await?)
 }
 
-/// A priority by its number.
+/// Returns a priority by its number.
 pub(super) fn priority(number: u8) -> Priority {
     Priority::try_from(number).unwrap_or_default()
 }

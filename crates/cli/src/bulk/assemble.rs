@@ -1,4 +1,4 @@
-//! Bulk jobs of a configuration on an open store.
+//! Construction of bulk jobs from their configuration and an open store.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use milepost_postgres::bulk::{Database as Other, Measure, PostgresTargets, Serve
 use crate::config::ThrottleEntry;
 use crate::store::Database;
 
-/// What is done to a chunk in a transaction.
+/// The operation on a chunk, which runs in a transaction.
 pub(crate) enum Effect {
     /// A statement over the relation `chunk`.
     Sql(String),
-    /// A job of every target, like this one.
+    /// A job for each target, created from this template.
     Enqueue(NewJob),
-    /// An event for every target.
+    /// An event for each target.
     Emit(EventTemplate),
 }
 
-/// Whose SQL the store has.
+/// Returns the SQL dialect of the store.
 pub(crate) const fn dialect(database: &Database) -> Dialect {
     match database {
         Database::Postgres(_) => Dialect::Postgres,
@@ -29,12 +29,12 @@ pub(crate) const fn dialect(database: &Database) -> Dialect {
     }
 }
 
-/// Where the targets of a bulk job are, and which those are.
+/// The database with the targets of a bulk job, and the query that selects them.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'a> {
     /// The store.
     pub(crate) database: &'a Database,
-    /// Another database, if the targets are there.
+    /// The separate database, if the targets are not in the store's database.
     pub(crate) other: Option<&'a Other>,
     pub(crate) definition: &'a Definition,
     pub(crate) source: &'a str,
@@ -42,7 +42,7 @@ pub(crate) struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// A bulk job whose chunks are transactions where its targets are.
+    /// Returns the work of a bulk job whose chunks are transactions in the database of its targets.
     pub(crate) fn work(self, effect: Effect) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
         let Self { database, other, definition, source, key } = self;
         match (other, database) {
@@ -77,7 +77,7 @@ impl Site<'_> {
         }
     }
 
-    /// The targets of one whose chunks are done elsewhere.
+    /// Returns the targets of a bulk job whose chunks are applied by a server or a program.
     pub(crate) fn rows(self) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
         let Self { database, other, definition, source, key } = self;
         Ok(match (other, database) {
@@ -103,7 +103,7 @@ impl Site<'_> {
         Remote::new(self.database.store(), self.definition, Arc::new(targets))
     }
 
-    /// What holds its runs: the server that its targets are on is looked at.
+    /// Returns the throttles of its runs. They measure the server that contains the targets.
     pub(crate) fn throttles(self, entry: &ThrottleEntry) -> Result<Vec<Arc<dyn Throttle>>, InvalidHttp> {
         let mut throttles: Vec<Arc<dyn Throttle>> = match (self.other, self.database) {
             (Some(other), _) => of_server(entry, |measure| ServerThrottle::on(other, measure)),
@@ -124,7 +124,7 @@ impl Site<'_> {
     }
 }
 
-/// What of a server holds runs.
+/// Returns the throttles that measure a PostgreSQL server.
 fn of_server(entry: &ThrottleEntry, throttle: impl Fn(Measure) -> ServerThrottle) -> Vec<Arc<dyn Throttle>> {
     let measures = [
         entry.replica_lag.map(|max| Measure::ReplicaLag(max.0)),

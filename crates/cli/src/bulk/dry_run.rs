@@ -19,15 +19,15 @@ use crate::store::Database;
 use crate::table::{Column, Field, Listing};
 use crate::time::length;
 
-/// How many rows a chunk has unless said otherwise, as the first one of a run.
+/// The default number of rows in a chunk, which is that of a run's first chunk.
 const ROWS: u32 = 500;
 
 const EXAMPLES: &str = "\
-The chunks are real and are rolled back; while they run they lock what they
-touch, and on SQLite keep others from writing. What triggers and functions do
-outside of the database is not rolled back. Needs the configuration.
+The chunks are executed and rolled back. While they run, they lock their rows,
+and on SQLite they block other writers. Effects of triggers and functions
+outside of the database are not rolled back. Needs the configuration.
 
-Exit status: 0, or 1 when a target failed.
+Exit status: 0, or 1 if a target failed.
 
 Examples:
   milepost bulk dry-run popular --param topic=4
@@ -37,16 +37,16 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct DryRunArgs {
-    /// Which bulk job of the configuration
+    /// The bulk job of the configuration
     name: String,
     #[command(flatten)]
     parameters: ParametersArgs,
     #[command(flatten)]
     file: FileArgs,
-    /// How many rows a chunk has
+    /// The number of rows of a chunk
     #[arg(long, value_name = "N", default_value_t = ROWS, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rows: u32,
-    /// How many chunks are tried
+    /// The number of chunks
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     chunks: u32,
     /// Print one JSON object
@@ -54,15 +54,15 @@ pub(super) struct DryRunArgs {
     json: bool,
 }
 
-/// What chunks cost, and what all of them would.
+/// The cost of the measured chunks, and an estimate for the whole run.
 #[derive(Serialize)]
 struct Bill<'a> {
     targets: Option<Total>,
     chunks: Vec<ChunkCost>,
     rows_per_s: Option<f64>,
-    /// How long chunks would be at work.
+    /// The total execution time of all chunks, in seconds.
     busy_s: Option<f64>,
-    /// How long it would take with the rests that rate and duty ask for; windows and throttles come on top.
+    /// The duration with the pauses that rate and duty require, in seconds. Windows and throttles are not included.
     takes_s: Option<f64>,
     failure: Option<&'a milepost::bulk::TargetFailure>,
 }
@@ -79,13 +79,13 @@ pub(super) async fn run(args: DryRunArgs, scene: Scene, database: &Database) -> 
     if scene.entry(name).is_none() {
         if database.store().bulk_definition(name).await?.is_some() {
             bail!(
-                "{name} is no bulk job of the configuration, in which its SQL stands; name the file with --config"
+                "{name} is not a bulk job of the configuration, which must contain its SQL; give the file with --config"
             );
         }
         return scene.refuse(name, []);
     }
     let other = scene.other(name)?;
-    let Some(entry) = scene.into_entry(name) else { bail!("{name} is gone") };
+    let Some(entry) = scene.into_entry(name) else { bail!("{name} no longer exists") };
     let parameters = args.parameters.read()?;
     entry.check_parameters(&parameters, entry.dialect(dialect))?;
     let definition = entry.definition(name)?;
@@ -94,12 +94,12 @@ pub(super) async fn run(args: DryRunArgs, scene: Scene, database: &Database) -> 
     let effect = match entry.doing()? {
         Doing::Sql(sql) => Effect::Sql(sql),
         Doing::Enqueue(_) | Doing::Emit(_) if other.is_some() => {
-            bail!("what {name} makes is in the store, and its targets on another database: it has no dry run")
+            bail!("{name} has no dry run: it writes to the store, and its targets are on another database")
         }
         Doing::Enqueue(template) => Effect::Enqueue(*template),
         Doing::Emit(template) => Effect::Emit(template),
         Doing::Http(_) | Doing::Exec(_) => {
-            bail!("what {name} does is done elsewhere, where nothing can be rolled back: it has no dry run")
+            bail!("{name} has no dry run: its effects are outside of the database and cannot be rolled back")
         }
     };
     let (other, source, key) = (other.as_ref(), source.as_str(), key.as_slice());
@@ -140,7 +140,7 @@ fn bill<'a>(rehearsal: &'a Rehearsal, definition: &Definition) -> Bill<'a> {
     });
     let cost = |(rows, took): &(u32, Duration)| ChunkCost {
         rows: *rows,
-        // In whole microseconds.
+        // Rounded to whole microseconds.
         ms: took.as_micros() as f64 / 1000.0,
     };
     Bill {
@@ -180,14 +180,14 @@ fn print(bill: &Bill<'_>, definition: &Definition) -> Result<()> {
             "takes",
             bill.takes_s
                 .filter(|_| limits)
-                .map(|takes| format!("{}, with the rests of its rate and duty", seconds(takes))),
+                .map(|takes| format!("{}, with the pauses of its rate and duty", seconds(takes))),
         ),
         (
             "failure",
             bill.failure
                 .map(|failure| format!("target {}: {}: {}", failure.key, failure.code, failure.message)),
         ),
-        ("kept", Some("nothing: all was rolled back".to_owned())),
+        ("kept", Some("nothing: everything was rolled back".to_owned())),
     ];
     for (name, fact) in facts {
         if let Some(fact) = fact {

@@ -14,8 +14,8 @@ use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const LIST_HELP: &str = "\
-A target whose data the database refuses is left out and kept here, with the
-others of its chunk applied. `milepost bulk retry-failures` tries them again.
+A target whose data the database refuses is skipped and recorded here; the rest
+of its chunk is applied. `milepost bulk retry-failures` retries such targets.
 
 Examples:
   milepost bulk failures 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
@@ -23,8 +23,8 @@ Examples:
     | jq -r '.[].key[0]'";
 
 const RETRY_HELP: &str = "\
-A new run, in the same group and with the same parameters, over the targets that
-failed and are not tried again already.
+Starts a new run in the same group, with the same parameters, over the failed
+targets that no other run retries already.
 
 Examples:
   milepost bulk retry-failures 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
@@ -35,10 +35,10 @@ pub(super) struct FailuresArgs {
     /// The run's full id
     #[arg(value_parser = args::job_id)]
     id: JobId,
-    /// At most this many
+    /// The maximum number of listed failures
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
-    /// Only those after this place: the last one of the page before
+    /// Only failures after this position, the last one of the previous page
     #[arg(long, value_name = "POS", default_value_t = 0)]
     after: i64,
     /// Print one JSON array
@@ -73,12 +73,12 @@ pub(super) async fn list(args: &FailuresArgs, store: &dyn Store) -> Result<Outco
         print(&failures)?;
     }
     if let (true, Some(last)) = (cut, failures.last()) {
-        output::note(format_args!("only {limit} are listed; for further ones add: --after {}", last.pos));
+        output::note(format_args!("only {limit} are listed; to list more, add --after {}", last.pos));
     }
     Ok(Outcome::Done)
 }
 
-/// The failures as a table.
+/// Prints the failures as a table.
 pub(super) fn print(failures: &[TargetFailure]) -> Result<()> {
     let now = Timestamp::now();
     let retried = failures.iter().any(|failure| failure.retried_by.is_some());
@@ -111,7 +111,7 @@ pub(super) async fn retry(args: RetryArgs, store: &dyn Store) -> Result<Outcome>
     if args.json {
         output::heard_or_not(output::json(&started))?;
     } else {
-        output::deed(format_args!("{}  started over what failed in {}", started.job, args.id))?;
+        output::deed(format_args!("{}  started over the failed targets of {}", started.job, args.id))?;
     }
     Ok(Outcome::Done)
 }

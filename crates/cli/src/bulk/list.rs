@@ -13,11 +13,11 @@ use crate::output::{self, Outcome, printable};
 use crate::table::{Column, Field, Listing};
 
 const EXAMPLES: &str = "\
-Those under way come first, then those that wait, in the order in which they
-will run, then those that are over, newest first.
+Active runs come first, then waiting runs in the order in which they start,
+then ended runs, newest first.
 
-STATE also says who is where in the group: running, holds it (and waits for its
-window, or to be tried again), next, 2nd, ..., or when it may start.
+STATE also shows the position in the group: running, holds it (and waits for a
+window, or for a retry), next, 2nd, ..., or when the run may start.
 
 Examples:
   milepost bulk list
@@ -36,13 +36,13 @@ pub(super) struct ListArgs {
     /// Only runs of this group
     #[arg(long)]
     group: Option<String>,
-    /// Only those with this label
+    /// Only runs with this type label
     #[arg(long = "type", value_name = "LABEL")]
     r#type: Option<String>,
-    /// Only those with this label
+    /// Only runs with this category label
     #[arg(long, value_name = "LABEL")]
     category: Option<String>,
-    /// At most this many
+    /// The maximum number of listed runs
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     /// Print one JSON array
@@ -78,7 +78,7 @@ pub(super) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Columns that would say nothing are left out, so that a usual list fits 80 characters.
+/// Prints the runs. Empty columns are omitted, so that a typical list fits in 80 characters.
 fn print(views: &[BulkView]) -> Result<()> {
     let now = Timestamp::now();
     let groups = views.windows(2).any(|pair| pair[0].group != pair[1].group)
@@ -113,7 +113,7 @@ fn print(views: &[BulkView]) -> Result<()> {
     Ok(())
 }
 
-/// Its state, or more exactly whose turn it is.
+/// Returns the state of a run, or its position in the group's queue.
 fn standing(view: &BulkView, now: Timestamp) -> String {
     match (view.stopping, words::turn(view, now)) {
         (Some(_), _) => "stopping".to_owned(),
@@ -122,7 +122,7 @@ fn standing(view: &BulkView, now: Timestamp) -> String {
     }
 }
 
-/// How much of it is done; where that is not known, how many targets.
+/// Returns the completed share, or the number of processed targets if the total is unknown.
 fn done(view: &BulkView) -> String {
     match words::percent(view) {
         Some(percent) => percent,

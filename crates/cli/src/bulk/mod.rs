@@ -1,4 +1,4 @@
-//! `milepost bulk`: start bulk jobs, look at them and steer them.
+//! `milepost bulk`: commands that start, list, show and control bulk jobs.
 
 pub(crate) mod assemble;
 mod dry_run;
@@ -37,33 +37,33 @@ pub(crate) struct BulkArgs {
 enum BulkCommand {
     /// Start a bulk job
     Start(Box<start::StartArgs>),
-    /// List bulk jobs: what runs, how far it is, who is next
+    /// List runs of bulk jobs with their progress and their order
     List(list::ListArgs),
-    /// Show everything about one run
+    /// Show the details of a run
     Show(show::ShowArgs),
-    /// Follow a run until it ends; exit status 1 when it did not succeed
+    /// Follow a run until it ends; exit status 1 if it did not succeed
     Watch(watch::WatchArgs),
-    /// Stop runs, so that they can be resumed: no further chunk starts
+    /// Stop runs so that they can be resumed; no further chunk starts
     #[command(after_help = operate::ABORT_HELP)]
     Abort(operate::AbortArgs),
-    /// Let runs that were aborted, or have failed, go on after their cursors
+    /// Resume aborted or failed runs after their cursors
     #[command(after_help = operate::RESUME_HELP)]
     Resume(operate::ChangeArgs),
-    /// Give runs up for good
+    /// Cancel runs permanently
     #[command(after_help = operate::CANCEL_HELP)]
     Cancel(operate::ChangeArgs),
-    /// Change what a run may take, while it runs
+    /// Change the rate, duty and chunk sizes of a run
     Set(set::SetArgs),
-    /// List the targets of a run that failed
+    /// List the failed targets of a run
     Failures(failures::FailuresArgs),
-    /// Start a run over the targets of another that failed
+    /// Start a run over the failed targets of another run
     RetryFailures(failures::RetryArgs),
-    /// Do a few chunks and roll them back: what would it cost?
+    /// Execute a few chunks, roll them back, and estimate the cost of a run
     DryRun(Box<dry_run::DryRunArgs>),
 }
 
 impl BulkArgs {
-    /// Whether it changes nothing.
+    /// Returns whether the command is read-only.
     pub(crate) const fn only_looks(&self) -> bool {
         matches!(self.command, BulkCommand::List(_) | BulkCommand::Show(_) | BulkCommand::Failures(_))
     }
@@ -92,7 +92,7 @@ pub(crate) async fn run(args: BulkArgs, selection: &Selection) -> Result<Outcome
     }
 }
 
-/// The run of this id.
+/// Returns the run with this id.
 async fn view(id: JobId, store: &dyn Store) -> Result<BulkView> {
     let filter = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
     match store.bulks(&filter).await?.pop() {

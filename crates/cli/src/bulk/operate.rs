@@ -19,36 +19,37 @@ use crate::output::Outcome;
 use crate::redis::{RedisArgs, Teller};
 use crate::store::Database;
 
-/// How long the chunk in hand may take before its worker loses the run.
+/// The time that the current chunk may take before its worker loses the run.
 const GRACE: Duration = Duration::from_secs(10);
 
 pub(super) const ABORT_HELP: &str = "\
-When this returns no further chunk starts. The chunk in hand still commits, if
-it does so within 10 s; with --hard its statement is stopped and the chunk rolls
-back. Nothing of what is done is lost: `milepost bulk resume` goes on after it.
+When this command returns, no further chunk starts. The current chunk may still
+commit within 10 s; with --hard, its statement is canceled and the chunk is
+rolled back. Completed work is kept: `milepost bulk resume` continues after it.
 
 Examples:
   milepost bulk abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'wrong text'
   milepost bulk abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --hard";
 
 pub(super) const RESUME_HELP: &str = "\
-A run goes on after the last target that is done, when its group is free.
+A run continues after its last completed target when its group is free.
 
 Examples:
   milepost bulk resume 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
 
 pub(super) const CANCEL_HELP: &str = "\
-What is done stays; the rest is never done. The next run of the group starts.
+Completed targets stay; the others are never processed. The next run of the
+group starts.
 
 Examples:
   milepost bulk cancel 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'sent by mistake'";
 
 #[derive(Debug, Args)]
 pub(super) struct ChangeArgs {
-    /// The runs, by their full ids
+    /// The full ids of the runs
     #[arg(required = true, value_name = "ID", value_parser = args::job_id)]
     ids: Vec<JobId>,
-    /// Why; it stands in the history
+    /// The reason, recorded in the history
     #[arg(long, alias = "note", value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]
@@ -59,7 +60,7 @@ pub(super) struct ChangeArgs {
 pub(super) struct AbortArgs {
     #[command(flatten)]
     targets: ChangeArgs,
-    /// Stop the statement that the chunk in hand is in
+    /// Cancel the statement of the current chunk
     #[arg(long)]
     hard: bool,
 }
@@ -81,11 +82,11 @@ pub(super) async fn abort(
     let mut reports = Reports::default();
     for &id in &args.targets.ids {
         let words = stop(id, &operation, &teller, store).await;
-        // Asked first, told afterwards: the run may not begin a chunk in between.
+        // The statement is interrupted only after the stop was requested; otherwise the run could begin another chunk.
         let words = match words {
             Ok(Operated::StopRequested) if args.hard => hard(id, scene, database, store).await,
             Ok(Operated::StopRequested) => Ok(format!(
-                "no further chunk starts; aborted when the one in hand is done, after {} at the latest",
+                "no further chunk starts; aborted after the current one, within {} at the latest",
                 format_duration(GRACE)
             )),
             Ok(Operated::Done(state)) => Ok(state.to_string()),
@@ -96,26 +97,26 @@ pub(super) async fn abort(
     reports.outcome()
 }
 
-/// Stops the statement that a run is in, which begins no further chunk any more.
+/// Interrupts the current statement of a run, which starts no further chunk.
 async fn hard(id: JobId, scene: &Scene, database: &Database, store: &dyn Store) -> Result<String> {
     let view = super::view(id, store).await?;
     let stopped = match (scene.other(&view.name)?, &view.place) {
         (Some(other), _) => other.interrupt(id).await?,
         (None, Some(place)) => {
             return Ok(format!(
-                "no further chunk starts; the one in hand is on the {place}, which the configuration at hand does not \
-                 name: it ends, or is given up after {}",
+                "no further chunk starts; the current one is on the {place}, which this configuration does not \
+                 contain: it ends, or is abandoned after {}",
                 format_duration(GRACE)
             ));
         }
         (None, None) => store.interrupt_bulk(id).await?,
     };
     let chunk = match (stopped, database) {
-        (true, _) => "the one in hand is stopped and rolls back",
+        (true, _) => "the current one is canceled and rolled back",
         (false, Database::Sqlite(_)) if view.place.is_none() => {
-            "on SQLite a chunk takes milliseconds and cannot be stopped"
+            "on SQLite a chunk takes milliseconds and cannot be canceled"
         }
-        (false, _) => "none was in the middle of a statement",
+        (false, _) => "no chunk was executing a statement",
     };
     Ok(format!("no further chunk starts; {chunk}"))
 }
@@ -128,7 +129,7 @@ pub(super) async fn cancel(args: ChangeArgs, store: &dyn Store) -> Result<Outcom
         let words = stop(id, &operation, &teller, store).await.map(|operated| match operated {
             Operated::Done(state) => state.to_string(),
             Operated::StopRequested => format!(
-                "no further chunk starts; canceled when the one in hand is done, after {} at the latest",
+                "no further chunk starts; canceled after the current one, within {} at the latest",
                 format_duration(GRACE)
             ),
         });
@@ -158,7 +159,7 @@ async fn resume_one(id: JobId, args: &ChangeArgs, teller: &Teller, store: &dyn S
         JobState::Failed => Verb::RetryNow,
         JobState::Succeeded => return Err(StoreError::from(InvalidBulk::Done { job: id }).into()),
         JobState::Canceled | JobState::Skipped => {
-            bail!("job {id} is {}, for good; start a new run", view.state)
+            bail!("job {id} is {} and cannot be resumed; start a new run", view.state)
         }
         JobState::Running if view.stopping.is_some() => {
             bail!("job {id} is about to stop; resume it when `milepost bulk list` shows it as aborted")

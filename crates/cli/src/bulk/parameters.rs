@@ -1,4 +1,4 @@
-//! What a run is about: the parameters that its SQL asks for by name.
+//! Run parameters: the named values that the SQL of a bulk job uses.
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -10,25 +10,25 @@ pub(super) struct ParametersArgs {
     /// All parameters, as a JSON object
     #[arg(long, value_name = "JSON", conflicts_with = "params")]
     payload: Option<String>,
-    /// A parameter, which SQL has as :NAME; may be given several times. A value that is no JSON is a text
+    /// A parameter, which SQL reads as :NAME; may be given several times. A value that is not JSON is a string
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
     params: Vec<(String, Box<RawValue>)>,
 }
 
 fn parameter(text: &str) -> Result<(String, Box<RawValue>), String> {
     let split = text.split_once('=').filter(|(name, _)| !name.is_empty());
-    let (name, value) = split.ok_or("a parameter is given as NAME=VALUE, such as place=4711")?;
+    let (name, value) = split.ok_or("give a parameter as NAME=VALUE, such as place=4711")?;
     let json = RawValue::from_string(value.trim().to_owned()).or_else(|_| to_raw_value(value));
     Ok((name.to_owned(), json.map_err(|error| error.to_string())?))
 }
 
 impl ParametersArgs {
-    /// The parameters as one object.
+    /// Returns the parameters as one JSON object.
     pub(super) fn read(self) -> Result<Parameters> {
         let Some(payload) = self.payload else { return unique(self.params) };
-        serde_json::from_str::<&RawValue>(&payload).context("--payload is no JSON")?;
+        serde_json::from_str::<&RawValue>(&payload).context("--payload is not JSON")?;
         let Some(parameters) = Parameters::read(&payload) else {
-            bail!("--payload is a JSON object whose members are the parameters, such as {{\"place\": 4711}}");
+            bail!("--payload must be a JSON object whose members are the parameters, such as {{\"place\": 4711}}");
         };
         Ok(parameters)
     }

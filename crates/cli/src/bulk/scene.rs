@@ -1,4 +1,4 @@
-//! Where a command finds bulk jobs: in the configuration, if there is one, and in the store.
+//! The sources of bulk jobs for a command: the configuration, if there is one, and the store.
 
 use anyhow::{Result, bail};
 use milepost::bulk::Definition;
@@ -10,35 +10,35 @@ use crate::nearest::nearest;
 use crate::selection::Selection;
 use crate::store::{self, Database, Schema, StoreAddress};
 
-/// The configuration and the store of a command.
+/// The configuration and the store address of a command.
 pub(super) struct Scene {
     config: Option<Config>,
     pub(super) address: StoreAddress,
 }
 
 impl Scene {
-    /// Reads the configuration if there is one. Its faults end the command.
+    /// Reads the configuration if there is one. A faulty configuration is an error.
     pub(super) fn read(selection: &Selection) -> Result<Self> {
         Ok(Self { config: selection.config_if_any()?, address: selection.store()? })
     }
 
-    /// The same for a command that needs only the store. It still knows the databases of a configuration without faults, which a
-    /// hard abort interrupts.
+    /// Does the same for a command that needs only the store: a faulty configuration is ignored. A valid one provides the databases whose
+    /// statements `abort --hard` interrupts.
     pub(super) fn glance(selection: &Selection) -> Result<Self> {
         Ok(Self { config: selection.config_if_any().unwrap_or_default(), address: selection.store()? })
     }
 
-    /// The store, whose tables must fit.
+    /// Opens the store; its schema must match.
     pub(super) async fn open(&self) -> Result<Database> {
         store::open_database(&self.address, Schema::MustFit).await
     }
 
-    /// What the configuration says of a bulk job.
+    /// Returns the bulk job's section of the configuration.
     pub(super) fn entry(&self, name: &str) -> Option<&BulkEntry> {
         self.config.as_ref()?.bulk.as_ref()?.get(name)
     }
 
-    /// The database beside the store in which a bulk job of the configuration has its targets.
+    /// Returns the separate database with the targets of a configured bulk job, if it has one.
     pub(super) fn other(&self, name: &str) -> Result<Option<Other>> {
         let Some(config) = &self.config else { return Ok(None) };
         let database = self.entry(name).and_then(BulkEntry::database);
@@ -46,12 +46,12 @@ impl Scene {
         named.map(|(name, entry)| entry.open(name)).transpose()
     }
 
-    /// What the configuration says of a bulk job, to be made use of.
+    /// Returns the bulk job's section of the configuration by value.
     pub(super) fn into_entry(self, name: &str) -> Option<BulkEntry> {
         self.config?.bulk?.remove(name)
     }
 
-    /// A bulk job by its name: as the configuration has it, else as a worker told the store.
+    /// Returns a bulk job by its name: from the configuration, else as registered in the store by a worker.
     pub(super) async fn definition(&self, name: &str, store: &dyn Store) -> Result<Definition> {
         if let Some(entry) = self.entry(name) {
             return entry.definition(name);
@@ -63,7 +63,7 @@ impl Scene {
         self.refuse(name, stored.into_iter().map(|definition| definition.name))
     }
 
-    /// Says that there is no bulk job of this name, and which ones there are besides those of the configuration.
+    /// Returns the error for an unknown bulk job, with the known names: those of the configuration and `others`.
     pub(super) fn refuse<T>(&self, name: &str, others: impl IntoIterator<Item = String>) -> Result<T> {
         let mut names: Vec<String> = self.config.iter().flat_map(Config::bulk_names).chain(others).collect();
         names.sort();
@@ -72,8 +72,8 @@ impl Scene {
         match (nearest(name, &names), names.as_slice()) {
             (Some(nearest), _) => bail!("there is no bulk job {name:?}; did you mean {nearest}?"),
             (None, []) => bail!(
-                "there is no bulk job {name:?}, nor any other: a section [bulk.{name}] of milepost.toml would make \
-                 one (docs/BULK.md)"
+                "there is no bulk job {name:?}, and no other bulk job: add a section [bulk.{name}] to \
+                 milepost.toml (docs/BULK.md)"
             ),
             (None, names) => bail!("there is no bulk job {name:?}; there are {}", names.join(", ")),
         }

@@ -15,8 +15,8 @@ use crate::output::{self, Outcome};
 const ROWS_MAX: i64 = 1_000_000;
 
 const EXAMPLES: &str = "\
-What is set counts from the next chunk on and stays when the run is aborted and
-resumed; the definition is left as it is.
+The settings apply from the next chunk on and stay when the run is aborted and
+resumed; the definition is not changed.
 
 Examples:
   milepost bulk set 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --rate 500
@@ -28,22 +28,22 @@ pub(super) struct SetArgs {
     /// The run's full id
     #[arg(value_parser = args::job_id)]
     id: JobId,
-    /// How many rows a second at most
+    /// The maximum rate, in rows per second
     #[arg(long, group = "setting", value_name = "ROWS", value_parser = rate)]
     rate: Option<f64>,
-    /// The part of the time that chunks may take, over 0 and at most 1
+    /// The share of time that chunks may take, above 0 and at most 1
     #[arg(long, group = "setting", value_name = "SHARE", value_parser = duty)]
     duty: Option<f64>,
-    /// How long a chunk shall take; on SQLite at most 30 ms, whatever is given
+    /// The target duration of a chunk; on SQLite limited to 30 ms
     #[arg(long, group = "setting", value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     chunk_ms: Option<u64>,
-    /// The fewest rows of a chunk
+    /// The minimum number of rows of a chunk
     #[arg(long, group = "setting", value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=ROWS_MAX))]
     chunk_min: Option<u32>,
-    /// The most rows of a chunk
+    /// The maximum number of rows of a chunk
     #[arg(long, group = "setting", value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=ROWS_MAX))]
     chunk_max: Option<u32>,
-    /// Which of the group goes first: from 1 (first) to 4 (last)
+    /// The priority within the group, from 1 (first) to 4 (last)
     #[arg(long, group = "setting", value_parser = args::priority)]
     priority: Option<Priority>,
     /// Print one JSON object
@@ -54,13 +54,13 @@ pub(super) struct SetArgs {
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0);
     rate.ok_or_else(|| {
-        "it must be a number over 0; `milepost bulk abort` stops a run that is to do nothing".to_owned()
+        "it must be a number above 0; `milepost bulk abort` stops a run".to_owned()
     })
 }
 
 fn duty(text: &str) -> Result<f64, String> {
     let duty = text.parse::<f64>().ok().filter(|duty| *duty > 0.0 && *duty <= 1.0);
-    duty.ok_or_else(|| "it must be a number over 0 and at most 1".to_owned())
+    duty.ok_or_else(|| "it must be a number above 0 and at most 1".to_owned())
 }
 
 impl SetArgs {
@@ -79,7 +79,7 @@ pub(super) async fn run(args: SetArgs, store: &dyn Store) -> Result<Outcome> {
     let (id, settings) = (args.id, args.settings());
     let view = super::view(id, store).await?;
     if view.state.is_ended() {
-        bail!("job {id} is {}: there is nothing to set any more", view.state);
+        bail!("job {id} is {}: its settings can no longer be changed", view.state);
     }
     let all = settings.over(view.settings);
     if let (Some(min), Some(max)) = (all.chunk_rows_min, all.chunk_rows_max)

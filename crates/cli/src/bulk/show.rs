@@ -19,9 +19,9 @@ use crate::jobs::{print_json, print_timeline, why};
 use crate::output::{self, Outcome, printable};
 use crate::time::{exact, relative};
 
-/// How many failures are shown.
+/// The number of failures shown.
 const FAILURES: u32 = 3;
-/// How many changes are shown: a run that is held for a night has thousands.
+/// The number of changes shown: a run that is paused overnight has thousands.
 const CHANGES: usize = 12;
 
 const EXAMPLES: &str = "\
@@ -40,12 +40,12 @@ pub(super) struct ShowArgs {
     json: bool,
 }
 
-/// A run and all around it.
+/// A run and its related data, in the JSON output.
 #[derive(Serialize)]
 struct BulkDocument<'a> {
     #[serde(flatten)]
     view: &'a BulkView,
-    /// From 0 to 1.
+    /// The completed share, from 0 to 1.
     share: Option<f64>,
     rows_per_busy_s: Option<f64>,
     payload: Option<&'a RawValue>,
@@ -129,9 +129,9 @@ fn name(view: &BulkView) -> String {
 fn turn(view: &BulkView, now: Timestamp) -> Option<String> {
     match (words::turn(view, now), view.next) {
         (turn, Some(_)) if !turn.starts_with("in ") => {
-            Some(format!("{turn} of those that wait for the group"))
+            Some(format!("{turn} of the runs that wait for the group"))
         }
-        (turn, None) if turn == "holds it" => Some("has its group".to_owned()),
+        (turn, None) if turn == "holds it" => Some("holds its group".to_owned()),
         _ => None,
     }
 }
@@ -150,7 +150,7 @@ fn chunks(view: &BulkView) -> Option<String> {
     Some(format!("{chunks}, now of {rows} rows; the last one took {ms} ms"))
 }
 
-/// While chunks ran, and with all rests.
+/// Describes the rate while chunks ran, and the rate including all pauses.
 fn speed(view: &BulkView, now: Timestamp) -> Option<String> {
     let busy = words::rate(view.rows_per_busy_s()?);
     let until = view.ended_at.or(view.updated_at).unwrap_or(now);
@@ -159,7 +159,7 @@ fn speed(view: &BulkView, now: Timestamp) -> Option<String> {
         return Some(format!("{busy} while chunks ran"));
     }
     let over_all = words::rate(view.passed() as f64 / passed);
-    Some(format!("{busy} while chunks ran ({}), {over_all} over all", words::span(view.busy_ms)))
+    Some(format!("{busy} while chunks ran ({}), {over_all} overall", words::span(view.busy_ms)))
 }
 
 fn held_now(view: &BulkView, now: Timestamp) -> Option<String> {

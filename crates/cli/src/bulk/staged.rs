@@ -1,4 +1,4 @@
-//! The rows of a file as targets of a run.
+//! Staging the rows of a file as targets of a run.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use crate::output;
 use crate::records::csv::{self, Decoder};
 use crate::records::{BadLines, Bar, Flaw, Format, Made, Records, Shape, Source, Words, jsonl};
 
-/// How many bytes of rows a dry run stages at most.
+/// The maximum number of bytes of rows that a dry run stages.
 const TRIAL_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Args)]
@@ -25,15 +25,15 @@ pub(super) struct FileArgs {
     /// The file whose rows are the targets, for a bulk job with columns; - is standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// What the file holds, when its name does not tell
+    /// The format of the file, if its name does not show it
     #[arg(long, requires = "from")]
     format: Option<Format>,
-    /// Write bad lines to this file, replacing it, and go on with the others
+    /// Write bad lines to this file, replacing it, and stage the others
     #[arg(long, value_name = "BADFILE", requires = "from")]
     skip_bad: Option<PathBuf>,
 }
 
-/// A file that is staged for a run.
+/// A file to be staged for a run.
 pub(super) struct StagedFile {
     from: PathBuf,
     source: Source,
@@ -42,7 +42,7 @@ pub(super) struct StagedFile {
 }
 
 impl FileArgs {
-    /// The file, if the bulk job takes its targets from one. Refuses one too few and one too many.
+    /// Opens the file if the bulk job takes its targets from one. Rejects a missing file and a superfluous one.
     pub(super) fn open(self, definition: &Definition) -> Result<Option<StagedFile>> {
         let name = &definition.name;
         match (&definition.columns, self.from) {
@@ -54,24 +54,24 @@ impl FileArgs {
             (Some(columns), None) => {
                 let columns: Vec<&str> = columns.names().collect();
                 bail!(
-                    "{name} takes its targets from a file with the columns {}; name one with --from FILE.csv or --from \
+                    "{name} reads its targets from a file with the columns {}; give one with --from FILE.csv or --from \
                      FILE.jsonl",
                     columns.join(", ")
                 )
             }
             (None, Some(_)) => bail!(
-                "{name} takes its targets from tables, by the SQL of its source: leave --from out; a bulk job over a file \
+                "{name} reads its targets from tables, by the SQL of its source: omit --from; a bulk job over a file \
                  has columns = {{ … }} instead of source and key (docs/BULK.md)"
             ),
         }
     }
 }
 
-/// What became of a file.
+/// The result of staging a file and starting the run.
 pub(super) struct Staged {
     pub(super) started: Enqueued,
     pub(super) rows: u64,
-    /// Lines that were set aside.
+    /// The number of bad lines that were skipped.
     pub(super) bad: u64,
 }
 
@@ -81,20 +81,20 @@ impl StagedFile {
         Records::open(&self.source, shape)
     }
 
-    /// The file's name, without the folders that it lies in.
+    /// Returns the file's name without its folder.
     fn name(&self) -> String {
         let name = self.from.file_name().filter(|_| self.from != Path::new("-"));
         name.map_or_else(|| self.source.name.clone(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// Stages all rows and starts the run; whatever goes wrong, nothing is started.
+    /// Stages all rows and starts the run. If staging fails, no run is started; if the start itself fails, the run may exist.
     pub(super) async fn start(
         &self,
         store: &dyn Store,
         definition: &Definition,
         job: &NewJob,
     ) -> Result<Staged> {
-        // Before the rows are staged in vain.
+        // Checked first, so that rows are not staged for an invalid job.
         job.check(PAYLOAD_BYTES_MAX)?;
         let (mut rows, mut bad_lines) = self.looked_through()?;
         let mut staging = Staging::begin(store, definition, &self.name()).await?;
@@ -111,7 +111,7 @@ impl StagedFile {
         let started = staging
             .start_directed(job)
             .await
-            .context("the run could not be started; `milepost bulk list` tells whether it was")?;
+            .context("the start of the run failed; `milepost bulk list` shows whether it was started")?;
         Ok(Staged { started, rows, bad })
     }
 
@@ -134,22 +134,22 @@ impl StagedFile {
         }
     }
 
-    /// The error, with what it means.
+    /// Discards the staged rows and adds the consequences to the error.
     async fn given_up(&self, staging: Staging, error: Error) -> Error {
         let left = match staging.give_up().await {
-            Ok(()) => "what was staged is removed",
-            Err(_) => "what was staged is removed by a worker, in an hour or so",
+            Ok(()) => "the staged rows are removed",
+            Err(_) => "a worker removes the staged rows in about an hour",
         };
         let (name, causes) = (&self.source.name, output::causes(&error));
         anyhow!("stopped in {name}: nothing was started, and {left}\n  because: {causes}")
     }
 
-    /// The rows, and where bad ones go; without such a place all are looked at before the first is answered.
+    /// Returns the rows and the file for bad lines. Without such a file, all rows are checked before the first is returned.
     fn looked_through(&self) -> Result<(Records<'_, Rows<'_>>, Option<BadLines>)> {
         self.rows()?.looked_through(self.skip_bad.as_deref(), &self.from)
     }
 
-    /// The first so many rows, and how many there are in all.
+    /// Returns up to `count` rows from the start of the file, and the total number of rows.
     pub(super) fn first(&self, count: u64) -> Result<(Vec<String>, u64)> {
         let (mut rows, mut bad_lines) = self.looked_through()?;
         let (mut first, mut bytes, mut all) = (Vec::new(), 0, 0);
@@ -171,10 +171,10 @@ impl StagedFile {
     }
 }
 
-/// Records as rows to be staged.
+/// Converts records to rows for staging.
 struct Rows<'a> {
     columns: &'a Columns,
-    /// Where in a CSV file's rows each column stands.
+    /// The CSV columns, and the index of each column that the bulk job reads.
     places: Option<(csv::Columns, HashMap<&'a str, usize>)>,
     is_single: bool,
     decoder: Decoder,
@@ -182,7 +182,7 @@ struct Rows<'a> {
 
 impl Shape for Rows<'_> {
     type Made = String;
-    const WORDS: Words = Words { items: "rows", done: "started", others: "go on with the others" };
+    const WORDS: Words = Words { items: "rows", done: "started", others: "stage the others" };
 
     fn header(&mut self, header: &[u8]) -> Result<(), Flaw> {
         let found = csv::Columns::new(header, None, false)?;
@@ -218,7 +218,7 @@ impl Shape for Rows<'_> {
     }
 }
 
-/// A line of JSON as a row.
+/// Converts a JSON line to a row.
 fn of_line(columns: &Columns, line: &[u8]) -> Result<String, Flaw> {
     let (text, _) = jsonl::read(line, None)?;
     let members: HashMap<Cow<'_, str>, &RawValue> =
@@ -227,7 +227,7 @@ fn of_line(columns: &Columns, line: &[u8]) -> Result<String, Flaw> {
     row.map_err(|bad| flaw(bad, |name| Some(members.get(name)?.get().as_ptr().addr() - line.as_ptr().addr())))
 }
 
-/// A bad row, at the value that makes it so.
+/// Converts a bad row to a flaw at the position of the bad value.
 fn flaw(bad: BadRow, place: impl Fn(&str) -> Option<usize>) -> Flaw {
     let at = bad.column.as_deref().and_then(place).unwrap_or(0);
     Flaw::new(at, bad.why)

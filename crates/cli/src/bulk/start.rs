@@ -18,13 +18,12 @@ use crate::output::{self, Outcome};
 use crate::redis::RedisArgs;
 
 const EXAMPLES: &str = "\
-Of a group one run is under way at a time; others wait for it. What the SQL of
-the bulk job asks for as :place is given by --param place=4711.
+One run of a group is active at a time; others wait for it. A parameter that
+SQL of the bulk job reads as :place is given as --param place=4711.
 
-A bulk job with columns takes its targets from a file (--from), a .csv with a
-header or a .jsonl. When a line is bad, the file, line and column are told and
-nothing is started; with --skip-bad, bad lines are written to a file of their
-own.
+A bulk job with columns reads its targets from a file (--from), a .csv with a
+header or a .jsonl. If a line is bad, file, line and column are reported and
+nothing is started; with --skip-bad, bad lines are written to a separate file.
 
 Examples:
   milepost bulk start popular --param topic=4
@@ -35,19 +34,19 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StartArgs {
-    /// Which bulk job: one of the configuration, or one that a worker told the store of
+    /// A bulk job of the configuration, or one that a worker has stored
     name: String,
     #[command(flatten)]
     parameters: ParametersArgs,
     #[command(flatten)]
     file: FileArgs,
-    /// At most one run of the bulk job ever has this key
+    /// A key that at most one run of the bulk job has
     #[arg(long)]
     key: Option<String>,
-    /// Start no earlier: a time such as 2026-05-01T09:00:00Z, or a wait such as 'in 10m'
+    /// The earliest start: a time such as 2026-05-01T09:00:00Z, or a delay such as 'in 10m'
     #[arg(long, value_name = "TIME", value_parser = args::start_at)]
     at: Option<StartAt>,
-    /// Which of the group goes first: from 1 (first) to 4 (last) [default: the definition's]
+    /// The priority within the group, from 1 (first) to 4 (last) [default: the definition's]
     #[arg(long, value_parser = args::priority)]
     priority: Option<Priority>,
     #[command(flatten)]
@@ -82,7 +81,7 @@ pub(super) async fn run(args: StartArgs, scene: &Scene, store: &dyn Store) -> Re
         teller.ready().await;
     }
     tell(started, staged.as_ref(), args.json)?;
-    // That a run waits in spite of everything is no failure of the start.
+    // A started run that waits is not an error.
     if let Some(waiting) = store.job(started.job).await?.and_then(|view| view.waiting_for)
         && !matches!(waiting, Waiting::Turn)
     {
@@ -91,15 +90,15 @@ pub(super) async fn run(args: StartArgs, scene: &Scene, store: &dyn Store) -> Re
     Ok(Outcome::Done)
 }
 
-/// The answer, with what became of the file.
+/// The JSON output, with the result of staging the file.
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
     started: Enqueued,
-    /// Rows that were staged.
+    /// The number of staged rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<u64>,
-    /// Lines that were set aside.
+    /// The number of bad lines that were skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     bad: Option<u64>,
 }
@@ -111,7 +110,7 @@ fn tell(started: Enqueued, staged: Option<&Staged>, json: bool) -> Result<()> {
         let answer = Answer { started, rows, bad: staged.map(|staged| staged.bad) };
         output::heard_or_not(output::json(&answer))?;
     } else if started.duplicate {
-        output::deed(format_args!("{job}  duplicate: this key was there before; nothing was changed"))?;
+        output::deed(format_args!("{job}  duplicate: this key existed before; nothing was changed"))?;
     } else if let Some(Staged { rows, bad, .. }) = staged {
         let rows = words::count(*rows);
         output::deed(format_args!("{job}  started over {rows} rows, {bad} bad lines"))?;

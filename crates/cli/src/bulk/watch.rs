@@ -19,14 +19,15 @@ use crate::args;
 use crate::output::{self, Outcome, printable};
 use crate::time::length;
 
-/// How often the run is looked at.
+/// The polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Where there is no terminal, a line is written for every so many percent.
+/// Without a terminal, a line is printed each time this many more percent are done.
 const PERCENT_A_LINE: u64 = 10;
 
 const EXAMPLES: &str = "\
-It ends when the run has ended, failed or was aborted. Exit status: 0 when it
-succeeded, else 1.
+The command ends when the run has ended, has failed or was aborted.
+
+Exit status: 0 if the run succeeded, else 1.
 
 Examples:
   milepost bulk watch 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
@@ -58,13 +59,13 @@ fn is_over(view: &BulkView) -> bool {
     view.state.is_ended() || matches!(view.state, JobState::Failed | JobState::Aborted)
 }
 
-/// A bar on a terminal, a line now and then elsewhere.
+/// A progress bar on a terminal; occasional lines otherwise.
 struct Screen {
     bar: ProgressBar,
     pace: Pace,
-    /// When the run was looked at last, and what it was through with.
+    /// The time of the last poll, and the number of targets processed by then.
     seen: Option<(Instant, u64)>,
-    /// What was told last where there is no terminal.
+    /// The progress step and the state in the last printed line, without a terminal.
     told: Option<(u64, String)>,
 }
 
@@ -114,7 +115,7 @@ impl Screen {
         }
     }
 
-    /// How it goes, most important first: the end of a line may be cut.
+    /// Returns the parts of the status message, the most important first, because the end of a line may be cut.
     fn message(&self, view: &BulkView) -> impl Iterator<Item = String> {
         let standing = Some(standing(view)).filter(|standing| !standing.is_empty());
         let rate = self.pace.rows_per_s().map(words::rate);
@@ -139,7 +140,7 @@ fn joined(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Why it does not move, if it does not.
+/// Returns why the run makes no progress; empty if it is running.
 fn standing(view: &BulkView) -> String {
     if let Some(verb) = view.stopping {
         return format!("asked to {verb}");

@@ -1,4 +1,4 @@
-//! Facts about runs in words.
+//! Text descriptions of runs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub(super) use milepost_server::words::{count, per_second as rate};
 
 use crate::time::{length, relative};
 
-/// How much is done: `43 %`. What is not quite all is not said to be.
+/// Returns the completed share, for example `43 %`. It is rounded down, so that an unfinished run never shows 100 %.
 pub(super) fn percent(view: &BulkView) -> Option<String> {
     let percent = view.share()? * 100.0;
     Some(match percent {
@@ -19,7 +19,7 @@ pub(super) fn percent(view: &BulkView) -> Option<String> {
     })
 }
 
-/// Whose turn it is in the group: `running`, `holds it`, `next`, `3rd`, or when it may start.
+/// Describes the position of a run in its group: `running`, `holds it`, `next`, `3rd`, or when it may start.
 pub(super) fn turn(view: &BulkView, now: Timestamp) -> String {
     match (view.state, view.next, view.due_at) {
         (JobState::Running, ..) => "running".to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn turn(view: &BulkView, now: Timestamp) -> String {
     }
 }
 
-/// A place among those that wait.
+/// Formats a position in the queue of a group.
 pub(super) fn ordinal(place: u32) -> String {
     let ending = match (place % 10, place % 100) {
         (_, 11..=13) => "th",
@@ -44,29 +44,29 @@ pub(super) fn ordinal(place: u32) -> String {
     if place == 1 { "next".to_owned() } else { format!("{place}{ending}") }
 }
 
-/// What a crash in the middle of a chunk means.
+/// Describes the effect of a crash in the middle of a chunk.
 pub(super) const fn effects(effects: Effects) -> &'static str {
     match effects {
         Effects::ExactlyOnce => "every target exactly once",
-        Effects::AtLeastOncePerChunk => "at least once per chunk: a crash does the chunk in hand again",
+        Effects::AtLeastOncePerChunk => "at least once per chunk: the current chunk is repeated after a crash",
     }
 }
 
-/// What operators set, if they set anything.
+/// Describes the settings that operators have changed, if any.
 pub(super) fn settings(settings: &Settings) -> Option<String> {
     let Settings { rows_per_s, duty, chunk_ms, chunk_rows_min, chunk_rows_max } = *settings;
     let all = [
         rows_per_s.map(|rows| format!("at most {}", rate(rows))),
         duty.map(|duty| format!("chunks take {:.0} % of the time at most", duty * 100.0)),
-        chunk_ms.map(|ms| format!("a chunk shall take {ms} ms")),
-        chunk_rows_min.map(|rows| format!("at least {} rows a chunk", count(rows))),
-        chunk_rows_max.map(|rows| format!("at most {} rows a chunk", count(rows))),
+        chunk_ms.map(|ms| format!("target {ms} ms per chunk")),
+        chunk_rows_min.map(|rows| format!("at least {} rows per chunk", count(rows))),
+        chunk_rows_max.map(|rows| format!("at most {} rows per chunk", count(rows))),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// How far it is: `12,300 of 1,000,000 (1.2 %), 3 failed`.
+/// Describes the progress: `12,300 of 1,000,000 (1.2 %); 3 failed`.
 pub(super) fn progress(view: &BulkView) -> String {
     let passed = count(view.passed());
     let mut words = match view.total {
@@ -83,7 +83,7 @@ pub(super) fn progress(view: &BulkView) -> String {
     words
 }
 
-/// A length of time from milliseconds.
+/// Formats a duration in milliseconds.
 pub(super) fn span(ms: u64) -> String {
     length(Duration::from_millis(ms))
 }

@@ -1,4 +1,4 @@
-//! `backoff` of a kind: how long failed jobs wait.
+//! `backoff` of a kind: the delay before failed jobs are retried.
 
 use milepost::RetryPolicy;
 use schemars::JsonSchema;
@@ -15,9 +15,9 @@ use crate::args;
 pub(crate) struct Backoff {
     /// The wait after the first failure. The default is `1s`.
     base: Option<Humane>,
-    /// No wait is longer. The default is `1h`.
+    /// The longest wait. The default is `1h`.
     cap: Option<Humane>,
-    /// The share of the wait that is random: 0 for none, 1 for anything from nothing to double. The default is 0.1.
+    /// The random share of the wait: 0 for none, 1 for any wait from zero to double. The default is 0.1.
     #[schemars(range(min = 0, max = 1))]
     jitter: Option<f64>,
 }
@@ -27,7 +27,7 @@ impl Backoff {
         self.policy_over(RetryPolicy::default())
     }
 
-    /// The policy, where what is not said is as in `default`.
+    /// Returns the policy; settings that are not given are taken from `default`.
     pub(crate) fn policy_over(&self, default: RetryPolicy) -> RetryPolicy {
         RetryPolicy {
             base: self.base.map_or(default.base, |time| time.0),
@@ -49,6 +49,6 @@ pub(super) fn check(backoff: Option<&Node>, faults: &mut Faults) {
     {
         let at = backoff.get("base").unwrap_or(backoff).span.start;
         let what = format!("the first wait ({base:?}) is longer than the cap ({cap:?})");
-        faults.add(at, what, "make base shorter than cap; to wait the same each time, make them equal");
+        faults.add(at, what, "set base to at most cap; for a constant wait, make them equal");
     }
 }

@@ -1,4 +1,4 @@
-//! `[batch.NAME]`: DAGs, whose definitions stand in files of their own.
+//! `[batch.NAME]`: DAGs that are defined in separate files.
 
 use std::path::Path;
 
@@ -11,23 +11,23 @@ use super::document::{Entry, Node};
 use super::fault::Faults;
 use crate::batch::file::{self, Faulty};
 
-/// A DAG of jobs, of which batches are started (docs/BATCHES.md). Workers store its definition when they start; a
-/// version that is there stays for the batches that have it.
+/// A DAG of jobs, of which batches are started (docs/BATCHES.md). Workers store its definition when they start; existing
+/// versions stay for the batches that have them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchEntry {
-    /// The file with its definition, seen from the folder of this file: `.toml`, `.yaml`, `.yml` or `.json`. The name in
-    /// it is the one of this section.
+    /// The file with its definition, relative to the folder of this file: `.toml`, `.yaml`, `.yml` or `.json`. It must
+    /// contain the name of this section.
     file: String,
 }
 
 impl BatchEntry {
-    /// The DAG of a file that lies as seen from `folder`.
+    /// Reads the DAG from its file; the path is relative to `folder`.
     pub(crate) fn dag(&self, name: &str, folder: &Path) -> Result<Dag> {
         let dag = file::read(&folder.join(&self.file)).with_context(|| format!("the DAG {name}"))?;
         match dag.definition().name.as_str() {
             same if same == name => Ok(dag),
-            other => bail!("the DAG in {} is called {other:?} there, and {name:?} here", self.file),
+            other => bail!("the DAG in {} has the name {other:?}, but this section has the name {name:?}", self.file),
         }
     }
 }
@@ -41,10 +41,10 @@ pub(super) fn check(batches: Option<&Node>, folder: &Path, faults: &mut Faults) 
             Ok(_) => {}
             Err(error) => match error.downcast_ref::<Faulty>() {
                 Some(faulty) => faulty.lines().for_each(|line| {
-                    faults.add(at, line, "`milepost batch define --check FILE` looks at it alone");
+                    faults.add(at, line, "`milepost batch define --check FILE` checks the definition alone");
                 }),
                 None => {
-                    faults.add(at, format!("{error:#}"), "name the file of a definition (docs/BATCHES.md)");
+                    faults.add(at, format!("{error:#}"), "give the file of a definition (docs/BATCHES.md)");
                 }
             },
         }

@@ -1,7 +1,7 @@
-//! A file against the schema of its sections: every fault, each at its place.
+//! Validation of a file against the schema of its sections: reports every fault at its position.
 //!
-//! The schema is ours, so that only the words it uses are understood here; a test holds that it uses no others, and
-//! another one compares with a validator for all of JSON Schema.
+//! Only the schema keywords that Milepost uses are supported. A test checks that no others are used, and another one compares the results
+//! with a complete JSON Schema validator.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ use super::fault::Faults;
 use super::format::Format;
 use crate::nearest::nearest;
 
-/// What is checked, and where complaints go.
+/// The state of a validation.
 struct Check<'a> {
     folder: &'a Path,
     faults: &'a mut Faults,
 }
 
-/// Checks a whole file that lies in `folder`.
+/// Checks a whole file, which is in `folder`.
 pub(super) fn check(root: &Node, schema: &Json, folder: &Path, faults: &mut Faults) {
     Check { folder, faults }.node(root, schema, "");
 }
 
 impl Check<'_> {
     fn node(&mut self, node: &Node, schema: &Json, name: &str) {
-        // The schema of anything is `true`.
+        // A schema that accepts anything is `true`.
         let Some(schema) = schema.as_object() else { return };
         if let Some(wanted) = schema.get("type").and_then(Json::as_str)
             && !is(node, wanted)
@@ -69,7 +69,7 @@ impl Check<'_> {
                 let help = known.get(key).and_then(Json::as_object).map_or_else(String::new, remedy);
                 self.faults.add(
                     node.span.start,
-                    format!("{name} says no {key}"),
+                    format!("{name} has no {key}"),
                     format!("add {key}: {help}"),
                 );
             }
@@ -79,7 +79,7 @@ impl Check<'_> {
     fn unknown(&mut self, at: usize, key: &str, known: &Map<String, Json>, name: &str) {
         let place = if name.is_empty() { String::new() } else { format!(" in {name}") };
         let mut all: Vec<&str> = known.keys().map(String::as_str).collect();
-        // The order of a map hangs on what else is compiled.
+        // The order of the map depends on which features other crates enable.
         all.sort_unstable();
         let remedy = match nearest(key, &all) {
             Some(nearest) => format!("did you mean {nearest}?"),
@@ -102,7 +102,7 @@ impl Check<'_> {
         let bound = |key: &str| schema.get(key).and_then(Json::as_f64);
         let below = bound("minimum").is_some_and(|min| number < min);
         let above = bound("maximum").is_some_and(|max| number > max);
-        // NaN is neither.
+        // NaN is neither below nor above a bound.
         if below || above || !number.is_finite() {
             self.faults.add(node.span.start, format!("{name} is {number}"), remedy(schema));
         }
@@ -110,7 +110,7 @@ impl Check<'_> {
 
     fn text(&mut self, node: &Node, text: &str, secret: bool, schema: &Map<String, Json>, name: &str) {
         if secret && text.is_empty() {
-            // A variable that is not set was told already.
+            // An unset variable was reported already.
             return;
         }
         if let Some(names) = schema.get("enum").and_then(Json::as_array)
@@ -118,17 +118,17 @@ impl Check<'_> {
         {
             let names: Vec<&str> = names.iter().filter_map(Json::as_str).collect();
             let what =
-                if secret { format!("{name} is none of its values") } else { format!("{name} is {text:?}") };
+                if secret { format!("{name} does not have an allowed value") } else { format!("{name} is {text:?}") };
             self.faults.add(node.span.start, what, format!("write one of {}", names.join(", ")));
         }
         let format = schema.get("format").and_then(Json::as_str).and_then(Format::named);
         if let Some(Err((format, refused))) =
             format.map(|format| format.check(text, self.folder).map_err(|refused| (format, refused)))
         {
-            // What came from the environment may be a secret, and so may what a parser says about it.
+            // A value from the environment may be a secret, and a parser's message may repeat it.
             let what = match secret {
                 true => format!("{name}, filled in from the environment, is {}", refused.what),
-                // An address may hold a password, an argument or a variable any secret.
+                // An address may contain a password, and an argument or a variable any secret.
                 false
                     if matches!(
                         format,
@@ -166,7 +166,7 @@ const fn kind_of(node: &Node) -> &'static str {
     }
 }
 
-/// What to write where the schema wants this.
+/// Returns an instruction for a value that violates the schema.
 fn remedy(schema: &Map<String, Json>) -> String {
     let format = schema.get("format").and_then(Json::as_str).and_then(Format::named);
     let bound = |key: &str| schema.get(key).map(ToString::to_string);
@@ -178,7 +178,7 @@ fn remedy(schema: &Map<String, Json>) -> String {
     };
     match (format, schema.get("type").and_then(Json::as_str)) {
         (Some(format), _) => format.remedy().to_owned(),
-        (_, Some("string")) => "write a text in quotes".to_owned(),
+        (_, Some("string")) => "write a string in quotes".to_owned(),
         (_, Some("integer")) => format!("write a whole number{range}, without quotes"),
         (_, Some("number")) => format!("write a number{range}, without quotes"),
         (_, Some("boolean")) => "write true or false, without quotes".to_owned(),

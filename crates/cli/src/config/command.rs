@@ -1,4 +1,4 @@
-//! `milepost config`: check a configuration, begin one, and its schema.
+//! `milepost config`: checks a configuration, creates one, and prints its schema.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -13,28 +13,28 @@ use super::{Config, Faulty, schema};
 use crate::output::{self, Outcome};
 use crate::selection::Selection;
 
-/// What `milepost config init` writes.
+/// The content that `milepost config init` writes.
 pub(super) const EXAMPLE: &str = include_str!("../../data/milepost.toml");
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Say all that is wrong with a configuration, without running anything
-    #[command(after_help = "Programs are looked up and environment variables filled in as `milepost work`\n\
-        would do.\n\
-        SQL is read as that of the store: --store, else the file's, else SQLite's.\n\
-        Exit status: 0 when it is good, 2 when it has faults.\n\n\
+    /// Report all errors in a configuration, without running anything
+    #[command(after_help = "Programs are looked up and environment variables are filled in as by\n\
+        `milepost work`. SQL is checked in the dialect of the store: that of --store,\n\
+        else of the file, else SQLite.\n\n\
+        Exit status: 0 valid, 2 the configuration has errors.\n\n\
         Examples:\n  milepost config check\n  milepost config check --config /etc/milepost.toml --json")]
     Check {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Write a commented example to start from; a file that is there is left alone
+    /// Write a commented example; an existing file is not changed
     #[command(
         after_help = "Examples:\n  milepost config init\n  milepost config init --config jobs/milepost.toml"
     )]
     Init,
-    /// Print the JSON schema, for editors that complete and check as you type
+    /// Print the JSON schema, for completion and checks in editors
     #[command(after_help = "Examples:\n  milepost config schema > milepost.schema.json\n\n\
         With this first line in milepost.toml, editors that know Taplo or Even Better\n\
         TOML use it:\n  \
@@ -82,12 +82,12 @@ fn check_as_json(selection: &Selection) -> Result<Outcome> {
 }
 
 fn init(path: &Path) -> Result<Outcome> {
-    // Secrets are likely to be written into it.
+    // The file is likely to contain secrets.
     let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             bail!(
-                "{} is there already and is left as it is; remove it, or name another file with --config",
+                "{} exists already and was not changed; remove it, or give another file with --config",
                 path.display()
             )
         }

@@ -1,4 +1,4 @@
-//! `[database.NAME]`: other databases than the store's, in which bulk jobs have their targets.
+//! `[database.NAME]`: databases other than the store's that contain targets of bulk jobs.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,28 @@ use super::fault::Faults;
 use super::kind;
 use crate::store;
 
-/// A PostgreSQL database beside the store, for bulk jobs whose targets are there (docs/BULK.md).
+/// A PostgreSQL database other than the store, for bulk jobs with targets in it (docs/BULK.md).
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DatabaseEntry {
-    /// Where it is: `postgres://USER:PASSWORD@HOST/DATABASE`, the server itself and no transaction pooler.
+    /// Its address: `postgres://USER:PASSWORD@HOST/DATABASE`, of the server itself and not of a transaction pooler.
     #[schemars(extend("format" = "milepost-postgres"))]
     url: String,
 }
 
 impl DatabaseEntry {
-    /// The passwords in its URL.
+    /// Returns the passwords in its URL.
     pub(super) fn passwords(&self) -> Vec<String> {
         store::passwords(&self.url)
     }
 
-    /// The database, under its name. Connects to nothing yet.
+    /// Creates the database with its name. It does not connect yet.
     pub(crate) fn open(&self, name: &str) -> Result<Database> {
         Ok(Database::new(name, &self.url)?)
     }
 }
 
-// The URL holds a secret.
+// The URL contains a secret.
 impl std::fmt::Debug for DatabaseEntry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DatabaseEntry").finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! TOML as a tree in which every value knows its place.
+//! TOML as a tree in which every value has its position.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use toml::de::{DeTable, DeValue};
 
 use super::fault::{Faults, place};
 
-/// A file as a tree.
+/// A parsed file.
 pub(crate) struct Document {
     pub(crate) root: Node,
-    /// Sections whose header was there before, from the header on.
+    /// Sections whose header occurs a second time; each range starts at the repeated header.
     pub(crate) repeated: Vec<Range<usize>>,
 }
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) span: Range<usize>,
@@ -32,7 +32,7 @@ pub(crate) enum Value {
     Table(Vec<Entry>),
 }
 
-/// A key with its place, and its value.
+/// A key with its position, and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -41,8 +41,8 @@ pub(crate) struct Entry {
 }
 
 impl Document {
-    /// Parses a text; `None` when it is no TOML, which is then the only fault told. A key that is there twice is a
-    /// fault, but does not hide others.
+    /// Parses a text. Returns `None` if it is not TOML; this is then the only fault reported. A repeated key is a fault, but does not hide
+    /// other faults.
     pub(crate) fn parse(text: &str, faults: &mut Faults) -> Option<Self> {
         let (root, errors) = DeTable::parse_recoverable(text);
         let mut is_toml = true;
@@ -51,8 +51,8 @@ impl Document {
             let span = error.span().unwrap_or_default();
             if error.message() != "duplicate key" {
                 is_toml = false;
-                let remedy = "write it as TOML, where text stands in quotes: https://toml.io";
-                faults.add(span.start, format!("this is no TOML: {}", error.message()), remedy);
+                let remedy = "write valid TOML, with strings in quotes: https://toml.io";
+                faults.add(span.start, format!("this is not TOML: {}", error.message()), remedy);
             } else if !repeated.iter().any(|section| section.contains(&span.start)) {
                 let header = header_at(text, span.start);
                 repeated.extend(header.clone());
@@ -69,12 +69,12 @@ fn tell_repeated(text: &str, key: Range<usize>, is_header: bool, faults: &mut Fa
     let first = first.map_or_else(String::new, |at| format!(" in line {}", place(text, at).0));
     faults.add_repeated(
         key.start,
-        format!("{name} is there twice; the first is{}", if first.is_empty() { " above" } else { &first }),
-        "remove one of the two, or give one another name",
+        format!("{name} is defined twice; the first is{}", if first.is_empty() { " above" } else { &first }),
+        "remove or rename one of the two",
     );
 }
 
-/// The line around a byte.
+/// Returns the range of the line that contains a byte.
 fn line_at(text: &str, at: usize) -> Range<usize> {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let end = text[at..].find('\n').map_or(text.len(), |length| at + length);
@@ -85,7 +85,7 @@ fn is_header(line: &str) -> bool {
     line.trim_start().starts_with('[')
 }
 
-/// The section whose header stands in the line of this byte.
+/// Returns the section whose header is in the line of this byte.
 fn header_at(text: &str, at: usize) -> Option<Range<usize>> {
     let line = line_at(text, at);
     if !is_header(&text[line.clone()]) {
@@ -101,14 +101,14 @@ fn header_at(text: &str, at: usize) -> Option<Range<usize>> {
     Some(line.start..end)
 }
 
-/// Where the header of this line stands first.
+/// Returns the position of the first occurrence of the header in this line.
 fn first_header(text: &str, line: Range<usize>) -> Option<usize> {
     let header = |line: &str| line.split('#').next().unwrap_or("").split_whitespace().collect::<String>();
     let wanted = header(&text[line.clone()]);
     lines_with_start(&text[..line.start]).find(|(_, line)| header(line) == wanted).map(|(start, _)| start)
 }
 
-/// Where this key stands before in its section: on a line of its own, or earlier in the same line.
+/// Returns the position of the previous occurrence of this key in its section: in a line above, or earlier in the same line.
 fn first_key(text: &str, key: &Range<usize>) -> Option<usize> {
     let name = &text[key.clone()];
     let line = line_at(text, key.start);
@@ -161,7 +161,7 @@ impl Node {
         matches!(self.value, Value::Table(_))
     }
 
-    /// The entries of a table; none of anything else.
+    /// Returns the entries of a table; none for any other value.
     pub(crate) fn entries(&self) -> &[Entry] {
         match &self.value {
             Value::Table(entries) => entries,
@@ -169,7 +169,7 @@ impl Node {
         }
     }
 
-    /// The nodes of a list; none of anything else.
+    /// Returns the nodes of a list; none for any other value.
     pub(crate) fn nodes(&self) -> &[Self] {
         match &self.value {
             Value::List(nodes) => nodes,
@@ -177,12 +177,12 @@ impl Node {
         }
     }
 
-    /// A table's value by its key.
+    /// Returns a table's value by its key.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
-    /// The text that it is.
+    /// Returns the value if it is a string.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text { text, .. } => Some(text),
@@ -190,7 +190,7 @@ impl Node {
         }
     }
 
-    /// The whole number that it is.
+    /// Returns the value if it is an integer.
     pub(crate) const fn integer(&self) -> Option<i64> {
         match &self.value {
             Value::Integer(number) => Some(*number),
@@ -198,7 +198,7 @@ impl Node {
         }
     }
 
-    /// The value without places.
+    /// Converts the value to JSON, without positions.
     pub(crate) fn into_json(self) -> Json {
         match self.value {
             Value::Text { text, .. } => Json::String(text),

@@ -1,9 +1,9 @@
-//! Variables of the environment in a file's texts: `${NAME}`; `$${` stands for `${` itself.
+//! Environment variables in the texts of a file: `${NAME}`; `$${` is an escaped `${`.
 
 use super::document::{Node, Value};
 use super::fault::Faults;
 
-/// Puts in what the environment holds. A variable that is not set is a fault; no value is ever said.
+/// Replaces variables by their values from the environment. An unset variable is a fault; values are never reported.
 pub(super) fn fill_in(
     node: &mut Node,
     file: &str,
@@ -21,7 +21,7 @@ fn fill_in_all(node: &mut Node, file: &str, variable: &dyn Fn(&str) -> Option<St
                 Err(missing) => {
                     let at = file[node.span.clone()].find(&missing.place).unwrap_or(0);
                     faults.add(node.span.start + at, missing.what, missing.remedy);
-                    // So that nobody complains about the text that was not filled in.
+                    // Prevents further faults about a text with an unset variable.
                     text.clear();
                 }
             }
@@ -55,8 +55,8 @@ fn filled(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Strin
         let Some((name, after)) = named else {
             return Err(Missing {
                 place: "${".to_owned(),
-                what: "${ begins a variable of the environment, but no name and } follow".to_owned(),
-                remedy: "write ${NAME}, or $${ for the characters ${ themselves".to_owned(),
+                what: "${ begins an environment variable, but is not followed by a name and }".to_owned(),
+                remedy: "write ${NAME}, or $${ for a literal ${".to_owned(),
             });
         };
         let value = variable(name).ok_or_else(|| Missing {

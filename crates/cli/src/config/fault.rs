@@ -1,4 +1,4 @@
-//! What is wrong with a file, where, and what helps.
+//! Faults of a configuration file, with position and remedy.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,15 +6,15 @@ use std::path::Path;
 
 use serde::Serialize;
 
-/// Faults as they are found, by their place in the text.
+/// The faults found so far, by their byte position in the text.
 #[derive(Debug, Default)]
 pub(crate) struct Faults(Vec<Found>);
 
 #[derive(Debug)]
 struct Found {
-    /// The byte at which it stands.
+    /// The byte position.
     at: usize,
-    /// The file itself repeats a section here: told whatever else is forgotten.
+    /// Whether the fault is a repeated section. Such faults are kept by [`Faults::forget`].
     repeats: bool,
     what: String,
     remedy: String,
@@ -33,12 +33,12 @@ impl Faults {
         self.0.is_empty()
     }
 
-    /// Forgets what was found within sections that are there twice: most of it comes of mixing the two.
+    /// Drops the faults within repeated sections: most of them result from mixing the two sections.
     pub(crate) fn forget(&mut self, sections: &[Range<usize>]) {
         self.0.retain(|fault| fault.repeats || !sections.iter().any(|section| section.contains(&fault.at)));
     }
 
-    /// The faults with lines and columns, in the order of the text.
+    /// Returns the faults with lines and columns, in the order of the text.
     pub(crate) fn placed(&self, text: &str) -> Vec<Fault> {
         let mut found: Vec<&Found> = self.0.iter().collect();
         found.sort_by_key(|fault| fault.at);
@@ -52,25 +52,25 @@ impl Faults {
     }
 }
 
-/// The line and column of a byte, both from 1; columns are characters.
+/// Returns the line and the column of a byte, both counted from 1; columns count characters.
 pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(at)];
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// One thing that is wrong with a file.
+/// A fault of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Fault {
     pub(crate) line: usize,
     pub(crate) column: usize,
-    /// What is wrong.
+    /// The problem.
     pub(crate) what: String,
-    /// What helps.
+    /// The remedy.
     pub(crate) remedy: String,
 }
 
-/// A file that cannot be used, with all its faults.
+/// The error for a file with faults.
 #[derive(Debug)]
 pub(crate) struct Faulty {
     pub(crate) file: String,

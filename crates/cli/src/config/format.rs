@@ -1,4 +1,4 @@
-//! The forms that texts of the file can have, beyond what a schema says: names, checks, remedies.
+//! String formats of the file that the schema only names: their checks and remedies.
 
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,16 @@ use milepost_executors::http::check_url;
 use crate::args;
 use crate::store::StoreAddress;
 
-/// Why a text has not the form it should, and what helps.
+/// The reason why a text does not have the required format.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {
-    /// What the text should be, but is not.
+    /// The required format that the text does not have.
     pub(super) what: &'static str,
-    /// Why it is not; may repeat a part of the text.
+    /// The details; may repeat a part of the text.
     pub(super) why: String,
 }
 
-/// A form by the name that it has in the schema, under `format`.
+/// A format, by its name in the schema under `format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Duration,
@@ -56,7 +56,7 @@ impl Format {
         })
     }
 
-    /// What to write.
+    /// Returns an instruction for correcting the text.
     pub(super) const fn remedy(self) -> &'static str {
         match self {
             Self::Duration | Self::PositiveDuration => {
@@ -65,86 +65,86 @@ impl Format {
             Self::Keep => "write a duration in quotes, such as \"7d\", or \"forever\"",
             Self::Rate => "write a rate in quotes, such as \"10/s\", \"100/m\" or \"7/15m\"",
             Self::Store => {
-                "write the path of a SQLite file, or postgres://USER:PASSWORD@HOST/DATABASE; a password is best kept \
+                "write the path of a SQLite file, or postgres://USER:PASSWORD@HOST/DATABASE; keep the password \
                  in the environment: postgres://app:${DB_PASSWORD}@db.internal/app"
             }
             Self::Postgres => {
-                "write postgres://USER:PASSWORD@HOST/DATABASE; a password is best kept in the environment: \
+                "write postgres://USER:PASSWORD@HOST/DATABASE; keep the password in the environment: \
                  postgres://app:${SHOP_PASSWORD}@db.shop.internal/shop"
             }
             Self::Redis => {
-                "write redis://HOST:PORT, or rediss://… for TLS; a password is best kept in the environment: \
+                "write redis://HOST:PORT, or rediss://… for TLS; keep the password in the environment: \
                  redis://:${REDIS_PASSWORD}@cache.internal"
             }
             Self::Url => "write a URL such as \"https://mail.internal/send\"",
             Self::Program => {
-                "write the name of a program on PATH, or its path; arguments go into args = [\"…\"], and there is no \
-                 shell"
+                "write the name of a program on PATH, or its path; arguments go into args = [\"…\"], and no shell \
+                 is used"
             }
-            Self::Folder => "write the path of a folder that is there",
+            Self::Folder => "write the path of an existing folder",
             Self::Time => "write a time of day in quotes, such as \"22:00\"; midnight is \"00:00\"",
             Self::Argument => "remove the NUL character (\\u0000); a process cannot receive one",
             Self::Variable => "write a name such as MAIL_HOST, without = and NUL characters",
         }
     }
 
-    /// Whether a text of a file in `folder` has this form.
+    /// Checks whether a text of a file in `folder` has this format.
     pub(super) fn check(self, text: &str, folder: &Path) -> Result<(), Refused> {
         let refused = |what, why| Err(Refused { what, why });
         match self {
             Self::Duration => match args::duration(text) {
                 Ok(_) => Ok(()),
-                Err(why) => refused("no duration", why),
+                Err(why) => refused("not a duration", why),
             },
             Self::PositiveDuration => match args::positive_duration(text) {
                 Ok(_) => Ok(()),
-                Err(why) => refused("no duration that can be used here", why),
+                Err(why) => refused("not a valid duration here", why),
             },
             Self::Keep => match args::keep(text) {
                 Ok(_) => Ok(()),
-                Err(why) => refused("no period", why),
+                Err(why) => refused("not a period", why),
             },
             Self::Rate => match Rate::parse_per_second(text) {
                 Ok(_) => Ok(()),
-                Err(why) => refused("no rate", why.to_string()),
+                Err(why) => refused("not a rate", why.to_string()),
             },
             Self::Store => match store(text, folder) {
                 Ok(_) => Ok(()),
-                Err(why) => refused("no store", why),
+                Err(why) => refused("not a store address", why),
             },
             Self::Postgres => match milepost_postgres::check_url(text) {
                 Ok(()) => Ok(()),
-                Err(why) => refused("no PostgreSQL database", why),
+                Err(why) => refused("not a PostgreSQL database", why),
             },
             Self::Redis => match milepost_redis::check_url(text) {
                 Ok(()) => Ok(()),
-                Err(why) => refused("no Redis", why.to_string()),
+                Err(why) => refused("not a Redis address", why.to_string()),
             },
             Self::Url => match check_url(text) {
                 Ok(_) => Ok(()),
-                Err(why) => refused("no URL that can be used here", why.to_string()),
+                Err(why) => refused("not a valid URL here", why.to_string()),
             },
             Self::Program => match program(text, folder) {
                 Some(_) => Ok(()),
-                None => refused("no program that can be run", "there is no such executable file".to_owned()),
+                None => refused("not a program that can be run", "there is no such executable file".to_owned()),
             },
             Self::Folder => match folder.join(text).is_dir() {
                 true => Ok(()),
-                false => refused("no folder", "it is not there".to_owned()),
+                false => refused("not a folder", "it does not exist".to_owned()),
             },
             Self::Time => match text.parse::<Time>() {
                 Ok(_) => Ok(()),
-                Err(why) => refused("no time of day", why.to_string()),
+                Err(why) => refused("not a time of day", why.to_string()),
             },
             Self::Argument => match text.contains('\0') {
                 true => {
-                    refused("no text that a program can receive", "it contains a NUL character".to_owned())
+                    refused("not a text that a program can receive", "it contains a NUL character".to_owned())
                 }
                 false => Ok(()),
             },
             Self::Variable => match text.is_empty() || text.contains(['=', '\0']) {
                 true => refused(
-                    "no name of an environment variable",
+                    "not a name of an environment variable",
                     "it is empty, or contains = or NUL".to_owned(),
                 ),
                 false => Ok(()),
@@ -153,7 +153,7 @@ impl Format {
     }
 }
 
-/// The store that a file in `folder` names: an address, or the path of a SQLite file.
+/// Parses the store of a file in `folder`: a URL, or the path of a SQLite file.
 pub(super) fn store(text: &str, folder: &Path) -> Result<StoreAddress, String> {
     let scheme = text.split_once(':').map(|(scheme, _)| scheme);
     let is_path = scheme.is_none_or(|scheme| !scheme.chars().all(|c| c.is_ascii_alphanumeric()));
@@ -166,7 +166,7 @@ pub(super) fn store(text: &str, folder: &Path) -> Result<StoreAddress, String> {
     }
 }
 
-/// The program's file: a path as seen from `folder`, or what `PATH` has under the name.
+/// Finds the program's file: a path relative to `folder`, or a name found in `PATH`.
 pub(super) fn program(text: &str, folder: &Path) -> Option<PathBuf> {
     if text.is_empty() {
         return None;

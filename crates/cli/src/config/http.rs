@@ -1,4 +1,4 @@
-//! `http` of a kind: jobs as HTTP calls.
+//! `http` of a kind: jobs run as HTTP calls.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,33 +14,33 @@ use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
 
-/// The payload is posted as JSON; 2xx is success, 408, 425, 429 and 5xx are tried again.
+/// The payload is posted as JSON; 2xx is success, 408, 425, 429 and 5xx are retried.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Http {
-    /// Where jobs are posted to; `http` or `https`.
+    /// The URL to which jobs are posted; `http` or `https`.
     #[schemars(extend("format" = "milepost-url"))]
     url: String,
     /// Further headers, such as `Authorization = "Bearer ${TOKEN}"`. Their values are never logged.
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// Networks that may be connected to besides the public internet, such as `10.0.0.0/8`, or `10.1.2.3/32` for one
+    /// Networks that are allowed in addition to the public internet, such as `10.0.0.0/8`, or `10.1.2.3/32` for one
     /// address. The default is none.
     #[serde(default)]
     allow_networks: Vec<String>,
-    /// How long one call may take, from the connection to the end of the body. The default is `30s`.
+    /// The time limit of one call, from the connection to the end of the body. The default is `30s`.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
     timeout: Option<Humane>,
 }
 
 impl Http {
-    /// Where jobs are posted to.
+    /// Returns the URL to which jobs are posted.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// The settings; `secrets`: what the whole file holds of them.
+    /// Returns the executor's settings; `secrets` are all secrets of the file.
     pub(crate) fn config(self, secrets: &Secrets) -> HttpConfig {
         let (timeout, secrets) = (self.timeout.map_or(TIMEOUT_DEFAULT, |time| time.0), secrets.clone());
         HttpConfig {
@@ -53,7 +53,7 @@ impl Http {
     }
 }
 
-// URLs and headers hold secrets.
+// URLs and headers contain secrets.
 impl std::fmt::Debug for Http {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Http").finish_non_exhaustive()
@@ -68,7 +68,7 @@ pub(super) fn check(http: Option<&Node>, faults: &mut Faults) {
             faults.add(
                 header.at,
                 error.to_string(),
-                "name headers like Authorization or X-Team, with values of one line; Idempotency-Key, Content-Type \
+                "use headers such as Authorization or X-Team, with values of one line; Idempotency-Key, Content-Type \
                  and milepost-… are set by milepost",
             );
         }
@@ -78,7 +78,7 @@ pub(super) fn check(http: Option<&Node>, faults: &mut Faults) {
     }
 }
 
-/// Refuses what is no network, and a URL that names an address of none of them.
+/// Rejects invalid networks, and a URL with an IP address that is in none of the networks.
 fn check_allowed(http: &Node, faults: &mut Faults) {
     let Some((at, url)) =
         http.get("url").and_then(|node| Some((node.span.start, check_url(node.text()?).ok()?)))
@@ -103,10 +103,10 @@ fn check_allowed(http: &Node, faults: &mut Faults) {
 }
 
 fn allowing(network: &str) -> String {
-    format!("add allow_networks = [\"{network}\"] beside the url, with the networks of your own servers")
+    format!("add allow_networks = [\"{network}\"] next to url, with the networks of your servers")
 }
 
-/// The network of the one address that a URL names; an example for a URL with a name.
+/// Returns the network of the single address in a URL; an example network if the URL has a host name.
 fn network_of(host: Option<&str>) -> String {
     let address = host.and_then(|host| host.trim_matches(['[', ']']).parse().ok());
     match address {

@@ -1,4 +1,4 @@
-//! Lengths of time as people write them.
+//! Durations in human-readable form.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::args;
 
-/// A length of time such as `30s`, `10m` or `1h 30m`.
+/// A duration such as `30s`, `10m` or `1h 30m`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(extend("format" = "milepost-duration"))]

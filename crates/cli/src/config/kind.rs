@@ -1,4 +1,4 @@
-//! `[kinds.NAME]`: what a kind runs, and what becomes of its failures.
+//! `[kinds.NAME]`: the executor of a kind, and the handling of its failures.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::fault::Faults;
 use super::http::{self, Http};
 use super::humane::Humane;
 
-/// A kind of job: exactly one of `http` and `exec`, and what they share.
+/// A kind of job: exactly one of `http` and `exec`, and settings for both.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Kind {
@@ -23,17 +23,17 @@ pub(crate) struct Kind {
     /// Runs the kind's jobs as a program.
     #[serde(default)]
     exec: Option<Exec>,
-    /// How long one attempt may take, whatever runs it; a job may bring its own limit. There is no limit by default,
-    /// but for the one of `http`.
+    /// The time limit of one attempt; a job may have a separate limit. There is no limit by default,
+    /// except for that of `http`.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
     pub(crate) timeout: Option<Humane>,
-    /// How long a failed job waits before it is tried again.
+    /// How long a failed job waits before it is retried.
     #[serde(default)]
     pub(crate) backoff: Backoff,
 }
 
-/// What runs a kind.
+/// The executor of a kind.
 #[derive(Debug)]
 pub(crate) enum Executor {
     Http(Http),
@@ -41,12 +41,12 @@ pub(crate) enum Executor {
 }
 
 impl Kind {
-    /// What runs it: of a checked file there is exactly one.
+    /// Returns the executor; a checked file has exactly one.
     pub(crate) fn executor(self) -> Option<Executor> {
         self.http.map(Executor::Http).or_else(|| self.exec.map(Executor::Exec))
     }
 
-    /// How long one attempt may take.
+    /// Returns the time limit of one attempt.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         self.timeout.map(|time| time.0)
     }
@@ -65,13 +65,13 @@ fn check_kind(Entry { key: name, at, node: kind }: &Entry, faults: &mut Faults) 
     match (kind.get("http"), kind.get("exec")) {
         (None, None) if kind.is_table() => faults.add(
             *at,
-            format!("the kind {name} says neither http nor exec: nothing would run it"),
+            format!("the kind {name} has neither http nor exec: nothing would run it"),
             "add http = { url = \"…\" } to call a server, or exec = { program = \"…\" } to run a program",
         ),
         (Some(http), Some(exec)) => faults.add(
             http.span.start.max(exec.span.start),
-            format!("the kind {name} says both http and exec"),
-            "keep one of the two; a kind is run in one way",
+            format!("the kind {name} has both http and exec"),
+            "keep one of the two",
         ),
         _ => {}
     }
@@ -79,9 +79,9 @@ fn check_kind(Entry { key: name, at, node: kind }: &Entry, faults: &mut Faults) 
     backoff::check(kind.get("backoff"), faults);
 }
 
-/// Whether jobs can carry this name; says why not.
+/// Checks whether jobs can have this name; returns the reason if not.
 pub(super) fn check_name(field: &str, name: &str) -> Result<(), String> {
-    // The rule for kinds is the rule for queues.
+    // Kinds and queues have the same rule.
     NewJob::new(name, &())
         .and_then(|job| job.check(usize::MAX))
         .map_err(|error| error.to_string().replace("kind", field))

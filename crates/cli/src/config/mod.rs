@@ -1,8 +1,8 @@
-//! `milepost.toml`: what a worker without Rust runs, and how.
+//! `milepost.toml`: the configuration of workers that run without Rust code.
 //!
-//! A file is read as a whole and all its faults are told at once: TOML with the place of every value
-//! ([`document`]), variables of the environment put in ([`environment`]), checked against the schema of the sections
-//! ([`schema`]) and by each section's own rules, and only then read into the sections.
+//! A file is read completely and all its faults are reported together: it is parsed as TOML with the position of every value
+//! ([`document`]), environment variables are replaced ([`environment`]), and it is checked against the schema of the sections ([`schema`])
+//! and by the rules of each section. Only then is it deserialized into the sections.
 
 mod backoff;
 mod batch;
@@ -54,8 +54,7 @@ use self::worker::Worker;
 use crate::concealment;
 use crate::store::StoreAddress;
 
-// A new section is a field here and a module beside this one; rules of its own that a schema cannot tell go into
-// `check_sections`.
+// A new section is a field here and a module beside this one. Rules that a schema cannot express belong in `check_sections`.
 /// What `milepost work` runs, and how.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -103,7 +102,7 @@ struct Sections {
     retention: Retention,
 }
 
-/// The rules of the sections that a schema cannot tell.
+/// Checks the rules of the sections that a schema cannot express.
 fn check_sections(root: &Node, dialect: Dialect, folder: &Path, faults: &mut Faults) {
     worker::check(root.get("worker"), faults);
     redis::check(root.get("redis"), faults);
@@ -120,54 +119,54 @@ fn check_sections(root: &Node, dialect: Dialect, folder: &Path, faults: &mut Fau
     retention::check(root.get("retention"), faults);
 }
 
-/// A file without faults.
+/// The configuration of a file without faults.
 #[derive(Debug)]
 pub(crate) struct Config {
-    /// Where the jobs are, if the file says so.
+    /// The store, if the file names one.
     pub(crate) store: Option<StoreAddress>,
     pub(crate) worker: Worker,
     pub(crate) redis: Option<Redis>,
     pub(crate) kinds: BTreeMap<String, Kind>,
-    /// Jobs that come back by themselves, if the file says anything about them.
+    /// Recurring jobs and batches, if the file has any schedule settings.
     pub(crate) schedules: Option<Vec<ScheduleEntry>>,
-    /// Limits, if the file says anything about them.
+    /// Limits, if the file has a section of them.
     pub(crate) limits: Option<Vec<LimitEntry>>,
-    /// Bulk jobs, if the file says anything about them.
+    /// Bulk jobs, if the file has a section of them.
     pub(crate) bulk: Option<BTreeMap<String, BulkEntry>>,
-    /// Where each bulk job stands.
+    /// The position of each bulk job in the file.
     pub(crate) bulk_places: BTreeMap<String, Places>,
     /// DAGs of jobs.
     pub(crate) batch: BTreeMap<String, BatchEntry>,
-    /// Databases beside the store.
+    /// Databases other than the store.
     pub(crate) databases: Databases,
-    /// Which events go where.
+    /// The subscriptions: events and their sinks.
     pub(crate) subscriptions: BTreeMap<String, SubscriptionEntry>,
     pub(crate) serve: Serve,
     pub(crate) retention: Retention,
-    /// The folder from which relative paths are seen.
+    /// The folder that relative paths refer to.
     pub(crate) folder: PathBuf,
-    /// What the environment filled in, and the passwords of databases and Redis.
+    /// The values filled in from the environment, and the passwords of databases and Redis.
     pub(crate) secrets: Secrets,
     /// Whether the text of the file contains one of these passwords.
     holds_password: bool,
 }
 
 impl Config {
-    /// The names of its bulk jobs.
+    /// Returns the names of its bulk jobs.
     pub(crate) fn bulk_names(&self) -> Vec<String> {
         self.bulk.iter().flat_map(BTreeMap::keys).cloned().collect()
     }
 
-    /// The store: the one that the command line names, else that of the file, else the default.
+    /// Returns the store: the one named on the command line, else that of the file, else the default.
     pub(crate) fn address(&self, named: Option<&StoreAddress>) -> StoreAddress {
         named.or(self.store.as_ref()).cloned().unwrap_or_default()
     }
 }
 
-/// Reads a file, for the store that was named if there is one: SQL is read as that store's.
+/// Reads a file for the store named on the command line, if any: SQL is parsed in that store's dialect.
 ///
 /// # Errors
-/// [`Faulty`] with all that is wrong with it; another error when it cannot be read at all.
+/// [`Faulty`] with all faults of the file; another error if it cannot be read at all.
 pub(crate) fn load(path: &Path, named: Option<&StoreAddress>) -> Result<Config> {
     let text = read(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -185,10 +184,10 @@ fn read(path: &Path) -> Result<String> {
     })
 }
 
-/// Reads the store of a file, and nothing else of it; `None` if the file does not name one.
+/// Reads only the store setting of a file; `None` if the file does not name a store.
 ///
 /// # Errors
-/// [`Faulty`] if the file is not TOML or its store is not usable; another error when it cannot be read at all.
+/// [`Faulty`] if the file is not TOML or its store is not usable; another error if it cannot be read at all.
 pub(crate) fn store_of(path: &Path) -> Result<Option<StoreAddress>> {
     let text = read(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -205,7 +204,7 @@ fn parse_store(
     let Some(Document { mut root, .. }) = Document::parse(text, &mut faults) else {
         return Err(faults.placed(text));
     };
-    // A key that is there twice matters only to others.
+    // Repeated keys do not affect the store setting.
     let mut faults = Faults::default();
     if let Value::Table(entries) = &mut root.value {
         entries.retain(|entry| entry.key == "store");
@@ -218,7 +217,7 @@ fn parse_store(
     Ok(root.get("store").and_then(Node::text).and_then(|store| format::store(store, folder).ok()))
 }
 
-/// Reads the text of a file that lies in `folder`; `variable` answers what the environment holds.
+/// Parses the text of a file in `folder`; `variable` returns the value of an environment variable.
 fn parse(
     text: &str,
     folder: &Path,
@@ -239,7 +238,7 @@ fn parse(
     }
     let bulk_places = bulk::places(document.root.get("bulk"), text);
     let sections: Sections = serde_json::from_value(document.root.into_json()).map_err(|error| {
-        // The schema and the sections are made from the same types, so that this cannot be but for a defect.
+        // The schema and the sections are generated from the same types, so this error means a defect.
         faults.add(0, error.to_string(), "this is a defect of milepost: please report it");
         faults.placed(text)
     })?;
@@ -276,7 +275,7 @@ fn parse(
     })
 }
 
-/// Whose SQL the file is written in: that of the store that was named, else of the file's, else of the default.
+/// Returns the SQL dialect of the file: that of the store on the command line, else of the file's store, else of the default store.
 fn dialect(root: &Node, folder: &Path, named: Option<&StoreAddress>) -> Dialect {
     let of_file = root.get("store").and_then(Node::text).and_then(|store| format::store(store, folder).ok());
     named.cloned().or(of_file).unwrap_or_default().dialect()

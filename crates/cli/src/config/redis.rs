@@ -1,4 +1,4 @@
-//! `[redis]`: a helper that workers share.
+//! `[redis]`: a Redis server that workers share for hints, locks and heartbeats.
 
 use milepost_core::text::is_unprintable;
 use milepost_redis::RedisOptions;
@@ -28,12 +28,12 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// The passwords in its URL.
+    /// Returns the passwords in its URL.
     pub(super) fn passwords(&self) -> Vec<String> {
         store::passwords(&self.url)
     }
 
-    /// The URL, and how it is used.
+    /// Returns the URL and the options.
     pub(crate) fn config(self) -> (String, RedisOptions) {
         let mut options = RedisOptions::default();
         options.prefix = self.prefix.unwrap_or(options.prefix);
@@ -42,14 +42,14 @@ impl Redis {
     }
 }
 
-// The URL holds a secret.
+// The URL contains a secret.
 impl std::fmt::Debug for Redis {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Redis").finish_non_exhaustive()
     }
 }
 
-/// What a prefix may be: it stands before every key.
+/// The maximum length of the prefix of all keys, in bytes.
 const PREFIX_BYTES_MAX: usize = 100;
 
 pub(super) fn check(redis: Option<&Node>, faults: &mut Faults) {

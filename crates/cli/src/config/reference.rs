@@ -1,4 +1,4 @@
-//! The keys of the file as `docs/CONFIG.md` lists them, made from the schema.
+//! The list of configuration keys in `docs/CONFIG.md`, generated from the schema.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use super::schema;
 const BEGIN: &str = "<!-- keys: made from the schema -->\n";
 const END: &str = "<!-- end of keys -->\n";
 
-/// The tables of all keys, a heading a section.
+/// Appends the tables of all keys, with a heading per section.
 fn keys(schema: &Json, name: &str, text: &mut String) {
     let heading = if name.is_empty() { "At the top".to_owned() } else { format!("`[{name}]`") };
     let about = if name.is_empty() { "" } else { schema["description"].as_str().unwrap_or("") };
@@ -22,7 +22,7 @@ fn keys(schema: &Json, name: &str, text: &mut String) {
     text.push_str("| key | value | meaning |\n|---|---|---|\n");
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let mut sections = Vec::new();
-    // The order of a map hangs on what else is compiled.
+    // The order of the map depends on which features other crates enable.
     let properties: BTreeMap<_, _> = schema["properties"].as_object().unwrap().iter().collect();
     for (key, schema) in properties {
         let must = if required.contains(&Json::from(key.as_str())) { " (needed)" } else { "" };
@@ -71,7 +71,7 @@ fn value(schema: &Json) -> String {
     }
 }
 
-/// Run with `MILEPOST_UPDATE_DOCS=1` to write them anew.
+/// Run with `MILEPOST_UPDATE_DOCS=1` to regenerate the reference.
 #[test]
 fn the_reference_lists_every_key_as_the_schema_has_it() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/CONFIG.md");

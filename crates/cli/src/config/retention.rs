@@ -1,4 +1,4 @@
-//! `[retention]`: how long what is over is kept.
+//! `[retention]`: how long finished jobs and other old rows are kept.
 
 use milepost_core::retention::{Keep, RetentionPolicy};
 use schemars::JsonSchema;
@@ -50,7 +50,7 @@ impl TryFrom<String> for Kept {
 }
 
 impl Retention {
-    /// The policy that the section says.
+    /// Returns the retention policy of the section.
     pub(crate) fn policy(&self) -> RetentionPolicy {
         let default = RetentionPolicy::default();
         let keep = |kept: Option<Kept>, default| kept.map_or(default, |kept| kept.0);

@@ -1,4 +1,4 @@
-//! `[[schedules]]`: jobs and batches that come back by themselves.
+//! `[[schedules]]`: recurring jobs and batches.
 
 use std::collections::HashSet;
 
@@ -16,10 +16,10 @@ use super::humane::Humane;
 use super::kind;
 use crate::args;
 
-/// The zone of cron expressions that name none.
+/// The time zone of cron expressions that name none.
 const ZONE_DEFAULT: &str = "UTC";
 const ZONE_REMEDY: &str = "write an IANA name such as \"Europe/Berlin\"";
-/// How many missed ticks get a job when `misfire` is `all` and nothing else is said.
+/// The default maximum number of missed ticks that get a job when `misfire` is `all`.
 const MISFIRE_MAX_DEFAULT: u32 = 100;
 
 /// A job or a batch that comes back by itself: exactly one of `kind` and `dag`, by exactly one of `cron` and `every`. Schedules that the file no longer names are
@@ -84,7 +84,7 @@ pub(crate) struct ScheduleEntry {
 }
 
 impl ScheduleEntry {
-    /// The schedule of a checked file.
+    /// Returns the schedule of a checked file.
     pub(crate) fn schedule(&self) -> Result<Schedule> {
         self.read().with_context(|| format!("the schedule {}", self.name))
     }
@@ -135,7 +135,7 @@ pub(super) fn check(schedules: Option<&Node>, faults: &mut Faults) {
     }
 }
 
-/// Refuses what makes neither jobs nor batches, or both.
+/// Rejects a schedule that creates neither jobs nor batches, or both.
 fn check_makes(schedule: &Node, faults: &mut Faults) {
     match (schedule.get("kind"), schedule.get("dag")) {
         (None, None) => faults.add(
@@ -179,7 +179,7 @@ pub(super) fn check_misfire(schedule: &Node, faults: &mut Faults) {
     }
 }
 
-/// Refuses a time zone that nobody knows.
+/// Rejects an unknown time zone.
 pub(super) fn check_zone(node: &Node, zone: &str, faults: &mut Faults) {
     if let Err(error @ InvalidSchedule::Zone { .. }) = Spec::cron("@daily", zone) {
         faults.add(node.span.start, error.to_string(), ZONE_REMEDY);
@@ -235,7 +235,7 @@ pub(super) fn check_spec(schedule: &Node, faults: &mut Faults) {
 }
 
 fn check_cron(cron: &Node, zone: Option<&Node>, faults: &mut Faults) {
-    // What is no text was told already.
+    // A value that is not a string was reported already.
     let (Some(expression), Some(name)) = (cron.text(), zone.map_or(Some(ZONE_DEFAULT), Node::text)) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! The JSON schema of the file, made from the sections.
+//! The JSON schema of the file, generated from the sections.
 
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Sections;
 
-/// The schema as one document without references.
+/// Returns the schema as one document without references.
 pub(super) fn of_sections() -> Value {
     let mut settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(plain));
     settings.inline_subschemas = true;
@@ -16,7 +16,7 @@ pub(super) fn of_sections() -> Value {
     schema.to_value()
 }
 
-/// In the words that a TOML file needs. There is no null: what may be missing is simply not there. Formats of numbers are of no use to anybody.
+/// Adapts a schema to TOML: there is no null, since optional keys are simply omitted. Numeric formats and defaults are removed.
 fn plain(schema: &mut Schema) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");

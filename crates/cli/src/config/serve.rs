@@ -1,4 +1,4 @@
-//! `[serve]`: where the server listens, and who may use it.
+//! `[serve]`: listen address and access settings of the server.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -69,7 +69,7 @@ enum Forwarded {
 }
 
 impl Serve {
-    /// The proxies that the file trusts; a name that is none was refused before.
+    /// Returns the trusted proxies of the file; invalid entries were rejected before.
     fn proxies(&self) -> TrustedProxies {
         let header = match self.forwarded_header {
             Forwarded::Forwarded => ForwardedHeader::Forwarded,
@@ -79,12 +79,12 @@ impl Serve {
         TrustedProxies::parse(names, header).unwrap_or_default()
     }
 
-    /// Where to listen, if the file says so.
+    /// Returns the listen address, if the file has one.
     pub(crate) fn listen(&self) -> Option<SocketAddr> {
         self.listen.as_deref().and_then(|address| address.parse().ok())
     }
 
-    /// Changes the options in what the file, which lies in `folder`, says.
+    /// Applies the settings of the file, which is in `folder`, to the options.
     pub(crate) fn apply(self, options: &mut Options, folder: &Path) {
         options.access.trusted_proxies = self.proxies();
         if let (Some(cert), Some(key)) = (self.tls_cert, self.tls_key) {
@@ -108,7 +108,7 @@ impl Serve {
     }
 }
 
-/// How many may come at once: those of two seconds.
+/// Returns the burst size: the requests of two seconds.
 fn twice(per_second: f64) -> u32 {
     // Rates are at most 10,000 a second.
     (per_second * 2.0).ceil().max(1.0) as u32

@@ -1,4 +1,4 @@
-//! `[subscription.NAME]`: which events go to which sink.
+//! `[subscription.NAME]`: which events are published to which sink.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::fault::Faults;
 use super::humane::Humane;
 use super::{kind, worker};
 
-/// The sinks that there are: a key of each.
+/// The keys of the available sinks.
 const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq", "kafka", "webhook"];
 
 /// Events for a broker, in each aggregate's order (docs/RELAY.md): exactly one sink, and which events it gets. The subscription's position
@@ -122,7 +122,7 @@ const fn deliveries_max_default() -> u32 {
 }
 
 impl SubscriptionEntry {
-    /// What its publishers are to do; `label` is what they are called.
+    /// Returns the options of its publishers; `label` is their name.
     pub(crate) fn options(&self, name: &str, label: String) -> PublisherOptions {
         let default = Subscription::new(name);
         let subscription = Subscription {
@@ -155,7 +155,7 @@ impl SubscriptionEntry {
         }
     }
 
-    /// Its sink. Connects to nothing yet. Paths are seen from `folder`.
+    /// Returns its sink. It does not connect yet. Paths are relative to `folder`.
     pub(crate) fn sink(&self, name: &str, folder: &Path) -> Result<Arc<dyn Sink>> {
         let config = self.sink_config(folder).context("it has no sink")?;
         sink::open(&config).with_context(|| format!("the sink of the subscription {name}"))
@@ -176,7 +176,7 @@ impl SubscriptionEntry {
     }
 }
 
-// URLs of sinks hold secrets.
+// URLs of sinks contain secrets.
 impl std::fmt::Debug for SubscriptionEntry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SubscriptionEntry").finish_non_exhaustive()
@@ -212,7 +212,7 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
         [sink] => {
             let Some(settings) = node.get(sink) else { return };
             let entry = serde_json::from_value::<SubscriptionEntry>(node.clone().into_json());
-            // What does not fit the schema was told already.
+            // A value that does not fit the schema was reported already.
             if let Ok(entry) = entry
                 && let Err(why) = entry.sink(name, folder)
             {
@@ -231,7 +231,7 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
     }
 }
 
-/// A subscription has what is emitted or state changes, never both: an event of a change is told by the type of its aggregate.
+/// A subscription has either emitted events or state changes, never both. Events of state changes are recognized by their aggregate type.
 fn check_changes(name: &str, node: &Node, faults: &mut Faults) {
     for kind in node.get("aggregate_types").map(Node::nodes).unwrap_or_default() {
         if kind.text().is_some_and(|kind| kind.starts_with(RESERVED)) {
@@ -250,7 +250,7 @@ fn check_changes(name: &str, node: &Node, faults: &mut Faults) {
             "keep one: what is emitted and what changes are two subscriptions",
         );
     }
-    // What does not fit the schema was told already.
+    // A value that does not fit the schema was reported already.
     let Ok(entry) = serde_json::from_value::<ChangesEntry>(node_of_changes.clone().into_json()) else {
         return;
     };

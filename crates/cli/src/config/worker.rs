@@ -1,4 +1,4 @@
-//! `[worker]`: how the worker works.
+//! `[worker]`: settings of the worker.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::humane::Humane;
 use super::kind;
 use crate::args;
 
-/// The shortest lease that leaves time to renew it.
+/// The shortest lease that leaves enough time to renew it.
 const LEASE_MIN: Duration = Duration::from_millis(500);
 
 /// How the worker works.
@@ -41,16 +41,16 @@ pub(crate) struct Worker {
     pub(crate) drain: Option<Humane>,
 }
 
-/// How many bulk jobs run at once unless the file says so.
+/// The default maximum number of bulk jobs that run at the same time.
 const BULK_CONCURRENCY_DEFAULT: usize = 2;
 
 impl Worker {
-    /// The most bulk jobs that run at once.
+    /// Returns the maximum number of bulk jobs that run at the same time.
     pub(crate) fn bulk_concurrency(&self) -> usize {
         self.bulk_concurrency.unwrap_or(BULK_CONCURRENCY_DEFAULT)
     }
 
-    /// Changes the options in what the file says.
+    /// Applies the settings of the file to the options.
     pub(crate) fn apply(self, options: &mut WorkerOptions) {
         set(&mut options.name, self.name);
         set(&mut options.queues, self.queues);
@@ -77,7 +77,7 @@ pub(super) fn check(worker: Option<&Node>, faults: &mut Faults) {
     check_lease(worker.get("lease"), "30s", faults);
 }
 
-/// Refuses a lease of a worker or a relay that is too short to be renewed. `usual`: a good one.
+/// Rejects a lease of a worker or a relay that is too short to be renewed. `usual` is a good value for the message.
 pub(super) fn check_lease(lease: Option<&Node>, usual: &str, faults: &mut Faults) {
     if let Some((lease, Ok(time))) = lease.and_then(|lease| Some((lease, args::duration(lease.text()?))))
         && time < LEASE_MIN

@@ -1,4 +1,4 @@
-//! What people see on stderr while the demo runs: a bar on a terminal, and a line for all that matters.
+//! The demo's progress on stderr: a bar on a terminal, and lines for important events.
 
 use std::fmt::Display;
 
@@ -6,11 +6,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
 
-/// The bar of one phase. It shows only on a terminal.
+/// The progress bar of one phase. It is shown only on a terminal.
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {
-    /// A bar of so many units for what is done (`enqueue`, `run`).
+    /// Creates a bar of `units` units for an activity (`enqueue`, `run`).
     pub(super) fn new(phase: &'static str, units: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(units), ProgressDrawTarget::stderr());
         let template = "{prefix:>8} [{bar:24}] {human_pos}/{human_len} {wide_msg}";
@@ -21,22 +21,22 @@ impl Bar {
         Self(bar)
     }
 
-    /// So far.
+    /// Sets the number of completed units.
     pub(super) fn reached(&self, units: u64) {
         self.0.set_position(units);
     }
 
-    /// One more batch.
+    /// Adds completed units.
     pub(super) fn advance(&self, units: u64) {
         self.0.inc(units);
     }
 
-    /// What is going on now.
+    /// Sets the message beside the bar.
     pub(super) fn say(&self, what: impl Into<String>) {
         self.0.set_message(what.into());
     }
 
-    /// A line that stays.
+    /// Prints a line above the bar.
     pub(super) fn note(&self, text: impl Display) {
         self.0.suspend(|| output::note(text));
     }

@@ -1,5 +1,4 @@
-//! `milepost demo`: durable jobs on real data, with a worker that is killed, and the proof that nothing was
-//! lost or doubled.
+//! `milepost demo`: durable jobs on real data, a worker that is killed, and checks that nothing was lost or duplicated.
 
 mod bar;
 mod ledger;
@@ -32,9 +31,9 @@ use settlement::Settled;
 use show::Show;
 pub(crate) use worker::{DemoWorkerArgs, run as work};
 
-/// The number of the process that runs what somebody retries in the console.
+/// The number of the process for jobs that the user retries in the console.
 const WORKER_AT_THE_END: u32 = 8;
-/// With fewer places it is all over before a worker can be killed half way.
+/// The minimum number of places. With fewer, all jobs would be done before a worker can be killed half way.
 const PLACES_MIN: u32 = 1000;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -87,7 +86,7 @@ pub(crate) struct DemoArgs {
     no_serve: bool,
 }
 
-/// Shows it, and says whether all went as promised.
+/// Runs the demo and reports whether all checks passed.
 pub(crate) async fn run(args: &DemoArgs, named: Option<&StoreAddress>) -> Result<Outcome> {
     let plan = Plan { places: args.places };
     if let Some(address) = named {
@@ -104,12 +103,12 @@ pub(crate) async fn run(args: &DemoArgs, named: Option<&StoreAddress>) -> Result
     outcome
 }
 
-/// Shows it, and then the console until somebody has seen enough.
+/// Runs the demo, and then the console until the user stops it.
 async fn show(args: &DemoArgs, plan: Plan, address: &StoreAddress) -> Result<Outcome> {
     let scope = Scope::new();
     let (outcome, settled) = unless_interrupted(demonstrate(plan, address, &scope)).await?;
     if !args.no_serve {
-        // What somebody retries there is run.
+        // Runs the jobs that the user retries in the console.
         let mut workers = vec![WorkerProcess::spawn(WORKER_AT_THE_END, address, &scope, plan)?];
         if let Some(settled) = &settled {
             workers.push(settled.worker(address, &scope)?);
@@ -122,7 +121,7 @@ async fn show(args: &DemoArgs, plan: Plan, address: &StoreAddress) -> Result<Out
     Ok(outcome)
 }
 
-/// Serves the console until somebody has seen enough.
+/// Serves the console until the user stops it.
 async fn serve(address: &StoreAddress) -> Result<()> {
     let stop = CancellationToken::new();
     let console = console::show(address, stop.clone());
@@ -137,7 +136,7 @@ async fn serve(address: &StoreAddress) -> Result<()> {
     }
 }
 
-/// Whether all went as promised, and what is left of the batch.
+/// Runs all parts; returns whether all checks passed, and the remains of the batch.
 async fn demonstrate(
     plan: Plan,
     address: &StoreAddress,
@@ -167,7 +166,7 @@ async fn demonstrate(
     Ok((if passed { Outcome::Done } else { Outcome::SomeFailed }, settled))
 }
 
-/// The workers die with the future that is dropped here.
+/// Runs the demo until it ends or is interrupted. Dropping its future kills the workers.
 async fn unless_interrupted<T>(demo: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::select! {
         biased;

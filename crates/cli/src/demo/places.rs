@@ -1,4 +1,4 @@
-//! The places that the demo works on: real data, inside the binary.
+//! The places that the demo works on: real data, embedded in the binary.
 
 use std::io::{BufRead, BufReader, Write};
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::csv::Decoder;
 
-/// GeoNames, CC BY 4.0; `data/README.md` says where it comes from.
+/// GeoNames, CC BY 4.0; `data/README.md` describes the source.
 const PACKED: &[u8] = include_bytes!("../../data/cities.csv.gz");
-/// How many there are.
+/// The number of places.
 pub(super) const PLACES_MAX: u32 = 171_075;
 
 /// A place of the world.
@@ -23,7 +23,7 @@ pub(super) struct Place {
     pub(super) lng: f64,
 }
 
-/// Reads them one after the other.
+/// An iterator over the places.
 pub(super) struct Places {
     csv: BufReader<GzDecoder<&'static [u8]>>,
     decoder: Decoder,
@@ -41,7 +41,7 @@ impl Places {
         Ok(places)
     }
 
-    /// So many, from all over the world.
+    /// Returns `count` places, spread over the whole world.
     pub(super) fn spread(count: u32) -> Result<impl Iterator<Item = Result<Place>>> {
         Ok(Self::open()?.step_by(step(count)).take(count as usize))
     }
@@ -70,7 +70,7 @@ impl Places {
     }
 }
 
-/// Writes the CSV of those that [`Places::spread`] gives, as they stand in it.
+/// Writes the places of [`Places::spread`] as CSV, unchanged.
 pub(super) fn write_spread(count: u32, to: &mut impl Write) -> Result<()> {
     let mut lines = BufReader::new(GzDecoder::new(PACKED)).lines();
     let header = lines.next().context("there are no places inside this binary")??;
@@ -81,7 +81,7 @@ pub(super) fn write_spread(count: u32, to: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// They are in the order of their countries.
+/// Returns the step between selected places. Places are sorted by country.
 const fn step(count: u32) -> usize {
     match PLACES_MAX.checked_div(count) {
         Some(step @ 1..) => step as usize,

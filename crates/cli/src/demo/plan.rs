@@ -1,4 +1,4 @@
-//! What is to happen: how many places there are, and which of them give trouble.
+//! The plan of a demo: the number of places, and which of their jobs fail.
 
 use std::time::Duration;
 
@@ -6,48 +6,48 @@ use milepost::{JobError, RetryPolicy};
 
 use super::places::Place;
 
-/// How many jobs end as dead letters, roughly.
+/// The approximate number of jobs that become dead letters.
 const DEAD_LETTERS: u32 = 12;
-/// One job in so many fails its first attempt.
+/// One job in this many fails its first attempt.
 const FLAKY_EVERY: u32 = 100;
 
-/// The wait after a failure: short, since a demo has spectators.
+/// The delay after a failure: short, because users watch the demo.
 pub(super) const BACKOFF: RetryPolicy =
     RetryPolicy { base: Duration::from_millis(200), cap: Duration::from_secs(2), jitter: 0.1 };
 
-/// The plan of one demo. It depends on the number of places alone, so every process knows it.
+/// The plan of one demo. It depends only on the number of places, so that every process can compute it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) places: u32,
 }
 
 impl Plan {
-    /// Whether the job of this place fails for good.
+    /// Returns whether the job of this place fails permanently.
     pub(super) const fn is_dead_letter(self, place: u32) -> bool {
         place.is_multiple_of(self.dead_letter_every())
     }
 
-    /// Whether the job of this place fails its first attempt and succeeds later.
+    /// Returns whether the job of this place fails its first attempt and succeeds later.
     pub(super) const fn is_flaky(self, place: u32) -> bool {
         place % FLAKY_EVERY == FLAKY_EVERY - 1 && !self.is_dead_letter(place)
     }
 
-    /// The places that get a notification.
+    /// Returns the places that get a notification.
     pub(super) fn notified(self) -> impl Iterator<Item = u32> {
         (1..=self.places).filter(move |&place| !self.is_dead_letter(place))
     }
 
-    /// The places whose jobs fail for good.
+    /// Returns the places whose jobs fail permanently.
     pub(super) fn dead_letters(self) -> impl Iterator<Item = u32> {
         (1..=self.places).filter(move |&place| self.is_dead_letter(place))
     }
 
-    /// The places whose jobs fail once.
+    /// Returns the places whose jobs fail once.
     pub(super) fn flaky(self) -> impl Iterator<Item = u32> {
         (1..=self.places).filter(move |&place| self.is_flaky(place))
     }
 
-    /// The trouble that this attempt meets, if any.
+    /// Returns the failure of this attempt, if it is to fail.
     pub(super) fn trouble(self, place: &Place, attempt: u32) -> Result<(), JobError> {
         let Place { id, name, country, .. } = place;
         if self.is_dead_letter(*id) {

@@ -1,4 +1,4 @@
-//! The worker processes that the demo starts, watches and kills.
+//! The worker processes that the demo starts, observes and kills.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -12,26 +12,26 @@ use super::ledger::Scope;
 use super::plan::Plan;
 use crate::store::StoreAddress;
 
-/// How long a worker may take to end what it has in hand.
+/// The time that a worker has to finish its running jobs.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a frozen process is left alone before what it holds is counted.
+/// The time between freezing a process and counting its jobs.
 const SETTLING: Duration = Duration::from_millis(100);
 
-/// A worker in a process of its own. Dropped, it is killed.
+/// A worker in a separate process, which is killed when this value is dropped.
 pub(super) struct WorkerProcess {
     pub(super) name: String,
     child: Child,
-    /// The process works until this is closed.
+    /// The process runs until this pipe is closed.
     stdin: Option<ChildStdin>,
 }
 
 impl WorkerProcess {
-    /// One that runs the handlers of the demo.
+    /// Starts a process that runs the handlers of the demo.
     pub(super) fn spawn(number: u32, address: &StoreAddress, scope: &Scope, plan: Plan) -> Result<Self> {
         Self::start(number, address, &["--queue", &scope.queue, "--places", &plan.places.to_string()])
     }
 
-    /// One that runs the programs of this folder, for jobs of this queue.
+    /// Starts a process that runs the programs of this folder, for jobs of this queue.
     pub(super) fn spawn_in(number: u32, address: &StoreAddress, queue: &str, folder: &Path) -> Result<Self> {
         let folder = folder.to_str().with_context(|| format!("{} is no text", folder.display()))?;
         Self::start(number, address, &["--queue", queue, "--programs", folder])
@@ -49,7 +49,7 @@ impl WorkerProcess {
             .stdout(Stdio::null())
             .kill_on_drop(true);
         if std::env::var_os("MILEPOST_LOG").is_none() {
-            // That a worker is rescued is told by the demo itself.
+            // The demo itself reports that a worker's jobs were reclaimed.
             command.env("MILEPOST_LOG", "error");
         }
         let mut child = command
@@ -59,12 +59,12 @@ impl WorkerProcess {
         Ok(Self { name, child, stdin })
     }
 
-    /// The number of the process; 0 when it has ended.
+    /// Returns the process id; 0 when the process has ended.
     pub(super) fn pid(&self) -> u32 {
         self.child.id().unwrap_or(0)
     }
 
-    /// Fails when the process has ended.
+    /// Fails if the process has ended.
     pub(super) fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -72,19 +72,19 @@ impl WorkerProcess {
         }
     }
 
-    /// Stops the process where it is, so that what it holds does not change under our eyes.
+    /// Suspends the process (SIGSTOP), so that the jobs that it holds do not change.
     pub(super) fn freeze(&self) -> Result<()> {
         self.signal(true)
     }
 
-    /// Stops the process where it is, and waits until the database has ended what the process had sent it.
+    /// Suspends the process and waits until the database has finished the statements that it had sent.
     pub(super) async fn freeze_and_settle(&self) -> Result<()> {
         self.freeze()?;
         tokio::time::sleep(SETTLING).await;
         Ok(())
     }
 
-    /// Lets a frozen process go on.
+    /// Resumes a suspended process.
     pub(super) fn thaw(&self) -> Result<()> {
         self.signal(false)
     }
@@ -106,12 +106,12 @@ impl WorkerProcess {
         Ok(())
     }
 
-    /// Ends the process at once, without a word to it: SIGKILL.
+    /// Kills the process immediately (SIGKILL).
     pub(super) async fn kill(mut self) -> Result<()> {
         self.child.kill().await.with_context(|| format!("cannot kill {}", self.name))
     }
 
-    /// Asks the process to end well and waits for it.
+    /// Asks the process to stop and waits for it.
     pub(super) async fn finish(mut self) -> Result<()> {
         drop(self.stdin.take());
         match tokio::time::timeout(FINISH_TIMEOUT, self.child.wait()).await {

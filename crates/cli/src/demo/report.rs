@@ -1,4 +1,4 @@
-//! The table at the end.
+//! The table of results at the end of the demo.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::verify::Check;
 use crate::output;
 use crate::table::{Column, Field, Listing};
 
-/// Prints what was verified and how fast it went.
+/// Prints the checks of the jobs, and their rates.
 pub(super) fn print(plan: Plan, checks: &[Check], seen: &Seen) -> Result<()> {
     print_checks("IN THE DATABASE", checks)?;
     let speed = |what, duration: Duration| {
@@ -23,12 +23,12 @@ pub(super) fn print(plan: Plan, checks: &[Check], seen: &Seen) -> Result<()> {
     print_sum(checks)
 }
 
-/// Prints what was verified of the bulk jobs.
+/// Prints the checks of the bulk jobs.
 pub(super) fn print_notices(checks: &[Check]) -> Result<()> {
     print_more("IN THE DATABASE", checks)
 }
 
-/// Prints what was verified of the batch.
+/// Prints the checks of the batch.
 pub(super) fn print_settlement(checks: &[Check]) -> Result<()> {
     print_more("IN DATABASE AND REPORT", checks)
 }

@@ -1,4 +1,4 @@
-//! The show: enqueue a job for every place, run them on two worker processes, kill one half way.
+//! The first part of the demo: enqueues a job for every place, runs the jobs on two worker processes, and kills one half way.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,21 +17,21 @@ use super::process::WorkerProcess;
 use super::worker::LEASE;
 use crate::store::StoreAddress;
 
-/// Jobs in one call of enqueue.
+/// The number of jobs in one enqueue call.
 const BATCH: usize = 1000;
-/// Calls of enqueue under way at once.
+/// The maximum number of concurrent enqueue calls.
 const CALLS_MAX: usize = 4;
-/// How often the number of notifications is looked at.
+/// The polling interval of the number of notifications.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// How often it is asked whether the dead worker's jobs were taken back.
+/// The polling interval for whether the dead worker's jobs were reclaimed.
 const RESCUE_LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How often the jobs that are left are counted, which takes a scan: now and then, often near the end.
+/// The interval at which remaining jobs are counted, which takes a scan. They are counted more often near the end.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
 const COUNT_EVERY_AT_THE_END: Duration = Duration::from_millis(100);
-/// How long nothing may move before the demo gives up.
+/// The maximum time without progress before the demo fails.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
-/// Everything that the show needs.
+/// The inputs of the first part.
 pub(super) struct Show<'a> {
     pub(super) ledger: Arc<dyn Ledger>,
     pub(super) address: &'a StoreAddress,
@@ -39,19 +39,19 @@ pub(super) struct Show<'a> {
     pub(super) plan: Plan,
 }
 
-/// What was seen, as far as the database does not know it.
+/// Observations that the database does not contain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) enqueue: Duration,
     pub(super) run: Duration,
-    /// How many jobs the killed worker held in the database when it was stopped.
+    /// The number of jobs that the killed worker held in the database when it was suspended.
     pub(super) held: u64,
 }
 
 impl Show<'_> {
-    /// From the first job to the last end.
+    /// Runs everything from the first enqueue to the end of the last job.
     pub(super) async fn perform(&self) -> Result<Seen> {
-        // Paused until both workers are there, so that both have something to do.
+        // The queue is paused until both workers have started, so that both get jobs.
         self.ledger.store().pause_queue(&self.scope.queue, true).await?;
         let enqueue = self.enqueue().await?;
         let (run, held) = self.run().await?;
@@ -96,25 +96,25 @@ impl Show<'_> {
     }
 }
 
-/// The second phase: two workers, one of which dies.
+/// The second phase: two workers, one of which is killed.
 struct Running<'a> {
     show: &'a Show<'a>,
     store: Arc<dyn Store>,
     bar: Bar,
-    /// The one that is killed half way.
+    /// The worker that is killed half way.
     victim: Option<WorkerProcess>,
     survivor: WorkerProcess,
     killed: Option<Killed>,
-    /// Notifications of earlier runs.
+    /// The number of notifications of earlier runs.
     written_before: i64,
 }
 
-/// A worker that was killed.
+/// A killed worker.
 struct Killed {
     name: String,
     at: Instant,
     held: u64,
-    /// Whether it was declared dead and its jobs were taken back.
+    /// Whether it was declared dead and its jobs were reclaimed.
     taken_back: bool,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Running<'a> {
         Ok(running)
     }
 
-    /// Until no job is left that has not ended.
+    /// Waits until all jobs have ended.
     async fn watch(&mut self) -> Result<()> {
         let began = Instant::now();
         let all = self.show.plan.notified().count() as u64;
@@ -175,7 +175,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// About how many places were notified.
+    /// Returns the approximate number of notified places.
     async fn done(&self) -> Result<u64> {
         let written = self.show.ledger.written().await? - self.written_before;
         Ok(u64::try_from(written).unwrap_or(0))
@@ -191,11 +191,11 @@ impl<'a> Running<'a> {
         self.bar.say(format!("{}/s, {workers}", HumanCount(per_s(done, began.elapsed()))));
     }
 
-    /// Kills the victim, unless it happens to hold nothing right now.
+    /// Kills the victim, unless it holds no jobs.
     async fn kill_while_busy(&mut self) -> Result<()> {
         let Some(victim) = self.victim.take() else { return Ok(()) };
         victim.freeze_and_settle().await?;
-        // Not counted again when it is dead: on a slow machine the other one may have taken its jobs back by then.
+        // Counted before the kill and not again: on a slow machine the other worker may have reclaimed its jobs by then.
         let held = self.held_by(&victim.name).await?;
         if held == 0 {
             victim.thaw()?;
@@ -209,12 +209,12 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Tells when the dead worker's lease has run out.
+    /// Reports when the dead worker's lease has expired and its jobs were reclaimed.
     async fn look_for_rescue(&mut self) -> Result<()> {
         let Some(killed) = self.killed.as_ref().filter(|killed| !killed.taken_back) else {
             return Ok(());
         };
-        // A process on a slow machine may have lost a lease before, and have registered anew.
+        // On a slow machine, a process may have lost a lease before and registered again.
         let workers = self.workers().await?.into_iter();
         let mut its = workers.filter(|worker| worker.name == killed.name);
         let dead = its.all(|worker| worker.died && worker.running == 0);
@@ -234,7 +234,7 @@ impl<'a> Running<'a> {
         Ok(held.map(|worker| worker.running.cast_unsigned()).sum())
     }
 
-    /// This demo's workers.
+    /// Returns the workers of this demo.
     async fn workers(&self) -> Result<Vec<WorkerView>> {
         let mut workers = self.store.workers().await?;
         workers.retain(|worker| worker.queues.contains(&self.show.scope.queue));
@@ -246,7 +246,7 @@ impl<'a> Running<'a> {
         self.survivor.check()
     }
 
-    /// Ends who still lives; answers how many jobs the killed one held.
+    /// Stops the remaining workers; returns the number of jobs that the killed one held.
     async fn finish(self) -> Result<u64> {
         self.bar.say("ending the worker");
         for worker in self.victim.into_iter().chain([self.survivor]) {
@@ -256,7 +256,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// How many a second.
+/// Returns a rate per second.
 pub(super) fn per_s(count: u64, duration: Duration) -> u64 {
     count * 1000 / u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
 }

@@ -1,4 +1,4 @@
-//! Tests: a demo whose notifications were tampered with does not pass.
+//! Tests that manipulated notifications make the demo's checks fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,10 +54,10 @@ async fn a_missing_and_a_doubled_row_are_found_on_postgres() {
     assert_eq!(failed_checks(&ledger, &scope).await[0], "not ended");
 }
 
-/// These tests kill nobody, and that is found, too.
+/// The tests kill no worker, so these checks fail as well.
 const NOTHING_WAS_KILLED: [&str; 2] = ["held at the kill", "taken back"];
 const AFTER_A_LOSS: [&str; 4] = ["notifications", "  missing", "held at the kill", "taken back"];
-/// As many rows as there have to be, and still wrong.
+/// The number of rows is as expected, but their content is wrong.
 const AFTER_BOTH: [&str; 4] = ["  missing", "  doubled", "held at the kill", "taken back"];
 
 async fn failed_checks(ledger: &Arc<dyn Ledger>, scope: &Scope) -> Vec<&'static str> {
@@ -66,7 +66,7 @@ async fn failed_checks(ledger: &Arc<dyn Ledger>, scope: &Scope) -> Vec<&'static 
     checks.iter().filter(|check| !check.passed).map(|check| check.what).collect()
 }
 
-/// A small demo without worker processes.
+/// Runs a small demo without worker processes.
 async fn perform(address: &StoreAddress) -> (Arc<dyn Ledger>, Scope) {
     let (ledger, scope) = (ledger::open(address).await.unwrap(), Scope::new());
     ledger.lay(address).await.unwrap();

@@ -1,4 +1,4 @@
-//! Holds what the database says against what was to happen.
+//! Checks of the jobs: the database against the expected results.
 
 use indicatif::HumanCount;
 use milepost::{HistoryEntry, Verb};
@@ -7,12 +7,12 @@ use super::ledger::{Facts, Tally};
 use super::plan::Plan;
 use super::show::Seen;
 
-/// One thing that must be so.
+/// One check of the demo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Check {
     pub(super) what: &'static str,
     pub(super) found: u64,
-    /// What it means, and what it has to be.
+    /// The meaning of the value, and the expected value.
     pub(super) expected: String,
     pub(super) passed: bool,
 }
@@ -31,12 +31,12 @@ impl Check {
     }
 }
 
-/// Whether a change took an attempt back from a dead worker.
+/// Returns whether a state transition reclaimed an attempt from a dead worker.
 pub(super) fn is_loss(entry: &HistoryEntry) -> bool {
     entry.verb == Verb::Retry && entry.error_code.as_deref() == Some("lease_lost")
 }
 
-/// Every check of a demo.
+/// Returns all checks of the first part.
 pub(super) fn verify(plan: Plan, facts: &Facts, seen: &Seen) -> Vec<Check> {
     let tally = facts.tally;
     let rows_of = |place| facts.notifications.get(&place).copied().unwrap_or(0);
@@ -70,7 +70,7 @@ pub(super) fn verify(plan: Plan, facts: &Facts, seen: &Seen) -> Vec<Check> {
     ]
 }
 
-/// Every attempt but a job's first one follows one that failed or was lost.
+/// Checks that every attempt except a job's first one follows a failed or lost attempt.
 fn attempts(tally: Tally) -> Check {
     let Tally { jobs, attempts, retries, rescued, .. } = tally;
     let [first, again, lost] = [jobs, retries, rescued].map(HumanCount);

@@ -17,16 +17,17 @@ use super::settlement;
 use crate::output;
 use crate::store::StoreAddress;
 
-/// How long a worker may be silent: short, since a demo has spectators.
+/// The lease of a worker: short, because users watch the demo.
 pub(super) const LEASE: Duration = Duration::from_secs(2);
-/// How long a place takes to answer, at least.
+/// The minimum response time of a place.
 const ANSWER_MIN: Duration = Duration::from_millis(10);
-/// How long two workers take for all places, at least. The demo has to see that half of them are done before all are, also on a machine
-/// that gives it no processor for a while.
+/// The minimum time in which two workers process all places. The demo must observe the moment when half of them are done, also on a machine
+/// that gives it no processor time for a while.
 const RUN_MIN: Duration = Duration::from_secs(6);
-/// The most jobs that a worker runs at once.
+/// The maximum number of jobs that a worker runs at the same time.
 const CONCURRENCY_MAX: u32 = 400;
-/// With few places a worker runs fewer at once, in at least so many turns, or there would be no half way.
+/// The minimum number of consecutive jobs per slot. With few places a worker runs fewer jobs at a time; otherwise all would be done at
+/// once.
 const TURNS_MIN: u32 = 200;
 
 /// What the demo tells its worker processes. The store's address comes by the environment: arguments can be
@@ -62,7 +63,7 @@ impl Job for Place {
     }
 }
 
-/// Works until the parent says that it is enough, or is gone.
+/// Runs until the parent closes the pipe or dies.
 pub(crate) async fn run(args: DemoWorkerArgs, address: &StoreAddress) -> Result<output::Outcome> {
     let ledger = ledger::open(address).await?;
     let DemoWorkerArgs { name, queue, duty } = args;
@@ -80,13 +81,13 @@ pub(crate) async fn run(args: DemoWorkerArgs, address: &StoreAddress) -> Result<
     };
     let worker = worker.start().await?;
     leave_interrupts_to_the_parent();
-    // The pipe ends when the parent closes it, and also when the parent dies, however it dies.
+    // The pipe is closed when the parent closes it, and also when the parent dies for any reason.
     tokio::task::spawn_blocking(|| io::copy(&mut io::stdin().lock(), &mut io::sink())).await??;
     worker.shutdown().await;
     Ok(output::Outcome::Done)
 }
 
-/// Lets the worker run the handlers of the demo.
+/// Runs the handlers of the demo on the worker.
 async fn serve(
     worker: WorkerBuilder,
     ledger: Arc<dyn Ledger>,
@@ -106,22 +107,22 @@ async fn serve(
     notices::serve(worker, address, queue, plan).await
 }
 
-/// A Ctrl-C reaches every process of the terminal; the parent decides what comes of it.
+/// Ignores Ctrl-C, which reaches every process of the terminal; the parent decides how to react.
 fn leave_interrupts_to_the_parent() {
     tokio::spawn(async { while tokio::signal::ctrl_c().await.is_ok() {} });
 }
 
-/// Notifies places.
+/// The handler of the demo, which notifies places.
 struct Notifier {
     ledger: Arc<dyn Ledger>,
     plan: Plan,
     queue: Arc<str>,
-    /// How long each takes to answer.
+    /// The response time of a place.
     answer: Duration,
 }
 
 impl Notifier {
-    /// The handler. Its effect and the success of the job are one transaction: both happen, or neither.
+    /// Handles a job. Its effect and its success are committed in one transaction.
     async fn notify(self: Arc<Self>, place: Place, context: Context) -> Result<Outcome, JobError> {
         tokio::time::sleep(self.answer).await;
         let attempt = context.attempt();

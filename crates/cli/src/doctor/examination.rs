@@ -1,4 +1,4 @@
-//! Asking the questions, and mending what they find.
+//! Running the checks, and repairs of their findings.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use milepost_core::port::{Store, StoreResult};
 
 use super::DoctorArgs;
 
-/// What one transaction of a repair mends at most, so that it stays short.
+/// The maximum number of rows that one transaction repairs, so that it stays short.
 const MENDED_AT_ONCE: u32 = 200;
-/// A repair may bring to light what the next one mends: a job that is back in its place may lack its slot.
+/// The maximum number of repair passes. One repair may reveal work for the next: a job that was restored may lack its slot.
 const PASSES_MAX: usize = 4;
-/// How long what settles by itself gets before the second look.
+/// The time before a second examination, for findings that usually resolve without a repair.
 const SETTLING: Duration = Duration::from_secs(3);
 
-/// What was asked for.
+/// The options of an examination.
 pub(super) struct Plan {
     checks: Vec<Check>,
     left_out: usize,
@@ -27,20 +27,20 @@ pub(super) struct Plan {
     dry_run: bool,
 }
 
-/// What was found.
+/// The result of an examination.
 pub(super) struct Examination {
-    /// How many questions were answered.
+    /// The number of checks that were answered.
     pub(super) answered: usize,
-    /// How many were left out to be quick.
+    /// The number of checks that `--quick` skipped.
     pub(super) left_out: usize,
     pub(super) findings: Vec<Finding>,
-    /// Questions without an answer, and why.
+    /// Checks that could not be answered, with the error.
     pub(super) unanswered: Vec<(Check, String)>,
-    /// What a repair mended.
+    /// The number of rows that each repair changed.
     pub(super) repaired: Vec<(Check, u64)>,
-    /// Repairs that failed, and why.
+    /// Repairs that failed, with the error.
     pub(super) unrepaired: Vec<(Check, String)>,
-    /// Whether the report shall say what a repair would do.
+    /// Whether the report shows what a repair would do.
     pub(super) dry_run: bool,
 }
 
@@ -63,7 +63,7 @@ impl Plan {
         })
     }
 
-    /// These questions, of a store that nobody looks after for now.
+    /// Plans these checks for a store without running workers.
     pub(super) const fn at_rest(checks: Vec<Check>) -> Self {
         let (patience, time_limit) = (WAIT_MAX, Duration::ZERO);
         Self { checks, left_out: 0, patience, time_limit, repair: false, dry_run: false }
@@ -73,7 +73,7 @@ impl Plan {
         self.repair && !self.dry_run
     }
 
-    /// Asks all questions.
+    /// Runs all checks.
     pub(super) async fn examine(&self, store: &dyn Store) -> Examination {
         let mut examination = Examination {
             answered: 0,
@@ -111,7 +111,7 @@ impl Plan {
         Look { now: Timestamp::now(), patience: self.patience, time_limit: self.time_limit }
     }
 
-    /// Mends what is safe until nothing is left of it, and examines again.
+    /// Runs the safe repairs until no finding with a repair is left or [`PASSES_MAX`] is reached, then examines the store again.
     pub(super) async fn repair(&self, store: &dyn Store) -> Result<Examination> {
         let mut repaired: Vec<(Check, u64)> = Vec::new();
         let mut unrepaired = Vec::new();
@@ -141,7 +141,7 @@ impl Plan {
         Ok(Examination { repaired, unrepaired, ..examination })
     }
 
-    /// Mends all breaches of a check, a few a transaction.
+    /// Repairs all findings of a check, [`MENDED_AT_ONCE`] per transaction.
     async fn mend(&self, store: &dyn Store, check: Check) -> StoreResult<u64> {
         let mut mended = 0;
         loop {

@@ -1,4 +1,4 @@
-//! `milepost doctor`: holds the store against its promises, and mends what is safe.
+//! `milepost doctor`: checks the store's invariants and repairs what can be repaired safely.
 
 mod examination;
 mod report;
@@ -64,7 +64,7 @@ pub(crate) struct DoctorArgs {
 }
 
 impl DoctorArgs {
-    /// Whether it says which checks there are, and makes none.
+    /// Returns whether the command only lists the checks.
     pub(crate) const fn only_lists(&self) -> bool {
         self.command.is_some()
     }
@@ -81,7 +81,7 @@ enum DoctorCommand {
     },
 }
 
-/// A check by its code.
+/// Parses the code of a check.
 fn check() -> impl TypedValueParser<Value = Check> {
     PossibleValuesParser::new(Check::ALL.iter().map(|check| check.as_str()))
         .try_map(|code| code.parse::<Check>())
@@ -116,7 +116,8 @@ pub(crate) async fn run(args: DoctorArgs, address: &StoreAddress) -> Result<Outc
     Ok(verdict(&examination))
 }
 
-/// The errors of a store whose upkeep nobody does for now, so that being late is none; and questions without answer.
+/// Returns the errors of a store without running workers, and the checks that could not be answered. Overdue maintenance is not an error in
+/// such a store.
 pub(crate) async fn errors_at_rest(store: &dyn Store, costs: &[Cost]) -> Vec<String> {
     let checks = store.checks().into_iter();
     let checks = checks.filter(|check| check.severity() == Severity::Error && costs.contains(&check.cost()));

@@ -1,4 +1,4 @@
-//! What an examination found, for people and as JSON.
+//! The report of an examination, as text and as JSON.
 
 use anyhow::Result;
 use milepost_core::doctor::{Check, Cost, Example, Finding, Severity, Stores};
@@ -8,7 +8,7 @@ use super::examination::Examination;
 use crate::output::{self, printable};
 use crate::table::{Column, Field, Listing, WIDE, terminal_columns};
 
-/// An examination as JSON shows it.
+/// An examination in the JSON output.
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
     answered: usize,
@@ -137,7 +137,7 @@ fn summary(examination: &Examination) -> String {
     format!("{found} (checks answered: {}{left_out}{unanswered})", examination.answered)
 }
 
-/// A check as JSON lists it.
+/// A check in the JSON output.
 #[derive(Serialize)]
 struct CheckDocument {
     check: Check,
@@ -150,7 +150,7 @@ struct CheckDocument {
     repair: Option<&'static str>,
 }
 
-/// All checks, those of other stores, too.
+/// Prints all checks, including those for other stores.
 pub(super) fn list(json: bool) -> Result<()> {
     if json {
         let document = |&check: &Check| CheckDocument {

@@ -1,4 +1,4 @@
-//! A file of jobs: checked as a whole, then enqueued in batches. Memory stays bounded.
+//! Enqueueing a file of jobs: it is checked completely, then its jobs are enqueued in batches. Memory is bounded.
 
 use std::io;
 use std::path::Path;
@@ -19,9 +19,9 @@ use crate::store::{self, Schema, StoreAddress};
 
 /// A batch is enqueued when it has this many jobs …
 const BATCH_JOBS_MAX: usize = 1000;
-/// … or its payloads this many bytes, whichever comes first.
+/// … or its payloads have this many bytes, whichever comes first.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// What came of a file.
+/// The result of enqueueing a file.
 #[derive(Debug, Default, Serialize)]
 struct Summary {
     enqueued: u64,
@@ -64,7 +64,7 @@ pub(crate) async fn run(
     Ok(Outcome::Done)
 }
 
-/// The second pass.
+/// The second pass over the file.
 struct Enqueueing<'a> {
     store: &'a dyn Store,
     teller: &'a Teller,
@@ -73,7 +73,7 @@ struct Enqueueing<'a> {
     summary: Summary,
     /// The last line whose job is committed.
     last_line: u64,
-    /// One for the whole pass, so that no Ctrl-C between two batches is missed.
+    /// One future for the whole pass, so that a Ctrl-C between two batches is not missed.
     interrupt: Pin<Box<dyn Future<Output = io::Result<()>>>>,
 }
 
@@ -127,7 +127,7 @@ impl Enqueueing<'_> {
         self.summary.enqueued + self.summary.duplicates
     }
 
-    /// The error, with how far it came and how to go on.
+    /// Adds to the error how many jobs were enqueued and how to continue.
     fn stopped(&self, error: &Error) -> Error {
         let (name, line, jobs) = (&self.source.name, self.last_line, self.committed());
         let causes = output::causes(error);
@@ -171,12 +171,12 @@ impl Batch {
     }
 }
 
-/// Records as jobs.
+/// Converts records to jobs.
 struct Jobs<'a> {
     template: &'a JobTemplate,
     key_column: Option<&'a str>,
     infer: bool,
-    /// What a CSV file has before its rows.
+    /// The columns of a CSV file.
     columns: Option<Columns>,
     decoder: Decoder,
 }

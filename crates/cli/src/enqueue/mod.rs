@@ -1,4 +1,4 @@
-//! `milepost enqueue`: one job, or every line of a file.
+//! `milepost enqueue`: enqueues one job, or a job for every record of a file.
 
 mod bulk;
 mod template;
@@ -113,7 +113,7 @@ pub(crate) async fn run(args: EnqueueArgs, address: &StoreAddress) -> Result<Out
         group: args.group.clone(),
         timeout: args.timeout,
     };
-    // What all the jobs share is checked once and told as it is, not as a fault of the first line.
+    // The settings that all jobs share are checked once, so that an error in them is not reported as a fault of the first line.
     template.job("null".to_owned(), None)?.check(PAYLOAD_BYTES_MAX)?;
     match &args.from {
         Some(from) => bulk::run(&args, from, template, address).await,

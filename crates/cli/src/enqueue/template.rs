@@ -1,11 +1,11 @@
-//! What all jobs of one command share.
+//! The settings that all jobs of a command share.
 
 use std::time::Duration;
 
 use milepost_core::error::InvalidJob;
 use milepost_core::job::{NewJob, Priority, StartAt};
 
-/// A job but for its payload and key.
+/// A job without its payload and key.
 #[derive(Clone, Debug)]
 pub(crate) struct JobTemplate {
     pub(crate) kind: String,
@@ -18,7 +18,7 @@ pub(crate) struct JobTemplate {
 }
 
 impl JobTemplate {
-    /// A new job with this payload, which has to be JSON text.
+    /// Creates a job with this payload, which must be JSON text.
     pub(crate) fn job(&self, payload: String, key: Option<String>) -> Result<NewJob, InvalidJob> {
         let mut job = NewJob::from_json(&self.kind, payload)?
             .queue(&self.queue)

@@ -73,7 +73,7 @@ fn header(text: &str) -> Result<(String, String), String> {
 }
 
 impl EmitArgs {
-    /// The event, checked as far as that is possible without a store.
+    /// Returns the event, checked as far as possible without a store.
     pub(super) fn event(&self) -> Result<NewEvent> {
         let aggregate = Aggregate::new(&self.aggregate_type, &self.aggregate_id);
         let mut event = NewEvent::new(aggregate, &self.event_type, &json!({}))?;
@@ -125,7 +125,7 @@ pub(super) async fn run(
     Ok(Outcome::Done)
 }
 
-/// What is wrong with the event, which is the only one of the call, and what to do.
+/// Adds a remedy to the error for the single event of the call.
 fn remedy(error: StoreError) -> Error {
     let StoreError::Event { invalid, .. } = error else { return error.into() };
     match &invalid {

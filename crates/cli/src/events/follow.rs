@@ -11,13 +11,14 @@ use milepost_core::text::is_unprintable;
 use super::tail::TailArgs;
 use crate::output::{self, Outcome, printable};
 
-/// How often the log is looked at.
+/// The polling interval of the log.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How far behind the newest event shown those are looked for that were emitted before it and committed after it.
+/// The number of positions before the newest displayed event that are read again, to find events that were emitted earlier but committed
+/// later.
 const LATE: i64 = 200;
-/// How many events are asked for at once.
+/// The number of events per query.
 const PAGE: u32 = 500;
-/// How many characters of a payload a line shows.
+/// The number of payload characters in a line.
 const PAYLOAD_CHARS: usize = 200;
 
 pub(super) async fn run(args: &TailArgs, store: &(impl EventLog + ?Sized)) -> Result<Outcome> {
@@ -27,12 +28,12 @@ pub(super) async fn run(args: &TailArgs, store: &(impl EventLog + ?Sized)) -> Re
     }
 }
 
-/// Shows what there is and what is added, until it fails.
+/// Prints existing and new events until an error occurs.
 async fn follow(args: &TailArgs, store: &(impl EventLog + ?Sized)) -> Result<Outcome> {
     let mut shown =
         Shown { from: args.after.unwrap_or(0), newest: args.after.unwrap_or(0), late: BTreeSet::new() };
     if args.after.is_none() {
-        // Marked, so that what was there before the first that is shown does not come later.
+        // All of them are recorded as shown, so that events before the first displayed one are not printed later.
         let mut newest = store.events(&args.filter(EventPage::Before(None), args.limit.max(PAGE))).await?;
         newest.iter().for_each(|logged| _ = shown.is_new(logged.pos));
         newest.truncate(args.limit as usize);
@@ -58,17 +59,17 @@ async fn follow(args: &TailArgs, store: &(impl EventLog + ?Sized)) -> Result<Out
     }
 }
 
-/// Which events were shown.
+/// The events that were displayed.
 struct Shown {
-    /// Nothing up to this position is shown.
+    /// Events up to this position are not displayed.
     from: i64,
     newest: i64,
-    /// Those among which late ones are looked for.
+    /// The displayed positions in the range that is read again.
     late: BTreeSet<i64>,
 }
 
 impl Shown {
-    /// From where on late ones are looked for.
+    /// Returns the position after which events are read again.
     fn behind(&self) -> i64 {
         self.from.max(self.newest - LATE)
     }
@@ -97,7 +98,7 @@ fn line(args: &TailArgs, logged: &LoggedEvent) -> Result<()> {
     ))?)
 }
 
-/// The beginning of a payload, without its line breaks.
+/// Returns the beginning of a payload without line breaks.
 pub(super) fn on_one_line(payload: &str) -> String {
     payload.chars().take(PAYLOAD_CHARS).map(|c| if is_unprintable(c) { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! `milepost events`: write facts about aggregates to the log, read it, and look after those who publish it.
+//! `milepost events`: commands that emit and read events, and manage subscriptions.
 
 mod emit;
 mod follow;
@@ -51,7 +51,7 @@ pub(crate) enum EventsCommand {
 }
 
 impl EventsCommand {
-    /// Whether it changes nothing.
+    /// Returns whether the command is read-only.
     pub(crate) const fn only_looks(&self) -> bool {
         matches!(self, Self::Tail(_) | Self::Subscriptions(_) | Self::Lag(_) | Self::Parked(_))
     }
@@ -86,7 +86,7 @@ pub(crate) async fn run(command: EventsCommand, selection: &Selection) -> Result
     }
 }
 
-/// An aggregate as `TYPE/ID`; what follows the first slash is the id.
+/// Parses an aggregate in the form `TYPE/ID`; everything after the first slash is the id.
 pub(crate) fn aggregate(text: &str) -> Result<Aggregate, String> {
     match text.split_once('/') {
         Some((kind, id)) if !kind.is_empty() && !id.is_empty() => Ok(Aggregate::new(kind, id)),

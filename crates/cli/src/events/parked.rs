@@ -100,7 +100,7 @@ pub(crate) struct ReplayArgs {
     since: Option<Timestamp>,
 }
 
-/// A time, or how long ago.
+/// Parses a time, or a duration before now.
 fn since(text: &str) -> Result<Timestamp, String> {
     if let Ok(at) = point_in_time(text) {
         return Ok(at);
@@ -259,7 +259,7 @@ pub(super) async fn replay(args: ReplayArgs, store: &dyn Store) -> Result<Outcom
     Ok(Outcome::Done)
 }
 
-/// Says from when on there are events, if they are asked for from an earlier time.
+/// Prints the time of the oldest event, if events before that time were requested.
 async fn tell_what_is_gone(since: Timestamp, store: &dyn Store) -> Result<()> {
     let first = EventFilter { page: EventPage::After(0), limit: 1, ..EventFilter::default() };
     let first = store.events(&first).await?.pop();

@@ -43,7 +43,7 @@ pub(crate) struct ForgetArgs {
     force: bool,
 }
 
-/// All subscriptions, unless there is no table to be made: they were printed as JSON, or there are none.
+/// Returns all subscriptions, unless there is no table to print: because they were printed as JSON, or because there are none.
 async fn to_show(args: &ListArgs, store: &dyn Store) -> Result<Vec<SubscriptionView>> {
     let all = store.subscriptions().await?;
     if args.json {
@@ -56,7 +56,7 @@ async fn to_show(args: &ListArgs, store: &dyn Store) -> Result<Vec<SubscriptionV
     Ok(all)
 }
 
-/// `milepost events subscriptions`: who publishes what.
+/// Runs `milepost events subscriptions`, which lists subscriptions and their publishers.
 pub(super) async fn list(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
     let all = to_show(args, store).await?;
     if all.is_empty() {
@@ -106,7 +106,7 @@ fn state(subscription: &SubscriptionView) -> String {
     }
 }
 
-/// `milepost events lag`: how far behind each is.
+/// Runs `milepost events lag`, which shows the lag of each subscription.
 pub(super) async fn lag(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
     let all = to_show(args, store).await?;
     if all.is_empty() {
@@ -176,7 +176,7 @@ pub(super) async fn forget(args: &ForgetArgs, store: &dyn Store) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-/// The subscription of this name.
+/// Returns the subscription with this name.
 pub(super) async fn known(name: &str, store: &dyn Store) -> Result<SubscriptionView> {
     let all = store.subscriptions().await?;
     let names: Vec<&str> = all.iter().map(|subscription| subscription.name.as_str()).collect();

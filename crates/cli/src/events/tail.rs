@@ -47,7 +47,7 @@ pub(crate) struct TailArgs {
 }
 
 impl TailArgs {
-    /// A page of the events that are wanted.
+    /// Returns the filter for a page of the requested events.
     pub(super) fn filter(&self, page: EventPage, limit: u32) -> EventFilter {
         EventFilter { aggregate: self.aggregate.clone(), event_type: self.event_type.clone(), page, limit }
     }

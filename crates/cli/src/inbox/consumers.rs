@@ -21,9 +21,9 @@ use crate::selection::Selection;
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
-/// Ids of one transaction that are forgotten, and how often as long as it took nobody prunes after it.
+/// The limits of pruning: 500 ids per transaction, and no pause in proportion to its duration.
 const PACE: Pace = Pace { limit: 500, rest: 0 };
-/// The pause after each transaction, so that others get in.
+/// The pause after each transaction, which lets other writers proceed.
 const PAUSE: Duration = Duration::from_millis(2);
 
 const LIST_HELP: &str = "\

@@ -72,7 +72,7 @@ pub(super) async fn run(args: DeadArgs, store: &dyn Store) -> Result<()> {
     output::deed(format_args!("dead letters of {} that {becomes}: {count}", args.consumer))
 }
 
-/// Letters are numbered through all consumers: a slip would meet another one.
+/// Checks that the dead letter belongs to the consumer. Ids are unique across consumers, so a mistyped id could be that of another one.
 async fn check_owner(consumer: &str, letter: LetterId, store: &dyn Store) -> Result<()> {
     let before = letter.0.checked_add(1).map(LetterId);
     let filter = DeadFilter { consumer: Some(consumer.to_owned()), before, limit: 1 };

@@ -1,4 +1,4 @@
-//! `milepost inbox`: look at what consumers of events have taken in, and intervene.
+//! `milepost inbox`: shows and manages the inboxes of event consumers.
 
 mod consumers;
 mod dead;
@@ -30,7 +30,7 @@ pub(crate) enum InboxCommand {
 }
 
 impl InboxCommand {
-    /// Whether it changes nothing.
+    /// Returns whether the command is read-only.
     pub(crate) const fn only_looks(&self) -> bool {
         matches!(self, Self::List(_) | Self::Gaps(_))
     }
@@ -50,7 +50,7 @@ pub(crate) async fn run(command: InboxCommand, selection: &Selection) -> Result<
     Ok(Outcome::Done)
 }
 
-/// A consumer that is known; a name that is not may be mistyped.
+/// Returns the consumer if it is known; otherwise its name may be mistyped.
 async fn known(name: &str, store: &dyn Store) -> Result<Consumer> {
     let all = store.consumers().await?;
     match all.iter().find(|view| view.consumer.name == name) {

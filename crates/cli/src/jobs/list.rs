@@ -89,8 +89,8 @@ pub(crate) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// At most so many, the newest first. They are looked for a stretch at a time: among ten million there may be few, and no statement is
-/// to take long.
+/// Returns up to `limit` jobs, newest first. The store is searched in several steps, so that no statement runs long when only few of ten
+/// million jobs match.
 async fn find(store: &dyn Store, mut search: JobSearch, limit: usize) -> Result<Vec<JobRow>> {
     let mut rows = Vec::new();
     while rows.len() < limit {
@@ -105,7 +105,7 @@ async fn find(store: &dyn Store, mut search: JobSearch, limit: usize) -> Result<
     Ok(rows)
 }
 
-/// Columns that would say nothing are left out, so that a usual list fits 80 characters.
+/// Prints the jobs. Empty columns are omitted, so that a typical list fits in 80 characters.
 fn print(rows: &[JobRow]) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
@@ -138,8 +138,7 @@ fn print(rows: &[JobRow]) -> Result<()> {
     Ok(listing.print()?)
 }
 
-/// The time that matters most in the job's state: when it is due, since when it runs, when it ended; else how
-/// old it is.
+/// Returns the most relevant time for the job's state: when it is due, when it started to run, or when it ended; otherwise its age.
 fn when(row: &JobRow, now: Timestamp) -> String {
     let since = |time: Timestamp| length(now.duration_since(time).unsigned_abs());
     match (row.state, row.ready_at, row.started_at, row.ended_at) {

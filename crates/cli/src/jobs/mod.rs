@@ -1,4 +1,4 @@
-//! `milepost jobs`: look at jobs and intervene.
+//! `milepost jobs`: commands that list, show and change jobs.
 
 mod list;
 mod operate;
@@ -49,7 +49,7 @@ pub(crate) enum JobsCommand {
 }
 
 impl JobsCommand {
-    /// Whether it changes nothing.
+    /// Returns whether the command is read-only.
     pub(crate) const fn only_looks(&self) -> bool {
         matches!(self, Self::List(_) | Self::Show(_))
     }

@@ -1,4 +1,4 @@
-//! `milepost jobs cancel`, `retry` and the like: do something to each of the jobs named.
+//! `milepost jobs cancel`, `retry` and similar: change each of the named jobs.
 
 use std::time::Duration;
 
@@ -126,7 +126,7 @@ impl ChangeArgs {
     }
 }
 
-/// Cancels or aborts.
+/// Cancels or aborts jobs.
 pub(crate) async fn stop(verb: Verb, args: StopArgs, store: &dyn Store) -> Result<Outcome> {
     let operation = args.targets.operation(verb).grace(args.grace);
     let then = if verb == Verb::Abort { JobState::Aborted } else { JobState::Canceled };
@@ -144,7 +144,7 @@ pub(crate) async fn stop(verb: Verb, args: StopArgs, store: &dyn Store) -> Resul
     reports.outcome()
 }
 
-/// Does what needs no more than the verb.
+/// Applies a verb that has no arguments.
 pub(crate) async fn change(verb: Verb, args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
     let operation = args.operation(verb);
     let teller = args.redis.teller();
@@ -188,7 +188,7 @@ pub(crate) async fn snooze(args: SnoozeArgs, store: &dyn Store) -> Result<Outcom
     reports.outcome()
 }
 
-/// Does it, and tells workers: of a stop, or that the job or the next one of its group may be ready.
+/// Applies the verb, then notifies workers of a stop, or that this job or the next one of its group may be ready.
 pub(crate) async fn operate(
     store: &dyn Store,
     teller: &Teller,
@@ -211,8 +211,8 @@ fn in_words(operated: Operated) -> String {
     }
 }
 
-/// Says of each job what became of it, and remembers whether any failed. Nothing that happens to the output
-/// keeps the jobs that follow from being dealt with.
+/// Reports the result for each job and records whether any failed. An output error does not prevent the remaining jobs from being
+/// processed.
 pub(crate) struct Reports {
     outcome: Outcome,
     told: Result<()>,

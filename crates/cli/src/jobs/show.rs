@@ -34,7 +34,7 @@ pub(crate) struct ShowArgs {
     json: bool,
 }
 
-/// A job as JSON shows it.
+/// A job in the JSON output.
 #[derive(Serialize)]
 struct JobDocument<'a> {
     #[serde(flatten)]
@@ -94,7 +94,7 @@ fn print_facts(view: &JobView, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Why a job that is to run does not run, in words.
+/// Explains why a ready job is not running.
 pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
     match waiting {
         Waiting::Time { until } => format!("its time comes {}", relative(*until, now)),
@@ -116,7 +116,7 @@ pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
     }
 }
 
-/// The schedule and the tick that the job stands for.
+/// Describes the schedule and the tick that created the job.
 fn tick(row: &JobRow, now: Timestamp) -> Option<String> {
     let schedule = schedule_of_key(row.key.as_deref()?)?;
     Some(format!("{schedule}, tick of {}", exact(row.nominal_at?, now)))
@@ -178,7 +178,7 @@ pub(crate) fn print_timeline(history: &[HistoryEntry], now: Timestamp) -> Result
     Ok(listing.print()?)
 }
 
-/// What the entry says about why, and until when the job then waits.
+/// Describes the reason in a history entry, and until when the job then waits.
 fn reasons(entry: &HistoryEntry) -> String {
     let mut reasons = Vec::new();
     let failure = failure(entry.error_code.as_deref(), entry.error_message.as_deref());

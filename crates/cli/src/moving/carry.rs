@@ -1,4 +1,4 @@
-//! Carrying the rows, part by part, a page a transaction.
+//! Copying of the rows, part by part, with one transaction per page.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use milepost_core::relocation::{MoveId, Page, Part, Position};
 
 use super::ends::Ends;
 
-/// How many rows of a part were carried by this run, and how many there are in all.
+/// The number of rows of a part that this run copied, the total, and the time it took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
     pub(super) part: Part,
@@ -18,7 +18,7 @@ pub(super) struct Carried {
     pub(super) seconds: f64,
 }
 
-/// Carries whatever has not arrived.
+/// Copies everything that the target does not have yet.
 pub(super) async fn carry(ends: &Ends, id: MoveId, page_rows: u32) -> Result<Vec<Carried>> {
     let counts = ends.source.count_parts().await.with_context(|| ends.of_source())?;
     let arrived = ends.target.arrived(id).await.with_context(|| ends.of_target())?;
@@ -37,7 +37,7 @@ pub(super) async fn carry(ends: &Ends, id: MoveId, page_rows: u32) -> Result<Vec
     Ok(carried)
 }
 
-/// It shows only on a terminal.
+/// Returns a progress bar, which is shown only on a terminal.
 fn bar(total: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
     let template = "{prefix:>8} [{bar:30}] {human_pos}/{human_len} rows, {msg}, {eta} left";
@@ -48,7 +48,7 @@ fn bar(total: u64) -> ProgressBar {
     bar
 }
 
-/// Carries one part.
+/// Copies one part.
 struct Porter<'a> {
     ends: &'a Ends,
     id: MoveId,
@@ -58,7 +58,7 @@ struct Porter<'a> {
 }
 
 impl Porter<'_> {
-    /// Carries all rows after a position; answers how many. The next page is read while one is written.
+    /// Copies all rows after a position and returns their number. The next page is read while one is written.
     async fn carry(&self, after: &Position) -> Result<u64> {
         let began = Instant::now();
         let mut carried = 0;
@@ -92,7 +92,7 @@ impl Porter<'_> {
         page.with_context(|| self.ends.of_source())
     }
 
-    /// Names the row for which the target refused a page: halves the page until one row is left.
+    /// Finds the row that made the target reject a page, by halving the page until one row is left; adds it to the error.
     async fn point_out(&self, mut page: Page, mut error: StoreError) -> Error {
         while page.rows.len() > 1 {
             let rows = u32::try_from(page.rows.len()).unwrap_or(u32::MAX);
@@ -113,7 +113,7 @@ impl Porter<'_> {
     }
 }
 
-/// How many a second.
+/// Returns a rate per second.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

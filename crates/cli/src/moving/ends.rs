@@ -8,7 +8,7 @@ use milepost_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::store::{self, Schema, StoreAddress};
 
-/// Where from and where to.
+/// The source and the target of a move.
 pub(super) struct Ends {
     pub(super) source: SqliteStore,
     pub(super) target: PostgresStore,
@@ -17,7 +17,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Opens both; the tables of the target are made when it has none.
+    /// Opens both stores and creates the tables of an empty target.
     pub(super) async fn open(from: StoreAddress, to: StoreAddress) -> Result<Self> {
         let source = open_source(&from).await?;
         let StoreAddress::Postgres(url) = &to else { bail!("--to {to} is not PostgreSQL") };
@@ -27,30 +27,30 @@ impl Ends {
         Ok(Self { source, target, from, to })
     }
 
-    /// What both bear of a move.
+    /// Returns the move marks of both stores.
     pub(super) async fn marks(&self) -> Result<(Option<Departure>, Option<Arrival>)> {
         let departure = self.source.departure().await.with_context(|| self.of_source())?;
         let arrival = self.target.arrival().await.with_context(|| self.of_target())?;
         Ok((departure, arrival))
     }
 
-    /// Lets the target take nothing but what this move brings.
+    /// Marks the target, so that it accepts only rows of this move.
     pub(super) async fn begin_to_fill(&self, id: MoveId) -> Result<()> {
         self.target.begin_move(id, &self.from.to_string()).await.with_context(|| self.of_target())
     }
 
-    /// What an error is about that the source gave.
+    /// Returns the error context for operations on the source.
     pub(super) fn of_source(&self) -> String {
         format!("cannot move the store {}", self.from)
     }
 
-    /// What an error is about that the target gave.
+    /// Returns the error context for operations on the target.
     pub(super) fn of_target(&self) -> String {
         format!("cannot move to {}", self.to)
     }
 }
 
-/// Opens a store that is there already, and is one of ours.
+/// Opens an existing Milepost store.
 async fn open_source(from: &StoreAddress) -> Result<SqliteStore> {
     let StoreAddress::Sqlite(path) = from else { bail!("--from {from} is not a SQLite store") };
     if !path.exists() {

@@ -1,4 +1,4 @@
-//! `milepost move`: takes a store from SQLite to PostgreSQL whole, and goes on after a fall.
+//! `milepost move`: migrates a complete store from SQLite to PostgreSQL, and resumes after an interruption.
 
 mod carry;
 mod ends;
@@ -47,7 +47,7 @@ pub(crate) struct MoveArgs {
     #[arg(long, value_name = "ADDRESS")]
     from: String,
     /// The empty database to go to: postgres://USER:PASSWORD@HOST/DATABASE
-    // Not shown with its value: it may hold a password.
+    // Debug output omits the value, because it may contain a password.
     #[arg(long, value_name = "ADDRESS")]
     to: String,
     /// Give up a move that is not complete: empty the database again, and let the old store be used
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: MoveArgs) -> Result<Outcome> {
     if args.give_up { give_up(&ends, args.json).await } else { relocate(&ends, &args).await }
 }
 
-/// Where from and where to, which are of different sorts.
+/// Parses source and target, which must be of different types.
 fn addresses(args: &MoveArgs) -> Result<(StoreAddress, StoreAddress)> {
     let parse = |text: &str| text.parse::<StoreAddress>().map_err(anyhow::Error::msg);
     let (from, to) = (parse(&args.from)?, parse(&args.to)?);
@@ -112,7 +112,7 @@ fn stopped(id: MoveId) -> String {
     format!("move {id} stopped; the same command goes on with it, and --give-up takes it back")
 }
 
-/// Marks both stores, unless something speaks against the move.
+/// Marks both stores, unless running workers or doctor findings forbid the move.
 async fn begin(ends: &Ends) -> Result<MoveId> {
     let workers = ends.source.living_workers().await.with_context(|| ends.of_source())?;
     if !workers.is_empty() {
@@ -124,7 +124,7 @@ async fn begin(ends: &Ends) -> Result<MoveId> {
     let id = MoveId::new();
     ends.source.depart(id, &ends.to.to_string()).await.with_context(|| ends.of_source())?;
     if let Err(error) = ends.begin_to_fill(id).await {
-        // Any other error leaves it open whether the target is marked; the same command goes on then.
+        // After any other error it is unknown whether the target is marked; running the same command again resumes the move.
         if let Some(StoreError::Move(_)) = error.downcast_ref() {
             ends.source.stay(id).await.with_context(|| ends.of_source())?;
             return Err(error);
@@ -144,7 +144,7 @@ fn refuse_errors(address: &StoreAddress, errors: &[String]) -> Result<()> {
     )
 }
 
-/// Carries what is not there yet, compares, and declares the move complete if all is well.
+/// Copies the missing rows, compares the stores, and marks the move as complete if all checks pass.
 async fn finish(ends: &Ends, id: MoveId, resumed: bool, args: &MoveArgs) -> Result<Report> {
     output::note(format_args!(
         "{} {} to {} (move {id})",
@@ -169,7 +169,7 @@ async fn finish(ends: &Ends, id: MoveId, resumed: bool, args: &MoveArgs) -> Resu
     Ok(Report::of(ends, id, resumed, carried, seconds, checks, complete))
 }
 
-/// Bulk jobs that go on read tables that are not ours.
+/// Prints a reminder about unfinished bulk jobs: they read tables that this command does not move.
 async fn remind_of_bulks(ends: &Ends) -> Result<()> {
     let first = BulkFilter { limit: 1000, ..BulkFilter::default() };
     let runs = ends.source.bulks(&first).await.with_context(|| ends.of_source())?;

@@ -1,4 +1,4 @@
-//! What a move did, for people and as JSON.
+//! The report of a move, as text and as JSON.
 
 use anyhow::Result;
 use indicatif::HumanCount;
@@ -12,7 +12,7 @@ use super::verify::Check;
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
 
-/// What was carried, and whether it is all as it should be.
+/// The number of copied rows and the results of the checks.
 #[derive(Serialize)]
 pub(super) struct Report {
     #[serde(rename = "move")]
@@ -21,7 +21,7 @@ pub(super) struct Report {
     to: String,
     resumed: bool,
     jobs: u64,
-    /// Carried by this run.
+    /// Rows copied by this run.
     rows: u64,
     seconds: f64,
     rows_per_s: u64,
@@ -74,7 +74,7 @@ impl PartReport {
     }
 }
 
-/// Prints the checks and how fast it went.
+/// Prints the checks and the copy rates.
 pub(super) fn print(report: &Report, json: bool) -> Result<()> {
     if json {
         return output::heard_or_not(output::json(report));
@@ -112,7 +112,7 @@ fn table(report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// Says that there was nothing left to do.
+/// Reports that the move was complete already.
 pub(super) fn moved_already(ends: &Ends, id: MoveId, json: bool) -> Result<Outcome> {
     let told = if json {
         output::json(&json!({ "move": id, "from": ends.from.to_string(), "to": ends.to.to_string(),
@@ -124,7 +124,7 @@ pub(super) fn moved_already(ends: &Ends, id: MoveId, json: bool) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-/// Says that a move was given up.
+/// Reports that a move was abandoned.
 pub(super) fn given_up(ends: &Ends, id: MoveId, json: bool) -> Result<()> {
     output::heard_or_not(if json {
         output::json(&json!({ "move": id, "from": ends.from.to_string(), "to": ends.to.to_string(),

@@ -1,22 +1,22 @@
-//! What is to be done, by the marks that both stores bear. Pure.
+//! The next step of a move, derived from the marks of both stores. Pure functions.
 
 use anyhow::{Result, bail};
 use milepost_core::relocation::{Arrival, Departure, MoveId};
 
-/// The next step.
+/// The next step of a move.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route {
-    /// Neither store bears a mark.
+    /// Neither store is marked.
     Begin,
-    /// The old store is marked, the new one not yet.
+    /// The source is marked, the target not yet.
     BeginToFill(MoveId),
-    /// Both are.
+    /// Both stores are marked.
     GoOn(MoveId),
-    /// All has arrived; perhaps the old store has still to be told.
+    /// All rows were copied; the source may still have to be marked as complete.
     Close(MoveId),
 }
 
-/// What to do for a move to the store shown as `to`.
+/// Returns the next step of a move to the store displayed as `to`.
 pub(super) fn of(departure: Option<&Departure>, arrival: Option<&Arrival>, to: &str) -> Result<Route> {
     match (departure, arrival) {
         (None, None) => Ok(Route::Begin),
@@ -40,7 +40,7 @@ pub(super) fn of(departure: Option<&Departure>, arrival: Option<&Arrival>, to: &
     }
 }
 
-/// Which move to give up.
+/// Returns the move to abandon.
 pub(super) fn to_give_up(
     departure: Option<&Departure>,
     arrival: Option<&Arrival>,

@@ -1,4 +1,4 @@
-//! Holds both stores against one another.
+//! Comparison of the two stores after a move.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use uuid::Uuid;
 use super::ends::Ends;
 use crate::doctor;
 
-/// How many jobs are compared at once.
+/// The number of jobs that are compared at once.
 const COMPARED_AT_ONCE: u32 = 10_000;
 
-/// One thing that must be so.
+/// One result of the comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Check {
     pub(super) what: String,
@@ -34,7 +34,7 @@ impl Check {
     }
 }
 
-/// Every check of a move: rows of each table, jobs in each state, each job for itself, and the doctor's.
+/// Runs all checks of a move: rows of each table, jobs in each state, every single job, and the doctor's checks.
 pub(super) async fn verify(ends: &Ends) -> Result<Vec<Check>> {
     let mut checks = counts(ends).await?;
     checks.extend(states(ends).await?);

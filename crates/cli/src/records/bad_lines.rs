@@ -1,4 +1,4 @@
-//! The file that `--skip-bad` sets bad lines aside in.
+//! The file to which `--skip-bad` writes bad lines.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -10,14 +10,14 @@ use anyhow::{Context, Result, bail};
 use super::place::BadRecord;
 use super::record::RecordReader;
 
-/// Bad lines, set aside as they were.
+/// Writer for bad lines, which are copied unchanged.
 pub(crate) struct BadLines {
     path: PathBuf,
     file: BufWriter<File>,
     count: u64,
 }
 
-/// Whether two paths lead to one file, also by links.
+/// Returns whether two paths refer to the same file, also through links.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let file = |path: &Path| path.metadata().map(|data| (data.dev(), data.ino()));
     matches!((file(one), file(other)), (Ok(one), Ok(other)) if one == other)
@@ -30,7 +30,7 @@ fn is_database(path: &Path) -> bool {
 }
 
 impl BadLines {
-    /// Makes the file, or empties it.
+    /// Creates the file, or truncates it.
     pub(crate) fn create(path: &Path, source: &Path) -> Result<Self> {
         if is_same_file(path, source) {
             bail!("--skip-bad would overwrite {}, from which the records come", path.display());
@@ -49,8 +49,8 @@ impl BadLines {
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), count: 0 })
     }
 
-    /// Sets a record aside. `header` is the CSV header's place: it goes first, so that the file can be
-    /// used like the one that it came from once it is mended.
+    /// Writes a record. `header` is the byte range of the CSV header: it is written first, so that the file can be used as input once its
+    /// lines are corrected.
     pub(crate) fn add(
         &mut self,
         bad: &BadRecord,
@@ -67,12 +67,12 @@ impl BadLines {
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines written.
     pub(crate) const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Sees that they are all in the file.
+    /// Flushes all lines to the file.
     pub(crate) fn close(mut self) -> Result<()> {
         self.file.flush().with_context(|| format!("cannot write {}", self.path.display()))
     }

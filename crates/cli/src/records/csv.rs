@@ -1,4 +1,4 @@
-//! CSV: where a record ends, its fields, and its row as a JSON object.
+//! CSV: end of records, fields, and conversion of rows to JSON objects.
 
 use csv_core::ReadRecordResult;
 use serde::ser::{SerializeMap, Serializer};
@@ -11,8 +11,8 @@ use super::place::Flaw;
 /// U+FEFF, as UTF-8.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Follows the quotes of a record over its lines. Stricter than the decoder, which reads on over
-/// misplaced quotes and so would join rows that do not belong together.
+/// Tracks the quotes of a record across its lines. It is stricter than the decoder, which continues after misplaced quotes and would join
+/// unrelated rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quotes {
     state: QuoteState,
@@ -35,7 +35,7 @@ impl Quotes {
         Self { state: QuoteState::FieldStart, seen: 0, opened_at: 0, lines: 0, opened_in: 0 }
     }
 
-    /// Goes over the next line and says whether the record ends with it.
+    /// Processes the next line and returns whether the record ends with it.
     pub(crate) fn follow(&mut self, line: &[u8]) -> Result<bool, Flaw> {
         use QuoteState::{Closed, FieldStart, Quoted, Unquoted};
         for &byte in line {
@@ -61,7 +61,7 @@ impl Quotes {
         Ok(self.state != Quoted)
     }
 
-    /// Of a field over several lines, the quote that opens it is more likely the stray one.
+    /// The error for text after a closing quote. In a field over several lines, the opening quote is more likely the misplaced one.
     fn text_after_quote(&self) -> Flaw {
         match self.lines - self.opened_in {
             0 => Flaw::new(self.seen, "text after the closing quote of a field"),
@@ -75,7 +75,7 @@ impl Quotes {
         }
     }
 
-    /// The flaw of a record whose end never came.
+    /// The error for a record whose quoted field is not closed.
     pub(crate) fn never_closed(&self) -> Flaw {
         Flaw::new(self.opened_at, "the quote that opens here is never closed")
     }
@@ -93,17 +93,18 @@ impl Decoder {
         Self { reader: csv_core::Reader::new(), text: Vec::new(), ends: Vec::new() }
     }
 
-    /// The fields of one whole record.
+    /// Returns the fields of a complete record.
     pub(crate) fn fields(&mut self, record: &[u8]) -> Result<Vec<&str>, Flaw> {
         utf8(record)?;
         let line_end = record.strip_suffix(b"\n").unwrap_or(record);
         let record = line_end.strip_suffix(b"\r").unwrap_or(line_end);
         self.reader.reset();
-        // Decoded text is never longer than its source, and each field but the first took a comma.
+        // Decoded text is never longer than its source, and each field except the first was preceded by a comma.
         self.text.resize(record.len() + 1, 0);
         self.ends.resize(record.len() + 2, 0);
         if record.starts_with(BYTE_ORDER_MARK) {
-            // Only a file has one, and that was taken; the decoder would drop another where it starts.
+            // Only the start of a file has a byte order mark, and that was removed before. The decoder would drop another one at its first
+            // record.
             let _ = self.reader.read_record(b"\n", &mut self.text, &mut self.ends);
         }
         let (result, taken, written, mut count) =
@@ -111,7 +112,7 @@ impl Decoder {
         if result == ReadRecordResult::Record {
             return Err(Flaw::new(taken.saturating_sub(1), "a carriage return inside a row"));
         }
-        // An empty input tells the decoder that the record is over.
+        // An empty input marks the end of the record.
         let (_, _, _, last) =
             self.reader.read_record(&[], &mut self.text[written..], &mut self.ends[count..]);
         count += last;
@@ -125,7 +126,7 @@ impl Decoder {
     }
 }
 
-/// The columns that the header row names.
+/// The columns named by the header row.
 pub(crate) struct Columns {
     names: Vec<String>,
     key: Option<usize>,
@@ -160,22 +161,22 @@ impl Columns {
         Ok(Self { names, key, infer })
     }
 
-    /// Whether there is but one, so that a row of blanks is a value.
+    /// Returns whether there is only one column, so that a row of blanks is a value.
     pub(crate) fn is_single(&self) -> bool {
         self.names.len() == 1
     }
 
-    /// Which column has this name.
+    /// Returns the index of the column with this name.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|its| its == name)
     }
 
-    /// All names, for people.
+    /// Lists all names for a message.
     pub(crate) fn told(&self) -> String {
         self.names.join(", ")
     }
 
-    /// The fields of a row, one a column.
+    /// Returns the fields of a row, one per column.
     pub(crate) fn fields<'d>(&self, decoder: &'d mut Decoder, row: &[u8]) -> Result<Vec<&'d str>, Flaw> {
         let fields = decoder.fields(row)?;
         if fields.len() != self.names.len() {
@@ -190,7 +191,7 @@ impl Columns {
         Ok(fields)
     }
 
-    /// The row as a JSON object, and its key.
+    /// Returns the row as a JSON object, and its key.
     pub(crate) fn read(&self, decoder: &mut Decoder, row: &[u8]) -> Result<(String, Option<String>), Flaw> {
         let fields = self.fields(decoder, row)?;
         let key = match self.key {
@@ -220,7 +221,7 @@ impl Columns {
     }
 }
 
-/// The field as a JSON number or boolean, exactly as it is written, if it is one.
+/// Returns the field as a JSON number or boolean, exactly as written, if it is one.
 fn inferred(field: &str) -> Option<&RawValue> {
     let literal = matches!(field, "true" | "false");
     let number =
@@ -236,7 +237,7 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Where in the record a field begins; the record's end when it has fewer.
+/// Returns the byte offset at which a field begins in the record; the record's length if it has fewer fields.
 pub(crate) fn field_start(record: &[u8], index: usize) -> usize {
     let mut quoted = false;
     let mut commas = 0;

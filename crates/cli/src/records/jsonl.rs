@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::place::Flaw;
 
-/// Checks that the line is one JSON value and takes the key from its member `key_member`.
+/// Checks that the line is one JSON value, and reads the key from its member `key_member`.
 pub(crate) fn read<'a>(line: &'a [u8], key_member: Option<&str>) -> Result<(&'a str, Option<String>), Flaw> {
     let text = utf8(line)?;
     let value: &RawValue = serde_json::from_str(text).map_err(|e| not_json(&e))?;
@@ -15,14 +15,14 @@ pub(crate) fn read<'a>(line: &'a [u8], key_member: Option<&str>) -> Result<(&'a 
     Ok((value.get(), key))
 }
 
-/// The bytes as text.
+/// Decodes the bytes as UTF-8.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Flaw> {
     std::str::from_utf8(bytes).map_err(|e| Flaw::new(e.valid_up_to(), "the text is not UTF-8"))
 }
 
 fn not_json(error: &serde_json::Error) -> Flaw {
     let words = error.to_string();
-    // The parser counts from the start of the line; the place is told once, as that in the file.
+    // The parser counts from the start of the line; the position is reported once, relative to the file.
     let place = format!(" at line {} column {}", error.line(), error.column());
     let why = words.strip_suffix(&place).unwrap_or(&words);
     Flaw::new(error.column().saturating_sub(1), format!("this is not JSON: {why}"))

@@ -1,4 +1,4 @@
-//! Files of records: CSV rows and JSON lines, read one by one in bounded memory, each with its place.
+//! Files of records: CSV rows and JSON lines, read one by one in bounded memory, each with its position.
 
 mod bad_lines;
 pub(crate) mod csv;

@@ -1,8 +1,8 @@
-//! Where in a file something is wrong.
+//! Errors in a file, with their position.
 
 use std::fmt;
 
-/// What is wrong at a byte of a record.
+/// An error at a byte offset of a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Flaw {
     pub(crate) offset: usize,
@@ -16,19 +16,19 @@ impl Flaw {
     }
 }
 
-/// A bad record: where its flaw is as an editor counts, and which bytes of the file it covers.
+/// A bad record: line and column of the error as an editor counts them, and the bytes of the file that the record covers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadRecord {
     pub(crate) line: u64,
     pub(crate) column: u64,
     pub(crate) why: String,
     pub(crate) bytes: std::ops::Range<u64>,
-    /// How many lines it takes.
+    /// The number of lines of the record.
     pub(crate) lines: u64,
 }
 
 impl BadRecord {
-    /// The flaw of the record `text` that begins in `line` and covers `bytes` of the file.
+    /// Describes an error in the record `text`, which begins in `line` and covers `bytes` of the file.
     pub(crate) fn new(text: &[u8], line: u64, bytes: std::ops::Range<u64>, flaw: Flaw) -> Self {
         let before = &text[..flaw.offset.min(text.len())];
         let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);

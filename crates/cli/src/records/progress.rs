@@ -1,10 +1,10 @@
-//! The bar on stderr while a file is worked through. It shows only on a terminal.
+//! The progress bar on stderr while a file is processed. It is shown only on a terminal.
 
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar over the bytes of a file that counts its records beside.
+/// A bar over the bytes of a file that also counts its records.
 pub(crate) struct Bar {
     bar: ProgressBar,
     items: &'static str,
@@ -12,7 +12,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// A bar for what is done (`checking`, `enqueueing`) to so many bytes, which hold such items (`jobs`).
+    /// Creates a bar for an activity (`checking`, `enqueueing`) over `bytes` bytes with the given items (`jobs`).
     pub(crate) fn new(what: &'static str, items: &'static str, bytes: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr());
         let template = "{prefix:>10} [{wide_bar}] {bytes}/{total_bytes}, {msg}, {eta} left";
@@ -24,13 +24,13 @@ impl Bar {
         Self { bar, items, started: Instant::now() }
     }
 
-    /// So far: this many bytes and items.
+    /// Sets the number of bytes and items processed so far.
     pub(crate) fn reached(&self, bytes: u64, count: u64) {
         self.bar.set_message(format!("{count} {}, {}/s", self.items, self.rate(count)));
         self.bar.set_position(bytes);
     }
 
-    /// How many items a second it makes.
+    /// Returns the rate in items per second.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

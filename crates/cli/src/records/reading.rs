@@ -1,4 +1,4 @@
-//! The records of a file, one after another, each made into what is wanted of it.
+//! Iteration over the records of a file, with conversion of each record.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -15,55 +15,55 @@ use super::progress::Bar;
 use super::record::{Next, Record, RecordReader};
 use super::source::Source;
 
-/// How many bad lines are told one by one.
+/// The number of bad lines that are listed in an error message.
 const TOLD_MAX: usize = 5;
 
-/// How people are told what becomes of a file.
+/// Words for messages about a file.
 pub(crate) struct Words {
-    /// What its records are: `jobs`.
+    /// The noun for its records, for example `jobs`.
     pub(crate) items: &'static str,
-    /// What is done with them: `enqueued`.
+    /// The participle for what happens to them, for example `enqueued`.
     pub(crate) done: &'static str,
-    /// What else can be done when some are bad: `enqueue the others`.
+    /// What `--skip-bad` does with the good records, for example `enqueue the others`.
     pub(crate) others: &'static str,
 }
 
-/// What records are made into.
+/// The conversion of records to values.
 pub(crate) trait Shape {
-    /// What comes of a record.
+    /// The value of a record.
     type Made;
     const WORDS: Words;
 
     /// Reads the header of a CSV file.
     fn header(&mut self, header: &[u8]) -> Result<(), Flaw>;
 
-    /// Whether a CSV file has but one column, so that a row of blanks is a value.
+    /// Returns whether a CSV file has only one column, so that a row of blanks is a value.
     fn is_single(&self) -> bool;
 
-    /// Reads a row behind that header, or a line.
+    /// Converts a CSV row after the header, or a JSON line.
     fn make(&mut self, text: &[u8]) -> Result<Self::Made, Flaw>;
 }
 
-/// The records of a file, one after another.
+/// An iterator over the records of a file.
 pub(crate) struct Records<'a, S> {
     source: &'a Source,
     shape: S,
     reader: RecordReader<BufReader<&'a File>>,
     record: Record,
-    /// Where the header of a CSV file stands.
+    /// The byte range of the CSV header.
     header: Option<Range<u64>>,
 }
 
-/// What the next record is.
+/// The result of reading the next record.
 pub(crate) enum Made<T> {
-    /// It, and the line in which it begins.
+    /// The converted record, and the line in which it begins.
     Good(T, u64),
     Bad(BadRecord),
     End,
 }
 
 impl<'a, S: Shape> Records<'a, S> {
-    /// Reads the header, if there is one.
+    /// Opens the file and reads the CSV header, if there is one.
     pub(crate) fn open(source: &'a Source, shape: S) -> Result<Self> {
         let reader = source.records().with_context(|| format!("cannot read {}", source.name))?;
         let mut records = Self { source, shape, reader, record: Record::default(), header: None };
@@ -73,8 +73,8 @@ impl<'a, S: Shape> Records<'a, S> {
         Ok(records)
     }
 
-    /// The same from the start, and where bad lines go; without a place for them, all is read first, and none may be bad.
-    /// `from`: the file itself, which is not to be overwritten.
+    /// Returns the records from the start, and the file for bad lines. Without such a file, all records are checked first and none may be
+    /// bad. `from` is the input file itself, which must not be overwritten.
     pub(crate) fn looked_through(
         mut self,
         skip_bad: Option<&Path>,
@@ -87,7 +87,7 @@ impl<'a, S: Shape> Records<'a, S> {
         Ok((Self::open(self.source, self.shape)?, None))
     }
 
-    /// How many bytes were read.
+    /// Returns the number of bytes read.
     pub(crate) const fn position(&self) -> u64 {
         self.reader.position()
     }
@@ -126,18 +126,18 @@ impl<'a, S: Shape> Records<'a, S> {
             let next = self.reader.next(&mut self.record);
             let next = next.with_context(|| format!("cannot read {}", self.source.name))?;
             let blank = matches!(next, Next::Record) && self.record.text.trim_ascii().is_empty();
-            // Where there are several columns, or no header yet, a blank line is not meant as a row.
+            // A blank line is a row only in a CSV file with a single column, after the header.
             if !blank || (self.header.is_some() && self.shape.is_single()) {
                 return Ok(next);
             }
         }
     }
 
-    /// Deals with a bad record of the second pass: sets it aside where that was asked for.
+    /// Handles a bad record of the second pass: appends it to the file for bad lines, if there is one.
     pub(crate) fn set_aside(&mut self, bad: &BadRecord, bad_lines: Option<&mut BadLines>) -> Result<()> {
         match bad_lines {
             Some(bad_lines) => bad_lines.add(bad, self.header.as_ref(), &mut self.reader),
-            // The first pass found no bad line, so the file has changed since.
+            // The first pass found no bad line, so the file has changed since then.
             None => Err(anyhow!("{}, {bad}", self.source.name)),
         }
     }
@@ -147,7 +147,7 @@ impl<'a, S: Shape> Records<'a, S> {
     }
 }
 
-/// Reads the whole file, does nothing with it and fails when any line is bad. Answers how many records it has.
+/// Reads the whole file without using its records, and fails if any line is bad. Returns the number of good records.
 fn check<S: Shape>(records: &mut Records<'_, S>) -> Result<u64> {
     let Words { items, done, others } = S::WORDS;
     let bar = Bar::new("checking", items, records.source.bytes);

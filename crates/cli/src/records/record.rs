@@ -1,4 +1,4 @@
-//! Reads a file record by record in bounded memory, and knows where each stands.
+//! Reader of records in bounded memory, with the position of each record.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -7,19 +7,19 @@ use super::Format;
 use super::csv::{BYTE_ORDER_MARK, Quotes};
 use super::place::{BadRecord, Flaw};
 
-/// No record may be longer: a payload has at most 1 MiB, and quotes and escapes need room.
+/// The maximum length of a record: a payload has at most 1 MiB, and quotes and escapes need additional bytes.
 pub(crate) const RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// A record, whole, with its place in the file.
+/// A complete record and its position in the file.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     pub(crate) text: Vec<u8>,
-    /// The line in which it begins, from 1.
+    /// The line in which it begins, counted from 1.
     pub(crate) line: u64,
     pub(crate) bytes: Range<u64>,
 }
 
-/// Whether there was another record.
+/// The result of reading the next record.
 #[derive(Debug)]
 pub(crate) enum Next {
     Record,
@@ -31,7 +31,7 @@ pub(crate) enum Next {
 pub(crate) struct RecordReader<R> {
     input: R,
     format: Format,
-    /// The bytes and lines before the next record.
+    /// The numbers of bytes and of lines before the next record.
     position: u64,
     lines: u64,
 }
@@ -44,13 +44,13 @@ enum LineEnd {
 }
 
 impl<R: BufRead + Seek> RecordReader<R> {
-    /// Reads `input` from its start.
+    /// Creates a reader of `input`, which must be at its start.
     pub(crate) fn new(mut input: R, format: Format) -> io::Result<Self> {
         input.seek(SeekFrom::Start(0))?;
         let mut reader = Self { input, format, position: 0, lines: 0 };
         let mut mark = Vec::new();
         reader.input.by_ref().take(3).read_to_end(&mut mark)?;
-        // Spreadsheets put a byte order mark before the text.
+        // Spreadsheets write a byte order mark before the text.
         if mark == BYTE_ORDER_MARK {
             reader.position = 3;
         } else {
@@ -59,13 +59,13 @@ impl<R: BufRead + Seek> RecordReader<R> {
         Ok(reader)
     }
 
-    /// How many bytes were read.
+    /// Returns the number of bytes read.
     pub(crate) const fn position(&self) -> u64 {
         self.position
     }
 
-    /// Reads the next record into `record`. Empty lines are none; nor are blank ones, but for CSV, where a row
-    /// of blanks is a field.
+    /// Reads the next record into `record`. Empty lines are skipped. Blank lines are skipped too, except in CSV, where a row of blanks is a
+    /// field.
     pub(crate) fn next(&mut self, record: &mut Record) -> io::Result<Next> {
         loop {
             record.text.clear();
@@ -95,7 +95,7 @@ impl<R: BufRead + Seek> RecordReader<R> {
         }
     }
 
-    /// Copies a stretch of the file that was read already, as it is.
+    /// Copies an already read byte range of the file unchanged.
     pub(crate) fn copy(&mut self, bytes: Range<u64>, to: &mut impl Write) -> io::Result<()> {
         self.input.seek(SeekFrom::Start(bytes.start))?;
         io::copy(&mut self.input.by_ref().take(bytes.end - bytes.start), to)?;
@@ -124,15 +124,15 @@ impl<R: BufRead + Seek> RecordReader<R> {
                 (Ok(false), LineEnd::Newline) => continue,
                 (Ok(false), LineEnd::File | LineEnd::TooLong) => quotes.never_closed(),
             };
-            // One quote too many must not take with it the lines up to the next one, or the rest of the file.
+            // A surplus quote must not consume the lines up to the next quote, or the rest of the file.
             (self.position, self.lines) = first;
             self.input.seek(SeekFrom::Start(self.position))?;
             return Ok(Err(flaw));
         }
     }
 
-    /// Appends the next line with its end to `text`, which is not to grow over `bytes_max`; what does not
-    /// fit is passed over.
+    /// Appends the next line, with its line ending, to `text`. `text` does not grow beyond `bytes_max`; the remaining bytes of the line are
+    /// skipped.
     fn line(&mut self, text: &mut Vec<u8>, bytes_max: usize) -> io::Result<LineEnd> {
         let room = bytes_max.saturating_sub(text.len()) as u64;
         let read = self.input.by_ref().take(room).read_until(b'\n', text)? as u64;
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// What the reader finds: `line: text`, or `line:column flaw`.
+    /// Formats what the reader returns: `line: text`, or `line:column flaw`.
     fn records(text: &str, format: Format) -> Vec<String> {
         let mut reader = RecordReader::new(Cursor::new(text.as_bytes().to_vec()), format).unwrap();
         let mut record = Record::default();

@@ -1,4 +1,4 @@
-//! The file that records come from.
+//! The file from which records are read.
 
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal};
@@ -12,16 +12,16 @@ use crate::output;
 
 /// A file that can be read twice.
 pub(crate) struct Source {
-    /// Its name for people.
+    /// The name used in messages.
     pub(crate) name: String,
     pub(crate) format: Format,
-    /// Its size.
+    /// The size in bytes.
     pub(crate) bytes: u64,
     file: File,
 }
 
 impl Source {
-    /// Opens the file, or keeps what comes through a pipe in a temporary one.
+    /// Opens the file, or copies the data of a pipe to a temporary file.
     pub(crate) fn open(from: &Path, format: Option<Format>) -> Result<Self> {
         if from.as_os_str() == "-" {
             if io::stdin().is_terminal() {
@@ -54,7 +54,7 @@ impl Source {
         Ok(Self { name, format, bytes, file })
     }
 
-    /// A reader of its records from the start. Only one may be in use at a time.
+    /// Returns a reader of its records, positioned at the start. Only one reader may be in use at a time.
     pub(crate) fn records(&self) -> io::Result<RecordReader<BufReader<&File>>> {
         RecordReader::new(BufReader::with_capacity(256 * 1024, &self.file), self.format)
     }

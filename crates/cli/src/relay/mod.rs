@@ -1,4 +1,4 @@
-//! `milepost relay`: publishes events to their sinks, as a configuration says.
+//! `milepost relay`: publishes events to the sinks of a configuration.
 
 mod publishers;
 
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: RelayArgs, selection: &Selection) -> Result<Outcom
     }
 }
 
-/// Waits for what is on its way; a second signal is for those who cannot wait.
+/// Waits for the publishing in progress; a second signal ends the process immediately.
 async fn leave(publishers: &mut Publishers, signals: &mut Signals, signal: u8) -> Result<Outcome> {
     tracing::info!("{}: waiting for what is on its way", signals::name(signal));
     tokio::select! {
@@ -91,7 +91,7 @@ async fn leave(publishers: &mut Publishers, signals: &mut Signals, signal: u8) -
     }
 }
 
-/// Leaves only the subscriptions that were asked for.
+/// Removes all subscriptions except the requested ones from the configuration.
 fn choose(config: &mut Config, args: &RelayArgs, file: &Path) -> Result<()> {
     let file = file.display();
     let known: Vec<String> = config.subscriptions.keys().cloned().collect();

@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Config;
 
-/// They run until their token is canceled; dropped, they end at once.
+/// Running publishers. They run until their token is cancelled; dropping this value stops them immediately.
 pub(crate) struct Publishers {
     running: JoinSet<Result<()>>,
     counted: Vec<(String, Arc<PublisherStats>)>,
@@ -19,7 +19,7 @@ pub(crate) struct Publishers {
 }
 
 impl Publishers {
-    /// Starts a publisher for each subscription. `label`: what they are called [default: host and process id].
+    /// Starts a publisher for each subscription. `label` is their name [default: host and process id].
     pub(crate) fn start(
         store: Arc<dyn Store>,
         config: &Config,
@@ -40,12 +40,12 @@ impl Publishers {
                 published.with_context(|| format!("the subscription {name} is not published"))
             });
         }
-        // As workers do, so that the log does not grow for ever where there are none.
+        // Deletes old events as workers do, so that the log does not grow without limit where no workers run.
         let forgetting = milepost::forget_events(store, config.retention.policy().events);
         Ok(Self { running, counted, _forgetting: AbortOnDropHandle::new(tokio::spawn(forgetting)) })
     }
 
-    /// Waits until all have ended, or one has failed.
+    /// Waits until all publishers have ended, or one has failed.
     pub(crate) async fn ended(&mut self) -> Result<()> {
         while let Some(ended) = self.running.join_next().await {
             ended.context("a publisher panicked")??;
@@ -53,7 +53,7 @@ impl Publishers {
         Ok(())
     }
 
-    /// What each subscription's publisher counts.
+    /// Returns the statistics of each subscription's publisher.
     pub(crate) fn counted(&self) -> Vec<(String, Arc<PublisherStats>)> {
         self.counted.clone()
     }

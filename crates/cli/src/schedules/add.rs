@@ -143,7 +143,8 @@ impl AddArgs {
     }
 }
 
-/// Refuses an input that does not fit the DAG of today. One that is not there yet may come before the first tick.
+/// Rejects an input that does not fit the current version of the DAG. An undefined DAG is accepted: it may be defined before the first
+/// tick.
 async fn check_input(batch: &BatchTemplate, spec: &Spec, store: &dyn Store) -> Result<()> {
     match store.dag(&batch.dag, None).await {
         Err(StoreError::Batch(missing @ InvalidBatch::NoSuchDag { .. })) => {
@@ -153,7 +154,7 @@ async fn check_input(batch: &BatchTemplate, spec: &Spec, store: &dyn Store) -> R
         Err(error) => Err(error.into()),
         Ok((_, definition)) => {
             let Some(schema) = &definition.input_schema else { return Ok(()) };
-            // Of the tick of today: the value of an expression can depend on it, its type hardly.
+            // Evaluated for the current time: the value of an expression can depend on the tick, but its type hardly ever does.
             let tick = NominalTime { at: store.clock().await?.now, zone: spec.zone_name().to_owned() };
             let input = batch.input_at(&tick).map_err(StoreError::from)?;
             let input = serde_json::from_str(input.get())?;

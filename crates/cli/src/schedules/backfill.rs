@@ -15,9 +15,9 @@ use crate::args::point_in_time;
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
 
-/// The most ticks of one back-fill.
+/// The maximum number of ticks in one back-fill.
 const TICKS_MAX: usize = 1000;
-/// How many ticks a preview lists.
+/// The number of ticks that a preview lists.
 const PREVIEWED: usize = 20;
 
 const EXAMPLES: &str = "\
@@ -54,14 +54,14 @@ pub(crate) struct BackfillArgs {
     json: bool,
 }
 
-/// A tick and what it has, as JSON shows it.
+/// A tick and its job or batch, in the JSON output.
 #[derive(Serialize)]
 struct TickDocument {
     tick: Timestamp,
     key: String,
-    /// The job or batch of the tick; none before it is made.
+    /// The job or batch of the tick; `None` until it is created.
     id: Option<String>,
-    /// Whether it was there before.
+    /// Whether the job or batch existed before this command.
     before: bool,
 }
 
@@ -99,7 +99,7 @@ pub(super) async fn run(args: BackfillArgs, store: &dyn Store) -> Result<Outcome
     Ok(Outcome::Done)
 }
 
-/// The ticks from one time to another, both counted in.
+/// Returns the ticks between two times, both inclusive.
 fn ticks(spec: &Spec, from: Timestamp, to: Timestamp, now: Timestamp) -> Result<Vec<Timestamp>> {
     if from > to {
         bail!("--from {from} is after --to {to}");
@@ -119,14 +119,14 @@ fn ticks(spec: &Spec, from: Timestamp, to: Timestamp, now: Timestamp) -> Result<
     Ok(ticks)
 }
 
-/// What a tick has.
+/// Finds the job or batch of a tick.
 async fn look(schedule: &Schedule, tick: Timestamp, store: &dyn Store) -> Result<TickDocument> {
     let order = schedule.tick(tick).map_err(StoreError::from)?;
     let id = found(&order, store).await?.map(|(id, _)| id);
     Ok(TickDocument { tick, key: order.key().unwrap_or_default().to_owned(), before: id.is_some(), id })
 }
 
-/// The job or the batch that has the key of an order: its id, and where it stands.
+/// Finds the job or batch with the key of an order; returns its id and state.
 pub(super) async fn found(order: &Order, store: &dyn Store) -> Result<Option<(String, String)>> {
     let key = order.key().map(str::to_owned);
     match order {
@@ -144,7 +144,7 @@ pub(super) async fn found(order: &Order, store: &dyn Store) -> Result<Option<(St
     }
 }
 
-/// Makes what is missing, oldest tick first.
+/// Creates the missing jobs or batches, oldest tick first.
 async fn make_all(schedule: &Schedule, found: &mut [TickDocument], store: &dyn Store) -> Result<()> {
     let mut made = 0;
     for tick in found.iter_mut().filter(|tick| !tick.before) {
@@ -162,7 +162,7 @@ async fn make_all(schedule: &Schedule, found: &mut [TickDocument], store: &dyn S
     Ok(())
 }
 
-/// What would be made, and what there is.
+/// Prints the ticks for which a job or batch would be created.
 fn preview(schedule: &Schedule, found: &[TickDocument], missing: usize) -> Result<()> {
     let one = noun(schedule);
     output::note(match (found.len(), missing) {
@@ -182,7 +182,7 @@ fn preview(schedule: &Schedule, found: &[TickDocument], missing: usize) -> Resul
     Ok(())
 }
 
-/// What was made, and what was there before.
+/// Prints which jobs or batches were created and which existed before.
 fn tell(schedule: &Schedule, found: &[TickDocument], json: bool) -> Result<()> {
     if json {
         return output::heard_or_not(output::json(&found));
@@ -203,12 +203,12 @@ fn tell(schedule: &Schedule, found: &[TickDocument], json: bool) -> Result<()> {
     output::deed(format_args!("schedule {}: {} got a {one}, {before} had one", schedule.name, count(made)))
 }
 
-/// `1 tick`, `12 ticks`.
+/// Formats a number of ticks: `1 tick`, `12 ticks`.
 fn count(ticks: usize) -> String {
     if ticks == 1 { "1 tick".to_owned() } else { format!("{ticks} ticks") }
 }
 
-/// What a tick makes.
+/// Returns the noun for what a tick creates: `job` or `batch`.
 const fn noun(schedule: &Schedule) -> &'static str {
     match schedule.makes {
         Makes::Job(_) => "job",

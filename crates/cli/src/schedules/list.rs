@@ -29,12 +29,12 @@ pub(crate) struct ListArgs {
     json: bool,
 }
 
-/// A schedule as JSON shows it.
+/// A schedule in the JSON output.
 #[derive(Serialize)]
 pub(super) struct ScheduleDocument<'a> {
     #[serde(flatten)]
     pub(super) view: &'a ScheduleView,
-    /// Why it does not tick, or why its jobs would not run.
+    /// Why the schedule does not tick, or why its jobs would not run.
     pub(super) obstacle: Option<String>,
 }
 
@@ -76,7 +76,7 @@ fn print(views: &[ScheduleView], scene: &Surroundings) -> Result<()> {
     Ok(listing.print()?)
 }
 
-/// What it makes, in a word or two.
+/// Describes what the schedule creates: a kind, or a batch of a DAG.
 fn makes(makes: &Makes) -> String {
     match makes {
         Makes::Job(job) => job.kind.clone(),
@@ -84,7 +84,7 @@ fn makes(makes: &Makes) -> String {
     }
 }
 
-/// When it ticks, with the zone where that says something.
+/// Describes when the schedule ticks, with the time zone if it is not UTC.
 pub(super) fn ticks(spec: &Spec) -> String {
     match (spec, spec.zone_name()) {
         (Spec::Every(_), _) | (_, "UTC") => spec.to_string(),
@@ -92,7 +92,7 @@ pub(super) fn ticks(spec: &Spec) -> String {
     }
 }
 
-/// What else there is in the store that decides whether jobs of a schedule run.
+/// The parts of the store that decide whether jobs of a schedule run: workers and queues.
 pub(super) struct Surroundings {
     pub(super) now: Timestamp,
     workers: Vec<WorkerView>,
@@ -107,7 +107,7 @@ impl Surroundings {
         Ok(Self { now, workers, queues: store.queues().await? })
     }
 
-    /// Why the schedule does not tick, why its last batch was not started, or why its jobs would not run.
+    /// Returns why the schedule does not tick, why its last batch was not started, or why its jobs would not run.
     pub(super) fn obstacle(&self, view: &ScheduleView) -> Option<String> {
         if let Some(since) = view.paused_at {
             return Some(format!("paused {}", relative(since, self.now)));

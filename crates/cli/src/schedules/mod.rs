@@ -1,4 +1,4 @@
-//! `milepost schedules`: work that comes back.
+//! `milepost schedules`: recurring jobs and batches.
 
 mod add;
 mod backfill;
@@ -42,7 +42,7 @@ pub(crate) enum SchedulesCommand {
 }
 
 impl SchedulesCommand {
-    /// Whether it changes nothing.
+    /// Returns whether the command is read-only.
     pub(crate) const fn only_looks(&self) -> bool {
         matches!(self, Self::List(_) | Self::Show(_) | Self::Preview(_))
     }

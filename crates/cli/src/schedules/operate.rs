@@ -70,7 +70,7 @@ pub(super) async fn run_now(args: &RunNowArgs, store: &dyn Store) -> Result<Outc
     Ok(Outcome::Done)
 }
 
-/// That there is no such schedule, and where to find those that are.
+/// The error for an unknown schedule; it explains how to list the known ones.
 pub(super) fn none(name: &str) -> anyhow::Error {
     anyhow::anyhow!("there is no schedule {name:?}; `milepost schedules list` names all")
 }

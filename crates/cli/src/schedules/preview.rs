@@ -36,7 +36,7 @@ pub(crate) struct PreviewArgs {
     json: bool,
 }
 
-/// A tick as JSON shows it.
+/// A tick in the JSON output.
 #[derive(Serialize)]
 struct TickDocument {
     at: Timestamp,
@@ -84,7 +84,7 @@ fn print(ticks: &[Zoned], mut offset_before: String, now: Timestamp) -> Result<(
     Ok(listing.print()?)
 }
 
-/// How far the clocks are from UTC then.
+/// Formats the UTC offset of a local time.
 fn offset(time: &Zoned) -> String {
     time.strftime("%:z").to_string()
 }

@@ -38,7 +38,7 @@ pub(super) async fn run(args: &ShowArgs, store: &dyn Store) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What the last tick made, and where that stands.
+/// Returns the id and the state of the job or batch that the last tick created.
 async fn last_made(view: &ScheduleView, store: &dyn Store) -> Result<Option<String>> {
     let Some(last_at) = view.last_at else { return Ok(None) };
     let Ok(order) = view.schedule.tick(last_at) else { return Ok(None) };
@@ -71,7 +71,7 @@ fn print(
     Ok(())
 }
 
-/// What is told of the jobs or batches that it makes.
+/// Returns the settings of the jobs or batches that the schedule creates, as labels and values.
 fn facts_of(makes: &Makes) -> Vec<(&'static str, Option<String>)> {
     match makes {
         Makes::Job(job) => vec![

@@ -1,4 +1,4 @@
-//! When something is to happen, as the command line says it.
+//! The schedule options of the command line.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) struct When {
 }
 
 impl When {
-    /// The spec, by the clock of this zone.
+    /// Builds the schedule specification for a time zone.
     pub(super) fn spec(&self, zone: &str) -> Result<Spec, InvalidSchedule> {
         match self.every {
             Some(interval) => Spec::every(interval),

@@ -1,4 +1,4 @@
-//! Who may use the server, as the command line and the configuration say.
+//! Access to the server, as set by the command line and the configuration.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -38,13 +38,13 @@ pub(super) struct AccessArgs {
     insecure_no_tokens: bool,
 }
 
-/// An address to listen at.
+/// Parses an address to listen on.
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse()
         .map_err(|_| "it is an IP address and a port, such as 127.0.0.1:7070 or [::1]:7070".to_owned())
 }
 
-/// Why it cannot listen there, and what to do.
+/// Explains why the server cannot listen on an address, and how to fix it.
 pub(super) fn unheard(address: SocketAddr, error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::AddrInUse => format!(
@@ -59,12 +59,12 @@ pub(super) fn unheard(address: SocketAddr, error: &std::io::Error) -> String {
 }
 
 impl AccessArgs {
-    /// Where to listen: where the command line says, else the file, else the default.
+    /// Returns the listen address: from the command line, else the file, else the default.
     pub(super) fn listen(&self, config: Option<&Config>) -> SocketAddr {
         self.listen.or_else(|| config.and_then(|config| config.serve.listen())).unwrap_or(LISTEN_DEFAULT)
     }
 
-    /// What the server is to be; the command line counts where both say something.
+    /// Returns the server's options; the command line takes precedence over the file.
     pub(super) fn options(&self, config: Option<&mut Config>) -> Options {
         let mut options = Options::default();
         if let Some(config) = config {
@@ -83,7 +83,7 @@ impl AccessArgs {
     }
 }
 
-/// Refuses an address that others reach with nothing that keeps them out, and warns where that was asked for.
+/// Rejects an address that other machines can reach without access control, and warns where the user has explicitly allowed it.
 pub(super) async fn check(options: &Options, address: SocketAddr, store: &dyn Store) -> Result<()> {
     if let Some(tls) = &options.tls {
         tls.check()?;
@@ -101,7 +101,7 @@ pub(super) async fn check(options: &Options, address: SocketAddr, store: &dyn St
     Ok(())
 }
 
-/// Warns of what was asked for by name at an address that others reach.
+/// Warns about explicitly allowed risks at an address that other machines can reach.
 fn warn_of(exposure: Exposure, address: SocketAddr) {
     if !exposure.asks_for_tokens {
         tracing::warn!(

@@ -1,4 +1,4 @@
-//! The console alone, for a store that somebody is to look at.
+//! The console without the API, for the demo.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,10 +13,10 @@ use crate::output;
 use crate::store::{self, Schema, StoreAddress};
 use crate::work::operations;
 
-/// Where it is if nobody else is there.
+/// The preferred port; another free port is used if it is taken.
 const PORT: u16 = 7070;
 
-/// Serves the console of a store at an address of this machine, which it prints, until `stop`.
+/// Serves the console of a store on the loopback address, prints its URL, and runs until `stop`.
 pub(crate) async fn show(address: &StoreAddress, stop: CancellationToken) -> Result<()> {
     let database = store::open_database(address, Schema::MadeWhenEmpty).await?;
     let listener = listen().await.context("cannot listen for the console")?;

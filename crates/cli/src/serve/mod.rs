@@ -1,4 +1,4 @@
-//! `milepost serve`: the HTTP API, with workers and relay as a configuration says, in one process.
+//! `milepost serve`: the HTTP API, and the workers and relay of a configuration, in one process.
 
 mod access;
 pub(crate) mod console;
@@ -72,7 +72,7 @@ impl ServeArgs {
         self.only.is_empty() || self.only.contains(&part)
     }
 
-    /// Refuses a part that has nothing to do.
+    /// Rejects a part without any work in the configuration.
     fn check(&self, config: Option<&Config>) -> Result<()> {
         for part in &self.only {
             if !part.has_anything_to_do(config) {
@@ -120,7 +120,7 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     until_stopped(serving, parts, &mut signals, &stop).await
 }
 
-/// What the console says of this process.
+/// Returns what the console shows about this process.
 fn about(
     address: &StoreAddress,
     configuration: Option<PathBuf>,
@@ -132,7 +132,7 @@ fn about(
     vec![("store", address.to_string()), ("configuration", configuration), ("does", parts.join(", "))]
 }
 
-/// Waits for a signal, then for what is under way; a second signal is for those who cannot wait.
+/// Waits for a signal, then for the work in progress; a second signal ends the process immediately.
 async fn until_stopped(
     mut serving: JoinHandle<Result<(), ServerError>>,
     mut parts: Parts,

@@ -1,4 +1,4 @@
-//! What this process counts itself, for `/metrics`.
+//! Metrics that this process counts itself, for `/metrics`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use milepost_server::metrics::{Counts, Sample, work};
 
 use crate::store::Database;
 
-/// The workers' numbers.
+/// The metrics of workers.
 pub(super) struct WorkerNumbers(pub(super) Vec<WorkerCounters>);
 
 impl Counts for WorkerNumbers {
@@ -18,7 +18,7 @@ impl Counts for WorkerNumbers {
     }
 }
 
-/// The numbers of publishers, each with the name of its subscription.
+/// The metrics of publishers, each with the name of its subscription.
 pub(super) struct PublisherNumbers(pub(super) Vec<(String, Arc<PublisherStats>)>);
 
 impl Counts for PublisherNumbers {
@@ -40,7 +40,7 @@ fn of_publisher(subscription: &str, stats: &PublisherStats) -> [Sample; 6] {
     .map(|sample| sample.of("subscription", subscription))
 }
 
-/// How the store's connections are used.
+/// The metrics of the store's connection pools.
 pub(super) struct PoolNumbers(pub(super) Database);
 
 impl Counts for PoolNumbers {

@@ -1,4 +1,4 @@
-//! What runs beside the server in its process.
+//! The workers and publishers that run in the server's process.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// Whether the configuration asks for it.
+    /// Returns whether the configuration contains work for this part.
     pub(super) fn has_anything_to_do(self, config: Option<&Config>) -> bool {
         match self {
             Self::Api => true,
@@ -54,17 +54,17 @@ impl Part {
     }
 }
 
-/// Workers and publishers that run.
+/// The running workers and publishers.
 #[derive(Default)]
 pub(super) struct Parts {
     workers: Vec<Worker>,
-    /// Does what is asked for of many jobs at once.
+    /// The worker that runs operations on many jobs.
     operations: Option<Worker>,
     publishers: Option<Publishers>,
 }
 
 impl Parts {
-    /// Starts what the configuration, read from the file beside it, asks for.
+    /// Starts the parts that the configuration requires. `configured` is the configuration and the path of its file.
     pub(super) async fn start(
         args: &ServeArgs,
         configured: Option<(Config, PathBuf)>,
@@ -90,7 +90,7 @@ impl Parts {
         Ok(Self { workers, operations, publishers })
     }
 
-    /// What they count.
+    /// Returns the counters of the parts.
     pub(super) fn counts(&self) -> Vec<Box<dyn Counts>> {
         let mut counts: Vec<Box<dyn Counts>> = Vec::new();
         let workers = self.workers.iter().chain(&self.operations);
@@ -101,7 +101,7 @@ impl Parts {
         counts
     }
 
-    /// Why the publishers cannot go on; waits for ever while they can.
+    /// Returns the error that stopped the publishers; waits forever while they run.
     pub(super) async fn failed(&mut self) -> Error {
         if let Some(publishers) = &mut self.publishers
             && let Err(error) = publishers.ended().await
@@ -111,7 +111,7 @@ impl Parts {
         pending().await
     }
 
-    /// Ends what runs, or hands it back, and waits for what is on its way.
+    /// Stops the workers and publishers: lets running work finish or hands it back, and waits until it has ended.
     pub(super) async fn leave(self) -> Result<()> {
         join_all(self.workers.into_iter().chain(self.operations).map(Worker::shutdown)).await;
         match self.publishers {

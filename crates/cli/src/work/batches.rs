@@ -1,4 +1,4 @@
-//! The DAGs of a configuration, stored when a worker starts.
+//! Storing the DAGs of a configuration when a worker starts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use milepost_core::port::BatchStore;
 
 use crate::config::BatchEntry;
 
-/// Makes what each file says the latest version of its DAG. None is stored when one of them cannot be read.
+/// Makes the content of each file the latest version of its DAG. Stores none of them if one cannot be read.
 pub(super) async fn define_all(
     store: &dyn BatchStore,
     entries: &BTreeMap<String, BatchEntry>,

@@ -1,4 +1,4 @@
-//! The bulk jobs of a configuration: a worker of their own, so that they never take the places of other jobs.
+//! The bulk jobs of a configuration. They run on a separate worker, so that they never occupy slots of other jobs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,26 +24,26 @@ const CHECKED_REMEDY: &str =
 
 /// The bulk jobs of a file.
 pub(super) struct Bulks {
-    /// The file.
+    /// The path of the file.
     pub(super) file: PathBuf,
     pub(super) entries: BTreeMap<String, BulkEntry>,
     pub(super) places: BTreeMap<String, Places>,
-    /// The databases beside the store that they name.
+    /// The databases other than the store that they name.
     pub(super) databases: Databases,
     pub(super) secrets: Secrets,
 }
 
-/// Bulk jobs that the database has taken, and what a worker needs to stop what they do elsewhere.
+/// Bulk jobs that the database has accepted, and the grace period that a worker needs to stop programs that apply chunks.
 pub(super) struct Checked {
     bulks: Vec<Bulk>,
     hand_back_grace: std::time::Duration,
 }
 
 impl Bulks {
-    /// Puts them together and asks the database about each.
+    /// Builds the bulk jobs and has the database check each of them.
     ///
     /// # Errors
-    /// [`Faulty`] with all that the database does not take, each at its place in the file.
+    /// [`Faulty`] with everything that the database rejects, each with its position in the file.
     pub(super) async fn check(self, database: &Database, folder: &Path) -> Result<Checked> {
         let definitions = definitions(&self.entries)?;
         let open = |(name, entry): (&String, &DatabaseEntry)| Ok((name.clone(), entry.open(name)?));
@@ -76,7 +76,7 @@ impl Bulks {
     }
 }
 
-/// What is wrong with a bulk job, when it is that.
+/// Returns the fault of a bulk job; passes on all other errors.
 fn invalid(error: anyhow::Error) -> Result<InvalidBulk> {
     match error.downcast::<StoreError>() {
         Ok(StoreError::Bulk(invalid)) => Ok(invalid),
@@ -101,12 +101,12 @@ fn fault(name: &str, invalid: &InvalidBulk, places: Option<&Places>) -> Fault {
     Fault { line, column, what, remedy: CHECKED_REMEDY.to_owned() }
 }
 
-/// The definitions of all, by name.
+/// Returns all definitions, by name.
 fn definitions(entries: &BTreeMap<String, BulkEntry>) -> Result<BTreeMap<String, Definition>> {
     entries.iter().map(|(name, entry)| Ok((name.clone(), entry.definition(name)?))).collect()
 }
 
-/// What bulk jobs are put together from besides their own section.
+/// The settings outside their own section that bulk jobs need.
 struct Around<'a> {
     database: &'a Database,
     others: &'a BTreeMap<String, Other>,
@@ -158,7 +158,7 @@ impl Checked {
         })
     }
 
-    /// Makes the store's definitions stand as the file says.
+    /// Stores the definitions of the file.
     pub(super) async fn keep(&self, store: &dyn Store) -> Result<()> {
         let definitions: Vec<Definition> = self.bulks.iter().map(|bulk| bulk.definition().clone()).collect();
         let synced = store.sync_bulks(&definitions).await?;
@@ -175,12 +175,13 @@ impl Checked {
         Ok(())
     }
 
-    /// The names of all, if there are any.
+    /// Returns the names of all bulk jobs.
     pub(super) fn names(&self) -> Vec<String> {
         self.bulks.iter().map(|bulk| bulk.definition().name.clone()).collect()
     }
 
-    /// A worker that runs so many of them at once, otherwise like the one of the other jobs.
+    /// Returns a worker that runs at most the given number of bulk jobs at a time; its other options are those of the worker for other
+    /// jobs.
     pub(super) fn worker(
         self,
         store: Arc<dyn Store>,
@@ -189,7 +190,7 @@ impl Checked {
     ) -> WorkerBuilder {
         let options = WorkerOptions {
             name: format!("{} (bulk)", like.name),
-            // Each bulk job brings its queue.
+            // The worker serves the queues of its bulk jobs.
             queues: Vec::new(),
             concurrency,
             hand_back_grace: like.hand_back_grace.max(self.hand_back_grace),
@@ -200,7 +201,7 @@ impl Checked {
     }
 }
 
-/// Logs how a chunk ended that a server or a program applied.
+/// Applies a chunk and logs the result of the server or program.
 async fn logged(
     context: &Context,
     words: Words,

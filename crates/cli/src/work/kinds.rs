@@ -1,4 +1,4 @@
-//! The kinds of a configuration as handlers of a worker.
+//! Handlers of a worker for the kinds of a configuration.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use milepost_executors::http::Http;
 
 use crate::config::{Executor, Kind};
 
-/// What a program gets beyond its grace, to be reaped.
+/// The time after a program's grace period in which it is reaped.
 pub(super) const REAP: Duration = Duration::from_secs(1);
 
-/// Gives the worker a handler for each kind, and enough time to stop them.
+/// Adds a handler for each kind to the worker, and sets grace periods that are long enough to stop them.
 pub(crate) fn serve(
     mut builder: WorkerBuilder,
     kinds: BTreeMap<String, Kind>,
@@ -51,23 +51,23 @@ pub(crate) fn serve(
     Ok(builder)
 }
 
-/// Whether the message of a failure is logged, too.
+/// Whether the message of a failure is also written to the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
-    /// It is logged: a program's standard error is written for an operator. Known secrets are hidden in it.
+    /// The message is logged: a program's standard error is written for operators. Known secrets are hidden in it.
     Logged,
-    /// It is stored with the job only: a server's answer may contain secrets.
+    /// The message is only stored with the job: a server's response may contain secrets.
     Kept,
 }
 
 impl Words {
-    /// The message of a failure, if it is logged.
+    /// Returns the message of a failure, if it is to be logged.
     pub(super) fn of(self, error: &JobError) -> Option<&str> {
         (self == Self::Logged).then_some(error.message.as_str())
     }
 }
 
-/// Logs how a run ended.
+/// Runs an attempt and logs its result.
 async fn logged(
     context: &Context,
     words: Words,

@@ -1,4 +1,4 @@
-//! `milepost work`: a worker that runs what a configuration says.
+//! `milepost work`: runs the jobs of a configuration.
 
 mod batches;
 mod bulk;
@@ -91,12 +91,12 @@ pub(crate) async fn run(args: WorkArgs, selection: &Selection) -> Result<Outcome
     leave(workers, &mut signals).await
 }
 
-/// Whether there is anything that a worker would run.
+/// Returns whether the configuration contains anything for a worker to run.
 pub(crate) fn has_work(config: &Config) -> bool {
     !config.kinds.is_empty() || config.bulk.as_ref().is_some_and(|bulks| !bulks.is_empty())
 }
 
-/// Makes the store stand as the file at `path` says, and starts its workers.
+/// Applies the configuration in `path` to the store, and starts its workers.
 pub(crate) async fn start(
     mut config: Config,
     path: &Path,
@@ -126,7 +126,7 @@ pub(crate) async fn start(
     Start { database, bulks, schedules, address }.start(config, path, worker, redis).await
 }
 
-/// Waits until they are to leave; the second signal is for those who cannot wait.
+/// Waits until the workers have stopped; a second signal ends the process immediately.
 async fn leave(workers: Vec<Worker>, signals: &mut Signals) -> Result<Outcome> {
     let signal = signals.next().await;
     tracing::info!("{}: taking no further jobs; ending what runs, or handing it back", signals::name(signal));
@@ -146,7 +146,7 @@ async fn leave(workers: Vec<Worker>, signals: &mut Signals) -> Result<Outcome> {
     }
 }
 
-/// The schedules of a file, those of its bulk jobs among them, if it says anything about schedules.
+/// Returns the schedules of a file, including those of its bulk jobs; `None` if it has no schedule settings.
 fn schedules(config: &Config, bulks: Option<&BTreeMap<String, BulkEntry>>) -> Result<Option<Vec<Schedule>>> {
     let bulks = || bulks.into_iter().flatten();
     if config.schedules.is_none() && !bulks().any(|(_, bulk)| bulk.is_scheduled()) {
@@ -157,12 +157,12 @@ fn schedules(config: &Config, bulks: Option<&BTreeMap<String, BulkEntry>>) -> Re
     of_jobs.chain(of_bulks).collect::<Result<_>>().map(Some)
 }
 
-/// The store, to be made stand as the file says: whoever starts a worker with it changes that.
+/// Returns the store for applying the configuration. Changes are audited in the name of the user who starts the worker.
 fn configuring(database: &Database) -> Result<Arc<dyn Store>> {
     operator::acting_because(database.store().as_ref(), Some("the configuration says so"))
 }
 
-/// Makes the store's limits stand as the file says.
+/// Applies the limits of the file to the store.
 async fn keep_limits(store: &dyn Store, entries: &[LimitEntry]) -> Result<()> {
     let limits: Vec<Limit> = entries.iter().map(LimitEntry::limit).collect();
     let synced = store.sync_limits(&limits).await?;
@@ -177,7 +177,7 @@ async fn keep_limits(store: &dyn Store, entries: &[LimitEntry]) -> Result<()> {
     Ok(())
 }
 
-/// Makes the store's schedules stand as the file says.
+/// Applies the schedules of the file to the store.
 async fn keep_schedules(store: &dyn Store, schedules: &[Schedule]) -> Result<()> {
     let synced = store.sync_schedules(schedules).await?;
     for name in synced.removed {
@@ -191,10 +191,10 @@ async fn keep_schedules(store: &dyn Store, schedules: &[Schedule]) -> Result<()>
     Ok(())
 }
 
-/// What is started, on which store.
+/// What to start, and on which store.
 struct Start {
     database: Database,
-    /// The bulk jobs, if the file says anything about them.
+    /// The bulk jobs, if the file has any.
     bulks: Option<Checked>,
     schedules: Option<Vec<Schedule>>,
     address: StoreAddress,
@@ -248,12 +248,12 @@ impl Start {
         Ok(workers)
     }
 
-    /// Makes the store stand as the file says.
+    /// Applies the file to the store.
     async fn keep(&self, store: &dyn Store, limits: Option<&[LimitEntry]>) -> Result<()> {
         if let Some(limits) = limits {
             keep_limits(store, limits).await?;
         }
-        // Before the schedules, which start them.
+        // Bulk jobs come before the schedules that start them.
         if let Some(bulks) = &self.bulks {
             bulks.keep(store).await?;
         }
@@ -265,7 +265,7 @@ impl Start {
 }
 
 impl WorkerArgs {
-    /// Changes the options in what was given.
+    /// Applies the settings to the options.
     fn apply(self, options: &mut WorkerOptions) {
         if let Some(name) = self.name {
             options.name = name;

@@ -1,4 +1,4 @@
-//! Operations on many jobs: a bulk job of Milepost's own, run beside the API that starts it.
+//! Operations on many jobs: an internal bulk job of Milepost, which runs in the same process as the API that starts it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use milepost_core::schedule::Source;
 use crate::bulk::assemble::dialect;
 use crate::store::Database;
 
-/// Starts a worker that does to jobs what operators ask for. As every worker it forgets what is over: by this policy.
+/// Starts a worker that runs the operations on jobs that operators request. Like every worker it deletes old rows, with this retention
+/// policy.
 pub(crate) async fn start(database: &Database, retention: RetentionPolicy) -> Result<Worker> {
     let definition = operation::definition()?;
     let store = database.store();

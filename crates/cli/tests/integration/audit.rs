@@ -1,4 +1,4 @@
-//! `milepost audit`: what this command changes is told, with who and why.
+//! Tests of `milepost audit`: changes by this command are listed with actor and reason.
 
 use crate::support::{Place, on_each_store};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ on_each_store! {
     the_audit_is_listed_in_pages_by_who_what_and_subject,
 }
 
-/// The whole audit, newest first.
+/// Returns the whole audit, newest first.
 fn audit(place: &Place, args: &[&str]) -> Vec<Value> {
     let listed = place.run(&[&["audit", "--json"], args].concat()).json();
     listed.as_array().unwrap().clone()
@@ -39,7 +39,7 @@ fn what_a_command_changes_is_told_with_who_and_why(place: Place) {
 fn commands_that_change_nothing_are_not_told(place: Place) {
     place.run(&["migrate"]).ok();
     let empty = place.run(&["audit"]).ok();
-    assert!(empty.err.contains("nobody changed anything"), "{}", empty.err);
+    assert!(empty.err.contains("no audited actions"), "{}", empty.err);
     let id = place.enqueue(&["--key", "k"]);
     place.enqueue(&["--key", "k"]);
     place.run(&["queues", "resume", "mail"]).ok();

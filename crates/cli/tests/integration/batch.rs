@@ -1,4 +1,4 @@
-//! Batches from the command line: the example of the settlement as a newcomer runs it, and what people do to batches.
+//! Tests of batches on the command line: the settlement example as a new user runs it, and operations on batches.
 
 #![cfg(target_os = "linux")]
 
@@ -21,10 +21,10 @@ on_each_store! {
     a_batch_is_started_for_a_day,
 }
 
-/// How long anything may take.
+/// The time limit of every wait.
 const PATIENCE: Duration = milepost_testkit::wait::LIMIT;
 
-/// A worker process; killed with the test.
+/// A worker process, which is killed with the test.
 struct Work(Child);
 
 impl Work {
@@ -42,7 +42,7 @@ impl Drop for Work {
     }
 }
 
-/// A chain of programs: `first`, which fails until there is a file `ready`, `second`, and `tidy`, which always runs.
+/// A chain of programs: `first`, which fails until the file `ready` exists, `second`, and `tidy`, which always runs.
 const CHAIN: &str = r#"
 name = "chain"
 tasks.first = { kind = "first" }
@@ -65,7 +65,7 @@ fn chain(place: &Place) {
     place.run(&["batch", "define", "chain.toml"]).ok();
 }
 
-/// Starts a batch and answers its id.
+/// Starts a batch and returns its id.
 fn start(place: &Place, args: &[&str]) -> String {
     let started = place.run(&[&["batch", "start", "chain", "--json"], args].concat()).json();
     started["batch"].as_str().unwrap().to_owned()
@@ -75,13 +75,13 @@ fn show(place: &Place, id: &str) -> Value {
     place.run(&["batch", "show", id, "--all", "--json"]).json()
 }
 
-/// Where a task stands.
+/// Returns the state of a task.
 fn state<'a>(shown: &'a Value, key: &str) -> &'a str {
     let task = shown["tasks"].as_array().unwrap().iter().find(|task| task["key"] == key);
     task.expect("no such task")["state"].as_str().unwrap()
 }
 
-/// Looks at a batch until it is as wanted.
+/// Polls a batch until it satisfies a condition.
 #[track_caller]
 fn until(place: &Place, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let began = Instant::now();
@@ -90,7 +90,7 @@ fn until(place: &Place, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         if wanted(&shown) {
             return shown;
         }
-        assert!(began.elapsed() < PATIENCE, "it never came to that:\n{shown:#}");
+        assert!(began.elapsed() < PATIENCE, "the expected state was not reached:\n{shown:#}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -107,14 +107,14 @@ fn the_settlement_example_runs_to_its_end(place: Place) {
     let input = r#"{"file": "cities.csv", "into": "out", "expected": 3}"#;
     let began = Instant::now();
     while !place.run(&["batch", "list", "--dags"]).out.contains("settlement") {
-        assert!(began.elapsed() < PATIENCE, "the worker stores no DAG");
+        assert!(began.elapsed() < PATIENCE, "the worker did not store the DAG");
     }
     let watched =
         place.run(&["batch", "start", "settlement", "--key", "first", "--input", input, "--watch"]).ok();
     assert!(watched.out.contains("done; 6 of 6 tasks ended (100 %)"), "{}", watched.out);
     assert!(place.read("out/report.txt").starts_with("4 places in 2 countries\n"));
     assert!(place.read("out/totals.csv").contains("2,US,51.695,-121.215,\"Nome\""));
-    assert!(!place.path("out/parts").exists(), "the last task clears up");
+    assert!(!place.path("out/parts").exists(), "the last task removes temporary files");
     let shown = place.run(&["batch", "show", "settlement", "--key", "first", "--all", "--json"]).json();
     assert_eq!((state(&shown, "warn"), state(&shown, "report")), ("skipped", "succeeded"));
     assert!(shown["critical_path"]["tasks"].as_array().unwrap().len() > 1, "{shown:#}");
@@ -132,7 +132,7 @@ fn a_definition_is_stored_once_and_batches_keep_their_version(place: Place) {
     let id = start(&place, &["--key", "k"]);
     assert_eq!(start(&place, &["--key", "k"]), id);
     let again = place.run(&["batch", "define", "chain.toml"]).ok().out;
-    assert!(again.contains("version 1 (") && again.contains("was there before"), "{again}");
+    assert!(again.contains("version 1 (") && again.contains("existed before"), "{again}");
     place.write("chain.toml", format!("{CHAIN}tasks.more = {{ kind = \"k\" }}\n"));
     let versions = place.run(&["batch", "define", "chain.toml", "--json"]).json();
     assert_eq!((&versions[0]["number"], &versions[0]["known"]), (&2.into(), &false.into()));
@@ -148,14 +148,14 @@ fn a_definition_is_stored_once_and_batches_keep_their_version(place: Place) {
     place.write("good.toml", "name = \"good\"\n[tasks.a]\nkind = \"k\"\n");
     let refused = place.run(&["batch", "define", "good.toml", "bad.toml"]);
     assert_eq!(refused.status, 2);
-    assert!(refused.err.starts_with("bad.toml:2:8: task \"a\" comes after \"b\""), "{}", refused.err);
-    assert!(!place.run(&["batch", "list", "--dags"]).ok().out.contains("good"), "one of two was stored");
+    assert!(refused.err.starts_with("bad.toml:2:8: task \"a\" has the predecessor \"b\""), "{}", refused.err);
+    assert!(!place.run(&["batch", "list", "--dags"]).ok().out.contains("good"), "good.toml was stored");
 }
 
 #[track_caller]
 fn refused(ran: Ran, words: &str) {
     assert_eq!(ran.status, 1, "{}", ran.out);
-    assert!(ran.err.contains(words), "{}\ndoes not say {words}", ran.err);
+    assert!(ran.err.contains(words), "{}\ndoes not contain {words}", ran.err);
 }
 
 fn what_is_not_there_is_told_with_what_is_near(place: Place) {
@@ -183,7 +183,7 @@ fn an_input_that_does_not_fit_starts_nothing(place: Place) {
     place.write("chain.toml", definition);
     place.run(&["batch", "define", "chain.toml"]).ok();
     refused(place.run(&["batch", "start", "chain"]), "missing properties 'day'");
-    refused(place.run(&["batch", "start", "chain", "--input", "{"]), "--input is no JSON");
+    refused(place.run(&["batch", "start", "chain", "--input", "{"]), "--input is not JSON");
     assert_eq!(place.run(&["batch", "list", "--json"]).json(), Value::Array(Vec::new()));
     let input = "{\"day\": 1}";
     place.run_with_input(&["batch", "start", "chain", "--input-file", "-"], input).ok();
@@ -202,7 +202,7 @@ fn a_failed_task_is_told_and_runs_again(place: Place) {
     assert!(table.contains(&rerun) && table.contains("it is not ready"), "{table}");
 
     let asked = ["batch", "rerun", &id, "--failed"];
-    refused(place.run(&asked), "--yes does it without asking");
+    refused(place.run(&asked), "give --yes to skip it");
     assert_eq!(show(&place, &id)["generation"], 1);
     place.write("ready", "");
     let ran = place.run(&["batch", "rerun", &id, "--failed", "--yes", "--note", "ready now"]).ok();
@@ -255,16 +255,16 @@ fn a_mended_definition_is_shown_and_runs(place: Place) {
     let asked = ["batch", "rerun", &id, "--failed", "--version", "latest"];
     let shown = place.run(&asked);
     for words in [
-        "the batch goes over from version 1 (",
-        " of chain\n1 task new, to run when their turn comes: about\n",
-        "\n1 task gone, and given up unless they have ended: aside\n",
+        "the batch moves from version 1 (",
+        " of chain\n1 task new, to run after their predecessors: about\n",
+        "\n1 task removed, and canceled unless they have ended: aside\n",
         "\n1 task of 4 in batch ",
         "will run again: first\nnow 1 failed\n",
     ] {
         assert!(shown.err.contains(words), "{words:?}: {}", shown.err);
     }
-    refused(shown, "--yes does it without asking");
-    assert_eq!(show(&place, &id)["number"], 1, "nothing was done");
+    refused(shown, "give --yes to skip it");
+    assert_eq!(show(&place, &id)["number"], 1, "nothing was changed");
     let gone = ["batch", "rerun", &id, "--task", "aside", "--version", "latest", "--yes"];
     refused(place.run(&gone), "has no task \"aside\"");
     let ran = place.run(&[&asked[..], &["--yes", "--json"]].concat()).json();
@@ -279,7 +279,7 @@ fn a_mended_definition_is_shown_and_runs(place: Place) {
     assert_eq!((state(&shown, "about"), &shown["state"]), ("succeeded", &"done".into()));
     assert!(shown["tasks"].as_array().unwrap().iter().all(|task| task["key"] != "aside"), "{shown:#}");
     let table = place.run(&["batch", "show", &id]).ok().out;
-    assert!(table.contains("aside") && table.contains("version 2 has no such task"), "{table}");
+    assert!(table.contains("aside") && table.contains("version 2 does not have this task"), "{table}");
     refused(place.run(&asked), "there is nothing to rerun");
 }
 
@@ -295,7 +295,7 @@ fn a_task_can_be_marked_and_a_subtree_canceled(place: Place) {
     let shown = show(&place, &canceled);
     assert_eq!((state(&shown, "first"), state(&shown, "second")), ("canceled", "canceled"));
     assert_eq!(state(&shown, "aside"), "active");
-    assert_ne!(state(&shown, "tidy"), "canceled", "what clears up still runs");
+    assert_ne!(state(&shown, "tidy"), "canceled", "cleanup tasks still run");
 }
 
 fn a_batch_is_aborted_and_resumed(place: Place) {

@@ -1,4 +1,4 @@
-//! The bench: it removes nothing but what a bench made.
+//! Tests that benchmarks remove only what benchmarks created.
 
 use crate::support::{Place, Ran, on_each_store};
 
@@ -37,11 +37,11 @@ fn a_job_of_another_queue_keeps_the_bench_away_even_when_it_has_ended(place: Pla
     bench(&place, &[]).ok();
     let id = place.enqueue(&[]);
     place.run(&["jobs", "cancel", &id]).ok();
-    // Not the newest one.
+    // This job is not the newest one.
     place.run(&["enqueue", "noop", "--queue", "milepost-bench"]).ok();
     let ran = bench(&place, &[]);
     assert!(ran.status == 1 && ran.err.contains("a job of queue default"), "{}", ran.err);
-    assert!(ran.err.contains("nothing was changed") && ran.err.contains("name a "), "{}", ran.err);
+    assert!(ran.err.contains("nothing was changed") && ran.err.contains("give a "), "{}", ran.err);
     assert_eq!(place.ids().len(), 202);
 }
 
@@ -83,13 +83,13 @@ fn a_mode_for_servers_refuses_a_file_before_it_touches_it() {
             ran.err
         );
     }
-    assert_eq!(place.ids().len(), 200, "the file of the bench before is as it was");
+    assert_eq!(place.ids().len(), 200, "the file of the earlier benchmark is unchanged");
 }
 
 #[test]
 fn a_file_that_is_no_database_is_left_as_it_is() {
     let place = Place::sqlite();
-    place.write("jobs.db", "notes that somebody took, and that are no database".repeat(20));
+    place.write("jobs.db", "some notes, which are not a database".repeat(20));
     let ran = bench(&place, &[]);
     assert!(ran.status == 1 && ran.err.contains("not a database"), "{}", ran.err);
     assert!(place.read("jobs.db").starts_with("notes that"));

@@ -1,4 +1,4 @@
-//! State changes as events, from the file to the sink.
+//! Tests of state changes as events, from the configuration to the sink.
 
 #![cfg(unix)]
 
@@ -12,7 +12,7 @@ on_each_store! {
     what_is_reserved_is_not_emitted,
 }
 
-/// The lines of a file, once there are so many.
+/// Returns the lines of a file, once there are at least `count`.
 fn lines(place: &Place, file: &str, count: usize) -> Vec<Value> {
     until(&format!("there are {count} lines"), || {
         let text = std::fs::read_to_string(place.path(file)).unwrap_or_default();
@@ -30,7 +30,7 @@ fn enqueue(place: &Place, kind: &str) -> String {
     answer["job"].as_str().unwrap().to_owned()
 }
 
-/// Starts a command; returns when its log says this.
+/// Starts a command and returns when its log contains a text.
 fn start(place: &Place, command: &str, words: &str) -> Process {
     let mut process = Process::spawn(&mut place.command(&[command]));
     process.hear(words);

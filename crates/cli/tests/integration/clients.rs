@@ -1,4 +1,4 @@
-//! The clients of other languages, each with its own tests, against a real server.
+//! The test suites of the clients in other languages, run against a real server.
 
 #![cfg(target_os = "linux")]
 
@@ -18,7 +18,7 @@ on_each_store! {
 /// The lower bound of `engines` in clients/typescript/package.json.
 const OLDEST_NODE: &str = "18.17.0";
 
-/// A server on the store of a place, and its address.
+/// Starts a server on the store of a place, and returns its address.
 fn serve(place: &Place) -> (Process, String) {
     let (server, address) = Process::serve(place, &[]);
     (server, format!("http://{address}"))
@@ -63,7 +63,7 @@ fn passes_on(node: &Path, place: &Place) {
     );
 }
 
-/// The oldest supported Node.js, from its npm package.
+/// Returns the oldest supported Node.js, installed from its npm package.
 fn oldest_node() -> &'static Path {
     static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| {
         let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
@@ -80,7 +80,7 @@ fn oldest_node() -> &'static Path {
     &INSTALLED
 }
 
-/// The folder of the client for TypeScript as it is built once, with its compiler, outside of the sources.
+/// Returns a folder with the TypeScript client and its compiler. It is built once, outside the source folder.
 fn typescript() -> &'static Path {
     static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("typescript");

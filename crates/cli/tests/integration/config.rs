@@ -1,4 +1,4 @@
-//! A configuration: begun, checked, described.
+//! Tests of `milepost config`: creating, checking and describing a configuration.
 
 use crate::support;
 
@@ -15,7 +15,7 @@ fn an_example_is_written_once_and_has_no_fault() {
     let again = place.run(&["config", "init"]);
     assert_eq!(again.status, 1);
     assert!(
-        again.err.contains("milepost.toml is there already") && again.err.contains("--config"),
+        again.err.contains("milepost.toml exists already") && again.err.contains("--config"),
         "{}",
         again.err
     );
@@ -32,7 +32,7 @@ fn faults_are_told_with_file_line_column_and_remedy() {
     assert_eq!(lines[0], "error: the configuration has 2 faults");
     assert_eq!(lines[1], "jobs.toml:2:1: unknown key concurency in worker");
     assert_eq!(lines[2], "  did you mean concurrency?");
-    assert!(lines[3].starts_with("jobs.toml:3:9: worker.lease = \"soon\" is no duration"), "{}", lines[3]);
+    assert!(lines[3].starts_with("jobs.toml:3:9: worker.lease = \"soon\" is not a duration"), "{}", lines[3]);
 
     let ran = place.run(&["config", "check", "--config", "jobs.toml", "--json"]);
     assert_eq!(ran.status, 2);

@@ -1,4 +1,4 @@
-//! The demo: what it shows is so, and it leaves nothing behind.
+//! Tests of the demo: its output is correct, and it leaves nothing behind.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
@@ -26,7 +26,7 @@ fn the_demo_kills_a_worker_and_every_check_passes(place: Place) {
     let workers = place.run(&["workers", "list", "--json"]).json();
     let died = workers.as_array().unwrap().iter().filter(|worker| worker["died"] == true);
     let died: Vec<&str> = died.map(|worker| worker["name"].as_str().unwrap()).collect();
-    // On a busy machine others may be taken for dead, too.
+    // On a busy machine, other workers may be declared dead as well.
     let killed: Vec<&str> = ran.err.split("killed ").skip(1).map(|rest| &rest[.."worker 1".len()]).collect();
     assert!(killed.len() == 3 && killed.iter().all(|name| died.contains(name)), "{killed:?}: {workers}");
     let batches = place.run(&["batch", "list", "--dag", "demo.settlement", "--json"]).json();
@@ -51,7 +51,7 @@ fn demos_on_a_store_in_use_count_only_themselves_and_leave_other_jobs_alone(plac
     assert_eq!(place.job(&mail)["state"], "pending");
 }
 
-/// A demo in which all went well.
+/// Runs a demo that must succeed.
 fn demo(place: &Place, places: &str) -> Ran {
     let ran = place.run(&["demo", "--places", places, "--no-serve"]).ok();
     assert_eq!(ran.out.matches("Every check passed.\n").count(), 3, "{}", ran.out);
@@ -144,14 +144,14 @@ fn a_demo_of_too_few_places_is_wrong_usage() {
     assert!(ran.err.contains("1000"), "{}", ran.err);
 }
 
-/// The demo without a store, whose temporary folder is the place's.
+/// Returns a demo command without `--store`; its temporary files are in the place's folder.
 fn embedded(place: &Place, places: &str) -> Command {
     let mut command = place.command(&["demo", "--places", places, "--no-serve"]);
     command.env_remove("MILEPOST_STORE").env("TMPDIR", place.path(""));
     command
 }
 
-/// A demo whose workers run, and their process numbers.
+/// Starts a demo and returns it with the process ids of its workers once they run.
 fn demo_with_two_workers(place: &Place) -> (Child, Vec<String>) {
     let mut demo = embedded(place, "20000").spawn().unwrap();
     let lines = BufReader::new(demo.stderr.take().unwrap()).lines();
@@ -182,7 +182,7 @@ fn wait_until_gone(processes: &[String]) {
     }
 }
 
-/// Whether the process runs. One whose parent died and that nobody has waited for is dead, too.
+/// Returns whether the process runs. An orphaned process that was not reaped counts as dead.
 fn lives(process: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))

@@ -1,4 +1,4 @@
-//! Examination and repair from the command line.
+//! Tests of examination and repair on the command line.
 
 use crate::support::http::ask;
 use crate::support::process::Process;
@@ -17,7 +17,7 @@ on_each_store! {
     a_question_over_its_time_leaves_the_answer_open,
 }
 
-/// Loses the job's place behind the store's back.
+/// Enqueues a job and deletes its row in `live` directly; returns its id.
 fn lose_a_job(place: &Place) -> String {
     let id = place.enqueue(&[]);
     place.tamper("delete from milepost.live");
@@ -55,7 +55,7 @@ fn a_dry_run_says_what_a_repair_would_do_and_does_nothing(place: Place) {
     lose_a_job(&place);
     let ran = place.run(&["doctor", "--repair", "--dry-run"]);
     assert_eq!(ran.status, 1);
-    assert!(ran.out.contains("--repair would do: Puts it back"), "{}", ran.out);
+    assert!(ran.out.contains("--repair would do: Restores its row"), "{}", ran.out);
     assert_eq!(place.run(&["doctor"]).status, 1, "nothing was mended");
     assert_eq!(place.run(&["doctor", "--dry-run"]).status, 2);
 }
@@ -116,7 +116,7 @@ fn only_the_named_checks_are_asked(place: Place) {
 fn a_question_over_its_time_leaves_the_answer_open(place: Place) {
     place.write("many.jsonl", "1\n".repeat(20_000));
     place.run(&["enqueue", "mail", "--from", "many.jsonl"]).ok();
-    // On a busy machine who watches the time may come late.
+    // On a busy machine, the timeout may be detected too late.
     let ran = until("the check is given up", || {
         let ran = place.run(&["doctor", "--check", "history_gap", "--time-limit", "1ms"]);
         if ran.status == 3 { Ok(ran) } else { Err(ran.out) }

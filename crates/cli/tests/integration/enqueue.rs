@@ -1,4 +1,4 @@
-//! Enqueueing one job, and files of jobs.
+//! Tests of enqueueing single jobs and files of jobs.
 
 use std::fmt::Write as _;
 

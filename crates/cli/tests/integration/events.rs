@@ -1,4 +1,4 @@
-//! Emitting events and reading the log.
+//! Tests of emitting events and reading the log.
 
 use std::io::{BufRead, BufReader};
 

@@ -1,4 +1,4 @@
-//! `milepost inbox`: what consumers took in, what waits, what was given up.
+//! Tests of `milepost inbox`: events that consumers received, that wait, and that were dead-lettered.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn inbox(place: &Place, args: &[&str]) -> Value {
     place.run(&[&["inbox"], args, &["--json"]].concat()).json()
 }
 
-/// A place whose consumer `billing` was brought these events of an order.
+/// Creates a consumer `billing` that received these events of an order.
 fn with_events(place: &Place, sequences: &[i64]) {
     place.run(&["migrate"]).ok();
     receive(place, "billing", sequences);
@@ -32,7 +32,7 @@ fn receive(place: &Place, consumer: &'static str, sequences: &[i64]) {
     in_transaction(place, Taken::Received(consumer, events));
 }
 
-/// What a consumer does in a transaction.
+/// The call of a consumer in a transaction.
 enum Taken {
     Received(&'static str, Vec<Event>),
     Once(&'static str, EventId),
@@ -84,7 +84,7 @@ async fn give_up(store: &dyn milepost_core::port::InboxStore) {
     assert!(store.give_up_gaps(None, 100).await.unwrap().letters > 0);
 }
 
-/// Gives up what waits: the consumer has no patience.
+/// Dead-letters the waiting events, by a consumer whose gap wait is zero.
 fn impatiently(place: &Place, sequences: &[i64]) {
     place.run(&["migrate"]).ok();
     inbox(place, &["set", "billing", "--gap-wait", "0s"]);
@@ -147,7 +147,7 @@ fn dead_letters_are_listed_retried_and_dropped(place: Place) {
     let shown = place.run(&["inbox", "dead", "billing", "--limit", "1"]).ok().out;
     assert!(shown.contains("REASON") && shown.contains("order/17") && shown.contains("gap"), "{shown}");
 
-    // Those of other consumers are not met by a slip.
+    // A mistyped id cannot affect dead letters of another consumer.
     receive(&place, "mailer", &[1]);
     let slip = place.run(&["inbox", "dead", "mailer", "--drop", &ids[0]]);
     assert!(slip.status == 1 && slip.err.contains("mailer has no dead letter"), "{}", slip.err);

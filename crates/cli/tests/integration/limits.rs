@@ -1,4 +1,4 @@
-//! Limits from the command line.
+//! Tests of limits on the command line.
 
 use crate::support::{Place, on_each_store};
 

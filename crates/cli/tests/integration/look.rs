@@ -1,4 +1,4 @@
-//! Looking: listings, JSON, help, and stores that cannot be opened.
+//! Tests of read-only commands: listings, JSON, help, and stores that cannot be opened.
 
 use crate::support;
 

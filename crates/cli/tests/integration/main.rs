@@ -1,6 +1,6 @@
-//! The command line, run as users run it.
+//! Tests of the command line as users run it.
 //!
-//! One test binary for the whole crate: a file here is a module, listed below.
+//! The crate has one test binary: each file here is a module that is declared below.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
 

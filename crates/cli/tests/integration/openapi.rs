@@ -1,4 +1,4 @@
-//! The server does as its OpenAPI document says: Schemathesis makes requests from it, good and bad ones, and looks at every answer.
+//! Test that the server conforms to its OpenAPI document: Schemathesis sends valid and invalid requests and checks every response.
 
 #![cfg(target_os = "linux")]
 
@@ -18,7 +18,7 @@ on_each_store! {
 }
 
 const SCHEMATHESIS: &str = "schemathesis==4.32.5";
-/// No fault of the server, and answers of which status, form, headers and content are described.
+/// The server has no internal errors, and the status, content type, headers and content of responses are documented.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
                       response_headers_conformance,response_schema_conformance";
 
@@ -26,7 +26,7 @@ fn no_request_meets_a_fault_of_the_server_or_an_answer_that_is_not_described(pla
     let filled = Filled::of(&place);
     place.run(&["inbox", "set", "shop", "--parked-max", "5"]).ok();
     work_through(&place, &filled);
-    // Something that waits; the requests make the rest. No job runs beside them, so that they meet the same each time.
+    // Creates waiting jobs; requests create everything else. No worker runs, so that requests always find the same state.
     place.run(&["enqueue", "echo"]).ok();
     place.run(&["enqueue", "echo"]).ok();
     let (_server, address) = Process::serve(&place, &["--only", "api"]);
@@ -34,12 +34,12 @@ fn no_request_meets_a_fault_of_the_server_or_an_answer_that_is_not_described(pla
     let ran = Command::new(python().join("bin/schemathesis"))
         .args(["run", "openapi.json", "--url", &format!("http://{address}")])
         .args(["--checks", CHECKS, "--no-color"])
-        // The same requests each time, and no more of them than take two minutes.
+        // The requests are deterministic, and limited to about two minutes.
         .args(["--phases", "examples,coverage,fuzzing", "--max-examples", "10"])
         .args(["--generation-deterministic", "--continue-on-failure"])
-        // A stream has no end, and a claim may wait for 30 s.
+        // The stream does not end, and a claim may wait for 30 s.
         .args(["--exclude-path", "/v1/stream", "--request-timeout", "60"])
-        // What makes no sense is refused, as it should be; that much of it was is no news.
+        // Nonsensical requests are rejected as expected; warnings about their number are disabled.
         .args(["--warnings", "off", "--suppress-health-check", "all"])
         .current_dir(place.folder.path())
         .output()
@@ -48,7 +48,7 @@ fn no_request_meets_a_fault_of_the_server_or_an_answer_that_is_not_described(pla
     assert!(ran.status.success(), "{told}{}", String::from_utf8_lossy(&ran.stderr));
 }
 
-/// Lets what is in the store be done, and what the configuration names come into it.
+/// Starts a server with workers until the jobs in the store have ended and the items of the configuration exist.
 fn work_through(place: &Place, filled: &Filled) {
     let (server, _) = Process::serve(place, &[]);
     let is = |job: &str, state: &str| place.job(job)["state"] == state;
@@ -64,13 +64,13 @@ fn work_through(place: &Place, filled: &Filled) {
     server.leave();
 }
 
-/// The server's document with examples of things that there are in all paths. Requests vary one part at a time and have the examples in
-/// the others: only with them most get past "there is no such job", and that costs no further requests.
+/// Returns the server's document with examples of existing items in all paths. Requests vary one part at a time and use the examples for
+/// the other parts, so that most get past "there is no such job" without additional requests.
 fn document(address: &str, filled: &Filled) -> Value {
     let mut document = answered(&ask(address, "GET", "/openapi.json", ""));
     let known = known(address, filled);
     for (path, item) in document["paths"].as_object_mut().unwrap() {
-        // The claims of a worker that there is would wait, up to 30 s each.
+        // Claims of an existing worker would wait for up to 30 s each.
         if !path.contains('{') || path.ends_with("/claim") {
             continue;
         }
@@ -87,7 +87,7 @@ fn document(address: &str, filled: &Filled) -> Value {
     document
 }
 
-/// Of what there is under a path one thing that is kept, and one that is removed: all others would look for it in vain.
+/// Returns for each path an existing item, and one for deletion: after the first deletion, requests for the same item would find nothing.
 fn known(address: &str, filled: &Filled) -> [(&'static str, Value, Value); 10] {
     let worker = || {
         let body = r#"{"name": "w", "queues": ["default"], "kinds": ["mail"], "lease_ms": 3600000}"#;
@@ -102,20 +102,20 @@ fn known(address: &str, filled: &Filled) -> [(&'static str, Value, Value); 10] {
         one("/v1/dags/{", "chain"),
         one("/v1/queues/{", "default"),
         one("/v1/consumers/{", "shop"),
-        // Made again whenever one is stored.
+        // Created again by each request that stores a schedule.
         one("/v1/schedules/{", "nightly"),
         ("/v1/subscriptions/{", json!("all"), json!("copy")),
         ("/v1/workers/{", worker(), worker()),
     ]
 }
 
-/// The body of an answer.
+/// Returns the body of a response.
 fn answered(answer: &str) -> Value {
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }
 
-/// A Python with Schemathesis, made once, outside of the sources.
+/// Returns a Python with Schemathesis. The environment is created once, outside the source folder.
 fn python() -> &'static Path {
     static MADE: LazyLock<PathBuf> = LazyLock::new(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(SCHEMATHESIS.replace("==", "-"));

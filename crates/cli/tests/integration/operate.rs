@@ -1,4 +1,4 @@
-//! Intervening: cancel, retry, snooze, abort and the like, pause.
+//! Tests of operations on jobs and queues: cancel, retry, snooze, abort and similar, pause.
 
 use std::time::Duration;
 
@@ -181,6 +181,6 @@ fn a_queue_that_nobody_knows_is_remarked_upon_and_leaves_nothing_behind(place: P
     assert_eq!(queues(), 1);
     for name in ["", "a\nb"] {
         let ran = place.run(&["queues", "pause", name]);
-        assert!(ran.status == 1 && ran.err.contains("is not usable"), "{}", ran.err);
+        assert!(ran.status == 1 && ran.err.contains("is invalid"), "{}", ran.err);
     }
 }

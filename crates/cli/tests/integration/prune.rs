@@ -1,4 +1,4 @@
-//! `milepost prune`.
+//! Tests of `milepost prune`.
 
 use crate::support::{Place, failure, on_each_store};
 use milepost_core::finish::End;
@@ -10,7 +10,7 @@ on_each_store! {
     nothing_is_deleted_that_the_configuration_keeps,
 }
 
-/// A store with a succeeded, a canceled and a failed job, and one that waits; answers their ids.
+/// Creates a succeeded, a canceled, a failed and a waiting job; returns their ids.
 fn stocked(place: &Place) -> [String; 4] {
     place.run(&["migrate"]).ok();
     let succeeded = place.enqueue(&["--payload", "1", "--key", "k"]);

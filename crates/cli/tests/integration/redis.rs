@@ -1,4 +1,4 @@
-//! The command beside a Redis.
+//! Tests of the command with a Redis.
 
 use crate::support;
 
@@ -12,7 +12,7 @@ use milepost_redis::{Redis, RedisOptions};
 use milepost_testkit::redis::RedisServer;
 use milepost_testkit::tls::Tls;
 
-/// Where nobody listens.
+/// The URL of a port on which nothing listens.
 const NOBODY: &str = "redis://127.0.0.1:1";
 
 async fn listening(server: &RedisServer) -> (Redis, Box<dyn WakeStream>) {
@@ -22,7 +22,7 @@ async fn listening(server: &RedisServer) -> (Redis, Box<dyn WakeStream>) {
     (redis, hints)
 }
 
-/// Asks a worker to leave, and sees that it leaves well.
+/// Asks a worker to stop, and asserts that it exits successfully.
 fn end(mut worker: Child) {
     let pid = nix::unistd::Pid::from_raw(worker.id().cast_signed());
     nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM).unwrap();
@@ -110,7 +110,7 @@ async fn a_wrong_password_is_told_of_and_never_shown() {
     }
     end(worker);
     lines.read_to_string(&mut log).unwrap();
-    assert!(log.contains("Redis is not usable") && !log.contains("s3cret"), "{log}");
+    assert!(log.contains("Redis is unavailable") && !log.contains("s3cret"), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,7 +120,7 @@ async fn an_encrypted_redis_is_used_when_its_authority_is_trusted_and_else_not()
     let (server, address) = RedisServer::with_tls(&tls).await;
     let (_redis, mut hints) = listening(&server).await;
     let url = format!("rediss://{address}");
-    // Redis is not waited for: on a machine that is slow it is asked again.
+    // The command does not wait long for Redis, so the test retries on a slow machine.
     let enqueue = |url: &str, authority: Option<PathBuf>| {
         loop {
             let mut command = place.command(&["enqueue", "mail", "--redis", url]);

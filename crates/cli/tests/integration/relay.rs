@@ -1,4 +1,4 @@
-//! `milepost relay` as an operator runs it.
+//! Tests of `milepost relay` as an operator uses it.
 
 #![cfg(target_os = "linux")]
 
@@ -36,7 +36,7 @@ impl<'a> Relay<'a> {
         support::until(what, || if so() { Ok(()) } else { Err(self.log()) });
     }
 
-    /// Ends it as an operator does; answers what it logged.
+    /// Stops the relay as an operator would; returns its log.
     fn stop(mut self) -> String {
         kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
         assert!(self.child.wait().unwrap().success(), "{}", self.log());
@@ -57,7 +57,7 @@ fn emit(place: &Place, aggregate_type: &str, events: u32) {
     }
 }
 
-/// How many events the file has that they go to.
+/// Returns the number of events in the file of the sink.
 fn published(place: &Place) -> usize {
     let path = place.path("out.jsonl");
     if path.exists() { place.read("out.jsonl").lines().count() } else { 0 }
@@ -75,7 +75,7 @@ fn a_subscription_that_wants_nothing_of_what_is_there_is_told_once(place: Place)
          [subscription.orders]\naggregate_types = [\"order\"]\njsonl = { path = \"out.jsonl\" }\n",
     );
     let relay = Relay::start(&place);
-    let words = "no event that was there is one that the subscription wants";
+    let words = "the filter of the subscription matches none of the existing events";
     relay.until("it warns", || relay.log().contains(words));
     emit(&place, "order", 2);
     relay.until("the events are published", || published(&place) == 5);

@@ -1,4 +1,4 @@
-//! Schedules: made, looked at, operated, previewed.
+//! Tests of schedules: creation, listing, operations, preview.
 
 use crate::support;
 
@@ -116,11 +116,11 @@ fn a_bad_schedule_is_refused_with_a_remedy_and_makes_no_store(place: Place) {
     for (args, words) in [
         (
             ["--cron", "0 25 * * *"],
-            "the hour field \"25\" of the cron expression is not usable; allowed are 0 to 23",
+            "the hour field \"25\" of the cron expression is invalid; allowed are 0 to 23",
         ),
         (["--cron", "0 0 30 2 *"], "never fires"),
-        (["--cron", "* * * *"], "it takes 5"),
-        (["--cron", "@fortnightly"], "known are @hourly"),
+        (["--cron", "* * * *"], "it must have 5"),
+        (["--cron", "@fortnightly"], "expected one of: @hourly"),
         (["--every", "500ms"], "whole number of seconds"),
     ] {
         let ran = add(&place, &[&["bad", "--kind", "mail"], &args[..]].concat());
@@ -151,7 +151,7 @@ fn define(place: &Place) {
     place.run(&["batch", "define", "close.toml"]).ok();
 }
 
-/// The ticks of the batches that there are, oldest first.
+/// Returns the ticks of existing batches, oldest first.
 fn ticks(place: &Place) -> Vec<String> {
     let batches = place.run(&["batch", "list", "--json"]).json();
     let mut ticks: Vec<String> = batches
@@ -232,7 +232,7 @@ fn a_worker_starts_the_batches_of_its_configuration(place: Place) {
     assert!(shown.contains("started no batch: there is no DAG \"clsoe\""), "{shown}");
 }
 
-/// Three days of which the second has its batch.
+/// Three days, of which the second already has its batch.
 const THREE_DAYS: [&str; 4] = ["--from", "2026-03-01T00:00:00Z", "--to", "2026-03-03T00:00:00Z"];
 
 fn a_backfill_starts_the_batches_that_are_missing_and_none_twice(place: Place) {
@@ -276,7 +276,7 @@ fn a_backfill_gives_each_batch_its_day(place: Place) {
         ["days", "--cron", "30 23 * * *", "--zone", "Europe/Berlin", "--dag", "close", "--input", input]
     };
     let refused = add(&place, &day(r#"{"country": "${ input.day }"}"#));
-    assert!(refused.status == 1 && refused.err.contains("read `tick` and nothing else"), "{}", refused.err);
+    assert!(refused.status == 1 && refused.err.contains("can read only `tick`"), "{}", refused.err);
     let unfit = add(&place, &day(r#"{"country": "${ size(tick.date) }"}"#));
     assert!(unfit.status == 1 && unfit.err.contains("the input cannot be used"), "{}", unfit.err);
     add(&place, &day(r#"{"country": "${ tick.date }"}"#)).ok();

@@ -1,4 +1,4 @@
-//! The store and the configuration that a command uses.
+//! Tests of how a command selects its store and its configuration.
 
 use std::collections::HashSet;
 

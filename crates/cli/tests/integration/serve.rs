@@ -1,4 +1,4 @@
-//! `milepost serve`: the API as a process.
+//! Tests of `milepost serve` as a process.
 
 #![cfg(target_os = "linux")]
 
@@ -43,7 +43,7 @@ fn a_server_that_is_asked_to_leave_ends_well(place: Place) {
     assert!(ask(&address, "GET", "/readyz", "").starts_with("HTTP/1.1 200"));
     server.leave();
     let open = place.run(&["serve", "--listen", "0.0.0.0:0"]);
-    assert!(open.status == 1 && open.err.contains("no token is asked for"), "{}", open.err);
+    assert!(open.status == 1 && open.err.contains("no tokens are required"), "{}", open.err);
 }
 
 fn what_is_under_way_when_a_server_is_asked_to_leave_is_answered(place: Place) {
@@ -202,7 +202,7 @@ fn the_bench_of_the_console_fills_a_store_and_asks_for_every_page(place: Place) 
     assert_eq!((count("ended").as_str(), count("live where state = 'failed'").as_str()), ("1584", "16"));
     place.run(&["doctor"]).ok();
     let again = place.run(&args);
-    assert!(again.status == 1 && again.err.contains("fills an empty one"), "{}", again.err);
+    assert!(again.status == 1 && again.err.contains("needs an empty one"), "{}", again.err);
 }
 
 fn an_operation_on_many_jobs_is_done_beside_the_api(place: Place) {

@@ -1,4 +1,4 @@
-//! The example of the settlement on several worker processes, one of which is killed while a known task runs.
+//! Test of the settlement example on several worker processes, one of which is killed while a known task runs.
 
 #![cfg(target_os = "linux")]
 
@@ -17,8 +17,7 @@ const COUNTRIES: [&str; 12] = ["AD", "AT", "BE", "CH", "DE", "ES", "FR", "GB", "
 const FATAL: &str = "FR";
 const WORKERS: [&str; 3] = ["one", "two", "three"];
 
-/// Runs a program of the example and then tells, in one line, what it did. At the fatal country it comes to nothing
-/// until somebody was killed.
+/// Runs a program of the example and then writes one line to a log. At the fatal country it does nothing until a worker was killed.
 const TOLD: &str = r#"#!/bin/sh
 set -eu
 . ./json.sh
@@ -48,7 +47,7 @@ fn a_worker_killed_in_the_middle_of_a_batch_costs_an_attempt_and_doubles_nothing
     let batch = started.json()["batch"].as_str().unwrap().to_owned();
 
     until_true("the program of the fatal country runs", || place.path("reached").exists());
-    // What a program has done and its worker has not told yet would be done again.
+    // Waits until these jobs are acknowledged; otherwise a program whose result was not stored yet would run again.
     let done = || list(&place, &["jobs", "list", "--kind", "country", "--state", "succeeded"]).len();
     until_true("the other countries are done", || done() == COUNTRIES.len() - 1);
     let mut watch = place.command(&["batch", "watch", &batch]).spawn().unwrap();
@@ -70,8 +69,7 @@ fn a_worker_killed_in_the_middle_of_a_batch_costs_an_attempt_and_doubles_nothing
     place.run(&["doctor"]).ok();
 }
 
-/// The example, with programs that tell what they do and a lease that no living worker loses. Answers how many places each
-/// country has.
+/// Creates the example with logging programs, and a lease that no running worker loses. Returns the number of places of each country.
 fn lay(place: &Place) -> BTreeMap<String, u64> {
     place.copy_settlement();
     place.write("told.sh", TOLD.replace("FATAL", FATAL));
@@ -94,11 +92,11 @@ fn lay(place: &Place) -> BTreeMap<String, u64> {
     totals
 }
 
-/// Worker processes by their names; killed with the test.
+/// Worker processes by name; they are killed with the test.
 struct Workers(BTreeMap<String, Child>);
 
 impl Workers {
-    /// Starts them, and waits until all are registered.
+    /// Starts the workers, and waits until all are registered.
     fn start(place: &Place) -> Self {
         let spawn = |name: &str| {
             let mut command = place.command(&["work", "--name", name]);
@@ -110,7 +108,7 @@ impl Workers {
         workers
     }
 
-    /// SIGKILL.
+    /// Kills a worker with SIGKILL.
     fn kill(&mut self, name: &str) {
         let mut child = self.0.remove(name).unwrap();
         child.kill().unwrap();
@@ -131,7 +129,7 @@ fn list(place: &Place, command: &[&str]) -> Vec<Value> {
     place.run(&[command, &["--json"]].concat()).json().as_array().unwrap().clone()
 }
 
-/// The job of the fatal country, and the name of the worker that runs it.
+/// Returns the job of the fatal country, and the name of the worker that runs it.
 fn fatal_job(place: &Place) -> (String, String) {
     let running = list(place, &["jobs", "list", "--kind", "country", "--state", "running"]);
     assert_eq!(running.len(), 1, "{running:#?}");
@@ -142,7 +140,8 @@ fn fatal_job(place: &Place) -> (String, String) {
     (job["id"].as_str().unwrap().to_owned(), holder["name"].as_str().unwrap().to_owned())
 }
 
-/// The batch and the one of its countries are done, each task has one accepted end, and the fatal one two attempts.
+/// Asserts that the batch and the inner batch of countries are done, that each task succeeded once, and that the fatal one had two
+/// attempts.
 fn assert_succeeded_once(place: &Place, batch: &str, fatal: &str) {
     let outer = show(place, batch);
     assert_eq!(outer["state"], "done");
@@ -174,7 +173,7 @@ fn show(place: &Place, batch: &str) -> Value {
     place.run(&["batch", "show", batch, "--all", "--json"]).json()
 }
 
-/// What the programs did, in the order of letters.
+/// Returns what the programs logged, sorted alphabetically.
 fn effects(place: &Place) -> Vec<String> {
     let mut effects: Vec<String> = place.read("effects.log").lines().map(str::to_owned).collect();
     effects.sort();
@@ -189,7 +188,7 @@ fn expected_effects() -> Vec<String> {
     effects
 }
 
-/// How many places the totals say that each country has.
+/// Returns the number of places of each country in the totals.
 fn reported(place: &Place) -> BTreeMap<String, u64> {
     let totals = place.read("out/totals.csv");
     let lines: Vec<Vec<&str>> = totals.lines().skip(1).map(|line| line.split(',').collect()).collect();

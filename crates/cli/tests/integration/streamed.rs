@@ -1,4 +1,4 @@
-//! The stream of a server that is killed.
+//! Tests of the stream of a server that is killed.
 
 #![cfg(target_os = "linux")]
 
@@ -17,12 +17,12 @@ on_each_store! {
 }
 
 const KILLS: usize = 4;
-/// So much is heard of each server before it is killed.
+/// The number of changes received from each server before it is killed.
 const HEARD_MIN: usize = 10;
-/// A long time for something that is about to happen.
+/// A generous timeout for something that is expected soon.
 const SOON: Duration = Duration::from_secs(60);
 
-/// Reads streams one after the other, and goes on behind what the last one told as a whole.
+/// A client that reads one stream after another; each continues after the last complete event of the previous one.
 #[derive(Default)]
 struct Watcher {
     last_id: String,
@@ -34,7 +34,7 @@ impl Watcher {
     fn open(&mut self, address: &str) {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
-        // HTTP/1.0: nothing stands between the lines.
+        // HTTP/1.0 avoids chunked encoding, so the response contains only the lines of the stream.
         write!(stream, "GET /v1/stream HTTP/1.0\r\nHost: {address}\r\n").unwrap();
         if !self.last_id.is_empty() {
             write!(stream, "Last-Event-ID: {}\r\n", self.last_id).unwrap();
@@ -43,11 +43,11 @@ impl Watcher {
         self.stream = Some(BufReader::new(stream));
         let head = self.block().unwrap();
         assert!(head.starts_with("HTTP/1.0 200"), "{head}");
-        // The first thing that it says is where it is.
+        // The first event contains the current position.
         assert!(self.next());
     }
 
-    /// Lines up to an empty one; none: the connection has ended before that.
+    /// Reads lines up to an empty one; returns `None` if the connection ends before that.
     fn block(&mut self) -> Option<String> {
         let mut block = String::new();
         loop {
@@ -67,7 +67,7 @@ impl Watcher {
         }
     }
 
-    /// Hears what is told next; false: the stream has ended.
+    /// Reads the next event; returns false if the stream has ended.
     fn next(&mut self) -> bool {
         let Some(block) = self.block() else { return false };
         let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
@@ -88,7 +88,7 @@ impl Watcher {
     }
 }
 
-/// Says that it is over, also when a test fails.
+/// Sets a flag when it is dropped, also if a test fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {

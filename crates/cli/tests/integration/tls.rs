@@ -1,4 +1,4 @@
-//! A store on a server that encrypts.
+//! Tests with a store on a server that requires encryption.
 
 use std::path::PathBuf;
 

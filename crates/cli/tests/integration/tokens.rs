@@ -1,4 +1,4 @@
-//! Tokens from the command line.
+//! Tests of tokens on the command line.
 
 use crate::support::{Place, on_each_store};
 
@@ -14,7 +14,7 @@ fn a_token_is_shown_once_and_listed_without_its_secret(place: Place) {
     assert!(token.starts_with("mp_") && token.len() == 55, "stdout is the token alone: {token}");
     assert!(made.err.contains("ci (operator)") && made.err.contains("the first one"), "{}", made.err);
     let list = place.run(&["tokens", "list", "--json"]).ok();
-    // `mp_`, the prefix, `_`, and the secret, in which `_` may occur.
+    // `mp_`, the prefix, `_`, and the secret, which may contain `_`.
     let (prefix, secret) = token["mp_".len()..].split_once('_').unwrap();
     let table = place.run(&["tokens", "list"]).ok().out;
     for text in [&list.out, &table] {

@@ -1,4 +1,5 @@
-//! Traces: one goes from a request over its job's attempt to the event that this emits, and a collector hears of it by OTLP.
+//! Tests of traces: one trace leads from a request through its job's attempt to the event that it emits, and is sent to a collector with
+//! OTLP.
 
 #![cfg(target_os = "linux")]
 
@@ -20,11 +21,11 @@ on_each_store! {
     a_collector_that_cannot_be_is_refused,
 }
 
-/// The span of the client, as the specification's example has it.
+/// The trace of the client, from the example of the specification.
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CLIENT: &str = "00f067aa0ba902b7";
 
-/// A program that emits an event, as one of the user's own would.
+/// Configures a program that emits an event, as a user's program would.
 fn configure(place: &Place) {
     let emit = concat!(env!("CARGO_BIN_EXE_milepost"), " events emit order 17 order.paid >&2");
     let file = format!(
@@ -34,7 +35,7 @@ fn configure(place: &Place) {
     place.write("milepost.toml", file);
 }
 
-/// A collector: where it listens, and each span that it is sent.
+/// Starts a collector; returns its address and the received spans.
 fn collector() -> (String, Receiver<(String, Span)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -47,7 +48,7 @@ fn collector() -> (String, Receiver<(String, Span)>) {
     (format!("http://{address}"), spans)
 }
 
-/// Takes one request, and answers it when its spans are kept: who has the answer may be gone at once.
+/// Reads one request, and answers it after its spans are stored: the client may exit as soon as it has the response.
 fn collect(mut stream: TcpStream, spans: &Sender<(String, Span)>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let (mut line, mut bytes) = (String::new(), 0);
@@ -77,7 +78,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A server that runs jobs, too.
+/// Starts a server that also runs jobs.
 fn serve(place: &Place, collector: Option<&str>) -> (Process, String) {
     configure(place);
     let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
@@ -87,7 +88,7 @@ fn serve(place: &Place, collector: Option<&str>) -> (Process, String) {
     (server, address)
 }
 
-/// Creates a job from within the client's span; answers its id.
+/// Creates a job within the client's span; returns its id.
 fn create(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let body = r#"{"kind": "pay"}"#;
@@ -112,7 +113,7 @@ fn until_done(place: &Place, job: &str) -> Value {
     })
 }
 
-/// The `traceparent` of the one event.
+/// Returns the `traceparent` of the only event.
 fn of_event(place: &Place) -> String {
     let events = place.run(&["events", "tail", "--json"]).json();
     events[0]["headers"]["traceparent"].as_str().unwrap_or_else(|| panic!("{events}")).to_owned()
@@ -123,7 +124,7 @@ fn a_trace_goes_from_a_request_to_an_attempt_to_an_event(place: Place) {
     let (server, address) = serve(&place, Some(&endpoint));
     let job = create(&address);
     let traceparent = until_done(&place, &job)["traceparent"].as_str().unwrap().to_owned();
-    // What it has not sent by then it sends when it leaves.
+    // The remaining spans are sent when the server stops.
     server.leave();
     let sent: Vec<(String, Span)> = spans.try_iter().collect();
     let the = |name: &str| {

@@ -1,4 +1,4 @@
-//! What dashboard and alerts ask for is what a server tells.
+//! Tests that the server exports the metrics that the dashboard and the alerts use.
 
 #![cfg(target_os = "linux")]
 
@@ -18,10 +18,10 @@ on_each_store! {
 /// Labels that Prometheus adds.
 const ADDED: [&str; 2] = ["instance", "job"];
 
-/// The names of numbers, each with its labels.
+/// The names of metrics, each with its labels.
 type Numbers = BTreeMap<String, BTreeSet<String>>;
 
-/// The questions of the dashboard, of its choices too, and of the alerts.
+/// Returns the queries of the dashboard, including those of its variables, and of the alerts.
 fn questions() -> Vec<String> {
     let dashboard: Value =
         serde_json::from_str(include_str!("../../../../ops/grafana/milepost.json")).unwrap();
@@ -42,7 +42,7 @@ fn questions() -> Vec<String> {
         .collect()
 }
 
-/// The words of a question: names and labels, without what stands in quotes.
+/// Returns the words of a query: names and labels, without quoted texts.
 fn words(question: &str) -> Vec<&str> {
     let unquoted = question.split('"').step_by(2);
     unquoted
@@ -51,12 +51,12 @@ fn words(question: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The numbers that a question asks for.
+/// Returns the metrics that a query uses.
 fn names(question: &str) -> impl Iterator<Item = &str> {
     words(question).into_iter().filter(|word| word.starts_with("milepost_"))
 }
 
-/// The labels that a question goes by: in `by (…)`, `on (…)` and `{…}`, and what choices list.
+/// Returns the labels that a query uses: in `by (…)`, `on (…)` and `{…}`, and in the definitions of variables.
 fn labels(question: &str) -> BTreeSet<&str> {
     let mut labels = BTreeSet::new();
     for opening in ["by (", "on (", "{"] {
@@ -73,7 +73,7 @@ fn labels(question: &str) -> BTreeSet<&str> {
     labels
 }
 
-/// What a server tells, as it tells it; asked with these headers, too.
+/// Returns the response of `/metrics`, requested with additional headers.
 fn page(address: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n").unwrap();
@@ -82,7 +82,7 @@ fn page(address: &str, headers: &str) -> String {
     answer
 }
 
-/// What a server tells.
+/// Returns the metrics that a server exports.
 fn told(address: &str) -> Numbers {
     let mut numbers = Numbers::new();
     for line in page(address, "").lines().filter(|line| line.starts_with("milepost_")) {
@@ -95,7 +95,7 @@ fn told(address: &str) -> Numbers {
     numbers
 }
 
-/// What is asked for and not told.
+/// Returns the metrics and labels that are used but not exported.
 fn missing(numbers: &Numbers) -> Vec<String> {
     let mut missing = Vec::new();
     for question in questions() {
@@ -115,7 +115,7 @@ fn missing(numbers: &Numbers) -> Vec<String> {
     missing
 }
 
-/// The rows of the page of numbers: the names of a row, each as told, and its labels.
+/// Returns the rows of the documented metrics: the names of a row as exported, and its labels.
 fn documented() -> Vec<(Vec<&'static str>, Vec<&'static str>)> {
     let page = include_str!("../../../../docs/OPERATIONS.md").split("## The numbers").nth(1).unwrap();
     let quoted = |cell: &'static str| cell.split('`').skip(1).step_by(2).collect::<Vec<_>>();
@@ -124,12 +124,12 @@ fn documented() -> Vec<(Vec<&'static str>, Vec<&'static str>)> {
     rows.map(|cells| (cells[1].clone(), cells[2].clone())).collect()
 }
 
-/// A histogram is told as several numbers.
+/// Returns the name of a histogram for its exported series.
 fn family(told: &str) -> &str {
     ["_bucket", "_sum", "_count"].iter().find_map(|part| told.strip_suffix(part)).unwrap_or(told)
 }
 
-/// What the page of numbers lists and nobody tells, and the other way round.
+/// Returns the differences between the documented and the exported metrics.
 fn misdocumented(numbers: &Numbers) -> Vec<String> {
     let mut told = Numbers::new();
     for (name, labels) in numbers {
@@ -167,7 +167,7 @@ fn everything_that_dashboard_and_alerts_ask_for_is_told(place: Place) {
     });
 }
 
-/// Waits until a page of numbers has this line. A store that answers late, on a busy machine, is told as one that is down.
+/// Waits until the metrics contain this line. On a busy machine, a store that responds late is reported as down.
 fn until_told(line: &str, page: impl Fn() -> String) {
     until(&format!("{line} is told"), || {
         let page = page();

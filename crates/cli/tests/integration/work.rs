@@ -1,4 +1,4 @@
-//! `milepost work`: jobs run by programs and servers, as a file says; and its end in every way.
+//! Tests of `milepost work`: jobs run by programs and servers of a configuration, and all ways in which a worker ends.
 
 #![cfg(target_os = "linux")]
 
@@ -24,7 +24,7 @@ on_each_store! {
     what_a_configuration_changes_is_audited_once,
 }
 
-/// Starts a worker; returns when it says what it runs.
+/// Starts a worker and returns when it has logged which kinds it runs.
 fn start(place: &Place, args: &[&str]) -> Process {
     let mut work = Process::spawn(&mut place.command(&[&["work"], args].concat()));
     work.hear(" runs ");
@@ -47,7 +47,7 @@ fn enqueue(place: &Place, kind: &str, payload: &Value) -> String {
     answer["job"].as_str().unwrap().to_owned()
 }
 
-/// The number of the process that a script wrote to the file.
+/// Returns the process id that a script wrote to the file.
 fn pid_in(place: &Place, file: &str) -> u32 {
     until("a process says its number", || std::fs::read_to_string(place.path(file)).ok()?.trim().parse().ok())
 }
@@ -60,7 +60,7 @@ fn until_gone(pid: u32) {
     });
 }
 
-/// A server that answers every request with what was posted, turned into a list.
+/// Starts a server that answers every request with a list that contains the posted value.
 fn echo_server() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/echo", listener.local_addr().unwrap());
@@ -90,7 +90,7 @@ fn echo_server() -> String {
     url
 }
 
-/// Runs until it is killed: deaf to SIGTERM, its child too.
+/// A program that runs until it is killed: it and its child ignore SIGTERM.
 const DEAF: &str = r#"
 [worker]
 drain = "DRAIN"
@@ -115,7 +115,7 @@ fn jobs_are_run_by_programs_and_servers_as_the_file_says(place: Place) {
         echo_server()
     );
     place.write("milepost.toml", file);
-    // An empty store gets its tables from the worker, as it would from the first enqueue.
+    // The worker creates the tables of an empty store, as the first enqueue would.
     let mut work = start(&place, &["--name", "tester", "--concurrency", "2"]);
     assert!(work.heard.contains("tester runs bounce, echo, post from milepost.toml"), "{}", work.heard);
     let echo = enqueue(&place, "echo", &json!({ "to": "ada" }));
@@ -153,7 +153,7 @@ fn a_second_signal_ends_all_at_once(place: Place) {
     let (mut work, _, leader, child) = deaf(&place, "1h", "1h");
     work.signal("TERM");
     work.hear("taking no further jobs");
-    // One that comes within a second is the same request.
+    // A signal within a second of the previous one is ignored.
     until("it has ended", || {
         let ended = work.child.try_wait().unwrap();
         if ended.is_none() {
@@ -174,7 +174,7 @@ fn a_signal_that_arrives_twice_does_not_end_what_runs(place: Place) {
     let job = enqueue(&place, "waits", &json!({}));
     let mut work = start(&place, &[]);
     pid_in(&place, "leader");
-    // As `timeout` does it.
+    // `timeout` also sends the signal twice.
     work.signal("TERM");
     work.signal("TERM");
     work.hear("taking no further jobs");
@@ -192,7 +192,7 @@ fn a_program_dies_with_a_worker_that_is_killed(place: Place) {
     assert_eq!(status, None);
     until_gone(leader);
     assert_eq!(place.job(&job)["state"], "running", "until its lease has run out");
-    // What the program has started itself is nobody's to end any more.
+    // The program's child has no parent left that would stop it.
     let _ = Command::new("kill").args(["-s", "KILL", &child.to_string()]).status();
 }
 
@@ -207,7 +207,7 @@ every = "10m"
 kind = "mail"
 "#;
 
-/// Starts a worker with [`CONFIGURED`] and ends it; answers its log.
+/// Runs a worker with [`CONFIGURED`] to its end and returns its log.
 fn configured_log(place: &Place) -> String {
     place.write("milepost.toml", CONFIGURED);
     let work = start(place, &[]);
@@ -294,7 +294,7 @@ fn the_environment_goes_before_the_file_and_flags_go_before_both() {
     assert!(of_flag.heard.contains("of-flag.db") && of_flag.heard.contains("a, b"), "{}", of_flag.heard);
 }
 
-/// The lines of a log in JSON; each has a time, a level and a message.
+/// Parses the lines of a log in JSON; each has a time, a level and a message.
 fn objects(log: &str) -> Vec<Value> {
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for line in &lines {
@@ -365,7 +365,7 @@ fn a_store_that_cannot_be_reached_at_the_start_is_waited_for() {
     proxy.shut(false);
     work.hear(" runs ");
     work.leave();
-    // Whoever waits can be stopped.
+    // A process that waits for its store can be stopped.
     proxy.shut(true);
     let mut serve = Process::spawn(&mut place.command(&["--store", &url, "serve", "--store-wait", "1h"]));
     serve.hear("the store cannot be reached; trying again");
@@ -374,14 +374,14 @@ fn a_store_that_cannot_be_reached_at_the_start_is_waited_for() {
     assert_eq!(status, Some(143), "{log}");
 }
 
-/// Prints what a program of a job can see of its worker.
+/// A program that prints what a job's program can read about its worker.
 const LOOK_AROUND: &str = r#"
 { env; tr '\0' ' ' <"/proc/$PPID/cmdline"; cat "/proc/$PPID/environ"; } >seen 2>&1
 echo "it was $1" >&2
 exit 65
 "#;
 
-/// The same command as a user without special rights: root gives up all capabilities. With them, it could read whatever it wants.
+/// Returns the same command without privileges: root drops all capabilities, with which it could read everything.
 fn without_capabilities(command: &Command) -> Command {
     let mut plain = Command::new("setpriv");
     if std::fs::metadata("/proc/self").unwrap().uid() == 0 {

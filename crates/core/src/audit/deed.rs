@@ -1,4 +1,4 @@
-//! What can be done, in the words of the audit, and what to look at to tell what it changed.
+//! Audited actions, and the objects whose state is recorded before and after each action.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::job::NewJob;
 use crate::limit::Target;
 use crate::transition::Verb;
 
-/// All that can be done to a store by people: the words of [`Deed::what`].
+/// The names of all actions that operators can perform on a store: the values of [`Deed::what`].
 pub const WHATS: [&str; 51] = [
     "job.create",
     "job.release",
@@ -67,21 +67,21 @@ pub const WHATS: [&str; 51] = [
     "token.revoke",
 ];
 
-/// Something that is done to a store: one row of audit, unless it changes nothing.
+/// An action on a store. It writes one audit row, unless it changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deed {
-    /// What: a noun and a verb, as `job.cancel`.
+    /// The name of the action: an object type and a verb, such as `job.cancel`.
     pub what: &'static str,
-    /// To what.
+    /// The object of the action.
     pub subject: Subject,
 }
 
-/// What is changed. Shown by how people name it.
+/// The object of an action. It is displayed by its name or id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A job, by where it stands.
+    /// A job, with its state.
     Job(JobId),
-    /// A job that comes into being, by its id alone.
+    /// A job to be created, with its id only.
     NewJob(JobId),
     /// A queue.
     Queue(String),
@@ -89,40 +89,40 @@ pub enum Subject {
     Limit(Target),
     /// A schedule.
     Schedule(String),
-    /// A tick of a schedule that somebody made, by the schedule's name alone.
+    /// A manual tick of a schedule, with the schedule's name only.
     Tick(String),
     /// The definition of a bulk job.
     Bulk(String),
-    /// What an operator set for a run of a bulk job.
+    /// The settings that an operator chose for a run of a bulk job.
     BulkSettings(JobId),
-    /// A DAG, by its latest version.
+    /// A DAG, with its latest version.
     Dag(String),
     /// A batch.
     Batch(BatchId),
-    /// A batch that comes into being, by its id alone.
+    /// A batch to be created, with its id only.
     NewBatch(BatchId),
     /// A subscription.
     Subscription(String),
-    /// An aggregate that is held back from a subscription.
+    /// An aggregate that is parked for a subscription.
     Parked(String, Aggregate),
-    /// An event that was given up for a subscription.
+    /// A dead letter of a subscription.
     DeadEvent(String, EventId),
     /// The aggregate of which events are emitted.
     Aggregate(Aggregate),
-    /// What a consumer of events wants.
+    /// The settings of a consumer of events.
     Consumer(String),
-    /// Where a consumer is with an aggregate.
+    /// The position of a consumer in an aggregate.
     Checkpoint(String, Aggregate),
     /// Dead letters of inboxes.
     Letters(Vec<LetterId>),
-    /// What a repair mends.
+    /// The check that a repair fixes.
     Check(Check),
-    /// Many things, or the store as a whole.
+    /// Several objects, or the store as a whole.
     Store,
 }
 
 impl Subject {
-    /// Its name; `None` where there is none.
+    /// Returns its name; `None` if it has none.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         match self {
@@ -161,13 +161,13 @@ impl fmt::Display for Subject {
     }
 }
 
-/// A deed for every verb of the ports that people use.
+/// A constructor for every verb of the ports that operators use.
 impl Deed {
     const fn of(what: &'static str, subject: Subject) -> Self {
         Self { what, subject }
     }
 
-    /// Jobs are enqueued.
+    /// Enqueues jobs.
     #[must_use]
     pub fn create_jobs(jobs: &[NewJob]) -> Self {
         let subject = match jobs {
@@ -177,7 +177,7 @@ impl Deed {
         Self::of("job.create", subject)
     }
 
-    /// An operator does this to a job.
+    /// Applies an operator's verb to a job.
     #[must_use]
     pub const fn operate(job: JobId, verb: Verb) -> Self {
         let what = match verb {
@@ -190,110 +190,110 @@ impl Deed {
             Verb::Resume => "job.resume",
             Verb::Rerun => "job.rerun",
             Verb::Snooze => "job.snooze",
-            // What workers do; no store lets an operator do it.
+            // Verbs of workers; no store lets an operator use them.
             _ => "job.change",
         };
         Self::of(what, Subject::Job(job))
     }
 
-    /// A queue is paused, or goes on.
+    /// Pauses or resumes a queue.
     #[must_use]
     pub fn pause_queue(queue: &str, paused: bool) -> Self {
         let what = if paused { "queue.pause" } else { "queue.resume" };
         Self::of(what, Subject::Queue(queue.to_owned()))
     }
 
-    /// A limit is made or changed.
+    /// Creates or changes a limit.
     #[must_use]
     pub fn put_limit(target: &Target) -> Self {
         Self::of("limit.put", Subject::Limit(target.clone()))
     }
 
-    /// A limit is removed.
+    /// Removes a limit.
     #[must_use]
     pub fn remove_limit(target: &Target) -> Self {
         Self::of("limit.remove", Subject::Limit(target.clone()))
     }
 
-    /// A schedule is made or changed.
+    /// Creates or changes a schedule.
     #[must_use]
     pub fn put_schedule(name: &str) -> Self {
         Self::of("schedule.put", Subject::Schedule(name.to_owned()))
     }
 
-    /// A schedule is removed.
+    /// Removes a schedule.
     #[must_use]
     pub fn remove_schedule(name: &str) -> Self {
         Self::of("schedule.remove", Subject::Schedule(name.to_owned()))
     }
 
-    /// A schedule is stopped.
+    /// Pauses a schedule.
     #[must_use]
     pub fn pause_schedule(name: &str) -> Self {
         Self::of("schedule.pause", Subject::Schedule(name.to_owned()))
     }
 
-    /// A paused schedule goes on.
+    /// Resumes a paused schedule.
     #[must_use]
     pub fn resume_schedule(name: &str) -> Self {
         Self::of("schedule.resume", Subject::Schedule(name.to_owned()))
     }
 
-    /// What a schedule makes is made beside its ticks.
+    /// Runs a schedule once, independently of its ticks.
     #[must_use]
     pub fn run_schedule(name: &str) -> Self {
         Self::of("schedule.run", Subject::Tick(name.to_owned()))
     }
 
-    /// The definition of a bulk job is stored.
+    /// Stores the definition of a bulk job.
     #[must_use]
     pub fn put_bulk(name: &str) -> Self {
         Self::of("bulk.put", Subject::Bulk(name.to_owned()))
     }
 
-    /// The definition of a bulk job is removed.
+    /// Removes the definition of a bulk job.
     #[must_use]
     pub fn remove_bulk(name: &str) -> Self {
         Self::of("bulk.remove", Subject::Bulk(name.to_owned()))
     }
 
-    /// A run of a bulk job is started.
+    /// Starts a run of a bulk job.
     #[must_use]
     pub const fn start_bulk(job: JobId) -> Self {
         Self::of("bulk.start", Subject::NewJob(job))
     }
 
-    /// What a run may take is changed.
+    /// Changes the settings of a run of a bulk job.
     #[must_use]
     pub const fn set_bulk(job: JobId) -> Self {
         Self::of("bulk.set", Subject::BulkSettings(job))
     }
 
-    /// A run over the failures of this one is started.
+    /// Starts a run over the failures of this run.
     #[must_use]
     pub const fn retry_bulk_failures(job: JobId) -> Self {
         Self::of("bulk.retry_failures", Subject::NewJob(job))
     }
 
-    /// The statement that a run is in is stopped.
+    /// Cancels the statement that a run is executing.
     #[must_use]
     pub const fn interrupt_bulk(job: JobId) -> Self {
         Self::of("bulk.interrupt", Subject::NewJob(job))
     }
 
-    /// A version of a DAG is made the latest.
+    /// Defines a version of a DAG as the latest one.
     #[must_use]
     pub fn define_dag(name: &str) -> Self {
         Self::of("dag.define", Subject::Dag(name.to_owned()))
     }
 
-    /// A batch is started.
+    /// Starts a batch.
     #[must_use]
     pub const fn start_batch(batch: BatchId) -> Self {
         Self::of("batch.start", Subject::NewBatch(batch))
     }
 
-    /// An operator does this to a batch.
+    /// Applies an operator's operation to a batch.
     #[must_use]
     pub const fn operate_batch(operation: &BatchOperation) -> Self {
         let what = match operation.what {
@@ -308,7 +308,7 @@ impl Deed {
         Self::of(what, Subject::Batch(operation.batch))
     }
 
-    /// Events are emitted.
+    /// Emits events.
     #[must_use]
     pub fn emit(events: &[NewEvent]) -> Self {
         let first = events.first().map(|event| &event.aggregate);
@@ -319,31 +319,31 @@ impl Deed {
         Self::of("event.emit", subject)
     }
 
-    /// A subscription is stopped.
+    /// Pauses a subscription.
     #[must_use]
     pub fn pause_subscription(name: &str) -> Self {
         Self::of("subscription.pause", Subject::Subscription(name.to_owned()))
     }
 
-    /// A paused subscription goes on.
+    /// Resumes a paused subscription.
     #[must_use]
     pub fn resume_subscription(name: &str) -> Self {
         Self::of("subscription.resume", Subject::Subscription(name.to_owned()))
     }
 
-    /// A subscription is forgotten.
+    /// Removes a subscription.
     #[must_use]
     pub fn remove_subscription(name: &str) -> Self {
         Self::of("subscription.remove", Subject::Subscription(name.to_owned()))
     }
 
-    /// Events are published again.
+    /// Publishes events again.
     #[must_use]
     pub fn replay(subscription: &str) -> Self {
         Self::of("subscription.replay", Subject::Subscription(subscription.to_owned()))
     }
 
-    /// Something is done with the first event of a parked aggregate.
+    /// Retries, skips or edits the first event of a parked aggregate.
     #[must_use]
     pub fn change_parked(subscription: &str, aggregate: &Aggregate, verb: &ParkedVerb) -> Self {
         let what = match verb {
@@ -354,7 +354,7 @@ impl Deed {
         Self::of(what, Subject::Parked(subscription.to_owned(), aggregate.clone()))
     }
 
-    /// Something is done with an event that was given up.
+    /// Retries or drops a dead letter of a subscription.
     #[must_use]
     pub fn change_dead(subscription: &str, event: EventId, verb: DeadVerb) -> Self {
         let what = match verb {
@@ -364,43 +364,43 @@ impl Deed {
         Self::of(what, Subject::DeadEvent(subscription.to_owned(), event))
     }
 
-    /// A log from another server is taken as it is.
+    /// Accepts a log from another server as it is.
     #[must_use]
     pub const fn reseed() -> Self {
         Self::of("log.reseed", Subject::Store)
     }
 
-    /// A portion of the log is forgotten.
+    /// Deletes a portion of the log.
     #[must_use]
     pub const fn prune_log() -> Self {
         Self::of("log.prune", Subject::Store)
     }
 
-    /// What a consumer wants is said.
+    /// Changes the settings of a consumer.
     #[must_use]
     pub fn put_consumer(name: &str) -> Self {
         Self::of("consumer.put", Subject::Consumer(name.to_owned()))
     }
 
-    /// It is said from which event on a consumer takes in those of an aggregate.
+    /// Sets the event of an aggregate from which on a consumer processes events.
     #[must_use]
     pub fn expect_from(consumer: &str, aggregate: &Aggregate) -> Self {
         Self::of("inbox.expect", Subject::Checkpoint(consumer.to_owned(), aggregate.clone()))
     }
 
-    /// Dead letters wait again.
+    /// Retries dead letters of inboxes.
     #[must_use]
     pub fn retry_letters(letters: &[LetterId]) -> Self {
         Self::of("inbox.retry", Subject::Letters(letters.to_vec()))
     }
 
-    /// Dead letters are dropped.
+    /// Drops dead letters of inboxes.
     #[must_use]
     pub fn drop_letters(letters: &[LetterId]) -> Self {
         Self::of("inbox.drop", Subject::Letters(letters.to_vec()))
     }
 
-    /// Breaches of a check are mended.
+    /// Repairs violations of a check.
     #[must_use]
     pub const fn repair(check: Check) -> Self {
         Self::of("doctor.repair", Subject::Check(check))

@@ -1,7 +1,7 @@
-//! The audit: who did what to a store, why, and what it changed.
+//! The audit: who changed what in a store, why, and the state before and after.
 //!
-//! An operator, the console or a client of the API acts through [`acting_as`](crate::port::AuditStore::acting_as): whatever it
-//! changes leaves a row, in the transaction that changes it. What workers do is told by history.
+//! An operator, the console or an API client acts through [`acting_as`](crate::port::AuditStore::acting_as): each change
+//! writes an audit row in the same transaction. Changes by workers are recorded in the history only.
 
 mod deed;
 mod note;
@@ -17,12 +17,12 @@ pub use note::{LISTED_MAX, Note, made_batch, made_events, made_jobs, made_run};
 use crate::error::InvalidJob;
 use crate::text::is_unprintable;
 
-/// How long the name of an actor may be.
+/// The maximum length of an actor's name, in bytes.
 pub const WHO_BYTES_MAX: usize = 200;
-/// How long a reason may be.
+/// The maximum length of a reason, in characters.
 pub const WHY_CHARS_MAX: usize = 1_000;
 
-/// Who changes something, and why.
+/// The author of a change, and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
     who: String,
@@ -30,10 +30,10 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// Somebody, as `ada@host` or the name of a token.
+    /// Creates an actor with a name such as `ada@host` or the name of a token.
     ///
     /// # Errors
-    /// [`InvalidActor`] when the name is empty, too long, or has control characters.
+    /// [`InvalidActor`] when the name is empty, too long, or contains control or bidirectional formatting characters.
     pub fn new(who: impl Into<String>) -> Result<Self, InvalidActor> {
         let who = who.into();
         if who.is_empty() || who.len() > WHO_BYTES_MAX || who.contains(is_unprintable) {
@@ -42,10 +42,10 @@ impl Actor {
         Ok(Self { who, why: None })
     }
 
-    /// With the reason, if there is one. An empty one is none.
+    /// Adds the reason, if there is one. An empty reason is ignored.
     ///
     /// # Errors
-    /// [`InvalidActor`] when it is too long, or has control characters but line breaks and tabs.
+    /// [`InvalidActor`] when the reason is too long or has control characters other than line breaks and tabs.
     pub fn because(self, why: Option<&str>) -> Result<Self, InvalidActor> {
         let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
         match why {
@@ -56,39 +56,41 @@ impl Actor {
         }
     }
 
-    /// Whoever repairs without saying who it is.
+    /// Returns the actor for repairs without a named author.
     #[must_use]
     pub fn nobody() -> Self {
         Self { who: "nobody".to_owned(), why: None }
     }
 
-    /// Who.
+    /// Returns the name.
     #[must_use]
     pub fn who(&self) -> &str {
         &self.who
     }
 
-    /// Why, if that was said.
+    /// Returns the reason, if one was given.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         self.why.as_deref()
     }
 }
 
-/// An actor that cannot be.
+/// An invalid actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidActor {
-    /// Its name.
-    #[error("who acts must be named with 1 to {WHO_BYTES_MAX} bytes and no control characters")]
-    Who,
-    /// Its reason.
+    /// The name is invalid.
     #[error(
-        "a reason has at most {WHY_CHARS_MAX} characters, and of control characters line breaks and tabs only"
+        "the name of the actor must have 1 to {WHO_BYTES_MAX} bytes, and no control characters, characters that change the direction of text, or line separators"
+    )]
+    Who,
+    /// The reason is invalid.
+    #[error(
+        "a reason must have at most {WHY_CHARS_MAX} characters, and no control characters except line breaks and tabs"
     )]
     Why,
 }
 
-/// Refuses a reason that is too long for a history.
+/// Rejects a reason that is too long for the history.
 ///
 /// # Errors
 /// [`InvalidJob::OutOfRange`].
@@ -101,38 +103,38 @@ pub(crate) fn check_reason(reason: Option<&str>) -> Result<(), InvalidJob> {
     Err(InvalidJob::OutOfRange { field: "the length of the reason", value, range: "at most 1000 characters" })
 }
 
-/// What somebody did.
+/// An operator's action, as recorded in the audit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditEntry {
-    /// Its place; later entries have higher ones.
+    /// Its position; later entries have higher ones.
     pub pos: i64,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// Who.
+    /// The actor.
     pub who: String,
-    /// What, as `job.cancel`.
+    /// The action, such as `job.cancel`.
     pub what: String,
-    /// To what: the id of a job, the name of a queue. `None`: to many things, or to the store.
+    /// Its subject, such as the id of a job or the name of a queue; none for several objects or the whole store.
     pub subject: Option<String>,
-    /// Why, if that was said.
+    /// The reason, if one was given.
     pub why: Option<String>,
-    /// How its subject stood `before` and `after`. Missing: it was not there.
+    /// The state of the subject `before` and `after` the action. A member is missing if the subject did not exist then.
     pub detail: Value,
 }
 
-/// Which entries, newest first.
+/// A filter for audit entries, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct AuditFilter {
-    /// Only of this actor.
+    /// Only entries of this actor.
     pub who: Option<String>,
-    /// Only this, as `job.cancel`.
+    /// Only this action, such as `job.cancel`.
     pub what: Option<String>,
-    /// Only to this.
+    /// Only actions on this object.
     pub subject: Option<String>,
-    /// Those before this one, the last of the page before.
+    /// Only entries before this one, the last of the previous page.
     pub before: Option<i64>,
-    /// At most this many.
+    /// The maximum number of results.
     pub limit: u32,
 }
 

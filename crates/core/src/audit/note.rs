@@ -1,4 +1,4 @@
-//! A row of audit, out of how its subject stood before and after.
+//! Audit rows, built from the state of an object before and after an action.
 
 use std::collections::BTreeSet;
 
@@ -10,25 +10,25 @@ use crate::event::{Emitted, NewEvent};
 use crate::ident::JobId;
 use crate::job::{Enqueued, NewJob};
 
-/// How many ids a row lists at most.
+/// The maximum number of ids that a row lists.
 pub const LISTED_MAX: usize = 1_000;
-/// How many bytes a value may have that stands in a row; of a longer one only its size does.
+/// The maximum size of a value in a row, in bytes; for a longer value only its size is recorded.
 const VALUE_BYTES_MAX: usize = 2_000;
 
-/// A row to be written, beside who and why.
+/// The content of an audit row, without author and reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
-    /// What was done.
+    /// The action.
     pub what: &'static str,
-    /// To what.
+    /// The object of the action.
     pub subject: Option<String>,
-    /// How that stood before and after.
+    /// The object's state before and after.
     pub detail: Value,
 }
 
 impl Deed {
-    /// The row of a deed, of how its subject stood before and after, and of what the verb's answer tells beside; none when that
-    /// changed nothing.
+    /// Returns the row for an action, from the state of its object before and after and the details that the verb returned;
+    /// `None` when nothing changed.
     #[must_use]
     pub fn note(&self, before: Option<Value>, after: Option<Value>, told: Option<Value>) -> Option<Note> {
         if told.is_none() && before == after {
@@ -44,7 +44,7 @@ impl Deed {
     }
 }
 
-/// What stands there, with what was told beside it.
+/// Merges the state after the action with the details that the verb returned.
 fn with(after: Option<Value>, told: Option<Value>) -> Option<Value> {
     match (after, told) {
         (Some(Value::Object(mut after)), Some(Value::Object(told))) => {
@@ -55,7 +55,7 @@ fn with(after: Option<Value>, told: Option<Value>) -> Option<Value> {
     }
 }
 
-/// Without what is not set, and without what is too long for a row.
+/// Removes null fields, and replaces values that are too long for a row by their size.
 fn slim(value: Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -77,7 +77,7 @@ fn shortened(value: Value) -> Value {
     if bytes > VALUE_BYTES_MAX { json!({ "bytes": bytes }) } else { value }
 }
 
-/// What jobs a call made, of those that it asked for; `None`: each was there before.
+/// Returns details of the jobs that a call created; `None` when all of them existed before.
 #[must_use]
 pub fn made_jobs(asked: &[NewJob], enqueued: &[Enqueued]) -> Option<Value> {
     let made = || asked.iter().zip(enqueued).filter(|(_, enqueued)| !enqueued.duplicate);
@@ -86,19 +86,19 @@ pub fn made_jobs(asked: &[NewJob], enqueued: &[Enqueued]) -> Option<Value> {
     (!ids.is_empty()).then(|| json!({ "jobs": made().count(), "kinds": kinds, "ids": ids }))
 }
 
-/// What run a call started over the failures of another; `None`: it was there before.
+/// Returns details of the run that a call started over the failures of another run; `None` when it existed before.
 #[must_use]
 pub fn made_run(made: Enqueued) -> Option<Value> {
     (!made.duplicate).then(|| json!({ "run": made.job }))
 }
 
-/// What batch a call made; `None`: it was there before.
+/// Returns details of the batch that a call started; `None` when it existed before.
 #[must_use]
 pub fn made_batch(dag: &str, started: Started) -> Option<Value> {
     (!started.duplicate).then(|| json!({ "dag": dag, "batch": started.batch }))
 }
 
-/// What events a call wrote, of those that it was given; `None`: each was there before.
+/// Returns details of the events that a call wrote; `None` when all of them existed before.
 #[must_use]
 pub fn made_events(given: &[NewEvent], emitted: &[Emitted]) -> Option<Value> {
     let made = || given.iter().zip(emitted).filter(|(_, emitted)| !emitted.duplicate).map(|(event, _)| event);

@@ -1,4 +1,4 @@
-//! A task whose rule holds: what it becomes.
+//! Evaluation of due tasks: the job, items, bulk run or batch that a task becomes when its rule holds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,85 +21,87 @@ use crate::ident::BatchId;
 use crate::job::PAYLOAD_BYTES_MAX;
 use crate::json::check_payload;
 
-/// The error code of a task whose expressions have no value.
+/// The error code of a task with an expression that cannot be evaluated.
 pub const EXPRESSION: &str = "expression";
-/// The error code of a task that reads more than it may.
+/// The error code of a task that reads more data than allowed.
 pub const READS_TOO_MUCH: &str = "reads_too_much";
 
-/// The error code of a task whose bulk job or DAG does not exist, or does not take what it is given.
+/// The error code of a task whose bulk job or DAG does not exist, or rejects its input.
 pub const CANNOT_START: &str = "cannot_start";
-/// How many bytes the expressions of a task have together that are evaluated within a transaction: they are compiled first.
+/// The maximum total size, in bytes, of a task's expressions that are evaluated within a transaction. The limit bounds the
+/// time to compile them.
 const LITTLE_BYTES: usize = 1_000;
 
-/// How long a store works out tasks that take much, but for the last one, before it writes what they become.
+/// How long a store evaluates expensive tasks before it writes the results. The last evaluation may exceed this.
 pub const WORKS_OUT_FOR: Duration = Duration::from_millis(500);
 
-/// How many tasks that take much a store notes in one transaction, with all that they read.
+/// The maximum number of expensive tasks, with everything they read, that a store loads in one transaction.
 pub const LARGE_MAX: usize = 16;
-/// How many of these are of one batch: others have their turn.
+/// The maximum number of these from one batch, so that other batches are not starved.
 pub const LARGE_OF_BATCH_MAX: usize = 4;
 
-/// How much work it may be to find what a task becomes.
+/// The amount of work allowed to evaluate a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// So little that it can be done within a transaction.
+    /// Little enough to be done within a transaction.
     Little,
-    /// All that expressions and a schema may take, which can be a second: outside of transactions, where nobody waits for it.
+    /// Everything that expressions and a schema may use, which can take a second. Use it outside of transactions, where no
+    /// other client waits.
     Full,
 }
 
-/// A task whose rule holds, with all that its expressions read.
+/// A task whose rule holds, with the data that its expressions read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DueTask {
     /// Its batch.
     pub batch: BatchId,
     /// Its number.
     pub task: u32,
-    /// What it does.
+    /// Its definition.
     pub spec: Task,
     /// The input of its batch.
     pub input: Arc<Value>,
-    /// The tick that its batch is for.
+    /// The nominal time (tick) of its batch.
     pub nominal: Option<NominalTime>,
-    /// What the predecessors left that it reads.
+    /// The results of the predecessors that it reads.
     pub reads: Vec<ReadTask>,
-    /// Of an item of a task that goes over a list: the item and its place.
+    /// For an item of a task with `each`: the item and its index.
     pub item: Option<(Value, u32)>,
-    /// Of a task that is a batch: the schema for the input of its DAG, if that has one.
+    /// For a task that is a batch: the input schema of its DAG, if there is one.
     pub schema: Option<Value>,
 }
 
-/// What one predecessor left.
+/// The result of one predecessor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadTask {
     /// Its key.
     pub key: String,
-    /// How it ended.
+    /// The outcome of the predecessor.
     pub state: Outcome,
-    /// What it returned.
+    /// The value that it returned.
     pub output: Value,
 }
 
-/// What a due task becomes.
+/// The result of evaluating a due task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Becomes {
     /// Its condition is false.
     Skipped,
     /// A job of its kind with this payload.
     Job(Value),
-    /// A job for each of these items, whose payloads are made later.
+    /// A job for each of these items; their payloads are rendered later.
     Items(Vec<Value>),
     /// A run of its bulk job with these parameters.
     Bulk(Value),
     /// A batch of its DAG with this input.
     Batch(Value),
-    /// It has failed: an expression has no value.
+    /// It failed, for example because an expression cannot be evaluated.
     Failed(Failure),
 }
 
 impl DueTask {
-    /// What it becomes; `None`: that takes more than this effort. Its condition and its list are looked at for the task as a whole, its
-    /// payload for each item.
+    /// Evaluates the task; `None` when that needs more than this effort. The condition and the list are evaluated once for the task,
+    /// the payload for each item.
     #[must_use]
     pub fn becomes(&self, effort: Effort) -> Option<Becomes> {
         if effort == Effort::Little && !self.is_little() {
@@ -122,7 +124,7 @@ impl DueTask {
         })
     }
 
-    /// Whether all that is looked at is small; nothing is compiled for this answer.
+    /// Returns whether everything that has to be evaluated is small. Nothing is compiled for this check.
     fn is_little(&self) -> bool {
         let texts = self.spec.when.iter().chain(&self.spec.each).map(String::len).sum::<usize>();
         let item = self.item.as_ref().map(|(item, _)| item);
@@ -136,7 +138,7 @@ impl DueTask {
             && texts + count_expressions(&self.spec.payload).1 <= LITTLE_BYTES
     }
 
-    /// Whether an expression may read this variable: what none reads, however large, is not looked at.
+    /// Returns whether an expression may read this variable. A variable that no expression reads is not evaluated, however large it is.
     fn mentions(&self, variable: &str) -> bool {
         fn within(value: &Value, variable: &str) -> bool {
             match value {
@@ -162,7 +164,7 @@ impl DueTask {
                 let items = evaluate("each", each, |each| each.list(scope)).map_err(failed)?;
                 return if items.len() > ITEMS_MAX {
                     let count = items.len();
-                    Err(failed(format!("each: it gives {count} items; at most {ITEMS_MAX} are possible")))
+                    Err(failed(format!("each: it returns {count} items; at most {ITEMS_MAX} are allowed")))
                 } else {
                     Ok(Becomes::Items(items))
                 };
@@ -186,7 +188,7 @@ impl DueTask {
         Ok(payload)
     }
 
-    /// Checks the input of the batch that the task is.
+    /// Checks the input of a task that is a batch.
     fn check_input(&self, input: &Value) -> Result<(), Failure> {
         let Some(schema) = &self.schema else { return Ok(()) };
         check_fit(schema, input)
@@ -194,7 +196,7 @@ impl DueTask {
     }
 }
 
-/// Works out what tasks become that take much: the first, and the others until it is over.
+/// Evaluates expensive tasks: always the first one, and then more until `is_over` returns true.
 #[must_use]
 pub fn work_out(due: Vec<DueTask>, is_over: impl Fn() -> bool) -> Vec<(DueTask, Becomes)> {
     let mut worked_out = Vec::with_capacity(due.len());
@@ -251,7 +253,7 @@ mod tests {
         let Becomes::Failed(failure) =
             due(broken.when("tasks.count.output.rows == 3")).becomes(Effort::Full).unwrap()
         else {
-            panic!("a payload without a value");
+            panic!("the payload has no value");
         };
         assert_eq!(failure.code, EXPRESSION);
         assert!(failure.message.starts_with("payload: "), "{}", failure.message);
@@ -278,7 +280,7 @@ mod tests {
             Becomes::Job(json!("2026-11-01 to 2026-11-02"))
         );
         let Becomes::Failed(failure) = due(dates.clone()).becomes(Effort::Full).unwrap() else {
-            panic!("there is no tick")
+            panic!("the batch has no tick")
         };
         assert_eq!(failure.code, EXPRESSION);
         let if_any = |when: &str| dates.clone().payload(json!(1)).when(when);
@@ -309,12 +311,12 @@ mod tests {
         let Becomes::Failed(failure) =
             due(Task::job("mail").when("input.day > 3")).becomes(Effort::Full).unwrap()
         else {
-            panic!("a text is not more than a number");
+            panic!("a string cannot be compared with a number");
         };
         assert!(failure.message.starts_with("when = \"input.day > 3\": "), "{}", failure.message);
         let Becomes::Failed(failure) = due(Task::each("mail", "input.day")).becomes(Effort::Full).unwrap()
         else {
-            panic!("a text is no list");
+            panic!("a string is not a list");
         };
         assert!(failure.message.contains("a list"), "{}", failure.message);
     }

@@ -1,4 +1,4 @@
-//! What cannot be done with batches.
+//! Errors of operations on batches.
 
 use thiserror::Error;
 
@@ -7,48 +7,48 @@ use crate::dag::state::{BatchState, TaskState};
 use crate::error::InvalidJob;
 use crate::ident::BatchId;
 
-/// A batch, or something to be done with one, that cannot be. Nothing was changed.
+/// An invalid batch, or an invalid operation on one. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidBatch {
-    /// A name or a key.
+    /// The name or the key is invalid.
     #[error("{0}")]
     Name(InvalidJob),
-    /// A setting of an operation: its grace time or its reason.
+    /// A setting of an operation is invalid: its grace time or its reason.
     #[error("{0}")]
     Operation(InvalidJob),
     /// The definition cannot run.
     #[error("{0}")]
     Dag(#[from] InvalidDag),
-    /// There is no such DAG.
+    /// The DAG does not exist.
     #[error(
         "there is no DAG {name:?}; `milepost batch define FILE` stores one, `milepost batch list --dags` shows them"
     )]
     NoSuchDag {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// There is no such version.
+    /// The version does not exist.
     #[error("the DAG {name:?} has no version {version}; `milepost batch versions {name}` shows them")]
     NoSuchVersion {
         /// The DAG.
         name: String,
-        /// What was asked for.
+        /// The requested version.
         version: String,
     },
-    /// The input cannot be taken.
+    /// The input is invalid.
     #[error("the input cannot be used: {why}")]
     Input {
-        /// What is wrong, and where.
+        /// The reason and the location.
         why: String,
     },
-    /// The nominal time cannot be taken.
+    /// The nominal time is invalid.
     #[error("the nominal time cannot be used: {why}")]
     NominalTime {
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// There is no such batch.
+    /// The batch does not exist.
     #[error("there is no batch {0}")]
     NoSuchBatch(BatchId),
     /// The batch has no such task.
@@ -56,45 +56,45 @@ pub enum InvalidBatch {
     NoSuchTask {
         /// The batch.
         batch: BatchId,
-        /// What was asked for.
+        /// The requested key.
         task: String,
     },
-    /// The task's state does not allow it.
+    /// The task's state does not allow the operation.
     #[error("task {task:?} of batch {batch} is {state}: it cannot be {what}")]
     Task {
         /// The batch.
         batch: BatchId,
         /// Its key.
         task: String,
-        /// Where it stands.
+        /// Its state.
         state: TaskState,
-        /// What was to be done, as `marked as skipped`.
+        /// The attempted operation, such as `marked as skipped`.
         what: &'static str,
     },
-    /// The batch's state does not allow it.
+    /// The batch's state does not allow the operation.
     #[error("batch {batch} is {state}: it cannot be {what}")]
     State {
         /// The batch.
         batch: BatchId,
-        /// Where it stands.
+        /// Its state.
         state: BatchState,
-        /// What was to be done, as `resumed`.
+        /// The attempted operation, such as `resumed`.
         what: &'static str,
     },
-    /// Another operator was faster.
-    #[error("batch {0} was rerun meanwhile; look at it again")]
+    /// The batch was rerun by another operator in the meantime.
+    #[error("batch {0} was rerun in the meantime; read its state again")]
     Overtaken(BatchId),
-    /// Nothing would be done.
+    /// No task matches the rerun.
     #[error("there is nothing to rerun in batch {0}")]
     NothingToRerun(BatchId),
-    /// The items of a list are what a version of another batch says.
+    /// The batch consists of the items of a list, which are defined by a task of another batch.
     #[error(
-        "batch {0} is over a list and has no version of its own: rerun the task of the other batch that it is"
+        "batch {0} runs the items of a list and has no separate version: rerun its task in the parent batch"
     )]
     OverAList(BatchId),
-    /// A job of a batch is rerun with what follows from it.
+    /// A job that is a task of a batch cannot be rerun on its own, only with its downstream tasks.
     #[error(
-        "job {job} is task {task:?} of batch {batch}; `milepost batch rerun {batch} --task {task}` runs it again"
+        "job {job} is task {task:?} of batch {batch}; rerun it with `milepost batch rerun {batch} --task {task}`"
     )]
     JobOfBatch {
         /// The job.
@@ -104,8 +104,8 @@ pub enum InvalidBatch {
         /// Its task's key.
         task: String,
     },
-    /// Batches in batches in batches.
-    #[error("batches would lie more than {depth_max} deep in one another")]
+    /// The batches are nested too deeply.
+    #[error("batches would be nested more than {depth_max} levels deep")]
     TooDeep {
         /// The limit.
         depth_max: u32,

@@ -1,4 +1,4 @@
-//! What has failed in the batches that tasks of a batch are: what a rerun of what failed runs again there.
+//! Failed tasks in inner batches (batches that are tasks of another batch), which a rerun of failed tasks includes.
 
 use std::collections::VecDeque;
 
@@ -8,41 +8,41 @@ use crate::dag::state::TaskState;
 use crate::ident::BatchId;
 use crate::port::{BatchStore, StoreResult};
 
-/// The states of tasks that a rerun of what failed runs again.
+/// The states of tasks that a rerun of failed tasks runs again.
 pub const FAILED: [TaskState; 2] = [TaskState::Failed, TaskState::Aborted];
-/// The states of tasks that are batches in which something can have failed.
+/// The states in which a task that is a batch can contain failed tasks.
 pub const OPEN: [TaskState; 3] = [TaskState::Active, TaskState::Failed, TaskState::Aborted];
 
-/// A batch that is a task of another one, and what runs again in it.
+/// An inner batch, and the tasks that run again in it.
 #[derive(Clone, Debug)]
 pub struct Inside {
     /// The keys of the tasks that lead to it, joined by `/`.
     pub path: String,
     /// The batch.
     pub batch: BatchId,
-    /// The generation that it was seen in.
+    /// The generation in which it was read.
     pub generation: u32,
-    /// Its own tasks that run again, as they stand now.
+    /// Its own tasks that run again, in their current state.
     pub again: Vec<TaskView>,
-    /// Whether it was stopped, and goes on.
+    /// Whether the inner batch is stopped and will be resumed.
     pub resumes: bool,
 }
 
-/// A batch that is still to be looked at.
+/// An inner batch that has not been examined yet.
 struct Next {
     path: String,
     task: TaskView,
-    /// Whether the batch around it is stopped, and stays so.
+    /// Whether the enclosing batch is stopped and stays stopped.
     within_stopped: bool,
-    /// The place of that batch among those found.
+    /// The index of the enclosing batch in the results.
     outer: Option<usize>,
 }
 
-/// Finds all batches in one, at any depth, in which a rerun of what failed goes on, outer ones before inner ones. `enters` says of which tasks
-/// of the batch itself.
+/// Finds all inner batches, at any depth, in which a rerun of failed tasks runs something again; outer batches come before inner ones.
+/// `enters` selects the tasks of the batch itself whose inner batches are searched.
 ///
 /// # Errors
-/// What the store answers.
+/// Errors of the store.
 pub async fn failed_inside(
     row: &BatchView,
     enters: impl Fn(&TaskView) -> bool + Send,
@@ -78,16 +78,16 @@ pub async fn failed_inside(
     Ok(that_go_on(found))
 }
 
-/// Whether the tasks of a batch are the items of a list, which are jobs.
+/// Returns whether the tasks of a batch are the items of a list, which are jobs.
 fn is_list(row: &BatchView) -> bool {
     row.parent.as_ref().is_some_and(|parent| parent.items)
 }
 
-/// Those in which something runs again, and those around them.
+/// Returns the batches in which something runs again, and the batches that enclose them.
 fn that_go_on(found: Vec<(Inside, Option<usize>)>) -> Vec<Inside> {
     let mut goes_on: Vec<bool> =
         found.iter().map(|(inside, _)| inside.resumes || !inside.again.is_empty()).collect();
-    // What lies in another one comes after it.
+    // A nested batch comes after the batch that encloses it.
     for (at, (_, outer)) in found.iter().enumerate().rev() {
         if let Some(outer) = outer.filter(|_| goes_on[at]) {
             goes_on[outer] = true;
@@ -96,7 +96,7 @@ fn that_go_on(found: Vec<(Inside, Option<usize>)>) -> Vec<Inside> {
     found.into_iter().zip(goes_on).filter(|(_, goes_on)| *goes_on).map(|((inside, _), _)| inside).collect()
 }
 
-/// All tasks of a batch in these states, page by page; none are asked for where it has none.
+/// Returns all tasks of a batch in these states, read page by page. Skips the query if the counts show that there are none.
 async fn tasks_in(
     row: &BatchView,
     states: &[TaskState],
@@ -120,7 +120,7 @@ async fn tasks_in(
 }
 
 impl Inside {
-    /// What the store is told of it: that nothing is done if it was rerun meanwhile.
+    /// Returns the batch and generation for the store, which does nothing if the batch was rerun since.
     #[must_use]
     pub const fn seen(&self) -> SeenBatch {
         SeenBatch { batch: self.batch, generation: self.generation }

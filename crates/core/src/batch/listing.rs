@@ -1,4 +1,4 @@
-//! What operators see of DAGs and batches.
+//! Rows of DAG versions, batches and tasks as shown to operators.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -11,40 +11,40 @@ use crate::ident::{BatchId, JobId};
 use crate::state::JobState;
 use crate::transition::Verb;
 
-/// A version of a DAG, as it stands in a list.
+/// A version of a DAG, as shown in lists.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VersionView {
-    /// The DAG.
+    /// The name of the DAG.
     pub dag: String,
-    /// Its place among the versions of the DAG, from 1.
+    /// Its number among the versions of the DAG, from 1.
     pub number: u32,
-    /// Its content.
+    /// A hash of its content.
     pub version: Version,
-    /// Whether batches that name no version get this one.
+    /// Whether it is the latest version, which batches get that specify none.
     pub latest: bool,
-    /// How many tasks it has.
+    /// The number of its tasks.
     pub tasks: u32,
-    /// How many edges.
+    /// The number of its edges.
     pub edges: u32,
-    /// How many tasks follow one another at most.
+    /// The number of tasks on its longest path.
     pub depth: u32,
-    /// When it was stored first.
+    /// When it was first stored.
     pub created_at: Timestamp,
 }
 
-/// What became of a definition.
+/// The result of defining a DAG.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Defined {
-    /// The version that stands for it, now the latest.
+    /// The version with this content, now the latest one.
     #[serde(flatten)]
     pub version: VersionView,
-    /// Whether the same content was there before.
+    /// Whether this content was already stored.
     pub known: bool,
 }
 
-/// Which batches to list, newest first.
+/// A filter for batches, newest first.
 #[derive(Clone, Debug)]
 pub struct BatchFilter {
     /// Only of this DAG.
@@ -53,11 +53,11 @@ pub struct BatchFilter {
     pub state: Option<BatchState>,
     /// Only the one with this key.
     pub key: Option<String>,
-    /// Those that are tasks of others, too.
+    /// Whether to include batches that are tasks of other batches.
     pub inner: bool,
-    /// Only those older than this one: the last of the page before.
+    /// Only those older than this one: the last batch of the previous page.
     pub before: Option<BatchId>,
-    /// At most so many.
+    /// The maximum number of results.
     pub limit: u32,
 }
 
@@ -67,7 +67,7 @@ impl Default for BatchFilter {
     }
 }
 
-/// A batch on one row: where it stands, and how far it is.
+/// A batch in a list: its state and its progress.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchView {
@@ -81,60 +81,60 @@ pub struct BatchView {
     pub version: Version,
     /// Its key.
     pub key: Option<String>,
-    /// Where it stands.
+    /// Its state.
     pub state: BatchState,
-    /// Whether an operator has stopped it: nothing starts.
+    /// Whether an operator has stopped it: no task starts then.
     pub stopped: bool,
-    /// Which rerun it is at, from 1 for the first run.
+    /// The number of its current run: 1 for the first run, increased by every rerun.
     pub generation: u32,
-    /// How many of its tasks stand where.
+    /// The number of its tasks in each state.
     pub counts: Counts,
-    /// The task that it is, of another batch.
+    /// The task of another batch that it implements, if it is an inner batch.
     pub parent: Option<ParentTask>,
-    /// The tick that it is for.
+    /// The tick that it was started for.
     pub nominal_at: Option<Timestamp>,
     /// The time zone of the tick's date.
     pub nominal_zone: Option<String>,
     /// When it was started.
     pub created_at: Timestamp,
-    /// When something last changed.
+    /// When it last changed.
     pub updated_at: Timestamp,
     /// When its last task ended.
     pub ended_at: Option<Timestamp>,
 }
 
 impl BatchView {
-    /// The tick that it is for.
+    /// Returns its nominal time.
     #[must_use]
     pub fn nominal(&self) -> Option<NominalTime> {
         NominalTime::of_columns(self.nominal_at, self.nominal_zone.clone())
     }
 }
 
-/// A task that is a batch of its own.
+/// A task that is an inner batch.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ParentTask {
-    /// Whose task.
+    /// The batch that contains the task.
     pub batch: BatchId,
-    /// Its number; `None`: the version that the other batch has by now has no such task.
+    /// Its number; none if the current version of that batch no longer has this task.
     pub task: Option<u32>,
     /// Its key.
     pub key: Option<String>,
-    /// Whether the batch has one job for each item of a list, rather than a DAG of its own.
+    /// Whether the inner batch has one job for each item of a list, instead of a DAG.
     pub items: bool,
 }
 
-/// Which tasks of a batch to list, in the order of their numbers.
+/// A filter for the tasks of a batch, in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct TaskFilter {
-    /// Only in these states; empty: in all.
+    /// Only in these states; empty: all states.
     pub states: Vec<TaskState>,
-    /// Only these; empty: all.
+    /// Only these; empty: all tasks.
     pub tasks: Vec<u32>,
-    /// Only those after this one: the last of the page before.
+    /// Only those after this one: the last task of the previous page.
     pub after: Option<u32>,
-    /// At most so many.
+    /// The maximum number of results.
     pub limit: u32,
 }
 
@@ -150,57 +150,57 @@ impl Default for TaskFilter {
 pub struct TaskView {
     /// Its number.
     pub task: u32,
-    /// Its key; of an item its place in the list, from 0.
+    /// Its key; for an item, its index in the list, from 0.
     pub key: String,
-    /// Where it stands.
+    /// Its state.
     pub state: TaskState,
-    /// The generation in which it was decided last.
+    /// The generation in which it was last decided.
     pub generation: u32,
-    /// How many of its predecessors have not ended.
+    /// The number of its predecessors that have not ended.
     pub pre_cnt: u32,
     /// Its job.
     pub job: Option<JobId>,
-    /// The batch that it is.
+    /// Its inner batch.
     pub batch: Option<BatchId>,
-    /// Where its job stands.
+    /// The state of its job.
     pub job_state: Option<JobState>,
-    /// Tries of its job so far.
+    /// The number of attempts of its job so far.
     pub attempt: Option<u32>,
-    /// When its job, or its batch, was made: when it could run.
+    /// When its job or inner batch was created, so that it could run.
     pub released_at: Option<Timestamp>,
     /// When the last attempt began.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// How far its job says it is: done, and of how many.
+    /// The progress reported by its job: the units done, and their total.
     pub progress: Option<(i64, Option<i64>)>,
-    /// Why it failed, if it did.
+    /// The error, if it failed.
     pub error: Option<String>,
 }
 
-/// Something that happened to a batch, or to a task that had no job then. What happened to jobs is in theirs.
+/// A state change of a batch, or of a task that had no job at that time. Changes of jobs are in their histories.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchEntry {
-    /// Its place in the order of things.
+    /// Its position in the history.
     pub pos: i64,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// The generation of the batch then.
+    /// The generation of the batch at that time.
     pub generation: u32,
-    /// Which task; `None`: the batch itself, or a task that its version does not have any more.
+    /// The task's number; none for the batch itself, or for a task that the current version no longer has.
     pub task: Option<u32>,
-    /// The task's key; `None`: the batch itself.
+    /// The task's key; none for the batch itself.
     pub key: Option<String>,
-    /// The job that the task had, if this is what took it away.
+    /// The job that the task had, if this change removed it.
     pub job: Option<JobId>,
-    /// What.
+    /// The operation.
     pub verb: Verb,
-    /// Where it stood before.
+    /// The state before.
     pub from: Option<String>,
-    /// Where it stood afterwards.
+    /// The state after.
     pub to: String,
-    /// Why.
+    /// The reason.
     pub note: Option<String>,
 }
 
@@ -208,7 +208,7 @@ pub struct BatchEntry {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchDetail {
-    /// What a list shows.
+    /// The batch, as shown in lists.
     #[serde(flatten)]
     pub row: BatchView,
     /// Its input.

@@ -1,6 +1,6 @@
-//! Batches: runs of DAG versions. What starts one, what a task becomes whose rule holds, what operators do and see.
+//! Batches: runs of DAG versions. Starts, evaluation of due tasks, and the operations and views for operators.
 //!
-//! What follows from what is in [`crate::dag`]; stores keep the counters.
+//! The rules are in [`crate::dag`]; stores keep the counters.
 
 pub mod due;
 pub mod error;
@@ -12,13 +12,13 @@ pub mod rerun;
 pub mod start;
 pub mod subject;
 
-/// The largest result of a task, as JSON text: its successors read it.
+/// The maximum size of a task's result as JSON text, in bytes. It is limited because the task's successors read it.
 pub const RESULT_BYTES_MAX: usize = 256 * 1024;
-/// How much of its predecessors' results one task may read.
+/// The maximum total size of predecessors' results that one task may read, in bytes.
 pub const READ_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// The most items that a task goes over.
+/// The maximum number of items of a task with `each`.
 pub const ITEMS_MAX: usize = 100_000;
-/// How many rows one transaction of what follows from an end may change; the rest is done in further ones.
+/// The maximum number of rows that one transaction changes after the end of a task; the rest is done in further transactions.
 pub const PAGE_ROWS: u32 = 2000;
-/// How deep batches may lie in one another.
+/// The maximum nesting depth of batches.
 pub const DEPTH_MAX: u32 = 8;

@@ -1,4 +1,4 @@
-//! The nominal time of a batch: the tick that it is for, and the calendar date of that.
+//! The nominal time of a batch: its tick, and the tick's calendar date in a time zone.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -7,31 +7,31 @@ use serde_json::{Value, json};
 use super::error::InvalidBatch;
 use crate::schedule::zone_named;
 
-/// The time zone of the date, unless another one is given.
+/// The default time zone of the date.
 pub const ZONE_DEFAULT: &str = "UTC";
-/// The first and the last second that every store keeps.
+/// The first and last second that every store can keep.
 const SECONDS: (i64, i64) = (-62_135_510_400, 253_402_128_000);
 
-/// The tick that a batch is for: of the schedule that started it, or given by whoever did.
+/// The tick of a batch, from the schedule that started it or given by the caller who started it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NominalTime {
     /// The instant.
     pub at: Timestamp,
-    /// The IANA name of the time zone that its date is of.
+    /// The IANA name of the time zone that determines the date.
     pub zone: String,
 }
 
 impl NominalTime {
-    /// The nominal time of these two columns; `None`: the batch has no tick.
+    /// Returns the nominal time in these two columns; `None` when the batch has no tick.
     #[must_use]
     pub fn of_columns(at: Option<Timestamp>, zone: Option<String>) -> Option<Self> {
         Some(Self { at: at?, zone: zone.unwrap_or_else(|| ZONE_DEFAULT.to_owned()) })
     }
 
-    /// The first instant of a date in a time zone.
+    /// Returns the first instant of a date in a time zone.
     ///
     /// # Errors
-    /// [`InvalidBatch::NominalTime`] for a zone that there is not, and a date that is too far away.
+    /// [`InvalidBatch::NominalTime`] for an unknown zone or a date that is out of range.
     pub fn of_date(date: Date, zone: &str) -> Result<Self, InvalidBatch> {
         let refuse = |why: String| InvalidBatch::NominalTime { why };
         let of = zone_named(zone).map_err(|unknown| refuse(unknown.to_string()))?;
@@ -39,13 +39,13 @@ impl NominalTime {
         Ok(Self { at: first.timestamp(), zone: zone.to_owned() })
     }
 
-    /// Its calendar date; `None` for a zone that this machine does not know.
+    /// Returns its calendar date; `None` for a time zone that this machine does not know.
     #[must_use]
     pub fn date(&self) -> Option<Date> {
         Some(zone_named(&self.zone).ok()?.to_datetime(self.at).date())
     }
 
-    /// Its calendar date and the time zone of that, for people.
+    /// Returns its calendar date and time zone as text for users.
     #[must_use]
     pub fn dated(&self) -> String {
         match self.date() {
@@ -54,7 +54,7 @@ impl NominalTime {
         }
     }
 
-    /// The value of `tick` in expressions. The dates are left out for a zone that this machine does not know.
+    /// Returns the value of `tick` in expressions. The dates are omitted for a time zone that this machine does not know.
     #[must_use]
     pub fn value(&self) -> Value {
         let mut tick = json!({ "time": self.at.to_string(), "zone": self.zone });
@@ -65,7 +65,7 @@ impl NominalTime {
         tick
     }
 
-    /// Checks its zone, and that stores can keep its time.
+    /// Checks that the time zone is known and that stores can keep the time.
     ///
     /// # Errors
     /// [`InvalidBatch::NominalTime`].

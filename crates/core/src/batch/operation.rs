@@ -1,4 +1,4 @@
-//! What operators do to batches.
+//! Operations on batches by operators.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use crate::dag::version::Version;
 use crate::duration::check_wait;
 use crate::ident::BatchId;
 
-/// What cannot be done to a batch while something of it runs, in the words of [`InvalidBatch`].
+/// The text in [`InvalidBatch`] for an operation that is not possible while tasks of the batch run.
 pub const IN_ANOTHER_VERSION: &str =
     "rerun in another version while tasks run; wait for them, or abort the batch";
 
-/// Something an operator does to a batch.
+/// An operation on a batch.
 #[derive(Clone, Debug)]
 pub struct BatchOperation {
-    /// Which batch.
+    /// The batch.
     pub batch: BatchId,
-    /// The generation that the operator has seen; with another one by now nothing is done.
+    /// The generation that the operator has read. If the batch has another one by now, nothing is done.
     pub generation: Option<u32>,
-    /// How long running jobs get to stop by themselves before they are fenced off (abort, cancel).
+    /// How long running jobs have to stop on their own before they are fenced (abort, cancel).
     pub grace: Duration,
-    /// Why; stands in the history.
+    /// The reason, recorded in the history.
     pub note: Option<String>,
-    /// What.
+    /// The operation.
     pub what: BatchVerb,
 }
 
@@ -40,51 +40,51 @@ impl BatchOperation {
     }
 }
 
-/// What is done.
+/// The operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BatchVerb {
-    /// Nothing starts any more, what runs is asked to stop; to be resumed.
+    /// Stops the batch: no task starts, and running tasks are asked to stop. The batch can be resumed.
     Abort,
-    /// Goes on where it was stopped.
+    /// Resumes a stopped batch.
     Resume,
-    /// Gives these tasks up, those of them that have not ended; with all of them the batch.
+    /// Cancels those of these tasks that have not ended; with all tasks, the batch is canceled.
     Cancel {
         /// Their numbers.
         tasks: Vec<u32>,
     },
-    /// Says how a task ended: succeeded, skipped or failed.
+    /// Sets the outcome of a task: succeeded, skipped or failed.
     Mark {
         /// Its number.
         task: u32,
-        /// How.
+        /// The outcome.
         state: TaskState,
     },
-    /// Runs these tasks again, in a new generation: each is decided anew when its predecessors have ended.
+    /// Runs these tasks again in a new generation. Each is decided again when its predecessors have ended.
     Rerun {
         /// Their numbers.
         tasks: Vec<u32>,
     },
-    /// The same, and what has failed or was aborted in the batches that other tasks of it are, at any depth. What has succeeded there keeps
-    /// its results; the tasks that these batches are become active again, and go on from their ends.
+    /// Like `Rerun`, and also reruns failed and aborted tasks in the inner batches of other tasks, at any depth. Succeeded tasks there keep
+    /// their results; the tasks that are inner batches become active again and continue when their batches end.
     RerunFailed {
         /// Numbers of tasks of the batch itself.
         tasks: Vec<u32>,
-        /// The inner batches that the operator has seen.
+        /// The inner batches that the operator has read.
         inside: Vec<SeenBatch>,
     },
-    /// The same in another version of its DAG, which the batch has from then on. A task is the one with the same key: it keeps its
-    /// state and its job. Those that the version does not have are given up, those that only it has are decided.
+    /// Reruns tasks in another version of the DAG, which the batch uses from then on. Tasks are matched by key and keep their
+    /// state and their job. Tasks that the version does not contain are canceled; tasks that only it contains are decided.
     RerunIn {
         /// The version.
         version: Version,
-        /// The numbers that the tasks have in it; there may be none.
+        /// The numbers of the tasks in that version; may be empty.
         tasks: Vec<u32>,
-        /// Also what has failed in the batches that other tasks are, as in [`RerunFailed`](Self::RerunFailed).
+        /// Whether to also rerun failed tasks in inner batches, as in [`RerunFailed`](Self::RerunFailed).
         inside: Option<Vec<SeenBatch>>,
     },
 }
 
-/// An inner batch as an operator has seen it; in another generation by now nothing is done.
+/// An inner batch that an operator has read. If it has another generation by now, nothing is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenBatch {
     /// The batch.
@@ -93,20 +93,20 @@ pub struct SeenBatch {
     pub generation: u32,
 }
 
-/// What became of it.
+/// The result of an operation on a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchOperated {
-    /// How many tasks were changed.
+    /// The number of tasks that were changed.
     pub changed: u64,
-    /// How many run and were asked to stop.
+    /// The number of running tasks that were asked to stop.
     pub stopping: u64,
-    /// The generation of the batch now.
+    /// The current generation of the batch.
     pub generation: u32,
 }
 
 impl BatchOperated {
-    /// What of it the batch itself does not show; `None`: no task was changed.
+    /// Returns the details that the batch row itself does not show; `None` when no task was changed.
     #[must_use]
     pub fn told(&self) -> Option<serde_json::Value> {
         let told = serde_json::json!({ "changed": self.changed, "stopping": self.stopping });

@@ -1,4 +1,4 @@
-//! What a rerun will do, before it is done.
+//! Preview of a rerun: the tasks that will run again.
 
 use super::error::InvalidBatch;
 use super::inside::{FAILED, Inside, failed_inside};
@@ -9,48 +9,48 @@ use crate::dag::checked::Dag;
 use crate::dag::state::Counts;
 use crate::port::{BatchStore, StoreResult};
 
-/// Which tasks are to run again.
+/// The selection of tasks to run again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Chosen {
-    /// These, by their keys.
+    /// The tasks with these keys.
     Tasks(Vec<String>),
-    /// These and all that comes after them.
+    /// The tasks with these keys, and all tasks downstream of them.
     Downstream(Vec<String>),
-    /// Those that have failed or were aborted, in inner batches too.
+    /// All failed and aborted tasks, including those in inner batches.
     Failed,
 }
 
-/// Which tasks will run again, and in which version.
+/// The tasks that will run again, and the version they run in.
 #[derive(Clone, Debug)]
 pub struct Rerun {
-    /// The tasks as they stand now, by the numbers that they have now.
+    /// The tasks in their current state, with their current numbers.
     pub again: Vec<TaskView>,
-    /// What runs again in inner batches; `None`: nothing is looked for there.
+    /// The tasks that run again in inner batches; `None` when inner batches are not searched.
     pub inside: Option<Vec<Inside>>,
-    /// The version to which the batch goes over, if it does.
+    /// The version that the batch changes to, if it does.
     pub change: Option<Change>,
 }
 
-/// What another version is to a batch.
+/// The differences between the batch's version and another one.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// The version.
     pub to: VersionView,
-    /// The numbers that the tasks to run again have in it.
+    /// The numbers in that version of the tasks to run again.
     numbers: Vec<u32>,
-    /// Keys of tasks that only that version has.
+    /// Keys of tasks that only the new version contains.
     pub new: Vec<String>,
-    /// Keys of tasks that it does not have.
+    /// Keys of tasks that the new version does not contain.
     pub gone: Vec<String>,
-    /// Keys of tasks that are defined differently, have ended and will not run again.
+    /// Keys of tasks whose definition differs, and that have ended and will not run again.
     pub stays: Vec<String>,
 }
 
 impl Chosen {
-    /// The tasks that are looked at for a rerun in the version that the batch has.
+    /// Returns the filter for the tasks that a rerun in the current version considers.
     ///
     /// # Errors
-    /// [`InvalidBatch::NoSuchTask`] when one is named that there is not.
+    /// [`InvalidBatch::NoSuchTask`] for a key that does not exist.
     pub fn filter(&self, subject: &Subject) -> Result<TaskFilter, InvalidBatch> {
         let states = match self {
             Self::Failed => FAILED.to_vec(),
@@ -59,8 +59,8 @@ impl Chosen {
         Ok(TaskFilter { states, tasks: self.named(subject)?, ..TaskFilter::default() })
     }
 
-    /// Whether what has failed in the batch that a task is runs again, rather than the task as a whole. `versions`: the one that the batch has
-    /// and the one that it goes over to. A task that is defined differently there begins anew.
+    /// Returns whether the failed tasks inside a task's inner batch run again, rather than the task as a whole. `versions`: the current
+    /// version of the batch and the one that it changes to. A task whose definition differs in the new version restarts as a whole.
     #[must_use]
     pub fn goes_inside(&self, task: &TaskView, versions: Option<(&Dag, &Dag)>) -> bool {
         let stays = versions.is_none_or(|(old, new)| {
@@ -69,10 +69,10 @@ impl Chosen {
         *self == Self::Failed && task.batch.is_some() && stays
     }
 
-    /// What runs again in the batches that tasks of the batch are; `None`: only what is named runs again.
+    /// Returns the tasks that run again in inner batches; `None` when only named tasks run again.
     ///
     /// # Errors
-    /// What the store answers; [`InvalidBatch::OverAList`].
+    /// Errors of the store; [`InvalidBatch::OverAList`].
     pub async fn inside(
         &self,
         subject: &Subject,
@@ -86,7 +86,7 @@ impl Chosen {
         failed_inside(&subject.row, |task| self.goes_inside(task, versions), store).await.map(Some)
     }
 
-    /// The numbers of the tasks that are named, in order; none where it is those that failed.
+    /// Returns the numbers of the named tasks, sorted; empty when failed tasks are selected.
     fn named(&self, subject: &Subject) -> Result<Vec<u32>, InvalidBatch> {
         let numbers = |keys: &[String]| -> Result<Vec<u32>, InvalidBatch> {
             keys.iter().map(|key| subject.task(key)).collect()
@@ -103,10 +103,10 @@ impl Chosen {
 }
 
 impl Rerun {
-    /// In the version that the batch has, of the tasks that [`Chosen::filter`] let through. `inside`: as [`Chosen::inside`] says.
+    /// Creates a rerun in the current version, of the tasks that [`Chosen::filter`] selected. `inside`: the result of [`Chosen::inside`].
     ///
     /// # Errors
-    /// [`InvalidBatch::NothingToRerun`] when there are none.
+    /// [`InvalidBatch::NothingToRerun`] when no task will run again.
     pub fn pinned(
         chosen: &Chosen,
         subject: &Subject,
@@ -120,10 +120,10 @@ impl Rerun {
         Ok(Self { again, inside, change: None })
     }
 
-    /// In another version of its DAG. `tasks`: all that the batch has; `inside`: as [`Chosen::inside`] says.
+    /// Creates a rerun in another version of the DAG. `tasks`: all tasks of the batch; `inside`: the result of [`Chosen::inside`].
     ///
     /// # Errors
-    /// [`InvalidBatch::NoSuchTask`] when a task is named that the version does not have; [`InvalidBatch::OverAList`].
+    /// [`InvalidBatch::NoSuchTask`] when the version does not contain a named task; [`InvalidBatch::OverAList`].
     pub fn in_version(
         chosen: &Chosen,
         subject: &Subject,
@@ -150,7 +150,7 @@ impl Rerun {
         Ok(Self { again, inside, change: Some(Change { to, numbers, new, gone, stays }) })
     }
 
-    /// What it is to the store.
+    /// Returns the operation for the store.
     #[must_use]
     pub fn verb(&self) -> BatchVerb {
         let inside = self.inside.as_ref().map(|inside| inside.iter().map(Inside::seen).collect());
@@ -164,14 +164,14 @@ impl Rerun {
         }
     }
 
-    /// How the tasks stand that will run again, those in inner batches too.
+    /// Returns the current states of the tasks that will run again, including those in inner batches, as counts.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let inside = self.inside.iter().flatten().flat_map(|inside| &inside.again);
         self.again.iter().chain(inside).map(|task| task.state).collect()
     }
 
-    /// Their keys; of those in inner batches behind the keys of the tasks that lead there, as in `list/3`.
+    /// Returns their keys. Keys in inner batches are prefixed with the keys of the enclosing tasks, as in `list/3`.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let within = |inside: &Inside| -> Vec<String> {
@@ -181,18 +181,18 @@ impl Rerun {
         own.chain(self.inside.iter().flatten().flat_map(within)).collect()
     }
 
-    /// The paths of inner batches that were stopped, and go on.
+    /// Returns the paths of stopped inner batches that will be resumed.
     pub fn resumed(&self) -> impl Iterator<Item = &str> {
         self.inside.iter().flatten().filter(|inside| inside.resumes).map(|inside| inside.path.as_str())
     }
 }
 
-/// The keys that one version has and the other has not.
+/// Returns the keys that `of` contains and `other` does not.
 fn missing(of: &Dag, other: &Dag) -> Vec<String> {
     of.graph().keys().iter().filter(|key| other.graph().task(key).is_none()).cloned().collect()
 }
 
-/// Whether both versions have a task, and it is not the same.
+/// Returns whether both versions contain the task with different definitions.
 fn is_mended(old: &Dag, new: &Dag, key: &str) -> bool {
     let spec = |dag: &Dag| {
         let (_, spec) = dag.definition().tasks.get(dag.graph().task(key)? as usize)?;

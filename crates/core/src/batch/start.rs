@@ -1,4 +1,4 @@
-//! Starting a batch.
+//! Start of a batch and checks of its input.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -17,24 +17,24 @@ use crate::trace::Traceparent;
 /// A batch to be started.
 #[derive(Clone, Debug)]
 pub struct NewBatch {
-    /// Its id for ever; made here, so that a start can be repeated.
+    /// Its permanent id, generated here so that a start can be repeated safely.
     pub id: BatchId,
     /// The name of its DAG.
     pub dag: String,
-    /// Which version; `None`: the latest.
+    /// Its version; `None`: the latest.
     pub version: Option<Version>,
-    /// At most one batch of the DAG ever has this key; asking again returns the same batch.
+    /// At most one batch of the DAG ever has this key; a repeated start returns the existing batch.
     pub key: Option<String>,
-    /// What its expressions see as `input`, as JSON text.
+    /// The value of `input` in its expressions, as JSON text.
     pub input: Box<RawValue>,
-    /// The tick that it is for, which expressions see as `tick`. The time zone is of the tick's date.
+    /// Its nominal time, the value of `tick` in its expressions. The time zone determines the date of the tick.
     pub nominal: Option<NominalTime>,
-    /// The span of a trace that its tasks follow from: the one under way where it was made.
+    /// The trace span that its tasks follow from: the active span where the batch was created.
     pub traceparent: Option<Traceparent>,
 }
 
 impl NewBatch {
-    /// A batch of the latest version of `dag`.
+    /// Creates a batch of the latest version of `dag`.
     ///
     /// # Errors
     /// [`InvalidBatch::Input`] when the input cannot be written as JSON.
@@ -46,31 +46,31 @@ impl NewBatch {
         Ok(Self { id, dag: dag.into(), version: None, key: None, input, nominal: None, traceparent })
     }
 
-    /// The batch with this key: at most one batch of the DAG ever has it.
+    /// Sets the key: at most one batch of the DAG ever has it.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// The batch for this tick, whose date is of the time zone with this IANA name: as if a schedule had started it.
+    /// Sets the nominal time, as if a schedule had started the batch. The tick's date is computed in the time zone with this IANA name.
     #[must_use]
     pub fn nominal_at(mut self, at: Timestamp, zone: impl Into<String>) -> Self {
         self.nominal = Some(NominalTime { at, zone: zone.into() });
         self
     }
 
-    /// The batch of this version of its DAG.
+    /// Sets the version of the DAG.
     #[must_use]
     pub const fn version(mut self, version: Version) -> Self {
         self.version = Some(version);
         self
     }
 
-    /// Checks what can be checked without a database.
+    /// Checks everything that does not need a database.
     ///
     /// # Errors
-    /// [`InvalidBatch`] says what is wrong.
+    /// [`InvalidBatch`] with the reason.
     pub fn check(&self, input_bytes_max: usize) -> Result<(), InvalidBatch> {
         check_name("name of the DAG", &self.dag, NAME_BYTES_MAX).map_err(InvalidBatch::Name)?;
         if let Some(key) = &self.key {
@@ -82,31 +82,31 @@ impl NewBatch {
     }
 }
 
-/// What became of a start.
+/// The result of starting a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Started {
-    /// The batch that now stands for the request.
+    /// The new batch, or the existing one with the same key.
     pub batch: BatchId,
-    /// Whether it was there before, under the same key; then nothing was changed.
+    /// Whether a batch with the same key already existed; then nothing was changed.
     pub duplicate: bool,
 }
 
-/// Checks the input of a batch against the schema of its DAG. That can take a second: it is neither for a thread of a runtime nor for a
-/// transaction.
+/// Checks the input of a batch against the schema of its DAG. This can take a second: do not call it on an async runtime thread or
+/// within a transaction.
 ///
 /// # Errors
-/// [`InvalidBatch::Input`] says what is wrong and where.
+/// [`InvalidBatch::Input`] with the reason and the location.
 pub fn check_fit(schema: &Value, input: &Value) -> Result<(), InvalidBatch> {
     let unfit = |why| InvalidBatch::Input { why };
     let schema = InputSchema::compile(schema).map_err(|invalid| unfit(invalid.to_string()))?;
     schema.check(input).map_err(|invalid| unfit(invalid.to_string()))
 }
 
-/// The same for JSON texts.
+/// Performs the same check on JSON texts.
 ///
 /// # Errors
-/// As [`check_fit`], also for a text that is no JSON.
+/// As [`check_fit`]; also for a text that is not JSON.
 pub fn check_fit_of_texts(schema: &str, input: &str) -> Result<(), InvalidBatch> {
     let read = |text: &str| {
         serde_json::from_str(text)

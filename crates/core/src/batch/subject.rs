@@ -1,10 +1,10 @@
-//! A batch as operators mean it: by the keys of its tasks.
+//! A batch with its DAG, in which tasks are addressed by key.
 
 use super::error::InvalidBatch;
 use super::listing::BatchView;
 use crate::dag::checked::Dag;
 
-/// A batch and what it is a run of.
+/// A batch and the DAG that it runs.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// The batch.
@@ -14,18 +14,18 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The DAG; the items of a list have none.
+    /// Returns the DAG.
     ///
     /// # Errors
-    /// [`InvalidBatch::OverAList`] when it is over a list.
+    /// [`InvalidBatch::OverAList`] for the items of a list, which have no DAG.
     pub fn dag(&self) -> Result<&Dag, InvalidBatch> {
         self.dag.as_ref().ok_or(InvalidBatch::OverAList(self.row.id))
     }
 
-    /// The number of a task: of an item of a list its place, from 0.
+    /// Returns the number of a task. For an item of a list, the key is its index, from 0.
     ///
     /// # Errors
-    /// [`InvalidBatch::NoSuchTask`] when there is none.
+    /// [`InvalidBatch::NoSuchTask`] when it does not exist.
     pub fn task(&self, key: &str) -> Result<u32, InvalidBatch> {
         let found = match &self.dag {
             Some(dag) => dag.graph().task(key),
@@ -34,8 +34,8 @@ impl Subject {
         found.ok_or_else(|| InvalidBatch::NoSuchTask { batch: self.row.id, task: key.to_owned() })
     }
 
-    /// What a cancel gives up: all but the tasks that clear up; or these tasks and all that comes after them. Of a list these items, or
-    /// all.
+    /// Returns the tasks that a cancel includes. Without `tasks`: the root tasks and everything downstream of them; otherwise these
+    /// tasks and everything downstream of them. Downstream tasks with the rule `always` are excluded. For a list: these items, or all.
     #[must_use]
     pub fn cancel_set(&self, tasks: &[u32]) -> Vec<u32> {
         match (&self.dag, tasks) {

@@ -1,24 +1,24 @@
-//! How many rows the next chunk has, and how long to rest after one.
+//! Adaptive chunk sizes of bulk jobs, and the pauses between chunks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How many of the last chunks are looked at.
+/// The number of recent chunks that are considered.
 const REMEMBERED: usize = 10;
-/// How much larger than the last one a chunk is at most, unless that is less than a row.
+/// The maximum growth factor from one chunk to the next. A chunk may always grow by one row.
 const GROWTH_MAX: f64 = 1.5;
-/// A chunk with fewer than one part in this many of the rows it could have had tells nothing of the time a row
-/// takes: it was the last one, or few were left.
+/// A chunk with less than 1/4 of its planned rows is not used to measure the time per row, unless it took longer than
+/// the target: it was the last one, or few targets were left.
 const TELLING_SHARE: u32 = 4;
 
-/// What chunks are to be like.
+/// The target duration and the size limits of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizing {
-    /// How long a chunk's transaction shall take.
+    /// The target duration of a chunk's transaction.
     pub target: Duration,
-    /// The fewest rows of a chunk.
+    /// The minimum number of rows of a chunk.
     pub rows_min: u32,
-    /// The most rows of a chunk.
+    /// The maximum number of rows of a chunk.
     pub rows_max: u32,
 }
 
@@ -29,36 +29,36 @@ impl Default for Sizing {
     }
 }
 
-/// Finds the size at which chunks take their target duration: grows slowly, shrinks at once.
+/// Finds the chunk size at which chunks take their target duration. It grows slowly and shrinks immediately.
 #[derive(Clone, Debug)]
 pub struct ChunkSizer {
     sizing: Sizing,
     rows: u32,
-    /// Seconds that a row took in each of the last chunks, oldest first.
+    /// Seconds per row in each of the recent chunks, oldest first.
     row_seconds: VecDeque<f64>,
 }
 
 impl ChunkSizer {
-    /// Begins with so many rows, such as those of the last chunk of the worker before.
+    /// Creates a sizer that starts with this number of rows, such as the size of the previous worker's last chunk.
     #[must_use]
     pub fn new(sizing: Sizing, rows: u32) -> Self {
         let rows = rows.clamp(sizing.rows_min, sizing.rows_max);
         Self { sizing, rows, row_seconds: VecDeque::with_capacity(REMEMBERED) }
     }
 
-    /// How many rows the next chunk has.
+    /// Returns the number of rows of the next chunk.
     #[must_use]
     pub fn rows(&self) -> u32 {
         self.rows
     }
 
-    /// Changes what chunks are to be like, from the next one on.
+    /// Changes the target duration and the limits, from the next chunk on.
     pub fn resize(&mut self, sizing: Sizing) {
         self.sizing = sizing;
         self.rows = self.rows.clamp(sizing.rows_min, sizing.rows_max);
     }
 
-    /// Learns how long a chunk of so many rows took.
+    /// Records how long a chunk of this number of rows took.
     pub fn learn(&mut self, rows: u32, took: Duration) {
         let late = took > self.sizing.target;
         if rows == 0 || (rows < self.rows / TELLING_SHARE && !late) {
@@ -69,16 +69,16 @@ impl ChunkSizer {
         }
         let last = took.as_secs_f64() / f64::from(rows);
         self.row_seconds.push_back(last);
-        // What was slow lately counts for a while, and what is slow now counts at once.
+        // Recent slow chunks still count, and a slow last chunk counts immediately.
         let row = self.slow_row_seconds().max(last);
         let fitting = if row > 0.0 { self.sizing.target.as_secs_f64() / row } else { f64::INFINITY };
-        // At least one row more: half of one row is none.
+        // Growth by at least one row: half of one row rounds to zero.
         let most = (f64::from(self.rows) * GROWTH_MAX).max(f64::from(self.rows) + 1.0);
-        // A cast of a float stays in range.
+        // A float cast saturates.
         self.rows = (fitting.min(most) as u32).clamp(self.sizing.rows_min, self.sizing.rows_max);
     }
 
-    /// The 90th percentile of the last chunks.
+    /// Returns the 90th percentile of the recent chunks' seconds per row.
     fn slow_row_seconds(&self) -> f64 {
         let mut sorted: Vec<f64> = self.row_seconds.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
@@ -87,24 +87,24 @@ impl ChunkSizer {
     }
 }
 
-/// How much of the database's time a group's bulk jobs may take.
+/// The share of the database's time that the bulk jobs of a group may use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Rows a second at most; `None`: as many as go.
+    /// The maximum number of rows per second; `None`: unlimited.
     pub rows_per_s: Option<f64>,
-    /// The part of the time that chunks may take, over 0 and at most 1.
+    /// The fraction of the time that chunks may use: greater than 0 and at most 1.
     pub duty: f64,
 }
 
 impl Default for Load {
-    /// As many rows as go, with no rest.
+    /// No rate limit and no pauses.
     fn default() -> Self {
         Self { rows_per_s: None, duty: 1.0 }
     }
 }
 
 impl Load {
-    /// How long to rest after a chunk of so many rows that took so long, counted from its end.
+    /// Returns how long to pause after a chunk of `rows` rows that took `took`, counted from the end of the chunk.
     #[must_use]
     pub fn rest(&self, rows: u32, took: Duration) -> Duration {
         let by_rate = self.rows_per_s.map_or(0.0, |rate| f64::from(rows) / rate - took.as_secs_f64());
@@ -112,7 +112,7 @@ impl Load {
         Duration::try_from_secs_f64(by_rate.max(by_duty).max(0.0)).unwrap_or(Duration::MAX)
     }
 
-    /// How many rows a chunk has at most, so that a slow rate is held by small chunks rather than long rests.
+    /// Returns the maximum number of rows of a chunk, so that a low rate is reached with small chunks rather than with long pauses.
     #[must_use]
     pub fn rows_max(&self, every: Duration) -> u32 {
         self.rows_per_s.map_or(u32::MAX, |rate| ((rate * every.as_secs_f64()) as u32).max(1))
@@ -129,7 +129,7 @@ mod tests {
         ChunkSizer::new(Sizing::default(), rows)
     }
 
-    /// Chunks of a store on which a row takes so long.
+    /// Processes chunks on a store where each row takes this long.
     fn run(sizer: &mut ChunkSizer, row: Duration, chunks: usize) {
         for _ in 0..chunks {
             sizer.learn(sizer.rows(), row * sizer.rows());
@@ -177,7 +177,7 @@ mod tests {
         sizer.learn(3, Duration::from_millis(30));
         assert_eq!(sizer.rows(), 1_000);
         sizer.learn(3, Duration::from_secs(1));
-        assert_eq!(sizer.rows(), 50, "as few as allowed");
+        assert_eq!(sizer.rows(), 50, "the minimum");
     }
 
     #[test]
@@ -186,9 +186,9 @@ mod tests {
         let rested = |rows_per_s, duty| Load { rows_per_s, duty }.rest(1_000, took);
         assert_eq!(rested(None, 1.0), Duration::ZERO);
         assert_eq!(rested(Some(2_000.0), 1.0), Duration::from_millis(200));
-        assert_eq!(rested(Some(10_000.0), 1.0), Duration::ZERO, "slower than its rate anyway");
+        assert_eq!(rested(Some(10_000.0), 1.0), Duration::ZERO, "it is already slower than its rate");
         assert_eq!(rested(None, 0.25), Duration::from_millis(900));
-        assert_eq!(rested(Some(2_000.0), 0.25), Duration::from_millis(900), "the longer one");
+        assert_eq!(rested(Some(2_000.0), 0.25), Duration::from_millis(900), "the longer of the two");
     }
 
     proptest! {

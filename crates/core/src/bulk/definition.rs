@@ -1,4 +1,4 @@
-//! What a bulk job does, whoever starts it.
+//! Definitions of bulk jobs: what a bulk job does, independent of its runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,63 +9,63 @@ use crate::state::named_enum;
 use std::fmt;
 use std::str::FromStr;
 
-/// The queue of bulk jobs that say nothing else.
+/// The default queue of bulk jobs.
 pub const QUEUE_DEFAULT: &str = "bulk";
 
 named_enum! {
-    /// What a crash in the middle of a chunk means for its targets.
+    /// What a crash during a chunk means for its targets.
     Effects {
-        /// The effects and the cursor are one commit: every target once.
+        /// Effects and cursor are committed together: each target is applied exactly once.
         ExactlyOnce = "exactly_once",
-        /// The effects are elsewhere: the chunk in hand is done again.
+        /// The effects are not committed with the cursor: the current chunk is applied again.
         AtLeastOncePerChunk = "at_least_once_per_chunk",
     }
 }
 
-/// What lists filter by.
+/// Labels that lists can be filtered by.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Labels {
-    /// What comes out of it: notification rows, pushes, …
+    /// The type of output, such as notification rows or pushes.
     pub r#type: Option<String>,
-    /// What it is for: popular content, by place, an operator's, …
+    /// The purpose, such as popular content, by place, or an operator's action.
     pub category: Option<String>,
 }
 
-/// A bulk job before anybody starts it. Its name is the kind of its jobs.
+/// The definition of a bulk job. Its name is the kind of its jobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     /// Its name, and the kind of its jobs.
     pub name: String,
-    /// What lists filter by.
+    /// Labels that lists can be filtered by.
     pub labels: Labels,
-    /// Of all bulk jobs of a group one runs at a time.
+    /// Its group. One bulk job of a group runs at a time.
     pub group: String,
-    /// Where its jobs wait.
+    /// The queue in which its jobs wait.
     pub queue: String,
-    /// Which of a group goes first.
+    /// Its priority within the group.
     pub priority: Priority,
-    /// How many attempts a run gets; a crash spends one.
+    /// The maximum number of attempts of a run; a crash uses one.
     pub max_attempts: u32,
-    /// What its chunks are like.
+    /// The target duration and the size limits of its chunks.
     pub sizing: Sizing,
-    /// How much of the database it may take.
+    /// The maximum load that it puts on the database.
     pub load: Load,
-    /// How many targets may fail before it is aborted.
+    /// The maximum number of targets that may fail before the run is aborted.
     pub failures_max: u64,
-    /// The bulk job that is started by its end.
+    /// The bulk job that is started when this one ends.
     pub then: Option<String>,
-    /// What a crash means for its targets.
+    /// What a crash in the middle of a chunk means for its targets.
     pub effects: Effects,
-    /// The columns of the file that each run is started with; `None`: its targets are in tables of the database.
+    /// The columns of the file that each run is started with; `None` when its targets are in tables of the database.
     pub columns: Option<Columns>,
-    /// Where its targets are, when that is another database than the store's: its name and address, without secrets.
+    /// The database that contains its targets, if it is not the store's: its name and address, without secrets.
     pub place: Option<String>,
-    /// Changes when its source or its apply does: a run goes on only with those it began with.
+    /// A hash that changes when the source or the apply changes. A run continues only with the ones it began with.
     pub fingerprint: String,
 }
 
 impl Definition {
-    /// A definition with the settings that most have.
+    /// Creates a definition with default settings.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
@@ -87,7 +87,7 @@ impl Definition {
         }
     }
 
-    /// This job as a run of the definition.
+    /// Turns this job into a run of the definition.
     #[must_use]
     pub fn direct(&self, mut job: NewJob) -> NewJob {
         job.kind.clone_from(&self.name);

@@ -1,4 +1,4 @@
-//! What is wrong with a bulk job, found by asking the database.
+//! Errors of bulk jobs that are found by querying the database.
 
 use thiserror::Error;
 
@@ -6,105 +6,105 @@ use super::sql::InvalidSql;
 use super::staged::BadRow;
 use crate::ident::JobId;
 
-/// A bulk job that cannot run as it is. Nothing was changed.
+/// A bulk job that cannot run. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidBulk {
-    /// Its source cannot be used.
-    #[error("the source is not usable: {0}")]
+    /// Its source is invalid.
+    #[error("the source is invalid: {0}")]
     Source(#[source] InvalidSql),
-    /// Its apply cannot be used.
-    #[error("the apply is not usable: {0}")]
+    /// Its apply statement is invalid.
+    #[error("the apply statement is invalid: {0}")]
     Apply(#[source] InvalidSql),
-    /// The database refuses its source or its apply.
-    #[error("the database does not take the {part}: {why}")]
+    /// The database rejects its source or its apply statement.
+    #[error("the database rejects the {part}: {why}")]
     NotPrepared {
         /// `source` or `apply`.
         part: &'static str,
-        /// The database's words.
+        /// The database's message.
         why: String,
     },
-    /// The source does not answer its key.
+    /// The source does not select its key column.
     #[error("the source does not select its key column {column}; it selects {selected}")]
     NoKeyColumn {
         /// The column.
         column: String,
-        /// What it selects.
+        /// The columns that it selects.
         selected: String,
     },
-    /// The source does not answer a column that is read of its targets.
-    #[error("the source does not select {column}, which is read of every target; it selects {selected}")]
+    /// The source does not select a column that is read from its targets.
+    #[error("the source does not select {column}, which is read from every target; it selects {selected}")]
     NoColumn {
         /// The column.
         column: String,
-        /// What it selects.
+        /// The columns that it selects.
         selected: String,
     },
-    /// No index gives the key's order.
+    /// No index returns rows in the order of the key.
     #[error(
-        "the source's plan {problem}, for every chunk anew; make an index that begins with what it filters by and goes on with the key ({key}). The plan: {plan}"
+        "the plan of the source {problem} for every chunk; create an index on the columns that it filters by, followed by the key ({key}). The plan: {plan}"
     )]
     NoIndex {
-        /// `sorts`, `reads all of member`.
+        /// The problem of the plan: `sorts`, `reads all of member`.
         problem: String,
         /// The key columns.
         key: String,
         /// The database's plan.
         plan: String,
     },
-    /// A parameter that the payload does not have.
-    #[error("the payload has no {name:?}, which the {part} asks for as :{name}")]
+    /// The payload lacks a parameter.
+    #[error("the payload has no {name:?}, which the {part} uses as :{name}")]
     NoParameter {
         /// Its name.
         name: String,
         /// `source` or `apply`.
         part: &'static str,
     },
-    /// The payload is no object.
-    #[error("the payload of a bulk job is a JSON object, whose members are its parameters")]
+    /// The payload is not a JSON object.
+    #[error("the payload of a bulk job must be a JSON object whose members are its parameters")]
     NotAnObject,
-    /// The source answered keys that are not after the cursor.
-    #[error("the source does not move on: after {cursor} it answered {answered}")]
+    /// The source returned keys that are not after the cursor.
+    #[error("the source does not advance: after the key {cursor} it returned {answered}")]
     Stands {
-        /// Where it was.
+        /// The cursor.
         cursor: String,
-        /// What came.
+        /// The returned key.
         answered: String,
     },
-    /// The definition is another one than the run began with.
+    /// The definition is not the one the run began with.
     #[error(
-        "the definition changed since job {job} began: its cursor may not fit; give the new one another name, or start a new run and cancel this one"
+        "the definition changed after job {job} began, so its cursor may not match; give the new definition another name, or cancel this job and start a new one"
     )]
     Changed {
         /// The job.
         job: JobId,
     },
     /// The run has ended.
-    #[error("job {job} is done: all its targets are behind it; start a new one")]
+    #[error("job {job} has finished: all its targets were processed; start a new one")]
     Done {
         /// The job.
         job: JobId,
     },
-    /// No such bulk job.
-    #[error("job {job} is no bulk job")]
+    /// The job is not a run of a bulk job.
+    #[error("job {job} is not a bulk job")]
     NotBulk {
         /// The job.
         job: JobId,
     },
-    /// A parameter of another type than the statement has.
-    #[error("the database does not take a parameter of the payload: {why}")]
+    /// A parameter whose type differs from the one in the statement.
+    #[error("the database rejects a parameter of the payload: {why}")]
     BadParameter {
-        /// The database's words.
+        /// The database's message.
         why: String,
     },
-    /// A setting that no run can have.
-    #[error("{name} cannot be {given}: it must be {range}")]
+    /// A setting with an invalid value.
+    #[error("{name} is {given}; it must be {range}")]
     Setting {
-        /// Which one.
+        /// The name of the setting.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         given: String,
-        /// What it can be.
+        /// The valid range.
         range: &'static str,
     },
     /// A row that cannot be staged.
@@ -112,55 +112,57 @@ pub enum InvalidBulk {
     Row {
         /// Its number, from 1.
         number: u64,
-        /// What is wrong with it.
+        /// The reason.
         bad: BadRow,
     },
-    /// A definition whose targets are in tables.
-    #[error("the bulk job {name} takes its targets from tables of the database, so none are staged for it")]
+    /// A definition whose targets are in tables of the database.
+    #[error(
+        "the bulk job {name} reads its targets from tables of the database, so no rows can be staged for it"
+    )]
     NotOverFile {
         /// The definition.
         name: String,
     },
-    /// A run over a file that was started without one.
+    /// A run over a file that was started without a file.
     #[error(
-        "job {job} takes its targets from a file and was started without one; cancel it, and start one with `milepost bulk start --from FILE`"
+        "job {job} reads its targets from a file and was started without one; cancel it, and start one with `milepost bulk start --from FILE`"
     )]
     NotStaged {
         /// The job.
         job: JobId,
     },
-    /// What was staged is gone: it took too long to go on.
-    #[error("what was staged for job {job} was given up, since nothing came for an hour; start anew")]
+    /// The staged rows were deleted because the upload did not continue for an hour.
+    #[error("the rows staged for job {job} were deleted, because no more arrived for an hour; start again")]
     StagingLost {
         /// The job that it was for.
         job: JobId,
     },
-    /// There is nothing to try again.
-    #[error("job {job} has no failures that are not tried again already")]
+    /// The run has no failures that can be retried.
+    #[error("job {job} has no failures, or all of them are being retried already")]
     NoFailures {
         /// The job.
         job: JobId,
     },
     /// Its connections would go through a transaction pooler.
     #[error(
-        "a bulk job needs a connection of its own that lasts, and this store is reached through a transaction pooler; give PostgresOptions::direct the address of the database itself"
+        "a bulk job needs a dedicated permanent connection, but this store is reached through a transaction pooler; set PostgresOptions::direct to the address of the database itself"
     )]
     NoDirect,
-    /// What is done elsewhere was not done.
+    /// A chunk whose effects are outside the store's database was not applied.
     #[error("the chunk was not applied: {message}")]
     NotApplied {
         /// A stable name of the failure.
         code: String,
-        /// What happened.
+        /// A description of the failure.
         message: String,
         /// Whether another attempt may succeed.
         retryable: bool,
-        /// How long to wait before.
+        /// How long to wait before it.
         retry_after: Option<std::time::Duration>,
     },
-    /// It runs outside of its group.
+    /// The run is not in the group of its definition.
     #[error(
-        "job {job} has not the group {group:?} of its definition, so others could run beside it; start it with `milepost bulk start` or milepost.start_bulk()"
+        "job {job} does not have the group {group:?} of its definition, so others could run at the same time; start it with `milepost bulk start` or milepost.start_bulk()"
     )]
     OutOfGroup {
         /// The job.

@@ -1,35 +1,35 @@
-//! How long the rest of a bulk job will take, as a range.
+//! Estimate of the remaining time of a bulk job, as a range.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How many spans are remembered.
+/// The maximum number of stored spans.
 const SPANS: usize = 32;
-/// How long a span is at least; shorter ones are joined.
+/// The minimum length of a span; shorter spans are joined.
 const SPAN_MIN: Duration = Duration::from_secs(2);
-/// How many spans there have to be before anything is said.
+/// The minimum number of spans for an estimate.
 const SPANS_MIN: usize = 3;
 
-/// How long the rest takes.
+/// The estimated remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remaining {
-    /// At the pace of the fast quarter of the time.
+    /// At the rate of the fastest quarter of the spans.
     pub soonest: Duration,
-    /// At the pace of the slow quarter of the time.
+    /// At the rate of the slowest quarter of the spans.
     pub latest: Duration,
 }
 
-/// Observes the pace of a run, rests and throttles included.
+/// Measures the rate of a run, including pauses and throttling.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
-    /// Rows a second of each span, oldest first.
+    /// Rows per second in each span, oldest first.
     spans: VecDeque<f64>,
     open_rows: u64,
     open_time: Duration,
 }
 
 impl Pace {
-    /// Learns that so many rows were done in so long, counted from the last call.
+    /// Records that this number of rows was processed in this time since the last call.
     pub fn learn(&mut self, rows: u64, passed: Duration) {
         self.open_rows += rows;
         self.open_time += passed;
@@ -43,7 +43,7 @@ impl Pace {
         (self.open_rows, self.open_time) = (0, Duration::ZERO);
     }
 
-    /// Rows a second over all that is remembered.
+    /// Returns the mean rate in rows per second over all stored spans.
     #[must_use]
     pub fn rows_per_s(&self) -> Option<f64> {
         if self.spans.is_empty() {
@@ -52,7 +52,7 @@ impl Pace {
         Some(self.spans.iter().sum::<f64>() / self.spans.len() as f64)
     }
 
-    /// How long so many rows take; `None` while too little is known, or nothing moves.
+    /// Returns how long this number of rows takes; `None` while there is too little data, or no progress.
     #[must_use]
     pub fn remaining(&self, rows: u64) -> Option<Remaining> {
         if rows == 0 {
@@ -65,7 +65,7 @@ impl Pace {
         sorted.sort_by(f64::total_cmp);
         let quarter = sorted.len() / 4;
         let (slow, fast) = (mean(&sorted[..=quarter]), mean(&sorted[sorted.len() - 1 - quarter..]));
-        // A slow quarter that stood still says no more than that it can take longer than the mean.
+        // If nothing was processed in the slowest quarter, its rate gives no upper bound; half of the mean rate is used instead.
         let slow = if slow > 0.0 { slow } else { self.rows_per_s()? / 2.0 };
         let take = |rate: f64| Duration::try_from_secs_f64(rows as f64 / rate).ok();
         Some(Remaining { soonest: take(fast)?, latest: take(slow)? })

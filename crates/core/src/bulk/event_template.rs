@@ -1,4 +1,4 @@
-//! Events of which one is emitted for every target.
+//! Templates for events that are emitted for each target of a bulk job.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,36 +10,37 @@ use super::run::{BadTarget, Chunk, Target};
 use crate::event::{Aggregate, NewEvent};
 use crate::ident::{EventId, JobId};
 
-/// What the events of a bulk job are like. What differs from target to target are columns of the source.
+/// A template for the events of a bulk job. Values that differ between targets come from columns of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventTemplate {
-    /// What sort of thing they are about.
+    /// The type of the aggregate.
     pub aggregate_type: String,
-    /// The column that says which one: a text or a number.
+    /// The column with the id of the aggregate: a text or a number.
     pub aggregate_id: String,
-    /// What happened.
+    /// The type of the event.
     pub event_type: String,
-    /// The columns that are the payload; `None`: all that the source selects.
+    /// The columns that form the payload; `None`: all columns that the source selects.
     pub payload: Option<Vec<String>>,
-    /// Headers, each with the column of its value; where that is NULL there is no such header.
+    /// Headers, each with the column of its value. A header whose column is NULL is omitted.
     pub headers: BTreeMap<String, String>,
 }
 
 impl EventTemplate {
-    /// The columns that it reads of a target.
+    /// Returns the columns that it reads from a target.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         let payload = self.payload.iter().flatten();
         std::iter::once(&self.aggregate_id).chain(payload).chain(self.headers.values()).map(String::as_str)
     }
 
-    /// The event of a target of this run: the same one however often it is made.
+    /// Creates the event for a target of this run. Repeated calls return the same event.
     fn event(&self, origin: JobId, target: &Target) -> Result<NewEvent, BadTarget> {
         let row: HashMap<String, &RawValue> = serde_json::from_str(&target.row).map_err(bad)?;
         let column =
             |name: &str| row.get(name).copied().ok_or_else(|| bad(format_args!("there is no column {name}")));
         let id = text_of(&self.aggregate_id, column(&self.aggregate_id)?)?;
-        let id =
-            id.ok_or_else(|| bad(format_args!("{} is NULL: of what is the event?", self.aggregate_id)))?;
+        let id = id.ok_or_else(|| {
+            bad(format_args!("{} is NULL, but the event needs an aggregate id", self.aggregate_id))
+        })?;
         let payload = match &self.payload {
             None => RawValue::from_string(target.row.clone()).map_err(bad)?,
             Some(columns) => {
@@ -60,16 +61,16 @@ impl EventTemplate {
 }
 
 impl Chunk<'_> {
-    /// An event for each target, with an id that comes of the run and the target's key.
+    /// Creates an event for each target. The event id is derived from the run and the target's key.
     ///
     /// # Errors
-    /// [`BadTarget`] when a target is not what the template reads.
+    /// [`BadTarget`] when a target lacks what the template reads.
     pub fn child_events(&self, template: &EventTemplate) -> Result<Vec<NewEvent>, BadTarget> {
         self.targets.iter().map(|target| template.event(self.origin, target)).collect()
     }
 }
 
-/// A column's value as text; `None`: it is NULL.
+/// Returns a column's value as text; `None` when it is NULL.
 fn text_of(name: &str, value: &RawValue) -> Result<Option<String>, BadTarget> {
     match value.get().as_bytes() {
         b"null" => Ok(None),
@@ -83,8 +84,8 @@ fn bad(why: impl ToString) -> BadTarget {
     BadTarget { code: "target".to_owned(), message: why.to_string() }
 }
 
-/// A UUIDv7 of the time at which the run was asked for, so that ids of a run lie side by side in an index; what is random
-/// in others comes of the run and the target.
+/// Returns a UUIDv7 with the creation time of the run, so that ids of a run are adjacent in an index. The bits that are
+/// normally random are a hash of the run and the target.
 fn event_id(origin: JobId, key: &Key) -> EventId {
     let mut hash = Sha256::new();
     hash.update(origin.0.as_bytes());
@@ -159,7 +160,10 @@ mod tests {
     #[test]
     fn a_target_without_what_the_template_reads_is_bad() {
         let why = |row: &str| events(&template(), JobId::new(), &[(1, row)]).unwrap_err().message;
-        assert_eq!(why(r#"{"id": null, "text": "", "tenant": ""}"#), "id is NULL: of what is the event?");
+        assert_eq!(
+            why(r#"{"id": null, "text": "", "tenant": ""}"#),
+            "id is NULL, but the event needs an aggregate id"
+        );
         assert_eq!(why(r#"{"id": [1], "text": "", "tenant": ""}"#), "id is neither a text nor a number");
         assert_eq!(why(r#"{"id": 1, "tenant": ""}"#), "there is no column text");
         assert_eq!(why(r#"{"id": 1, "text": ""}"#), "there is no column tenant");

@@ -1,11 +1,11 @@
-//! Keys: where in its targets a bulk job is.
+//! Keys of targets, and so the positions of a bulk job in its targets.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The key of one target: a value a column, as the store writes it (on PostgreSQL the text of each).
+/// The key of one target: one value per column, as the store writes it (on PostgreSQL the text of each value).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TargetKey))]
 #[serde(transparent)]

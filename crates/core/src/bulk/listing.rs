@@ -1,4 +1,4 @@
-//! What operators see of bulk jobs.
+//! Rows of bulk jobs as shown to operators.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::run::{Counts, Settings, Total};
 use crate::ident::JobId;
 use crate::state::JobState;
 
-/// Which bulk jobs to list.
+/// A filter for bulk jobs.
 #[derive(Clone, Debug)]
 pub struct BulkFilter {
     /// Only this job.
@@ -22,13 +22,13 @@ pub struct BulkFilter {
     pub state: Option<JobState>,
     /// Only of this group.
     pub group: Option<String>,
-    /// Only with this label.
+    /// Only with this type label.
     pub r#type: Option<String>,
-    /// Only with this label.
+    /// Only with this category label.
     pub category: Option<String>,
-    /// Only those that are over and older than this one: the last of the page before.
+    /// Only finished runs that are older than this one: the last run of the previous page.
     pub before: Option<JobId>,
-    /// At most so many.
+    /// The maximum number of results.
     pub limit: u32,
 }
 
@@ -51,99 +51,99 @@ impl Default for BulkFilter {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StagedFile {
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
-    /// How many rows were staged.
+    /// The number of rows that were staged.
     pub rows: u64,
 }
 
-/// A bulk job on one row: what runs, how far it is, and what holds it.
+/// A bulk job in a list: its state, its progress and its throttle.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BulkView {
-    /// The job.
+    /// The id of its job.
     pub id: JobId,
-    /// Which definition.
+    /// The name of its definition.
     pub name: String,
-    /// Of the definition's labels, what comes out of it.
+    /// The `type` label of its definition: what it produces.
     pub r#type: Option<String>,
-    /// Of the definition's labels, what it is for.
+    /// The `category` label of its definition: its purpose.
     pub category: Option<String>,
     /// Its group.
     pub group: Option<String>,
     /// Its state.
     pub state: JobState,
-    /// What it was asked, if it runs and is to stop.
+    /// The operation that is stopping it, if it runs and was asked to stop.
     pub stopping: Option<crate::transition::Verb>,
-    /// Which of its group goes first.
+    /// Its priority within its group.
     pub priority: u8,
-    /// Its place among those that wait for the group, from 1: who is next.
+    /// Its position among the runs that wait for the group, from 1.
     pub next: Option<u32>,
-    /// When it may start at the earliest, if it waits.
+    /// The earliest time at which it may start, if it waits.
     pub due_at: Option<Timestamp>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When its first chunk began.
     pub started_at: Option<Timestamp>,
-    /// When it last moved.
+    /// When its progress last changed.
     pub updated_at: Option<Timestamp>,
-    /// When it was done.
+    /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Up to which target all is done.
+    /// The key up to which all targets were processed.
     pub cursor: Option<Key>,
-    /// Its last target.
+    /// The key of its last target.
     pub upper: Option<Key>,
-    /// How many targets there are.
+    /// The total number of targets.
     pub total: Option<Total>,
-    /// What was done.
+    /// The numbers of processed targets and chunks.
     #[serde(flatten)]
     pub counts: Counts,
-    /// How many rows a chunk has now.
+    /// The current number of rows per chunk.
     pub chunk_rows: Option<u32>,
-    /// How long the last chunk took, in ms.
+    /// The duration of the last chunk, in ms.
     pub chunk_ms: Option<u64>,
-    /// How long all chunks took, in ms.
+    /// The total duration of all chunks, in ms.
     pub busy_ms: u64,
-    /// How long it was held by throttles, in ms.
+    /// The total time for which throttles delayed it, in ms.
     pub held_ms: u64,
-    /// What holds it now.
+    /// The throttle that delays it now.
     pub throttle: Option<String>,
-    /// Since when.
+    /// When that throttle began to delay it.
     pub throttle_since: Option<Timestamp>,
-    /// What operators set.
+    /// The settings of operators.
     pub settings: Settings,
     /// What a crash means for its targets.
     pub effects: Option<Effects>,
-    /// The file that its targets come from, if they do.
+    /// The file that its targets were read from, if any.
     pub file: Option<StagedFile>,
-    /// Where its targets are, when that is another database than the store's.
+    /// The name of the database of its targets, if it is not the store's.
     pub place: Option<String>,
-    /// The run whose failures it tries again.
+    /// The run whose failures it retries.
     pub retry_of: Option<JobId>,
 }
 
 impl BulkView {
-    /// Whether it neither is under way nor waits for its turn.
+    /// Returns whether the run is neither running nor waiting to run.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         use JobState::{Blocked, Pending, RetryWait, Running};
         !matches!(self.state, Running | Pending | RetryWait | Blocked)
     }
 
-    /// Targets it is through with.
+    /// Returns the number of processed targets, including failed ones.
     #[must_use]
     pub fn passed(&self) -> u64 {
         self.counts.done + self.counts.failed
     }
 
-    /// How much of it is done, from 0 to 1.
+    /// Returns the processed share, from 0 to 1.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
         let total = self.total?.rows.max(self.passed());
         Some(if total == 0 { 1.0 } else { self.passed() as f64 / total as f64 })
     }
 
-    /// Rows a second while chunks ran.
+    /// Returns the rows per second of chunk time, without pauses.
     #[must_use]
     pub fn rows_per_busy_s(&self) -> Option<f64> {
         let busy = Duration::from_millis(self.busy_ms).as_secs_f64();

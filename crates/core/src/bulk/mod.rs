@@ -1,5 +1,5 @@
-//! Bulk jobs: what they are, how they read their targets, how large a chunk is, when one may start, and how long the
-//! rest will take. Pure: times and measurements are arguments.
+//! Bulk jobs: their definition, how they read their targets, chunk sizes, time windows, and estimates of the remaining
+//! time. Pure functions: times and measurements are arguments.
 
 pub mod chunk;
 pub mod definition;

@@ -1,5 +1,5 @@
-//! Doing something to many jobs: a bulk job over their ids, like any other seen, stopped and resumed, with a failure for each job that it
-//! could not be done to.
+//! The built-in bulk job that applies an operation to many jobs. It processes their ids, can be inspected, stopped and resumed like any
+//! other bulk job, and records a failure for each job that rejects the operation.
 
 use std::time::Duration;
 
@@ -17,25 +17,25 @@ use crate::transition::Verb;
 
 /// The name of the bulk job.
 pub const NAME: &str = "milepost.operate";
-/// The queue of its runs, which workers serve that operate.
+/// The queue of its runs, served by workers that perform operators' operations.
 pub const QUEUE: &str = "milepost";
 
-/// What a run does to each of its jobs: its parameters.
+/// The parameters of a run: the operation that is applied to each job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperateJobs {
-    /// What.
+    /// The operation.
     pub verb: Verb,
-    /// Why; stands in the history of each.
+    /// The reason, recorded in the history of each job.
     pub note: Option<String>,
-    /// How long a running job gets to stop by itself.
+    /// How long a running job has to stop on its own, in ms.
     #[serde(default)]
     pub grace_ms: u64,
-    /// Not to be claimed before this has passed.
+    /// The delay before the job may be claimed, in ms.
     #[serde(default)]
     pub delay_ms: u64,
 }
 
-/// A job that it is done to.
+/// A target: a job that the operation is applied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OperateTarget {
     /// Its id.
@@ -43,7 +43,7 @@ pub struct OperateTarget {
 }
 
 impl OperateJobs {
-    /// This of each of many jobs.
+    /// Creates the parameters for an operation on many jobs.
     #[must_use]
     pub fn new(operation: &Operation) -> Self {
         let ms = |duration| whole_ms(duration).unsigned_abs();
@@ -55,7 +55,7 @@ impl OperateJobs {
         }
     }
 
-    /// The same of one job.
+    /// Returns the operation for one job.
     #[must_use]
     pub fn operation(&self) -> Operation {
         Operation {
@@ -67,10 +67,10 @@ impl OperateJobs {
     }
 }
 
-/// What its runs are like. A job that it cannot be done to stops none of them.
+/// Returns its definition. A job that rejects the operation does not stop the run.
 ///
 /// # Errors
-/// None that can happen: its one column has a name.
+/// None in practice: its only column has a valid name.
 pub fn definition() -> Result<Definition, InvalidColumns> {
     Ok(Definition {
         queue: QUEUE.to_owned(),
@@ -84,10 +84,10 @@ pub fn definition() -> Result<Definition, InvalidColumns> {
     })
 }
 
-/// What a refused operation says of its target; other errors are the store's, and not the target's.
+/// Converts the rejection of an operation into a failure of its target. Other errors are problems of the store.
 ///
 /// # Errors
-/// The error itself when the target is not to blame.
+/// The error itself when the target did not cause it.
 pub fn blame(error: StoreError) -> Result<BadTarget, StoreError> {
     let code = match &error {
         StoreError::NoSuchJob(_) => "no_such_job",

@@ -1,5 +1,4 @@
-//! What a run is about: the parameters that its SQL asks for by name. Numbers keep all their digits, since a database holds more of them
-//! than a float does.
+//! Parameters of a run, which its SQL refers to by name. Numbers keep all their digits, since databases store more digits than a float.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::json::without_blanks;
 
-/// The members of a JSON object, as they were written.
+/// The members of a JSON object, as written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Parameters(BTreeMap<String, Box<RawValue>>);
@@ -20,28 +19,28 @@ pub enum Parameter<'a> {
     Null,
     /// `true` or `false`.
     Truth(bool),
-    /// A number, with its digits.
+    /// A number, with all its digits.
     Number(&'a str),
     /// A text.
     Text(String),
-    /// A list or an object, as JSON text without blanks.
+    /// An array or an object, as JSON text without whitespace.
     Json(String),
 }
 
 impl Parameters {
-    /// Reads the payload of a run; `None` if it is no object.
+    /// Parses the payload of a run; `None` when it is not an object.
     #[must_use]
     pub fn read(payload: &str) -> Option<Self> {
         serde_json::from_str(payload).ok()
     }
 
-    /// A parameter by its name.
+    /// Returns a parameter by its name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Parameter<'_>> {
         self.0.get(name).map(|value| Parameter::of(value.get()))
     }
 
-    /// Adds one; answers whether the name is new.
+    /// Adds a parameter; returns whether the name is new.
     pub fn add(&mut self, name: String, value: Box<RawValue>) -> bool {
         self.0.insert(name, value).is_none()
     }
@@ -58,7 +57,7 @@ impl<'a> Parameter<'a> {
         }
     }
 
-    /// As text for a database that is told its type; `None` is null.
+    /// Returns it as text, for a database that knows the parameter's type; `None` for null.
     #[must_use]
     pub fn into_text(self) -> Option<String> {
         match self {

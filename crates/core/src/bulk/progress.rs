@@ -1,4 +1,4 @@
-//! How far a run is whose targets are on another database than the store: what passes between the two.
+//! Progress of runs whose targets are in another database than the store: the data exchanged between the two.
 
 use std::time::Duration;
 
@@ -8,39 +8,39 @@ use super::key::Key;
 use super::run::{Parts, Position, Survey};
 use crate::transition::Verb;
 
-/// A run that was taken over.
+/// A run that a worker has taken over.
 #[derive(Clone, Debug)]
 pub struct Taken {
-    /// Where it is.
+    /// Its position.
     pub position: Position,
-    /// Who was writing among its targets when it began, in the words of their database.
+    /// The transactions that were writing to its targets when it began, in the format of the targets' database.
     pub since: String,
-    /// Of a run over the failures of another: which those are.
+    /// For a run over the failures of another run: these failures.
     pub failures: Option<Survey>,
 }
 
-/// Where a run stands before a chunk, and what it was told.
+/// The state of a run before a chunk, and stop requests.
 #[derive(Clone, Debug)]
 pub struct Stand {
-    /// Where its next targets are.
+    /// The range of its next targets.
     pub stretch: Stretch,
-    /// Whether, and how, it is to stop.
+    /// The requested kind of stop, if one was requested.
     pub stop: Option<Verb>,
 }
 
-/// A stretch of the targets: those behind the cursor, up to the last one.
+/// A range of targets: those after the cursor, up to the last one.
 #[derive(Clone, Debug, Default)]
 pub struct Stretch {
-    /// Up to which target all is done.
+    /// The key up to which all targets are processed.
     pub cursor: Option<Key>,
-    /// The last target; `None`: there is none at all.
+    /// The last target; `None` when there are no targets.
     pub upper: Option<Key>,
-    /// Of a run over the failures of another: the next of them. Its cursor goes by their places.
+    /// For a run over the failures of another run: the next failures. The cursor of such a run is a position in the table of failures.
     pub failed: Option<Vec<FailedTarget>>,
 }
 
 impl Stretch {
-    /// Where a target stands: of one that failed before it is its place among the failures, by which the run goes.
+    /// Returns the cursor position of a target. For a retried failure, it is the position in the table of failures.
     #[must_use]
     pub fn place(&self, key: &Key) -> Key {
         let failed = self.failed.iter().flatten().find(|failed| failed.key == *key);
@@ -48,24 +48,24 @@ impl Stretch {
     }
 }
 
-/// A target that failed before and is tried again.
+/// A target that failed before and is retried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedTarget {
-    /// Its place in the table of failures.
+    /// Its position in the table of failures.
     pub pos: i64,
-    /// Which target.
+    /// The target's key.
     pub key: Key,
 }
 
-/// A chunk that was done on another database, or elsewhere.
+/// A chunk that was applied in another database, or outside a database.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Where the cursor was when it was read.
+    /// The cursor when the chunk was read.
     pub from: Option<Key>,
-    /// What its targets came to.
+    /// The results of its targets.
     pub parts: Parts,
-    /// How many rows it was to have.
+    /// The planned number of rows.
     pub rows: u32,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
 }

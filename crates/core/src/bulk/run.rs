@@ -1,4 +1,4 @@
-//! One run of a bulk job: where it is, what each chunk brings, what it is told.
+//! State of one run of a bulk job: its position, the results of its chunks, and its settings.
 
 use std::time::Duration;
 
@@ -13,138 +13,139 @@ use crate::ident::{JobId, Run};
 use crate::job::NewJob;
 use crate::transition::Verb;
 
-/// What a worker asks a store to work on.
+/// A worker's request to a store to process a run.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// The job and the token that every chunk carries.
+    /// The job, and the run token that every chunk carries.
     pub run: Run,
     /// Its parameters, as JSON text.
     pub payload: String,
-    /// The tick that it stands for.
+    /// The schedule tick that it belongs to.
     pub nominal_at: Option<Timestamp>,
 }
 
-/// Where a run is when a worker takes it.
+/// The position of a run when a worker takes it.
 #[derive(Clone, Debug)]
 pub struct Position {
-    /// The run whose targets these are: itself, or the one whose failures it tries again.
+    /// The run that the targets belong to: this run, or the one whose failures it retries.
     pub origin: JobId,
-    /// Up to which target all is done; `None`: it begins.
+    /// The key up to which all targets are processed; `None` at the beginning.
     pub cursor: Option<Key>,
-    /// Whether its last target is known.
+    /// Whether its last target has been determined.
     pub surveyed: bool,
-    /// How many targets there are, if that is known.
+    /// The number of targets, if known.
     pub total: Option<Total>,
-    /// What was done so far.
+    /// The counts so far.
     pub counts: Counts,
-    /// How many rows the last chunk was to have, or, of one that is done elsewhere, the one that was in hand.
+    /// The planned number of rows of the last chunk; for a run with effects outside the store's database, of the chunk
+    /// that was in progress.
     pub chunk_rows: Option<u32>,
-    /// What operators set.
+    /// The settings that operators chose.
     pub settings: Settings,
 }
 
-/// How many targets there are.
+/// The number of targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Total {
-    /// So many.
+    /// The number of rows.
     pub rows: u64,
-    /// Whether they were counted, or estimated.
+    /// Whether they were counted; if not, the number is an estimate.
     pub exact: bool,
 }
 
-/// What was done.
+/// The numbers of processed targets and chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TargetCounts))]
 pub struct Counts {
     /// Targets that were applied.
     pub done: u64,
-    /// Those that could not be, by their keys, as they stand in the table of failures: targets of one key fail together.
+    /// Targets that failed, one per key in the table of failures: targets with the same key fail together.
     pub failed: u64,
-    /// Chunks.
+    /// The number of chunks.
     pub chunks: u64,
 }
 
-/// Which targets a run has.
+/// The set of targets of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
-    /// The last one; `None`: there is none at all.
+    /// The last target; `None` when there are no targets.
     pub upper: Option<Key>,
-    /// How many there are.
+    /// The number of targets.
     pub total: Option<Total>,
 }
 
-/// What became of a survey.
+/// The result of a survey.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Surveyed {
-    /// The targets stand.
+    /// The set of targets is fixed.
     Frozen(Survey),
-    /// It has to wait, for this.
+    /// The survey has to wait, for this reason.
     Held(String),
 }
 
-/// What became of a chunk.
+/// The result of a chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chunked {
     /// It is committed.
     Done(ChunkDone),
-    /// It was not begun: the run was told to stop.
+    /// It was not started: the run was asked to stop.
     Stopped(Verb),
 }
 
-/// A chunk that is committed.
+/// A committed chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkDone {
-    /// Targets that it read.
+    /// The number of targets that it read.
     pub rows: u32,
-    /// Of these, those that failed.
+    /// The number of these that failed.
     pub failed: u32,
-    /// What stands now, with all chunks before.
+    /// The counts of the run, including all chunks before.
     pub counts: Counts,
     /// Whether there are no further targets.
     pub exhausted: bool,
-    /// What operators set, as of the chunk's beginning.
+    /// The settings that operators chose, as of the start of the chunk.
     pub settings: Settings,
 }
 
-/// What the targets of a chunk come to, part by part.
+/// The results of a chunk's targets, collected part by part.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
-    /// Targets that were looked at.
+    /// The number of processed targets.
     pub targets: u32,
-    /// Keys whose targets could not be applied.
+    /// The keys whose targets could not be applied.
     pub failures: Vec<TargetFailure>,
-    /// How many targets that are: those of one key fail together, as one failure.
+    /// The number of failed targets. Targets with the same key fail together, as one failure.
     pub failed: u32,
-    /// Behind which key the next chunk begins.
+    /// The key after which the next chunk begins.
     pub cursor: Option<Key>,
     /// Whether there are no further targets.
     pub exhausted: bool,
 }
 
 impl Parts {
-    /// After so many failures a chunk is committed as far as it came, so that it does not take much longer than others.
+    /// The number of failures after which a chunk is committed early, so that it does not take much longer than others.
     pub const FAILURES_MAX: usize = 8;
 
-    /// Nothing yet, behind this key.
+    /// Creates an empty result that starts after this key.
     #[must_use]
     pub fn behind(cursor: Option<Key>) -> Self {
         Self { cursor, ..Self::default() }
     }
 
-    /// Keeps that a target failed that has its key alone.
+    /// Records the failure of a target that is the only one with its key.
     pub fn fail(&mut self, key: Key, code: String, message: String) {
         self.failures.push(TargetFailure::new(key, code, message));
         self.failed += 1;
     }
 
-    /// How many failures there are.
+    /// Returns the number of failures.
     #[must_use]
     pub fn failures_count(&self) -> u32 {
         u32::try_from(self.failures.len()).unwrap_or(u32::MAX)
     }
 
-    /// The chunk that these make, once they are committed.
+    /// Returns the chunk that these parts form once they are committed.
     #[must_use]
     pub fn done(&self, counts: Counts, settings: Settings) -> ChunkDone {
         let (rows, failed, exhausted) = (self.targets, self.failures_count(), self.exhausted);
@@ -152,29 +153,29 @@ impl Parts {
     }
 }
 
-/// What operators set while it runs; `None`: as the definition says.
+/// Settings of a run that operators have changed. The definition applies to the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = BulkSettings))]
 pub struct Settings {
-    /// Rows a second at most.
+    /// The maximum number of rows per second.
     pub rows_per_s: Option<f64>,
-    /// The part of the time that chunks may take.
+    /// The share of the time that chunks may take.
     pub duty: Option<f64>,
-    /// How long a chunk shall take.
+    /// The target duration of a chunk, in ms.
     pub chunk_ms: Option<u64>,
-    /// The fewest rows of a chunk.
+    /// The minimum number of rows per chunk.
     pub chunk_rows_min: Option<u32>,
-    /// The most rows of a chunk.
+    /// The maximum number of rows per chunk.
     pub chunk_rows_max: Option<u32>,
 }
 
-/// How long a chunk may be told to take at most, in ms.
+/// The maximum target duration of a chunk that operators can set, in ms.
 pub const CHUNK_MS_MAX: u64 = 600_000;
-/// How many rows a chunk may be told to have at most.
+/// The maximum number of rows of a chunk that operators can set.
 pub const CHUNK_ROWS_MAX: u32 = 1_000_000;
 
 impl Settings {
-    /// What chunks are to be like.
+    /// Returns the chunk sizing that results from these settings and the definition.
     #[must_use]
     pub fn sizing(&self, defined: Sizing) -> Sizing {
         let rows_min = self.chunk_rows_min.unwrap_or(defined.rows_min);
@@ -185,17 +186,17 @@ impl Settings {
         }
     }
 
-    /// Refuses what would stop a run for good, or let it go without any bound.
+    /// Rejects settings that would stop a run permanently, or let it run without a bound.
     ///
     /// # Errors
     /// [`InvalidBulk::Setting`].
     pub fn check(&self) -> Result<(), InvalidBulk> {
         let refuse = |name, given: String, range| Err(InvalidBulk::Setting { name, given, range });
         if let Some(rate) = self.rows_per_s.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return refuse("rows_per_s", rate.to_string(), "a number of rows a second over 0");
+            return refuse("rows_per_s", rate.to_string(), "a number of rows per second greater than 0");
         }
         if let Some(duty) = self.duty.filter(|duty| !(*duty > 0.0 && *duty <= 1.0)) {
-            return refuse("duty", duty.to_string(), "over 0 and at most 1");
+            return refuse("duty", duty.to_string(), "greater than 0 and at most 1");
         }
         if let Some(ms) = self.chunk_ms.filter(|ms| !(1..=CHUNK_MS_MAX).contains(ms)) {
             return refuse("chunk_ms", ms.to_string(), "from 1 to 600000");
@@ -209,19 +210,19 @@ impl Settings {
         match min.zip(max) {
             Some((min, max)) if min > max => {
                 let given = format!("{min} with a chunk_rows_max of {max}");
-                refuse("chunk_rows_min", given, "no more than that")
+                refuse("chunk_rows_min", given, "at most chunk_rows_max")
             }
             _ => Ok(()),
         }
     }
 
-    /// How much of the database it may take.
+    /// Returns the load limit that results from these settings and the definition.
     #[must_use]
     pub fn load(&self, defined: Load) -> Load {
         Load { rows_per_s: self.rows_per_s.or(defined.rows_per_s), duty: self.duty.unwrap_or(defined.duty) }
     }
 
-    /// These, and where they say nothing, the others.
+    /// Returns these settings, with missing values taken from `others`.
     #[must_use]
     pub fn over(self, others: Self) -> Self {
         Self {
@@ -234,32 +235,32 @@ impl Settings {
     }
 }
 
-/// Why a run rests, and for how long it did since it last said so.
+/// Why a run is paused, and for how long since the last report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    /// What holds it; `None`: nothing any more.
+    /// The throttle that pauses it; `None` when it is not paused any more.
     pub throttle: Option<String>,
-    /// How long it was held.
+    /// How long it was paused.
     pub held: Duration,
 }
 
-/// Chunks to be done and rolled back.
+/// A dry run: chunks that are applied and rolled back.
 #[derive(Clone, Debug, Default)]
 pub struct Trial {
-    /// How many rows each has.
+    /// The number of rows of each chunk.
     pub rows: u32,
-    /// How many.
+    /// The number of chunks.
     pub chunks: u32,
-    /// The first rows of the file that the targets come from, if they do.
+    /// The first rows of the file that contains the targets, if there is one.
     pub staged: Vec<String>,
 }
 
-/// A few chunks that were rolled back.
+/// The result of a dry run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rehearsal {
-    /// How many rows each had, and how long it took.
+    /// The number of rows and the duration of each chunk.
     pub chunks: Vec<(u32, Duration)>,
-    /// How many targets there are.
+    /// The number of targets.
     pub total: Option<Total>,
     /// The first failure, if a target failed.
     pub failure: Option<TargetFailure>,
@@ -269,32 +270,32 @@ pub struct Rehearsal {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TargetFailure {
-    /// Its place in the table of failures.
+    /// Its position in the table of failures.
     pub pos: i64,
-    /// Which target.
+    /// The key of the target.
     pub key: Key,
-    /// The database's code.
+    /// The error code of the database.
     pub code: String,
-    /// The database's words.
+    /// The error message of the database.
     pub message: String,
-    /// When.
+    /// When it failed.
     pub at: Timestamp,
-    /// The run that tries it again.
+    /// The run that retries it.
     pub retried_by: Option<JobId>,
 }
 
-/// A chunk in the hands of a function.
+/// A chunk, as passed to the function that applies it.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<'a> {
     /// The job, and the token of its run.
     pub run: Run,
-    /// The run that the targets belong to: this one, or the one whose failures it tries again.
+    /// The run that the targets belong to: this run, or the one whose failures it retries.
     pub origin: JobId,
     /// The run's parameters, as JSON text.
     pub payload: &'a str,
-    /// Up to which target all is done.
+    /// The key up to which all targets are processed.
     pub cursor: Option<&'a Key>,
-    /// The targets, each a JSON object as text, in the order of their keys.
+    /// The targets, each a JSON object as text, in key order.
     pub targets: &'a [Target],
 }
 
@@ -303,22 +304,22 @@ pub struct Chunk<'a> {
 pub struct Target {
     /// Its key.
     pub key: Key,
-    /// What the source selects of it, as JSON text.
+    /// The columns that the source selects, as JSON text.
     pub row: String,
 }
 
-/// A target that cannot be what it is: the chunk's function says so to have it found and kept as a failure.
+/// An invalid target. The function of a chunk returns this error so that the target is recorded as a failure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct BadTarget {
-    /// A stable name of what is wrong.
+    /// A stable name of the problem.
     pub code: String,
-    /// What is wrong, for people.
+    /// A description for users.
     pub message: String,
 }
 
 impl TargetFailure {
-    /// One that was not kept yet: its place and its time are the store's to give.
+    /// Creates a failure that is not stored yet; the store assigns its position and its time.
     #[must_use]
     pub fn new(key: Key, code: String, message: String) -> Self {
         Self { pos: 0, key, code, message, at: Timestamp::UNIX_EPOCH, retried_by: None }
@@ -326,10 +327,10 @@ impl TargetFailure {
 }
 
 impl Chunk<'_> {
-    /// The targets as a type.
+    /// Deserializes the targets.
     ///
     /// # Errors
-    /// [`BadTarget`] when one does not fit.
+    /// [`BadTarget`] when a target does not match the type.
     pub fn rows<T: DeserializeOwned>(&self) -> Result<Vec<T>, BadTarget> {
         let read = |target: &Target| {
             serde_json::from_str(&target.row)
@@ -338,7 +339,7 @@ impl Chunk<'_> {
         self.targets.iter().map(read).collect()
     }
 
-    /// A job for each target, keyed by the run and the target.
+    /// Creates a job for each target, with a key derived from the run and the target.
     ///
     /// # Errors
     /// [`BadTarget`] when a target is not JSON.

@@ -1,5 +1,4 @@
-//! Targets from a file: rows that are staged in a table of Milepost's own, numbered from 1, which is then a source like
-//! any other.
+//! Targets from a file: rows that are staged in a table of the store, numbered from 1, and then read by a source like any other targets.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,30 +14,29 @@ use crate::job::PAYLOAD_DEPTH_MAX;
 use crate::json::{depth, holds_nul};
 use crate::state::named_enum;
 
-/// The column by which staged rows are gone through: their number in the file, from 1.
+/// The key column of staged rows: their number in the file, from 1.
 pub const NUMBER: &str = "n";
-/// The parameter by which the source of staged rows asks for those of its run, or of the run whose failures it tries
-/// again.
+/// The parameter with which the source of staged rows selects the rows of its run, or of the run whose failures it retries.
 pub const ORIGIN: &str = "milepost_origin";
-/// The largest row that is staged, as JSON text.
+/// The maximum size of a staged row as JSON text, in bytes.
 pub const ROW_BYTES_MAX: usize = 1024 * 1024;
-/// The most columns.
+/// The maximum number of columns.
 pub const COLUMNS_MAX: usize = 200;
-/// The longest name of a column, in bytes: a longer one would be cut by PostgreSQL.
+/// The maximum length of a column name, in bytes; PostgreSQL truncates longer names.
 const NAME_BYTES_MAX: usize = 63;
 
 named_enum! {
-    /// What a column of a file holds.
+    /// The type of a column of a file.
     ColumnType {
-        /// Text, as it stands in the file.
+        /// Text, as it is in the file.
         Text = "text",
-        /// A whole number of 64 bits.
+        /// A 64-bit integer.
         Integer = "integer",
         /// A number.
         Number = "number",
         /// `true` or `false`; on SQLite 1 or 0.
         Boolean = "boolean",
-        /// JSON of any sort; on SQLite its text.
+        /// JSON of any type; on SQLite its text.
         Json = "json",
     }
 }
@@ -48,31 +46,31 @@ named_enum! {
 #[serde(try_from = "BTreeMap<String, ColumnType>", into = "BTreeMap<String, ColumnType>")]
 pub struct Columns(BTreeMap<String, ColumnType>);
 
-/// Columns that no statement can be written of.
+/// Invalid columns of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidColumns {
-    /// Too few or too many.
-    #[error("a bulk job over a file has 1 to {COLUMNS_MAX} columns, and {given} are given")]
+    /// The number of columns is out of range.
+    #[error("a bulk job over a file must have 1 to {COLUMNS_MAX} columns; {given} are given")]
     Count {
-        /// How many.
+        /// The given number.
         given: usize,
     },
-    /// A name that cannot be one.
+    /// An invalid column name.
     #[error(
-        "{name:?} cannot be the name of a column: letters, digits, blanks and _ - . make one, a letter or _ first, 63 bytes at most"
+        "{name:?} cannot be the name of a column: use letters, digits, blanks and _ - . only, begin with a letter or _, and use at most 63 bytes"
     )]
     Name {
         /// The name.
         name: String,
     },
-    /// The name of the row's number.
-    #[error("{name:?} is the number of the row in the file; give that column another name in the file")]
+    /// The reserved name of the row number.
+    #[error("{name:?} is reserved for the number of the row; give that column another name in the file")]
     Number {
         /// The name.
         name: String,
     },
-    /// Databases take names in any case for the same.
-    #[error("{name:?} and {other:?} are one name to a database")]
+    /// Two names that differ only in case, which databases treat as the same name.
+    #[error("{name:?} and {other:?} are the same name to a database; rename one of them")]
     Same {
         /// A name.
         name: String,
@@ -81,42 +79,42 @@ pub enum InvalidColumns {
     },
 }
 
-/// A value as the file gives it.
+/// A value from the file.
 #[derive(Clone, Copy, Debug)]
 pub enum Given<'a> {
-    /// Text without a type. Empty, it is no value unless the column holds text.
+    /// Untyped text. An empty text is a missing value unless the column has type text.
     Field(&'a str),
-    /// JSON. `null` is no value.
+    /// JSON. `null` is a missing value.
     Json(&'a RawValue),
 }
 
-/// A row that is not what its columns say.
+/// A row that does not match its columns.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{why}")]
 pub struct BadRow {
-    /// The column; `None`: the row as a whole.
+    /// The column; `None` for the row as a whole.
     pub column: Option<String>,
-    /// What is wrong.
+    /// The reason.
     pub why: String,
 }
 
 impl Columns {
-    /// These columns.
+    /// Creates a set of columns.
     ///
     /// # Errors
-    /// Says which name cannot be one.
+    /// [`InvalidColumns`] with the invalid name.
     pub fn new<N: Into<String>>(
         columns: impl IntoIterator<Item = (N, ColumnType)>,
     ) -> Result<Self, InvalidColumns> {
         columns.into_iter().map(|(name, of)| (name.into(), of)).collect::<BTreeMap<_, _>>().try_into()
     }
 
-    /// Their names.
+    /// Returns their names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// What goes through the staged rows of a run: their number `n`, and each column with its type.
+    /// Returns the source query for the staged rows of a run: the row number `n`, and each column with its type.
     #[must_use]
     pub fn source(&self, dialect: Dialect) -> String {
         let column = |(name, of): (&String, &ColumnType)| format!("{} as \"{name}\"", of.read(name, dialect));
@@ -131,17 +129,17 @@ impl Columns {
         )
     }
 
-    /// The key of that source.
+    /// Returns the key of that source.
     #[must_use]
     pub fn key() -> Vec<String> {
         vec![NUMBER.to_owned()]
     }
 
-    /// A row as it is staged: a JSON object with what these columns are given. What else the file has is left out, as
-    /// are columns without a value.
+    /// Converts a row to its staged form: a JSON object with the values of these columns. Other fields of the file and
+    /// columns without a value are omitted.
     ///
     /// # Errors
-    /// Says which value is missing or not what its column holds.
+    /// [`BadRow`] with the value that is missing or does not match the type of its column.
     pub fn row<'a>(&self, mut given: impl FnMut(&str) -> Option<Given<'a>>) -> Result<String, BadRow> {
         let mut row = String::from("{");
         for (name, of) in &self.0 {
@@ -150,7 +148,7 @@ impl Columns {
             let value = of.value(given).map_err(|why| bad(format!("{name:?} {why}")))?;
             let Some(value) = value else { continue };
             row.push_str(if row.len() > 1 { ",\"" } else { "\"" });
-            // A name has nothing in it that JSON escapes.
+            // Column names contain no characters that JSON escapes.
             row.push_str(name);
             row.push_str("\":");
             row.push_str(&value);
@@ -163,10 +161,10 @@ impl Columns {
         Ok(row)
     }
 
-    /// The same of a JSON object.
+    /// Converts a row that is a JSON object.
     ///
     /// # Errors
-    /// As [`row`](Self::row); also when it is no object.
+    /// As [`row`](Self::row); also when the text is not an object.
     pub fn row_of_json(&self, object: &str) -> Result<String, BadRow> {
         let members: std::collections::HashMap<String, &RawValue> = serde_json::from_str(object)
             .map_err(|_| BadRow { column: None, why: "this is not a JSON object".to_owned() })?;
@@ -207,7 +205,7 @@ impl From<Columns> for BTreeMap<String, ColumnType> {
 }
 
 impl ColumnType {
-    /// The expression that reads a column of this type out of a staged row.
+    /// Returns the expression that reads a column of this type from a staged row.
     fn read(self, name: &str, dialect: Dialect) -> String {
         let arrow = if self == Self::Json { "->" } else { "->>" };
         match dialect {
@@ -224,7 +222,7 @@ impl ColumnType {
         }
     }
 
-    /// The value as JSON; `None`: there is none.
+    /// Converts the value to JSON; `None` when it is missing.
     fn value(self, given: Given<'_>) -> Result<Option<String>, String> {
         match given {
             Given::Field("") if self != Self::Text => Ok(None),
@@ -234,24 +232,28 @@ impl ColumnType {
             Given::Json(json) => match json.get().as_bytes() {
                 [b'"', ..] => {
                     let text: String = serde_json::from_str(json.get())
-                        .map_err(|_| "is a text that no database can keep".to_owned())?;
+                        .map_err(|_| "is not valid Unicode text, so no database can store it".to_owned())?;
                     self.of_text(&text).map(Some)
                 }
-                [b'{' | b'[', ..] => Err(format!("is an object or an array, and the column holds {self}")),
+                [b'{' | b'[', ..] => {
+                    Err(format!("is an object or an array, but the column has the type {self}"))
+                }
                 _ => self.of_text(json.get()).map(Some),
             },
         }
     }
 
-    /// What a text says, as JSON.
+    /// Converts a text to a JSON value of this type.
     fn of_text(self, text: &str) -> Result<String, String> {
         let shown = || text.chars().take(40).collect::<String>();
         match self {
-            Self::Text if text.contains('\0') => Err("has a NUL in it, which no database takes".to_owned()),
+            Self::Text if text.contains('\0') => {
+                Err("contains a NUL character, which no database can store".to_owned())
+            }
             Self::Text => Ok(Value::from(text).to_string()),
             Self::Integer => match text.parse::<i64>() {
                 Ok(number) => Ok(number.to_string()),
-                Err(_) => Err(format!("is {:?}, and not a whole number of 64 bits", shown())),
+                Err(_) => Err(format!("is {:?}, which is not a 64-bit integer", shown())),
             },
             Self::Number => {
                 let is_json = serde_json::from_str::<serde_json::Number>(text).is_ok();
@@ -259,23 +261,23 @@ impl ColumnType {
                 if is_number {
                     Ok(text.to_owned())
                 } else {
-                    Err(format!("is {:?}, and not a number", shown()))
+                    Err(format!("is {:?}, which is not a number", shown()))
                 }
             }
             Self::Boolean if matches!(text, "true" | "false") => Ok(text.to_owned()),
-            Self::Boolean => Err(format!("is {:?}, and neither true nor false", shown())),
+            Self::Boolean => Err(format!("is {:?}, which is neither true nor false", shown())),
             Self::Json => checked(text),
         }
     }
 }
 
-/// JSON that both databases can keep.
+/// Checks JSON that both databases can store.
 fn checked(json: &str) -> Result<String, String> {
     if depth(json) > PAYLOAD_DEPTH_MAX {
         return Err(format!("is nested deeper than {PAYLOAD_DEPTH_MAX} levels"));
     }
     if holds_nul(json) {
-        return Err("has a NUL in it, which no database takes".to_owned());
+        return Err("contains a NUL character, which no database can store".to_owned());
     }
     match serde_json::from_str::<Value>(json) {
         Ok(_) => Ok(json.to_owned()),
@@ -329,14 +331,14 @@ mod tests {
             let others = r#""id": 1, "name": "", "vip": false, "score": 0, "tags": 0"#;
             members().row_of_json(&format!("{{{others}, \"{name}\": {value}}}")).unwrap_err()
         };
-        assert_eq!(bad("id", "1.5").why, "\"id\" is \"1.5\", and not a whole number of 64 bits");
+        assert_eq!(bad("id", "1.5").why, "\"id\" is \"1.5\", which is not a 64-bit integer");
         assert_eq!(bad("id", "9223372036854775808").column.as_deref(), Some("id"));
-        assert_eq!(bad("vip", "\"yes\"").why, "\"vip\" is \"yes\", and neither true nor false");
-        assert_eq!(bad("score", "\"NaN\"").why, "\"score\" is \"NaN\", and not a number");
-        assert_eq!(bad("score", "1e999").why, "\"score\" is \"1e999\", and not a number");
+        assert_eq!(bad("vip", "\"yes\"").why, "\"vip\" is \"yes\", which is neither true nor false");
+        assert_eq!(bad("score", "\"NaN\"").why, "\"score\" is \"NaN\", which is not a number");
+        assert_eq!(bad("score", "1e999").why, "\"score\" is \"1e999\", which is not a number");
         assert!(bad("name", "{}").why.contains("an object or an array"));
         assert!(bad("name", r#""a\u0000""#).why.contains("NUL"));
-        assert!(bad("name", r#""\ud800""#).why.contains("no database can keep"));
+        assert!(bad("name", r#""\ud800""#).why.contains("no database can store"));
         assert!(bad("tags", r#"["\u0000"]"#).why.contains("NUL"));
         assert_eq!(members().row_of_json("{}").unwrap_err().why, "there is no \"id\"");
         assert_eq!(members().row_of_json("[1]").unwrap_err().column, None);

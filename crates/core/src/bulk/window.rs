@@ -1,15 +1,15 @@
-//! Times of day at which chunks may start.
+//! Time windows in which chunks may start.
 
 use jiff::civil::{Date, Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use thiserror::Error;
 
-/// How far ahead an opening is looked for: one week and a day finds every weekday.
+/// The number of days in which the next opening is searched: one week and one day covers every weekday.
 const DAYS_AHEAD: i64 = 8;
 
-/// From one time of day to another, on some days of the week. One that ends before it begins goes over midnight
-/// and belongs to the day on which it begins.
+/// A range between two times of day, on some days of the week. A window whose end is before its start extends past
+/// midnight and belongs to the day on which it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     from: Time,
@@ -17,25 +17,25 @@ pub struct Window {
     days: Vec<Weekday>,
 }
 
-/// A window that cannot be used.
+/// An invalid window.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidWindow {
-    /// It begins and ends at the same time.
-    #[error("the window from {at} to {at} never opens; for the whole day leave the windows out")]
+    /// It starts and ends at the same time.
+    #[error("the window from {at} to {at} never opens; to allow the whole day, remove the windows")]
     Empty {
         /// The time.
         at: Time,
     },
-    /// It has no day.
+    /// It has no day of the week.
     #[error("the window has no day of the week, so it never opens")]
     NoDay,
 }
 
 impl Window {
-    /// A window on these days of the week.
+    /// Creates a window on these days of the week.
     ///
     /// # Errors
-    /// When it never opens.
+    /// [`InvalidWindow`] when it never opens.
     pub fn new(from: Time, to: Time, days: Vec<Weekday>) -> Result<Self, InvalidWindow> {
         if from == to {
             return Err(InvalidWindow::Empty { at: from });
@@ -46,8 +46,9 @@ impl Window {
         Ok(Self { from, to, days })
     }
 
-    /// When it opens and closes if it begins on this day. A time that the clocks leave out is the one after the gap;
-    /// of one that they repeat, the first opens and the second closes.
+    /// Returns when the window that starts on this day opens and closes. A local time that is skipped by a clock change
+    /// is moved past the gap. For a repeated local time, the window opens at the first occurrence and closes at the
+    /// second.
     fn on(&self, date: Date, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
         if !self.days.contains(&date.weekday()) {
             return None;
@@ -61,7 +62,7 @@ impl Window {
     }
 }
 
-/// The windows of a bulk job in one time zone; without any it is always open.
+/// The windows of a bulk job in one time zone. Without windows it may always run.
 #[derive(Clone, Debug)]
 pub struct Windows {
     windows: Vec<Window>,
@@ -69,13 +70,13 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Windows in a zone.
+    /// Creates windows in a time zone.
     #[must_use]
     pub fn new(windows: Vec<Window>, zone: TimeZone) -> Self {
         Self { windows, zone }
     }
 
-    /// When a chunk may start: `None` now, else at that time.
+    /// Returns `None` when a chunk may start now, or else the time at which it may start.
     #[must_use]
     pub fn opens_at(&self, now: Timestamp) -> Option<Timestamp> {
         if self.windows.is_empty() {
@@ -83,7 +84,7 @@ impl Windows {
         }
         let today = now.to_zoned(self.zone.clone()).date();
         let mut next: Option<Timestamp> = None;
-        // Yesterday's may go over midnight.
+        // A window of yesterday may extend past midnight.
         for days in -1..DAYS_AHEAD {
             let Ok(date) = today.checked_add(Span::new().days(days)) else { continue };
             for (opens_at, closes_at) in self.windows.iter().filter_map(|window| window.on(date, &self.zone))
@@ -96,7 +97,7 @@ impl Windows {
                 }
             }
         }
-        // Out of the calendar's range: never.
+        // Beyond the calendar's range: never.
         Some(next.unwrap_or(Timestamp::MAX))
     }
 }
@@ -120,7 +121,7 @@ mod tests {
         Windows::new(vec![window], TimeZone::get("Europe/Berlin").unwrap())
     }
 
-    /// How many minutes it is closed from this time on, Berlin's.
+    /// Returns for how many minutes the windows are closed from this time on, in Berlin.
     fn closed_for(windows: &Windows, at: &str) -> i64 {
         let at: Timestamp = format!("{at}[Europe/Berlin]").parse::<jiff::Zoned>().unwrap().timestamp();
         windows.opens_at(at).map_or(0, |opens_at| (opens_at.as_second() - at.as_second()) / 60)
@@ -142,12 +143,12 @@ mod tests {
         assert_eq!(closed_for(&night, "2026-02-06T21:00"), 60);
         assert_eq!(closed_for(&night, "2026-02-07T05:59"), 0);
         assert_eq!(closed_for(&night, "2026-02-07T06:00"), (6 * 24 + 16) * 60);
-        assert_eq!(closed_for(&night, "2026-02-06T05:00"), 17 * 60, "not the night before");
+        assert_eq!(closed_for(&night, "2026-02-06T05:00"), 17 * 60, "not in the night before Friday");
     }
 
     #[test]
     fn windows_heed_clocks_that_are_changed() {
-        // 02:00 to 03:00 does not exist on 2026-03-29, and comes twice on 2026-10-25.
+        // 02:00 to 03:00 does not exist on 2026-03-29 and occurs twice on 2026-10-25.
         let gap = windows("02:30", "04:00", &EVERY_DAY);
         assert_eq!(closed_for(&gap, "2026-03-29T01:59"), 31, "02:30 is 03:30 that day");
         let twice = windows("01:00", "02:30", &EVERY_DAY);

@@ -1,11 +1,11 @@
-//! Counts how many tasks and edges are looked at, so that tests can say what is linear without measuring time.
+//! Counter of visited tasks and edges, so that tests can check for linear time without measuring time.
 
 #[cfg(test)]
 thread_local! {
     static STEPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// One task and so many of its edges are looked at.
+/// Counts a visit of one task and this many of its edges.
 #[inline]
 pub(super) fn look(edges: usize) {
     #[cfg(test)]
@@ -14,7 +14,7 @@ pub(super) fn look(edges: usize) {
     let _ = edges;
 }
 
-/// How many steps `work` takes.
+/// Returns the result of `work` and the number of steps it took.
 #[cfg(test)]
 pub(super) fn steps_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = STEPS.get();

@@ -1,4 +1,4 @@
-//! What people write: the tasks of a batch and what comes after what.
+//! Definitions of DAGs as written by users: tasks and their dependencies.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,34 +11,34 @@ use serde_json::Value;
 use super::rule::Rule;
 use crate::job::{MAX_ATTEMPTS_DEFAULT, Priority, QUEUE_DEFAULT};
 
-/// A DAG as it is written, unchecked; [`Dag::check`](super::checked::Dag::check) checks it.
+/// A DAG as written in its definition, unchecked; [`Dag::check`](super::checked::Dag::check) checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DagDefinition))]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
     /// Its name.
     pub name: String,
-    /// What it is for, for people.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What the input of a batch must look like, as JSON Schema.
+    /// A JSON Schema for the input of its batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
-    /// Its tasks by key, in the order in which they are written. A key that is written twice stays twice, so that
-    /// it can be complained about.
+    /// Its tasks by key, in the order of the definition. A key that occurs twice is kept twice, so that it can be
+    /// reported.
     #[serde(with = "by_key")]
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, Task>))]
     pub tasks: Vec<(String, Task)>,
 }
 
 impl Definition {
-    /// A DAG without tasks.
+    /// Creates a DAG without tasks.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), description: None, input_schema: None, tasks: Vec::new() }
     }
 
-    /// With one more task.
+    /// Adds a task.
     #[must_use]
     pub fn task(mut self, key: impl Into<String>, task: Task) -> Self {
         self.tasks.push((key.into(), task));
@@ -46,65 +46,65 @@ impl Definition {
     }
 }
 
-/// One task: what it does, when, and after which others.
+/// A task: what it runs, when it runs, and its predecessors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = DagTask))]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// It is a job of this kind, or one for each item of [`each`](Self::each).
+    /// The kind of its job, or of the jobs for the items of [`each`](Self::each).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// It is a run of the bulk job of this name; the payload has its parameters.
+    /// The name of the bulk job that it runs; the payload contains its parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bulk: Option<String>,
-    /// It is a batch of the DAG of this name; the payload is its input.
+    /// The name of the DAG that it runs as an inner batch; the payload is its input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dag: Option<String>,
-    /// An expression of a list: a job of the kind for each item.
+    /// An expression that returns a list; a job of the kind is created for each item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each: Option<String>,
-    /// The payload of its job, in which strings may be [expressions](super::template).
+    /// The payload of its job; strings in it can be [expressions](super::template).
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub payload: Value,
-    /// Where its job waits.
+    /// The queue of its job.
     #[serde(default = "queue_default", skip_serializing_if = "is_queue_default")]
     pub queue: String,
-    /// Which jobs of the queue go first.
+    /// The priority of its job within the queue.
     #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u8>, minimum = 1, maximum = 4))]
     pub priority: Priority,
-    /// Jobs of a group run one at a time, or as many as its limit says.
+    /// The group of its job. Jobs of a group run one at a time, or up to the number that its limit allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// How many attempts its job gets; a crash spends one.
+    /// The maximum number of attempts of its job; a crash of its worker uses one.
     #[serde(default = "attempts_default", skip_serializing_if = "is_attempts_default")]
     pub max_attempts: u32,
-    /// How long one attempt may take, as `30s` or `2h 30m`.
+    /// The time limit of one attempt, such as `30s` or `2h 30m`.
     #[serde(default, with = "span", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub timeout: Option<Duration>,
-    /// When it runs, by how its predecessors ended.
+    /// The rule by which it runs, depending on the outcomes of its predecessors.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rule: Rule,
-    /// A condition: it runs only when this is true, and is skipped when it is false.
+    /// A condition: the task runs if it is true, and is skipped if it is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// The keys of its predecessors; their order means nothing.
+    /// The keys of its predecessors, in any order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
 }
 
-/// What a task does.
+/// The work of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work<'a> {
     /// A job of a kind.
     Job {
-        /// Which handler runs it.
+        /// Its kind, which determines the handler.
         kind: &'a str,
     },
     /// A job of a kind for each item of a list.
     Each {
-        /// Which handler runs them.
+        /// Their kind, which determines the handler.
         kind: &'a str,
         /// The expression of the list.
         list: &'a str,
@@ -114,7 +114,7 @@ pub enum Work<'a> {
         /// The name of its definition.
         name: &'a str,
     },
-    /// A batch of its own.
+    /// A batch.
     Batch {
         /// The name of its DAG.
         dag: &'a str,
@@ -122,25 +122,25 @@ pub enum Work<'a> {
 }
 
 impl Task {
-    /// A job of `kind` with default options.
+    /// Creates a task that is a job of `kind` with default options.
     #[must_use]
     pub fn job(kind: impl Into<String>) -> Self {
         Self { kind: Some(kind.into()), ..Self::nothing() }
     }
 
-    /// A job of `kind` for each item of the list that the expression gives.
+    /// Creates a task with a job of `kind` for each item of the list that the expression returns.
     #[must_use]
     pub fn each(kind: impl Into<String>, list: impl Into<String>) -> Self {
         Self { each: Some(list.into()), ..Self::job(kind) }
     }
 
-    /// A run of the bulk job of this name.
+    /// Creates a task that is a run of the bulk job with this name.
     #[must_use]
     pub fn bulk(name: impl Into<String>) -> Self {
         Self { bulk: Some(name.into()), ..Self::nothing() }
     }
 
-    /// A batch of the DAG of this name.
+    /// Creates a task that is a batch of the DAG with this name.
     #[must_use]
     pub fn batch(dag: impl Into<String>) -> Self {
         Self { dag: Some(dag.into()), ..Self::nothing() }
@@ -164,41 +164,41 @@ impl Task {
         }
     }
 
-    /// The task after these others.
+    /// Adds predecessors.
     #[must_use]
     pub fn after<K: Into<String>>(mut self, keys: impl IntoIterator<Item = K>) -> Self {
         self.after.extend(keys.into_iter().map(Into::into));
         self
     }
 
-    /// The task with this payload.
+    /// Sets the payload.
     #[must_use]
     pub fn payload(mut self, payload: Value) -> Self {
         self.payload = payload;
         self
     }
 
-    /// The task with this rule.
+    /// Sets the trigger rule.
     #[must_use]
     pub const fn rule(mut self, rule: Rule) -> Self {
         self.rule = rule;
         self
     }
 
-    /// The task under this condition.
+    /// Sets the condition.
     #[must_use]
     pub fn when(mut self, condition: impl Into<String>) -> Self {
         self.when = Some(condition.into());
         self
     }
 
-    /// The template of its payload: an empty object where it says nothing, as everywhere.
+    /// Returns the template of its payload; an empty object when it has none.
     #[must_use]
     pub fn template(&self) -> Value {
         if self.payload.is_null() { Value::Object(serde_json::Map::new()) } else { self.payload.clone() }
     }
 
-    /// What it does; `None` unless it says exactly one thing.
+    /// Returns the work of the task; `None` unless exactly one kind of work is specified.
     #[must_use]
     pub fn work(&self) -> Option<Work<'_>> {
         match (&self.kind, &self.bulk, &self.dag, &self.each) {
@@ -232,7 +232,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Tasks as a map that keeps its order, and its duplicates.
+/// Serialization of tasks as a map that preserves order and duplicates.
 mod by_key {
     use super::*;
 
@@ -265,7 +265,7 @@ mod by_key {
     }
 }
 
-/// Lengths of time as people write them.
+/// Serialization of durations in human-readable form.
 mod span {
     use super::*;
 

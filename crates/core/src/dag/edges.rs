@@ -1,17 +1,18 @@
-//! Edges by the task they belong to, in one array.
+//! Adjacency lists of a graph, stored in one array.
 
 use super::counting::look;
 
-/// For each task the tasks at the other end of its edges, in the order of their numbers.
+/// For each task, the tasks at the other end of its edges, sorted by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edges {
-    /// Where those of each task begin, and at last where all end.
+    /// The offset of each task's list in `ends`, followed by the total length.
     starts: Vec<u32>,
     ends: Vec<u32>,
 }
 
 impl Edges {
-    /// Of `tasks` tasks, from pairs (task, other end). Linear; pairs in the order of their other ends stay so.
+    /// Creates the lists of `tasks` tasks from pairs (task, other end), in linear time. Pairs that are sorted by their
+    /// other ends keep that order.
     pub(super) fn new(tasks: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut starts = vec![0_u32; tasks + 1];
         for (task, _) in pairs.clone() {
@@ -30,7 +31,7 @@ impl Edges {
         Self { starts, ends }
     }
 
-    /// The other ends of a task's edges.
+    /// Returns the other ends of a task's edges.
     pub(super) fn of(&self, task: u32) -> &[u32] {
         let at = task as usize;
         let ends = &self.ends[self.starts[at] as usize..self.starts[at + 1] as usize];
@@ -38,17 +39,17 @@ impl Edges {
         ends
     }
 
-    /// How many edges a task has.
+    /// Returns the number of edges of a task.
     pub(super) fn count(&self, task: u32) -> u32 {
         self.starts[task as usize + 1] - self.starts[task as usize]
     }
 
-    /// How many tasks there are.
+    /// Returns the number of tasks.
     pub(super) const fn tasks(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// How many edges there are.
+    /// Returns the number of edges.
     pub(super) const fn len(&self) -> usize {
         self.ends.len()
     }

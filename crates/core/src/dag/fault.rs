@@ -1,4 +1,4 @@
-//! What is wrong with a definition.
+//! Faults of DAG definitions.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use super::schema::InvalidSchema;
 use super::template::InvalidTemplate;
 use crate::error::InvalidJob;
 
-/// How many faults are told at once.
+/// The maximum number of faults that are reported together.
 pub const FAULTS_MAX: usize = 100;
-/// How many names stand in one fault.
+/// The maximum number of names in one fault.
 const NAMES_MAX: usize = 20;
 
-/// A definition that cannot run. All that was found, but no more than [`FAULTS_MAX`].
+/// An invalid definition, with all faults found, but at most [`FAULTS_MAX`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidDag {
     /// The DAG's name, shortened.
     pub name: String,
-    /// What is wrong, by task.
+    /// The faults, by task.
     pub faults: Vec<Fault>,
-    /// How many more there are.
+    /// The number of further faults.
     pub left_out: usize,
 }
 
@@ -39,98 +39,98 @@ impl fmt::Display for InvalidDag {
 
 impl std::error::Error for InvalidDag {}
 
-/// One thing that is wrong with a definition.
+/// A fault of a definition.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Its own name.
+    /// The name of the DAG is invalid.
     #[error("{0}")]
     Name(InvalidJob),
-    /// What its input must look like.
+    /// The input schema is invalid.
     #[error("{0}")]
     InputSchema(InvalidSchema),
-    /// Nothing to do.
+    /// The DAG has no tasks.
     #[error("it has no tasks")]
     NoTasks,
-    /// Every task waits for another one.
-    #[error("every task waits for another one, so none can be the first")]
+    /// Every task has a predecessor.
+    #[error("every task has a predecessor, so no task can start")]
     NoRoot,
-    /// Too much of something.
-    #[error("it has {given} {what}; at most {max} are possible")]
+    /// A limit is exceeded.
+    #[error("it has {given} {what}; at most {max} are allowed")]
     TooMany {
-        /// Tasks, edges or bytes.
+        /// The limited quantity: tasks, edges or bytes.
         what: &'static str,
-        /// How many there are.
+        /// The number found.
         given: usize,
         /// The limit.
         max: usize,
     },
-    /// A task's key.
+    /// A task's key is invalid.
     #[error("a task's key: {0}")]
     Key(InvalidJob),
-    /// A key that two tasks have.
+    /// Two tasks have the same key.
     #[error("two tasks have the key {task:?}")]
     DuplicateTask {
         /// The key.
         task: String,
     },
-    /// A setting that no job can have.
+    /// A setting is invalid for jobs.
     #[error("task {task:?}: {invalid}")]
     Task {
         /// Its key.
         task: String,
-        /// What is wrong.
+        /// The reason.
         #[source]
         invalid: InvalidJob,
     },
-    /// A task that says nothing, or several things, or goes over a list without a kind.
+    /// A task that specifies no work or several kinds of work, or `each` without a kind.
     #[error(
-        "task {task:?} does not say one thing to do: give a kind (and each, for a list), a bulk or a dag"
+        "task {task:?} must specify exactly one kind of work: a kind (and each, for a list), a bulk or a dag"
     )]
     Work {
         /// Its key.
         task: String,
     },
-    /// A task that waits for itself.
-    #[error("task {task:?} comes after itself")]
+    /// A task is its own predecessor.
+    #[error("task {task:?} is its own predecessor")]
     SelfEdge {
         /// Its key.
         task: String,
     },
-    /// The same predecessor twice.
-    #[error("task {task:?} comes after {after:?} twice")]
+    /// A predecessor is listed twice.
+    #[error("task {task:?} lists the predecessor {after:?} twice")]
     DuplicateEdge {
         /// Its key.
         task: String,
         /// The predecessor.
         after: String,
     },
-    /// A predecessor that there is not.
-    #[error("task {task:?} comes after {after:?}, which is no task{}", meant(.nearest))]
+    /// A predecessor does not exist.
+    #[error("task {task:?} has the predecessor {after:?}, which is not a task{}", meant(.nearest))]
     UnknownPredecessor {
         /// Its key.
         task: String,
-        /// What it waits for.
+        /// The given key of the predecessor.
         after: String,
-        /// Keys that look like it, best first.
+        /// Similar keys, best match first.
         nearest: Vec<String>,
     },
-    /// A rule about predecessors without any.
-    #[error("task {task:?} has the rule {rule}, which needs predecessors, and has none")]
+    /// A rule that needs predecessors, on a task without any.
+    #[error("task {task:?} has the rule {rule}, which needs predecessors, but has none")]
     RuleOfRoot {
         /// Its key.
         task: String,
         /// The rule.
         rule: Rule,
     },
-    /// Tasks that wait for one another.
+    /// A dependency cycle.
     #[error("a cycle: {}", cycle(.tasks))]
     Cycle {
-        /// Their keys, each before the next, and the last before the first.
+        /// Their keys; each task is a predecessor of the next, and the last one of the first.
         tasks: Vec<String>,
     },
-    /// Tasks that only a cycle leads to.
-    #[error("behind a cycle, so never reached: {}", names(.tasks))]
+    /// Tasks that are reachable only through a cycle.
+    #[error("unreachable, because they follow a cycle: {}", names(.tasks))]
     Unreachable {
         /// Their keys.
         tasks: Vec<String>,
@@ -142,7 +142,7 @@ pub enum Fault {
         task: String,
         /// `when` or `each`.
         place: &'static str,
-        /// What is wrong.
+        /// The reason.
         #[source]
         invalid: InvalidExpression,
     },
@@ -151,32 +151,32 @@ pub enum Fault {
     Template {
         /// Its key.
         task: String,
-        /// What is wrong, and where.
+        /// The reason and the location.
         #[source]
         invalid: InvalidTemplate,
     },
-    /// An expression that reads a task which may not have ended.
-    #[error("task {task:?}, {place}: it reads {read:?}, which it does not come after")]
+    /// An expression that reads a task that is not a predecessor.
+    #[error("task {task:?}, {place}: it reads {read:?}, which is not one of its predecessors")]
     NotAPredecessor {
         /// Its key.
         task: String,
-        /// Where.
+        /// The field with the expression.
         place: &'static str,
         /// The task that it reads.
         read: String,
     },
-    /// An item where there is none.
-    #[error("task {task:?}, {place}: there is no item here; only the payload of a task with each has one")]
+    /// An expression that reads `item` or `index` where there is no item.
+    #[error("task {task:?}, {place}: item and index exist only in the payload of a task with each")]
     NoItem {
         /// Its key.
         task: String,
-        /// Where.
+        /// The field with the expression.
         place: &'static str,
     },
 }
 
 impl Fault {
-    /// Whose fault it is; of several tasks the first.
+    /// Returns the key of the faulty task; the first one if there are several.
     #[must_use]
     pub fn task(&self) -> Option<&str> {
         match self {
@@ -197,7 +197,7 @@ impl Fault {
         }
     }
 
-    /// Which field of the definition itself it is about.
+    /// Returns the field of the definition itself that the fault is in.
     #[must_use]
     pub const fn field(&self) -> Option<&'static str> {
         match self {
@@ -207,7 +207,7 @@ impl Fault {
         }
     }
 
-    /// Whether it can come from another field of the same task that could not be read.
+    /// Returns whether the fault can be a consequence of another field of the same task that could not be parsed.
     #[must_use]
     pub const fn can_follow_from_another_field(&self) -> bool {
         matches!(

@@ -1,9 +1,9 @@
-//! The graph of a DAG: tasks as dense numbers. Everything here is linear in tasks and edges, and nothing recurses.
+//! The graph of a DAG, with tasks as dense numbers. All operations are linear in tasks and edges and do not recurse.
 
 use super::edges::Edges;
 
-/// The tasks of a checked DAG and their edges. A task's number is its place among all keys in order, so it is the
-/// same wherever the version is the same.
+/// The tasks of a checked DAG and their edges. A task's number is its index in the sorted list of keys, so it is always
+/// the same in a given version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     keys: Vec<String>,
@@ -13,18 +13,17 @@ pub struct Graph {
     layers: Vec<u32>,
 }
 
-/// Tasks that no order has a place for: those in cycles, and those behind them.
+/// Tasks that cannot be ordered: those in cycles, and those behind them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Circular {
-    /// Cycles, each from its smallest task on, in the direction in which tasks would run; no two share a task.
+    /// Cycles, each starting at its smallest task and in execution order. No two cycles share a task.
     pub(super) cycles: Vec<Vec<u32>>,
-    /// The tasks that are in none of these and come after one.
+    /// Tasks that are in none of these cycles but follow one.
     pub(super) behind: Vec<u32>,
 }
 
 impl Graph {
-    /// The graph of tasks with these keys, which are in order and distinct, and these edges (before, after), each
-    /// once.
+    /// Creates the graph of tasks with these keys, sorted and distinct, and these edges (before, after), each once.
     pub(super) fn new(keys: Vec<String>, mut edges: Vec<(u32, u32)>) -> Result<Self, Circular> {
         edges.sort_unstable();
         let tasks = keys.len();
@@ -37,87 +36,87 @@ impl Graph {
         Ok(Self { keys, predecessors, successors, order, layers })
     }
 
-    /// How many tasks there are.
+    /// Returns the number of tasks.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a checked DAG has tasks")]
     pub const fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// How many edges there are.
+    /// Returns the number of edges.
     #[must_use]
     pub const fn edges(&self) -> usize {
         self.successors.len()
     }
 
-    /// The key of a task.
+    /// Returns the key of a task.
     #[must_use]
     pub fn key(&self, task: u32) -> &str {
         &self.keys[task as usize]
     }
 
-    /// All keys, in order: the place of each is its task's number.
+    /// Returns all keys, sorted; the index of a key is its task's number.
     #[must_use]
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// The task with this key.
+    /// Returns the task with this key.
     #[must_use]
     pub fn task(&self, key: &str) -> Option<u32> {
         let at = self.keys.binary_search_by(|known| known.as_str().cmp(key)).ok()?;
         u32::try_from(at).ok()
     }
 
-    /// The tasks that a task waits for.
+    /// Returns the predecessors of a task.
     #[must_use]
     pub fn predecessors(&self, task: u32) -> &[u32] {
         self.predecessors.of(task)
     }
 
-    /// The tasks that wait for a task.
+    /// Returns the successors of a task.
     #[must_use]
     pub fn successors(&self, task: u32) -> &[u32] {
         self.successors.of(task)
     }
 
-    /// How many tasks a task waits for: `pre_cnt` when its batch starts.
+    /// Returns the number of predecessors of a task: `pre_cnt` when its batch starts.
     #[must_use]
     pub fn pre_cnt(&self, task: u32) -> u32 {
         self.predecessors.count(task)
     }
 
-    /// The tasks that wait for none.
+    /// Returns the tasks without predecessors.
     pub fn roots(&self) -> impl Iterator<Item = u32> + '_ {
         self.order.iter().copied().take_while(|&task| self.layer(task) == 0)
     }
 
-    /// All tasks, each after its predecessors, layer by layer.
+    /// Returns all tasks in topological order, layer by layer.
     #[must_use]
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// How many tasks follow one another at most before this one.
+    /// Returns the layer of a task: the length of the longest chain of tasks before it.
     #[must_use]
     pub fn layer(&self, task: u32) -> u32 {
         self.layers[task as usize]
     }
 
-    /// How many layers there are: at least so many tasks run one after another.
+    /// Returns the number of layers: at least that many tasks run one after another.
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.order.last().map_or(0, |&task| self.layer(task) + 1)
     }
 
-    /// These tasks and all that come after them, each once, in order: what a rerun from here on runs again.
+    /// Returns these tasks and everything downstream of them, each once and in order: the tasks that a rerun from here runs again.
     #[must_use]
     pub fn downstream(&self, tasks: &[u32]) -> Vec<u32> {
         self.downstream_where(tasks, |_| true)
     }
 
-    /// As [`downstream`](Self::downstream), without the tasks that `enters` refuses and what is reached through
-    /// those alone. The tasks that are named are always in it.
+    /// Works like [`downstream`](Self::downstream), but excludes the tasks that `enters` rejects and those reachable
+    /// only through them. The given tasks are always included.
     #[must_use]
     pub fn downstream_where(&self, tasks: &[u32], enters: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut reached = vec![false; self.len()];
@@ -139,7 +138,7 @@ impl Graph {
     }
 }
 
-/// As many tasks as there is an order for, layer by layer, and the layer of each.
+/// Returns the tasks that can be ordered, layer by layer, and the layer of each task.
 fn in_order(predecessors: &Edges, successors: &Edges) -> (Vec<u32>, Vec<u32>) {
     let tasks = u32::try_from(predecessors.tasks()).unwrap_or(u32::MAX);
     let mut open: Vec<u32> = (0..tasks).map(|task| predecessors.count(task)).collect();
@@ -151,7 +150,7 @@ fn in_order(predecessors: &Edges, successors: &Edges) -> (Vec<u32>, Vec<u32>) {
         for &next in successors.of(task) {
             open[next as usize] -= 1;
             if open[next as usize] == 0 {
-                // The last predecessor to be taken is one of the last layer.
+                // The predecessor that is processed last is in the highest layer.
                 layers[next as usize] = layers[task as usize] + 1;
                 order.push(next);
             }
@@ -160,14 +159,14 @@ fn in_order(predecessors: &Edges, successors: &Edges) -> (Vec<u32>, Vec<u32>) {
     (order, layers)
 }
 
-/// What is left when these tasks are taken away: of each task that is left a predecessor is left too, so whoever
-/// walks back from one comes into a cycle.
+/// Finds the cycles among the tasks that could not be ordered. Each of these tasks has a predecessor among them, so
+/// walking back from any of them leads into a cycle.
 fn circular(predecessors: &Edges, ordered: &[u32]) -> Circular {
     const NEW: u32 = u32::MAX;
     let tasks = u32::try_from(predecessors.tasks()).unwrap_or(u32::MAX);
     let mut left = vec![true; predecessors.tasks()];
     ordered.iter().for_each(|&task| left[task as usize] = false);
-    // From which walk each task was come by first.
+    // The walk that visited each task first.
     let mut walks = vec![NEW; left.len()];
     let mut in_cycle = vec![false; left.len()];
     let mut cycles = Vec::new();

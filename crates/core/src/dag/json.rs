@@ -1,4 +1,4 @@
-//! JSON as values of CEL and back.
+//! Conversion between JSON and CEL values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use cel::Value as Cel;
 use cel::objects::{Key, Map};
 use serde_json::{Number, Value};
 
-/// JSON as CEL has it: whole numbers are whole, all others floating.
+/// Converts JSON to a CEL value: whole numbers become integers, all other numbers floats.
 pub(super) fn to_cel(json: &Value) -> Cel {
     match json {
         Value::Null => Cel::Null,
@@ -23,13 +23,13 @@ pub(super) fn to_cel(json: &Value) -> Cel {
     }
 }
 
-/// A map of CEL from names and values.
+/// Creates a CEL map from names and values.
 pub(super) fn map<'a>(members: impl Iterator<Item = (&'a str, Cel)>) -> Cel {
     let members = members.map(|(name, value)| (Key::String(Arc::new(name.to_owned())), value));
     Cel::Map(Map { map: Arc::new(members.collect::<HashMap<_, _>>()) })
 }
 
-/// A value of CEL as JSON; what JSON does not have is answered by its name.
+/// Converts a CEL value to JSON. The error is the name of a value that JSON cannot represent.
 pub(super) fn to_json(value: &Cel) -> Result<Value, &'static str> {
     Ok(match value {
         Cel::Null => Value::Null,
@@ -47,25 +47,25 @@ pub(super) fn to_json(value: &Cel) -> Result<Value, &'static str> {
     })
 }
 
-/// What a value is called.
+/// Returns the name of a value's type for messages.
 pub(super) const fn name(value: &Cel) -> &'static str {
     match value {
         Cel::Null => "null",
-        Cel::Bool(_) => "a truth value",
+        Cel::Bool(_) => "a boolean",
         Cel::Int(_) | Cel::UInt(_) | Cel::Float(_) => "a number",
         Cel::String(_) => "a string",
         Cel::List(_) => "a list",
         Cel::Map(_) => "a map",
         Cel::Bytes(_) => "bytes",
-        _ => "a type, a function or an object of no JSON type",
+        _ => "a type, a function or another value that JSON cannot represent",
     }
 }
 
-/// How many bytes of a text are one step.
+/// The number of text bytes that count as one step.
 const BYTES_A_STEP: usize = 64;
 
-/// Returns about how much work it is to copy a value, or more than `max`: values that are part of a list several times are counted each time, as
-/// they would be written in JSON, so that a small value in memory can weigh more than any machine can count.
+/// Returns the approximate work to copy a value, or more than `max`. A value that occurs in a list several times is counted each time, as
+/// it would be written in JSON, so that a value that is small in memory can have a huge weight.
 pub(super) fn weight(value: &Cel, max: u64) -> u64 {
     let text = |bytes: usize| (bytes / BYTES_A_STEP) as u64;
     let mut sum = 1;
@@ -92,7 +92,7 @@ pub(super) fn weight(value: &Cel, max: u64) -> u64 {
     sum
 }
 
-/// The same of JSON: each value is one, and so is each 64 bytes of a text.
+/// Returns the weight of a JSON value: 1 for each value and 1 for each 64 bytes of text; or more than `max`.
 pub(crate) fn weight_of_json(json: &Value, max: u64) -> u64 {
     let add = |sum: u64, value| if sum > max { sum } else { sum + weight_of_json(value, max - sum) };
     match json {

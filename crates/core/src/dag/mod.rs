@@ -1,19 +1,18 @@
-//! Batches: DAGs of jobs. What they are, whether they can run, what follows the end of a task, and what a whole
-//! batch is to be called. Pure: stores keep the counters, and this decides.
+//! DAGs of jobs: definitions, their checks, trigger rules, and the state of a batch. Pure functions; stores keep the counters.
 //!
-//! A [`Definition`](definition::Definition) is what people write; a [`Dag`](checked::Dag) is one that was checked,
-//! with its [version](version::Version) and its [graph](graph::Graph), whose tasks have dense numbers in the order
-//! of their keys, the same for everybody who has the version. [`decide`](rule::decide) says what a task does by how
-//! its predecessors ended, and [`Progress`](progress::Progress) what the end of some tasks does to all others.
+//! A [`Definition`](definition::Definition) is written by users. A [`Dag`](checked::Dag) is a checked definition with
+//! its [version](version::Version) and its [graph](graph::Graph). The tasks of a graph have dense numbers in the order
+//! of their keys, the same for every user of the version. [`decide`](rule::decide) determines what a task does from the
+//! outcomes of its predecessors, and [`Progress`](progress::Progress) how the end of some tasks affects all others.
 //!
-//! | part of a definition | may be an expression of CEL |
+//! | field of a task | value as a CEL expression |
 //! |---|---|
-//! | `when` | a truth value: whether the task runs, once its rule has said so |
-//! | `each` | a list: a job for each of its items |
-//! | `payload` | strings `"${ … }"` become the value, `"to ${ … }"` text with the value in it; `$${` is a plain `${` |
+//! | `when` | a boolean: whether the task runs once its rule holds |
+//! | `each` | a list: one job per item |
+//! | `payload` | a string `"${ … }"` becomes the value, `"to ${ … }"` a text that contains the value; `$${` is a literal `${` |
 //!
-//! An expression sees `input` (the batch's), `tasks.KEY.output` and `tasks.KEY.state` of the task's direct
-//! predecessors, and in the payload of a task with `each` also `item` and `index`.
+//! An expression can read `input` and `tick` of the batch, `tasks.KEY.output` and `tasks.KEY.state` of the task's
+//! direct predecessors, and, in the payload of a task with `each`, also `item` and `index`.
 
 pub mod checked;
 mod counting;

@@ -1,31 +1,31 @@
-//! A batch in memory, for comparison: what a store must come to, whatever the order in which its workers end tasks.
+//! In-memory model of a batch, for tests: the results that every store must produce, whatever the order in which workers finish tasks.
 
 use super::graph::Graph;
 use super::progress::{Progress, Settled};
 use super::rule::{Decision, Outcome, Rule};
 use super::state::{Counts, TaskState};
 
-/// What will happen to a task when it runs.
+/// The scripted behavior of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// How many attempts fail before one succeeds.
+    /// The number of attempts that fail before one succeeds.
     pub failures: u32,
-    /// How many attempts there are.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
-    /// What its condition says.
+    /// The value of its condition.
     pub when: bool,
 }
 
 impl Script {
-    /// Succeeds at once.
+    /// Succeeds at the first attempt.
     pub const SUCCEEDS: Self = Self { failures: 0, max_attempts: 1, when: true };
-    /// Fails for good.
+    /// Fails permanently.
     pub const FAILS: Self = Self { failures: 1, max_attempts: 1, when: true };
-    /// Has a condition that is false.
+    /// Has a false condition.
     pub const DECLINES: Self = Self { when: false, ..Self::SUCCEEDS };
 }
 
-/// A batch whose tasks do what their scripts say.
+/// A batch whose tasks follow their scripts.
 #[derive(Clone, Debug)]
 pub struct Model<'g> {
     progress: Progress<'g>,
@@ -35,7 +35,7 @@ pub struct Model<'g> {
 }
 
 impl<'g> Model<'g> {
-    /// Starts a batch; `rules` and `scripts` have one for each task, by number.
+    /// Starts a batch; `rules` and `scripts` have one element per task, by number.
     #[must_use]
     pub fn start(graph: &'g Graph, rules: &'g [Rule], scripts: &'g [Script]) -> Self {
         let progress = Progress::new(graph, rules);
@@ -45,19 +45,19 @@ impl<'g> Model<'g> {
         model
     }
 
-    /// The tasks that can run now.
+    /// Returns the tasks that can run now.
     #[must_use]
     pub fn ready(&self) -> &[u32] {
         &self.ready
     }
 
-    /// How far it is.
+    /// Returns the progress of the batch.
     #[must_use]
     pub const fn progress(&self) -> &Progress<'g> {
         &self.progress
     }
 
-    /// One attempt of the task at this place among those that are ready; answers which one it was.
+    /// Runs one attempt of the ready task at this index; returns the task.
     pub fn attempt(&mut self, place: usize) -> u32 {
         let task = self.ready[place];
         let script = self.scripts[task as usize];
@@ -76,14 +76,14 @@ impl<'g> Model<'g> {
         task
     }
 
-    /// An operator cancels tasks that do not run.
+    /// Cancels tasks that are not running.
     pub fn cancel(&mut self, tasks: &[u32]) {
         self.ready.retain(|task| !tasks.contains(task));
         let settled = self.progress.end(tasks.iter().map(|&task| (task, Outcome::Canceled)));
         self.release(settled);
     }
 
-    /// An operator has a task that failed tried again, with as many attempts as it takes.
+    /// Retries a failed task on behalf of an operator; the next attempt succeeds.
     pub fn try_again(&mut self, task: u32) {
         if self.progress.outcome(task) == Some(Outcome::Failed) {
             self.progress.try_again(task);
@@ -92,7 +92,7 @@ impl<'g> Model<'g> {
         }
     }
 
-    /// Runs until nothing can go on by itself; `choose` picks a place among so many that are ready.
+    /// Runs until no task is ready; `choose` picks an index below the number of ready tasks.
     pub fn run(&mut self, mut choose: impl FnMut(usize) -> usize) {
         while !self.ready.is_empty() {
             let place = choose(self.ready.len());
@@ -100,14 +100,14 @@ impl<'g> Model<'g> {
         }
     }
 
-    /// Where each task stands.
+    /// Returns the state of each task.
     #[must_use]
     pub fn states(&self) -> Vec<TaskState> {
         let tasks = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
         (0..tasks).map(|task| self.state(task)).collect()
     }
 
-    /// How many tasks stand where.
+    /// Returns the number of tasks in each state.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.states().into_iter().collect()
@@ -124,7 +124,7 @@ impl<'g> Model<'g> {
         }
     }
 
-    /// Looks at the conditions of what was decided to run, until none is left to look at.
+    /// Evaluates the conditions of tasks that were decided to run, including those decided as a consequence.
     fn release(&mut self, settled: Settled) {
         let mut settled = settled;
         while !settled.run.is_empty() {

@@ -1,21 +1,20 @@
-//! The critical path: which tasks decide how long a batch takes.
+//! The critical path: the tasks that determine how long a batch takes.
 
 use std::time::Duration;
 
 use super::graph::Graph;
 
-/// The longest way through a batch.
+/// The critical path of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CriticalPath {
     /// Its tasks, in order.
     pub tasks: Vec<u32>,
-    /// How long they take one after another.
+    /// The sum of their durations.
     pub length: Duration,
 }
 
 impl Graph {
-    /// The longest way when each task takes as long as `duration` says. Of ways of the same length it is the same
-    /// one every time.
+    /// Returns the longest path, with the durations that `duration` returns. Among paths of equal length the choice is deterministic.
     #[must_use]
     pub fn critical_path(&self, duration: impl Fn(u32) -> Duration) -> CriticalPath {
         let mut ends = vec![Duration::ZERO; self.len()];

@@ -1,18 +1,18 @@
-//! How far a batch is: what the end of some tasks does to all others.
+//! Progress of a batch: how the end of some tasks affects all others.
 
 use super::graph::Graph;
 use super::rule::{Decision, Outcome, Rule, Tally, decide};
 
-/// Tasks that were decided, each once in the life of a batch.
+/// The tasks that a call has decided. Each task is decided once, unless it is rerun.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Whose rule holds. Whoever looks at their conditions ends those that are false as skipped.
+    /// Tasks whose rule holds. The caller evaluates their conditions and ends those with a false one as skipped.
     pub run: Vec<u32>,
-    /// Whose rule can never hold, with all that follows from it.
+    /// Tasks whose rule can never hold, including those skipped as a consequence.
     pub skip: Vec<u32>,
 }
 
-/// The tallies of a batch's tasks and what was decided from them. All ends together look at each edge once.
+/// The tallies of a batch's tasks and the decisions based on them. Over the whole batch, each edge is visited once.
 #[derive(Clone, Debug)]
 pub struct Progress<'g> {
     graph: &'g Graph,
@@ -23,7 +23,7 @@ pub struct Progress<'g> {
 }
 
 impl<'g> Progress<'g> {
-    /// Of a batch of which nothing has happened; `rules` has one for each task, by number.
+    /// Creates the progress of a batch that has not started; `rules` has one element per task, by number.
     #[must_use]
     pub fn new(graph: &'g Graph, rules: &'g [Rule]) -> Self {
         let tasks = u32::try_from(graph.len()).unwrap_or(u32::MAX);
@@ -36,25 +36,25 @@ impl<'g> Progress<'g> {
         }
     }
 
-    /// How the predecessors of a task ended.
+    /// Returns the outcomes of a task's predecessors.
     #[must_use]
     pub fn tally(&self, task: u32) -> &Tally {
         &self.tallies[task as usize]
     }
 
-    /// What was decided for a task. One that ended before, by a person's hand, stays at [`Decision::Wait`].
+    /// Returns the decision for a task. A task that an operator ended before it was decided stays at [`Decision::Wait`].
     #[must_use]
     pub fn decision(&self, task: u32) -> Decision {
         self.decisions[task as usize]
     }
 
-    /// How a task ended.
+    /// Returns the outcome of a task.
     #[must_use]
     pub fn outcome(&self, task: u32) -> Option<Outcome> {
         self.outcomes[task as usize]
     }
 
-    /// The batch starts: decides the tasks that wait for none.
+    /// Starts the batch: decides the tasks without predecessors.
     pub fn start(&mut self) -> Settled {
         let mut settled = Settled::default();
         let mut skipped = Vec::new();
@@ -65,13 +65,14 @@ impl<'g> Progress<'g> {
         settled
     }
 
-    /// These tasks ended: decides what can be decided now, and what follows from what is skipped thereby.
+    /// Records the ends of these tasks, and decides every task that can be decided now, including the consequences of skipped tasks.
     ///
-    /// One that has ended already changes nothing, unless it had failed and now ended otherwise.
+    /// A task that has already ended is ignored, unless it had failed and now has another outcome.
     pub fn end(&mut self, ended: impl IntoIterator<Item = (u32, Outcome)>) -> Settled {
         let mut settled = Settled::default();
         let mut skipped = Vec::new();
-        // First all ends, then what follows: of tasks that are canceled together none is skipped for another one.
+        // All ends are recorded before their consequences are computed, so that of tasks that are canceled together
+        // none is skipped because of another.
         let ended: Vec<_> = ended.into_iter().filter(|&(task, outcome)| self.record(task, outcome)).collect();
         for (task, outcome) in ended {
             self.count(task, outcome, &mut settled, &mut skipped);
@@ -80,8 +81,7 @@ impl<'g> Progress<'g> {
         settled
     }
 
-    /// A task that failed is tried again: what waits for it has one predecessor more that is open. What was
-    /// decided stands.
+    /// Reopens a failed task for a retry: its successors have one more open predecessor. Decisions are not reverted.
     pub fn try_again(&mut self, task: u32) {
         if self.outcomes[task as usize] != Some(Outcome::Failed) {
             return;
@@ -90,9 +90,8 @@ impl<'g> Progress<'g> {
         self.take_back(task, Outcome::Failed);
     }
 
-    /// These tasks are to run again, whatever became of them: what was decided for them is forgotten, and decided
-    /// anew as far as it can be now. What comes after them and is not among them stays as it is, which is why a
-    /// rerun names [what is downstream](Graph::downstream) too.
+    /// Reopens these tasks, whatever their outcome: their decisions are discarded and made again where possible. Tasks
+    /// downstream of them that are not in the list stay as they are, so a rerun also lists [them](Graph::downstream).
     pub fn rerun(&mut self, tasks: &[u32]) -> Settled {
         for &task in tasks {
             self.decisions[task as usize] = Decision::Wait;
@@ -121,7 +120,7 @@ impl<'g> Progress<'g> {
         }
     }
 
-    /// Notes the end of a task; answers whether that is news.
+    /// Records the end of a task; returns whether anything changed.
     fn record(&mut self, task: u32, outcome: Outcome) -> bool {
         match self.outcomes[task as usize] {
             Some(Outcome::Failed) if outcome != Outcome::Failed => self.try_again(task),
@@ -132,7 +131,7 @@ impl<'g> Progress<'g> {
         true
     }
 
-    /// Counts the end of a task in all that wait for it.
+    /// Adds the outcome of a task to the tallies of its successors.
     fn count(&mut self, task: u32, outcome: Outcome, settled: &mut Settled, skipped: &mut Vec<u32>) {
         let graph = self.graph;
         for &next in graph.successors(task) {
@@ -141,7 +140,7 @@ impl<'g> Progress<'g> {
         }
     }
 
-    /// Decides a task that was not decided and has not ended.
+    /// Decides a task that has neither been decided nor ended.
     fn settle(&mut self, task: u32, settled: &mut Settled, skipped: &mut Vec<u32>) {
         let at = task as usize;
         if self.decisions[at] != Decision::Wait || self.outcomes[at].is_some() {

@@ -1,22 +1,23 @@
-//! Trigger rules: what a task does by how its predecessors ended.
+//! Trigger rules: what a task does depending on the outcomes of its predecessors.
 //!
-//! | rule | runs when all have ended and | is skipped, as soon as it is certain, when | else waits |
+//! | rule | runs when all have ended and | is skipped, as soon as this is certain, when | otherwise waits |
 //! |---|---|---|---|
 //! | `all_success` | all succeeded | one was skipped or canceled | also for a failed one |
 //! | `none_failed` | all succeeded or were skipped | one was canceled | also for a failed one |
 //! | `one_success` | one succeeded | all were skipped or canceled | also for the failed ones, if none succeeded |
 //! | `one_failed` | one failed | all ended and none failed | |
 //! | `all_done` | always | never | |
-//! | `always` | always; a cancel that reaches it from above leaves it out | never | |
+//! | `always` | always; canceling a predecessor or the batch does not cancel it | never | |
 //!
-//! **A failed predecessor is not the end.** It can be tried again, marked or canceled, so a rule that it keeps from
-//! holding waits; only what can never hold any more is skipped. `one_failed`, `all_done` and `always` are for those
-//! who want to go on from a failure: for them it has ended. An aborted predecessor has not ended for anybody.
+//! **A failed predecessor is not final.** It can be retried, marked or canceled. A task whose rule does not hold
+//! because of a failed predecessor therefore waits; it is skipped only when its rule can never hold. `one_failed`,
+//! `all_done` and `always` are for tasks that continue after a failure: they treat a failed predecessor as ended. An
+//! aborted predecessor has not ended for any rule.
 //!
-//! **The order of ends does not matter.** No rule runs before all predecessors have ended, not even `one_success`
-//! and `one_failed`: were they to run at the first such end, what they see of the others would depend on who came
-//! first, and a task would start before its predecessors ended. And a skip that is decided early is one that
-//! every way on leads to. So the decision by the last tally is the decision, whatever the way there was.
+//! **The order of ends does not matter.** No rule runs before all predecessors have ended, not even `one_success` and
+//! `one_failed`. If these ran at the first such end, the state they read from the other predecessors would depend on
+//! timing, and a task would start before its predecessors ended. An early skip is decided only when every possible
+//! continuation leads to it. The decision therefore depends only on the final tally, not on the order of ends.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,27 +27,27 @@ use serde::{Deserialize, Serialize};
 use crate::state::{JobState, named_enum};
 
 named_enum! {
-    /// When a task runs, by how its predecessors ended.
+    /// When a task runs, depending on the outcomes of its predecessors.
     #[derive(Default)]
     Rule {
-        /// All succeeded.
+        /// All predecessors succeeded.
         #[default]
         AllSuccess = "all_success",
-        /// All have ended, somehow.
+        /// All predecessors have ended, with any outcome.
         AllDone = "all_done",
-        /// At least one succeeded.
+        /// All predecessors have ended, and at least one succeeded.
         OneSuccess = "one_success",
-        /// At least one failed.
+        /// All predecessors have ended, and at least one failed.
         OneFailed = "one_failed",
-        /// Each succeeded or was skipped.
+        /// Each predecessor succeeded or was skipped.
         NoneFailed = "none_failed",
-        /// All have ended, somehow; canceling a subtree or the batch leaves it to run: for clearing up.
+        /// All predecessors have ended, with any outcome; a canceled subtree or batch does not cancel the task: for cleanup.
         Always = "always",
     }
 }
 
 impl Rule {
-    /// Whether it can hold for a task without predecessors.
+    /// Returns whether it can hold for a task without predecessors.
     #[must_use]
     pub const fn holds_for_roots(self) -> bool {
         !matches!(self, Self::OneSuccess | Self::OneFailed)
@@ -54,21 +55,21 @@ impl Rule {
 }
 
 named_enum! {
-    /// How a task ended, for those that wait for it.
+    /// The outcome of a task, for its successors.
     Outcome {
-        /// It is done.
+        /// It succeeded.
         Succeeded = "succeeded",
-        /// It was given up on, for now: an operator can have it tried again.
+        /// It failed permanently; an operator can retry it.
         Failed = "failed",
-        /// It was decided not to run.
+        /// It was skipped.
         Skipped = "skipped",
-        /// It was given up.
+        /// It was canceled.
         Canceled = "canceled",
     }
 }
 
 impl Outcome {
-    /// What a job in this state is for its successors; `None` while its end is open.
+    /// Returns the outcome of a job in this state for its successors; `None` while the job has not ended.
     #[must_use]
     pub const fn of(state: JobState) -> Option<Self> {
         match state {
@@ -86,51 +87,51 @@ impl Outcome {
 }
 
 named_enum! {
-    /// What a task does next. Once it is not [`Decision::Wait`], it stands.
+    /// What a task does next. A decision other than [`Decision::Wait`] is final.
     Decision {
-        /// Nothing yet.
+        /// The decision is still open.
         Wait = "wait",
-        /// Its rule holds: it runs, unless its condition says no.
+        /// Its rule is satisfied: it runs, unless its condition is false.
         Run = "run",
-        /// Its rule can never hold.
+        /// Its rule can never be satisfied.
         Skip = "skip",
     }
 }
 
-/// How the predecessors of a task ended. The counts never exceed the total.
+/// The outcomes of a task's predecessors, as counts. Their sum never exceeds the total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tally {
-    /// How many predecessors there are.
+    /// The number of predecessors.
     pub total: u32,
-    /// How many succeeded.
+    /// The number that succeeded.
     pub succeeded: u32,
-    /// How many failed and were not tried again.
+    /// The number that failed and were not retried.
     pub failed: u32,
-    /// How many were skipped.
+    /// The number that were skipped.
     pub skipped: u32,
-    /// How many were canceled.
+    /// The number that were canceled.
     pub canceled: u32,
 }
 
 impl Tally {
-    /// Of a task with this many predecessors, none of which has ended.
+    /// Creates the tally of a task with this many predecessors, none of which has ended.
     #[must_use]
     pub const fn new(total: u32) -> Self {
         Self { total, succeeded: 0, failed: 0, skipped: 0, canceled: 0 }
     }
 
-    /// How many predecessors have not ended: `pre_cnt`.
+    /// Returns the number of predecessors that have not ended: `pre_cnt`.
     #[must_use]
     pub const fn open(&self) -> u32 {
         self.total - self.succeeded - self.failed - self.skipped - self.canceled
     }
 
-    /// One more predecessor ended.
+    /// Adds the end of a predecessor.
     pub const fn add(&mut self, outcome: Outcome) {
         *self.count(outcome) += 1;
     }
 
-    /// A predecessor that ended is to run again.
+    /// Removes the end of a predecessor that will run again.
     pub const fn take_back(&mut self, outcome: Outcome) {
         *self.count(outcome) -= 1;
     }
@@ -144,7 +145,7 @@ impl Tally {
         }
     }
 
-    /// Every tally of up to so many predecessors, for tests that compare a store's SQL with [`decide`].
+    /// Returns every tally of up to this many predecessors, for tests that compare a store's SQL with [`decide`].
     #[must_use]
     pub fn all(total_max: u32) -> Vec<Self> {
         let mut all = Vec::new();
@@ -168,7 +169,7 @@ impl Tally {
     }
 }
 
-/// What a task with this rule does. Total, and the table above in code.
+/// Returns what a task with this rule does. It is a total function that implements the table above.
 #[must_use]
 pub const fn decide(rule: Rule, tally: &Tally) -> Decision {
     let all_ended = tally.open() == 0;
@@ -197,7 +198,7 @@ mod tests {
         }
     }
 
-    /// The table of the module's documentation, said once more in other words.
+    /// The table of the module's documentation, implemented a second time.
     fn table(rule: Rule, tally: &Tally) -> Decision {
         let Tally { total, succeeded, failed, skipped, canceled } = *tally;
         let ended = succeeded + failed + skipped + canceled == total;
@@ -241,7 +242,7 @@ mod tests {
                     assert_eq!(decide(rule, &next), Decision::Skip, "{rule} {tally:?} and {outcome}");
                 }
             }
-            // One that failed is tried again, marked or canceled.
+            // A failed predecessor that is retried, and then succeeds or is canceled.
             if tally.failed > 0 {
                 for outcome in [Outcome::Succeeded, Outcome::Canceled] {
                     let mut next = tally;
@@ -275,7 +276,7 @@ mod tests {
     fn tallies_are_enumerated_each_once() {
         let all = Tally::all(TOTAL_MAX);
         let distinct: std::collections::HashSet<_> = all.iter().collect();
-        // Ways to part up to five predecessors into five kinds: C(5 + 5, 5).
+        // The number of ways to split up to five predecessors into five groups: C(5 + 5, 5).
         assert_eq!((all.len(), distinct.len()), (252, 252));
     }
 }

@@ -1,4 +1,4 @@
-//! What the input of a batch must look like: JSON Schema, all in the definition.
+//! JSON Schema of a batch's input. A schema must be self-contained.
 
 use std::error::Error;
 use std::fmt::{self, Write as _};
@@ -11,26 +11,26 @@ use super::schema_cost::{self, CHECKS_MAX};
 use super::schema_size::{self, PatternSizes};
 use super::stack;
 
-/// Under which name the schema refers to itself.
+/// The URL under which the schema refers to itself.
 const PLACE: &str = "milepost:input";
-/// The longest words about an input.
+/// The maximum length of a message about an input, in characters.
 const WHY_CHARS_MAX: usize = 1000;
-/// Of the validator's words so much is read, bytes: enough for those, after what is left out.
+/// The number of bytes of the validator's message that are read: enough for that length, after lines are removed.
 const BEGINNING_BYTES_MAX: usize = 16 * 1024;
 
-/// A text that is no JSON Schema, or that refers to something outside.
+/// A text that is not a JSON Schema, or that refers to another document.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the input schema is not usable: {why}")]
+#[error("the input schema is invalid: {why}")]
 pub struct InvalidSchema {
-    /// What is wrong, and where.
+    /// The reason and the location.
     pub why: String,
 }
 
-/// An input that does not fit.
+/// An input that does not match the schema.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the input does not fit the schema of its DAG: {why}")]
+#[error("the input does not match the schema of its DAG: {why}")]
 pub struct InvalidInput {
-    /// What is wrong, and where.
+    /// The reason and the location.
     pub why: String,
 }
 
@@ -43,21 +43,21 @@ pub struct InputSchema {
 }
 
 impl InputSchema {
-    /// Compiles a schema. Nothing is read but what is in it.
+    /// Compiles a schema. No other document is loaded.
     ///
     /// # Errors
-    /// [`InvalidSchema`] says what is wrong.
+    /// [`InvalidSchema`] with the reason.
     pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
         let invalid = |error: CompileError| InvalidSchema {
             why: match error {
-                // It reads a pattern twice, and reports what only the second reading refuses as its own fault.
-                CompileError::Bug(error) => shorten(&format!("a pattern cannot be used: {error}")),
+                // The compiler parses a pattern twice, and reports an error of only the second parser as its own bug.
+                CompileError::Bug(error) => shorten(&format!("a pattern is invalid: {error}")),
                 error => shorten(&format!("{error:#}")),
             },
         };
         if let Some(place) = schema_cost::embedded_id(schema) {
             return Err(InvalidSchema {
-                why: format!("{place}: only the schema as a whole can have an $id; use $anchor or $defs"),
+                why: format!("{place}: only the root of the schema can have an $id; use $anchor or $defs"),
             });
         }
         let patterns = schema_size::measure(schema).map_err(|why| InvalidSchema { why: shorten(&why) })?;
@@ -68,10 +68,10 @@ impl InputSchema {
         Ok(Self { schemas, root, source: schema.clone(), patterns })
     }
 
-    /// Checks an input.
+    /// Validates an input.
     ///
     /// # Errors
-    /// [`InvalidInput`] says what is wrong and where.
+    /// [`InvalidInput`] with the reason and the location.
     pub fn check(&self, input: &Value) -> Result<(), InvalidInput> {
         if schema_cost::count(&self.source, &self.patterns, input).is_err() {
             let why = format!(
@@ -83,7 +83,8 @@ impl InputSchema {
             let checked = self.schemas.validate(input, self.root);
             checked.map_err(|error| {
                 let mut words = Beginning::default();
-                // An error when it is full: the validator says everything again for each of its checks, gigabytes of it.
+                // Writing stops with an error at the limit: the validator repeats everything for each of its checks,
+                // which can be gigabytes.
                 let _ = write!(words, "{error:#}");
                 InvalidInput { why: shorten(&words.0) }
             })
@@ -97,7 +98,7 @@ impl fmt::Debug for InputSchema {
     }
 }
 
-/// The beginning of what is written; more is an error.
+/// A writer that keeps the beginning of a text; writing more is an error.
 #[derive(Default)]
 struct Beginning(String);
 
@@ -109,19 +110,19 @@ impl fmt::Write for Beginning {
     }
 }
 
-/// The words of the validator without the line that names the schema's place.
+/// Returns the validator's message without the line that contains the schema's URL.
 fn shorten(words: &str) -> String {
     let lines = words.lines().filter(|line| !line.contains("jsonschema validation failed"));
     let text = lines.map(|line| line.trim().trim_start_matches("- ")).collect::<Vec<_>>().join("; ");
     text.chars().take(WHY_CHARS_MAX).collect()
 }
 
-/// Reads nothing.
+/// A loader that refuses every document.
 struct Nothing;
 
 impl UrlLoader for Nothing {
     fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
-        Err(format!("it refers to {url}, which is outside of it").into())
+        Err(format!("it refers to {url}, which is outside the schema").into())
     }
 }
 
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn words_without_end_are_read_up_to_a_bound() {
-        /// Goes on until it is told to stop.
+        /// Writes until an error is returned.
         struct Endless;
 
         impl fmt::Display for Endless {

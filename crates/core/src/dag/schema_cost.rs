@@ -1,7 +1,7 @@
-//! How much work it is to check an input against a JSON Schema.
+//! Cost of validating an input against a JSON Schema.
 //!
-//! Two references in each of n levels of `allOf` are 2^n checks. A validator has no limit for them, so they are counted before: by the same walk
-//! over schema and input, which checks nothing and ends at the limit.
+//! Two references in each of n levels of `allOf` lead to 2^n checks. The validator has no limit, so the checks are counted in advance: the
+//! same traversal of schema and input, without validation and with a limit.
 
 use std::collections::HashMap;
 
@@ -11,19 +11,19 @@ use serde_json::Value;
 use super::json::weight_of_json;
 use super::schema_size::{NO_SCHEMAS, PatternSizes};
 
-/// The most checks of a value against a part of a schema.
+/// The maximum number of checks of a value against a part of a schema.
 pub(super) const CHECKS_MAX: u64 = 1_000_000;
-/// How many characters of a text against one of a pattern are as much work as a check.
+/// The number of comparisons of a text's character with a pattern's character that count as one check.
 const MATCHES_A_CHECK: usize = 100;
-/// The deepest walk, of schemas in one another: a reference that leads back to itself without a step into the input has no end, and a
-/// validator that recurses needs a stack for each.
+/// The maximum depth of nested schemas in the traversal. A reference that leads back to itself without descending into the input
+/// never ends, and a recursive validator needs stack space for each level.
 const DEPTH_MAX: usize = 1000;
 
-/// A schema and an input that take too much work.
+/// The error for a schema and an input that need too many checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMuch;
 
-/// Returns the place of an identifier inside the schema, which would make references relative to it.
+/// Returns the location of an `$id` inside the schema, which would make references relative to it.
 pub(super) fn embedded_id(schema: &Value) -> Option<String> {
     fn find(value: &Value, pointer: &str) -> Option<String> {
         match value {
@@ -48,7 +48,7 @@ pub(super) fn embedded_id(schema: &Value) -> Option<String> {
 /// Counts the checks of `input` against `schema`.
 ///
 /// # Errors
-/// [`TooMuch`] if there are more than [`CHECKS_MAX`], or if they have no end.
+/// [`TooMuch`] if there are more than [`CHECKS_MAX`], or if the traversal does not end.
 pub(super) fn count(schema: &Value, patterns: &PatternSizes, input: &Value) -> Result<(), TooMuch> {
     let mut anchors = HashMap::new();
     collect_anchors(schema, &mut anchors);
@@ -56,7 +56,7 @@ pub(super) fn count(schema: &Value, patterns: &PatternSizes, input: &Value) -> R
     Walk { root: schema, anchors, patterns, is_followed, left: CHECKS_MAX }.visit(schema, input, 0)
 }
 
-/// Whether a check has to know which members and items others have looked at.
+/// Returns whether validation has to track the members and items that were already evaluated.
 fn follows_evaluation(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => {
@@ -67,7 +67,7 @@ fn follows_evaluation(schema: &Value) -> bool {
     }
 }
 
-/// How much work it is to compare a value with another one.
+/// Returns the work to compare a value with another one.
 fn weight(value: &Value) -> usize {
     usize::try_from(weight_of_json(value, CHECKS_MAX)).unwrap_or(usize::MAX)
 }
@@ -99,7 +99,7 @@ struct Walk<'s> {
     root: &'s Value,
     anchors: HashMap<&'s str, &'s Value>,
     patterns: &'s PatternSizes,
-    /// Whether each check notes all members and items.
+    /// Whether each check tracks all members and items.
     is_followed: bool,
     left: u64,
 }
@@ -161,7 +161,7 @@ impl<'s> Walk<'s> {
             {
                 self.items(value, input, depth)
             }
-            // Up to 20 items are compared with one another, more are hashed.
+            // Up to 20 items are compared with each other; more are hashed.
             "uniqueItems" if input.is_array() => {
                 self.spend(weight(input).saturating_mul(if length(input) <= 20 { 20 } else { 2 }))
             }
@@ -169,13 +169,13 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// A text against a pattern: in the worst case each character against each of the pattern.
+    /// Charges for matching a text with a pattern: in the worst case every character of one with every character of the other.
     fn matches(&mut self, pattern: &str, text: &str) -> Result<(), TooMuch> {
         let size = self.patterns.get(pattern).copied().unwrap_or_default();
         self.spend(1 + text.len().saturating_mul(size) / MATCHES_A_CHECK)
     }
 
-    /// The schema that a reference names. The validator has refused those that lead outside.
+    /// Returns the schema that a reference names. The validator has rejected references to other documents.
     fn referred(&self, reference: &Value) -> Option<&'s Value> {
         let (_, fragment) = reference.as_str()?.split_once('#').unwrap_or_default();
         let fragment = percent_decode_str(fragment).decode_utf8_lossy();
@@ -200,7 +200,7 @@ impl<'s> Walk<'s> {
             .try_for_each(|(part, member)| self.visit(part, member, depth))
     }
 
-    /// Each member of an object, or item of a list, against one schema.
+    /// Visits each member of an object, or item of an array, with one schema.
     fn children(&mut self, schema: &'s Value, input: &Value, depth: usize) -> Result<(), TooMuch> {
         match input {
             Value::Object(members) => {
@@ -225,7 +225,7 @@ mod tests {
     use super::super::schema_size::measure;
     use super::*;
 
-    /// n levels of which each refers twice to the next one.
+    /// Returns a schema of n levels, each of which refers twice to the next one.
     fn doubling(n: usize, keyword: &str) -> Value {
         let twice = |next: usize| {
             let next = json!({"$ref": format!("#/$defs/{next}")});
@@ -268,7 +268,7 @@ mod tests {
             assert_eq!(counted(&doubling(40, keyword), &json!({})), Err(TooMuch), "{keyword}");
             assert_eq!(counted(&doubling(8, keyword), &json!({})), Ok(()), "{keyword}");
         }
-        // A level of the schema for each level of the input.
+        // Each level of the schema corresponds to a level of the input.
         let node = json!({"$ref": "#"});
         let below = json!({"properties": {"a": {"allOf": [node, node]}}});
         let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));

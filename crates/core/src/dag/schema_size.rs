@@ -1,7 +1,7 @@
-//! How large a JSON Schema is, before it is compiled.
+//! Size limits of JSON Schemas, checked before compilation.
 //!
-//! A validator compiles whatever it is given: 200 patterns of ten characters can take seconds and a gigabyte, again whenever the schema is used. So its
-//! values are counted, and the size of its patterns is found from their syntax.
+//! The validator compiles everything it is given: 200 patterns of ten characters can take seconds and a gigabyte, each time the schema is
+//! used. Therefore the values of a schema are counted, and the size of its patterns is computed from their syntax.
 
 use std::collections::HashMap;
 
@@ -11,37 +11,37 @@ use regex_syntax::ast::{
 };
 use serde_json::Value;
 
-/// The most values in a schema: objects, lists, and what is in them.
+/// The maximum number of values in a schema: objects, arrays and their contents.
 pub(super) const VALUES_MAX: usize = 5_000;
-/// The most that all patterns of a schema may have together, in characters after all repetitions are written out. A class of
-/// characters counts as [`CLASS_SIZE`], a class of Unicode as [`UNICODE_CLASS_SIZE`].
+/// The maximum total size of a schema's patterns, in characters after all repetitions are expanded. A character class counts
+/// as [`CLASS_SIZE`], a Unicode class as [`UNICODE_CLASS_SIZE`].
 pub(super) const PATTERNS_SIZE_MAX: usize = 50_000;
 const CLASS_SIZE: usize = 10;
 const UNICODE_CLASS_SIZE: usize = 500;
 
-/// Keywords whose members are no schemas.
+/// Keywords whose values are not schemas.
 pub(super) const NO_SCHEMAS: [&str; 4] = ["enum", "const", "default", "examples"];
 
 /// The size of each pattern, by its text.
 pub(super) type PatternSizes = HashMap<String, usize>;
 
-/// Measures a schema; answers the sizes of its patterns.
+/// Measures a schema; returns the sizes of its patterns.
 ///
 /// # Errors
-/// Says what is too large, or where a pattern is none.
+/// A message with the exceeded limit, or with the location of an invalid pattern.
 pub(super) fn measure(schema: &Value) -> Result<PatternSizes, String> {
     let (mut values, mut patterns) = (0, PatternSizes::new());
     walk(schema, &mut values, Some(&mut patterns))?;
     let size = patterns.values().fold(0_usize, |sum, size| sum.saturating_add(*size));
     if size > PATTERNS_SIZE_MAX {
         return Err(format!(
-            "its patterns have a size of {size}; at most {PATTERNS_SIZE_MAX} is possible. Repetitions such as {{1000}} and classes such as \\p{{L}} make them large"
+            "its patterns have a size of {size}; at most {PATTERNS_SIZE_MAX} is allowed. Repetitions such as {{1000}} and classes such as \\p{{L}} make them large"
         ));
     }
     Ok(patterns)
 }
 
-/// Counts values, and measures patterns where there can be any.
+/// Counts values, and measures patterns where patterns are possible.
 fn walk(value: &Value, values: &mut usize, mut patterns: Option<&mut PatternSizes>) -> Result<(), String> {
     *values += 1;
     if *values > VALUES_MAX {
@@ -67,13 +67,13 @@ fn walk(value: &Value, values: &mut usize, mut patterns: Option<&mut PatternSize
 
 fn add(pattern: &str, patterns: &mut PatternSizes) -> Result<(), String> {
     let tree = Parser::new().parse(pattern).map_err(|error| {
-        format!("the pattern {pattern:?} is no regular expression that can be checked: {}", error.kind())
+        format!("the pattern {pattern:?} is not a supported regular expression: {}", error.kind())
     })?;
     patterns.insert(pattern.to_owned(), size(&tree));
     Ok(())
 }
 
-/// How many characters it has when all repetitions are written out.
+/// Returns the number of characters after all repetitions are expanded.
 fn size(tree: &Ast) -> usize {
     let all = |trees: &[Ast]| trees.iter().map(size).fold(0, usize::saturating_add);
     match tree {

@@ -1,4 +1,4 @@
-//! Where a batch stands, by how many of its tasks stand where.
+//! States of tasks and batches, and how a batch's state follows from those of its tasks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,29 +9,29 @@ use super::rule::Outcome;
 use crate::state::{JobState, named_enum};
 
 named_enum! {
-    /// Where a task of a batch stands.
+    /// The state of a task of a batch.
     TaskState {
-        /// Not decided: predecessors are open, or failed.
+        /// Not decided: predecessors have not ended, or failed.
         Waiting = "waiting",
-        /// Its rule holds; its condition and its payload are still to be worked out, or its batch is stopped.
+        /// Its rule is satisfied; its condition and its payload were not evaluated yet, or its batch is stopped.
         Due = "due",
-        /// Its job, or what else it consists of, goes on by itself.
+        /// Its job, bulk job or inner batch exists and continues automatically.
         Active = "active",
-        /// Failed for good, as long as no operator says otherwise.
+        /// Failed permanently, unless an operator intervenes.
         Failed = "failed",
         /// Stopped by an operator.
         Aborted = "aborted",
-        /// Done.
+        /// Ended successfully.
         Succeeded = "succeeded",
-        /// Decided not to run.
+        /// Skipped by its rule, its condition or an operator.
         Skipped = "skipped",
-        /// Given up.
+        /// Canceled.
         Canceled = "canceled",
     }
 }
 
 impl TaskState {
-    /// The state of a task whose job is in this state.
+    /// Returns the state of a task whose job is in this state.
     #[must_use]
     pub const fn of_job(state: JobState) -> Self {
         match state {
@@ -44,7 +44,7 @@ impl TaskState {
         }
     }
 
-    /// The state of a task that is a batch of its own, in this state.
+    /// Returns the state of a task that is a batch in this state.
     #[must_use]
     pub const fn of_batch(state: BatchState) -> Self {
         match state {
@@ -56,7 +56,7 @@ impl TaskState {
         }
     }
 
-    /// What it is for the tasks that wait for it; `None` while its end is open.
+    /// Returns the outcome for the task's successors; `None` while the task has not ended.
     #[must_use]
     pub const fn outcome(self) -> Option<Outcome> {
         match self {
@@ -68,25 +68,26 @@ impl TaskState {
         }
     }
 
-    /// Whether nothing more happens to it but for a rerun.
+    /// Returns whether only a rerun can change the state.
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Skipped | Self::Canceled)
     }
 
-    /// Whether it can become this, by itself or by an operator's hand. Total; the table of the states of tasks.
+    /// Returns whether a task in this state can change to `next`, automatically or by an operator. It is the complete
+    /// table of task transitions.
     #[must_use]
     pub const fn can_become(self, next: Self) -> bool {
         use TaskState::{Aborted, Active, Canceled, Due, Failed, Skipped, Succeeded, Waiting};
         match (self, next) {
-            // Decided; and by hand, whatever its predecessors do.
+            // Decided; or ended by an operator, whatever the state of its predecessors.
             (Waiting, Due | Active | Failed | Skipped | Succeeded | Canceled) => true,
-            // Its condition is false or has no value; its job is made.
+            // The condition is false or cannot be evaluated; or the job was created.
             (Due, Active | Skipped | Failed | Succeeded | Canceled) => true,
-            // As its job, its bulk job or its batch goes.
+            // Follows its job, its bulk job or its batch.
             (Active, Failed | Aborted | Skipped | Succeeded | Canceled) => true,
             (Failed | Aborted, Active | Succeeded | Canceled) => true,
-            // A rerun: in a new generation, decided anew.
+            // A rerun: decided again in a new generation.
             (Failed | Aborted | Succeeded | Skipped | Canceled, Waiting) => true,
             _ => false,
         }
@@ -96,14 +97,14 @@ impl TaskState {
 named_enum! {
     /// The state of a batch.
     BatchState {
-        /// Something can still happen by itself.
+        /// Some task can continue automatically.
         Running = "running",
         /// Every task succeeded or was skipped.
         Done = "done",
-        /// What is left waits for a task that failed; it goes on when that one is tried again, marked or canceled.
+        /// The remaining tasks wait for a failed task; the batch continues when that task is retried, marked or canceled.
         Failed = "failed",
-        /// An operator stopped it, or what is left waits for a task that an operator stopped; it goes on when it is
-        /// resumed.
+        /// An operator stopped it, or the remaining tasks wait for a task that an operator stopped; it continues when it
+        /// is resumed.
         Aborted = "aborted",
         /// Every task has ended, and some were canceled.
         Canceled = "canceled",
@@ -111,49 +112,50 @@ named_enum! {
 }
 
 impl BatchState {
-    /// Whether nothing more happens to the batch but for an explicit, audited rerun: all its tasks have ended.
+    /// Returns whether only an explicit, audited rerun can change the batch: all its tasks have ended.
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Done | Self::Canceled)
     }
 
-    /// Whether the batch can be aborted, given whether it is stopped and its tasks: again, too, while some of them still run.
+    /// Returns whether the batch can be aborted, given whether it is stopped and its task counts. A stopped batch can be
+    /// aborted again while some of its tasks still run.
     #[must_use]
     pub const fn can_be_aborted(self, is_stopped: bool, counts: &Counts) -> bool {
         matches!(self, Self::Running | Self::Failed) && (!is_stopped || counts.active > 0)
     }
 }
 
-/// How many tasks of a batch stand where.
+/// The number of tasks of a batch in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TaskCounts))]
 pub struct Counts {
-    /// Not decided yet: predecessors are open, or failed.
+    /// Not decided: predecessors have not ended, or failed.
     pub waiting: u64,
-    /// Decided to run, and not at it yet.
+    /// Decided to run, but not started.
     pub due: u64,
-    /// Pending, running, waiting for another try or for their group: they go on by themselves.
+    /// Pending, running, or waiting for a retry or for their group; they continue automatically.
     pub active: u64,
-    /// Failed for good, as long as no operator says otherwise.
+    /// Failed permanently, unless an operator intervenes.
     pub failed: u64,
     /// Stopped by an operator.
     pub aborted: u64,
-    /// Done.
+    /// Ended successfully.
     pub succeeded: u64,
-    /// Decided not to run.
+    /// Skipped by their rules, their conditions or an operator.
     pub skipped: u64,
-    /// Given up.
+    /// Canceled.
     pub canceled: u64,
 }
 
 impl Counts {
-    /// Whether a batch with these tasks can be resumed: it is stopped, or some of them are.
+    /// Returns whether a batch with these tasks can be resumed: it is stopped, or some tasks are aborted.
     #[must_use]
     pub const fn can_be_resumed(&self, is_stopped: bool) -> bool {
         is_stopped || self.aborted > 0
     }
 
-    /// All tasks.
+    /// Returns the number of all tasks.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.waiting
@@ -166,13 +168,13 @@ impl Counts {
             + self.canceled
     }
 
-    /// Those that have ended.
+    /// Returns the number of tasks that have ended.
     #[must_use]
     pub const fn ended(&self) -> u64 {
         self.succeeded + self.skipped + self.canceled
     }
 
-    /// One more task in this state.
+    /// Adds a task in this state.
     pub const fn add(&mut self, state: TaskState) {
         let count = match state {
             TaskState::Waiting => &mut self.waiting,
@@ -187,11 +189,11 @@ impl Counts {
         *count += 1;
     }
 
-    /// The state of a batch whose tasks stand so. It has ended exactly when all of them have.
+    /// Returns the state of a batch with these tasks. It has ended exactly when all of its tasks have.
     ///
-    /// A failed task does not make the batch failed while others can go on. One that an operator has stopped is
-    /// running until the last of its jobs has stopped. Tasks that wait although nothing is active, failed or
-    /// aborted would be a defect; the batch is then `running`, since it has not ended.
+    /// A failed task does not make the batch failed while other tasks can continue. A stopped batch is running until
+    /// its last job has stopped. Waiting tasks without any active, failed or aborted task would be a bug; such a batch
+    /// is `running`, since it has not ended.
     #[must_use]
     pub const fn state(&self, is_stopped: bool) -> BatchState {
         let can_go_on = self.waiting + self.due > 0;
@@ -223,7 +225,7 @@ impl FromIterator<TaskState> for Counts {
 mod tests {
     use super::*;
 
-    /// Every way in which eight kinds of tasks can be there or not, in a batch that is stopped or not.
+    /// Calls `check` with every combination of present and absent task states, for a stopped and a running batch.
     fn each(mut check: impl FnMut(Counts, bool)) {
         for bits in 0..1_u64 << 9 {
             let bit = |at: u32| (bits >> at) & 1;

@@ -1,4 +1,4 @@
-//! A task of a version as stores keep it: what counting needs apart from all else.
+//! Tasks of a version as stores keep them: the columns needed for counting are separate from the definition.
 
 use super::checked::Dag;
 use super::definition::{Task, Work};
@@ -11,22 +11,22 @@ pub struct StoredTask<'d> {
     pub task: u32,
     /// Its key.
     pub key: &'d str,
-    /// What it does.
+    /// Its definition.
     pub spec: &'d Task,
-    /// When it runs.
+    /// Its trigger rule.
     pub rule: Rule,
-    /// Whether it is a job whose payload is ready and that has no condition: it needs no more than its counters to run.
+    /// Whether it is a job with a constant payload and no condition, so that only its counters decide whether it runs.
     pub plain: bool,
-    /// The tasks that wait for it.
+    /// Its successors.
     pub successors: &'d [u32],
-    /// The tasks that it waits for.
+    /// Its predecessors.
     pub predecessors: &'d [u32],
-    /// Those of them whose results its expressions read.
+    /// The predecessors whose results its expressions read.
     pub reads: Vec<u32>,
 }
 
 impl Dag {
-    /// Its tasks, by number, as stores keep them.
+    /// Returns its tasks by number, as stores keep them.
     pub fn stored(&self) -> impl Iterator<Item = StoredTask<'_>> {
         (0..).zip(&self.definition().tasks).map(|(task, (key, spec))| {
             let checked = self.task(task);

@@ -1,59 +1,58 @@
-//! Payloads with expressions in them.
+//! Templates: payloads with embedded expressions.
 //!
-//! A string that is `${ CEL }` and nothing else becomes the value, whatever its type; in a longer string the value
-//! is put in as text (a string as it is, all else as JSON). `$${` is a plain `${`. Names of members stay as they
-//! are.
+//! A string that is exactly `${ CEL }` becomes the value, of any type. In a longer string the value is inserted as
+//! text: a string as it is, other values as JSON. `$${` is a literal `${`. Member names are not templates.
 
 use serde_json::Value;
 use thiserror::Error;
 
 use super::expression::{EvaluationError, Expression, InvalidExpression, Reads, Scope};
 
-/// The most expressions in one template.
+/// The maximum number of expressions in one template.
 pub const EXPRESSIONS_MAX: usize = 1000;
-/// The most bytes of all expressions in one template: they are compiled whenever the task is due, about 4 µs a byte.
+/// The maximum total size of the expressions in one template, in bytes. They are compiled whenever the task is due, at about 4 µs per byte.
 pub const EXPRESSION_BYTES_MAX: usize = 32 * 1024;
 
-/// A template that cannot be used.
+/// An invalid template.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidTemplate {
     /// A `${` without its `}`.
-    #[error("{}: the expression that begins with ${{ has no end", place(.pointer))]
+    #[error("{}: the expression that begins with ${{ is not closed", place(.pointer))]
     Unclosed {
-        /// Where, as a JSON pointer.
+        /// The location, as a JSON pointer.
         pointer: String,
     },
     /// An expression that does not compile.
     #[error("{}: {invalid}", place(.pointer))]
     Expression {
-        /// Where, as a JSON pointer.
+        /// The location, as a JSON pointer.
         pointer: String,
-        /// What is wrong.
+        /// The reason.
         #[source]
         invalid: InvalidExpression,
     },
-    /// Too many expressions.
+    /// There are too many expressions, or they are too large.
     #[error(
         "it has more than {EXPRESSIONS_MAX} expressions, or more than {EXPRESSION_BYTES_MAX} bytes of them"
     )]
     TooMany,
 }
 
-/// A template that has no payload for what it was given.
+/// A template that cannot be rendered with the given values.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RenderError {
-    /// An expression without a value.
+    /// An expression that cannot be evaluated.
     #[error("{}: {error}", place(.pointer))]
     Evaluation {
-        /// Where, as a JSON pointer.
+        /// The location, as a JSON pointer.
         pointer: String,
-        /// What is wrong.
+        /// The reason.
         #[source]
         error: EvaluationError,
     },
-    /// More than a payload can have.
+    /// The payload would be too large.
     #[error("the payload would have more than {bytes_max} bytes")]
     TooLarge {
         /// The limit.
@@ -69,7 +68,7 @@ fn place(pointer: &str) -> &str {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     root: Value,
-    /// The strings that have expressions, by their places.
+    /// The strings with expressions, by JSON pointer.
     strings: Vec<(String, Vec<Piece>)>,
 }
 
@@ -83,17 +82,17 @@ impl Template {
     /// Compiles the strings of a value.
     ///
     /// # Errors
-    /// [`InvalidTemplate`] says what is wrong first, and where.
+    /// [`InvalidTemplate`] with the first fault and its location.
     pub fn compile(value: &Value) -> Result<Self, InvalidTemplate> {
         let mut faults = Vec::new();
         let template = Self::compile_all(value, &mut faults);
         faults.into_iter().next().map_or(Ok(template), Err)
     }
 
-    /// The same; adds what is wrong with each string to `faults`, and leaves those strings out.
+    /// Compiles the strings of a value; appends the faults to `faults` and omits the faulty strings.
     pub(super) fn compile_all(value: &Value, faults: &mut Vec<InvalidTemplate>) -> Self {
         let mut template = Self { root: value.clone(), strings: Vec::new() };
-        // Before anything is compiled.
+        // Checked before anything is compiled.
         let (count, bytes) = count_expressions(value);
         if count > EXPRESSIONS_MAX || bytes > EXPRESSION_BYTES_MAX {
             faults.push(InvalidTemplate::TooMany);
@@ -103,13 +102,13 @@ impl Template {
         template
     }
 
-    /// Whether it is the payload as it stands: no expressions, and nothing that is written like one.
+    /// Returns whether the payload is constant: it has no expressions and no escaped `$${`.
     #[must_use]
     pub const fn is_plain(&self) -> bool {
         self.strings.is_empty()
     }
 
-    /// Its expressions and where they are, as JSON pointers.
+    /// Returns its expressions with their locations as JSON pointers.
     pub fn expressions(&self) -> impl Iterator<Item = (&str, &Expression)> {
         self.strings.iter().flat_map(|(pointer, pieces)| {
             pieces.iter().filter_map(move |piece| match piece {
@@ -119,7 +118,7 @@ impl Template {
         })
     }
 
-    /// What its expressions read, all together.
+    /// Returns everything that its expressions read.
     #[must_use]
     pub fn reads(&self) -> Reads {
         let mut all = Reads::default();
@@ -133,10 +132,10 @@ impl Template {
         all
     }
 
-    /// The payload for these values.
+    /// Renders the payload with these values.
     ///
     /// # Errors
-    /// [`RenderError`] when an expression has no value, or all together are more than `bytes_max`.
+    /// [`RenderError`] when an expression cannot be evaluated, or when all values together exceed `bytes_max`.
     pub fn render(&self, scope: &Scope, bytes_max: usize) -> Result<Value, RenderError> {
         let mut payload = self.root.clone();
         let mut bytes_left = bytes_max;
@@ -181,7 +180,7 @@ impl Template {
     }
 }
 
-/// The value of a string; without an error when there is no more room.
+/// Returns the value of a string. The error is `None` when the size limit is exceeded.
 fn whole(pieces: &[Piece], scope: &Scope, bytes_left: &mut usize) -> Result<Value, Option<EvaluationError>> {
     let mut take = |value: &Value| -> Result<(), Option<EvaluationError>> {
         *bytes_left = bytes_left.checked_sub(value.to_string().len()).ok_or(None)?;
@@ -209,7 +208,7 @@ fn whole(pieces: &[Piece], scope: &Scope, bytes_left: &mut usize) -> Result<Valu
     Ok(Value::String(text))
 }
 
-/// Returns how many expressions the strings of a value have, and how many bytes these have together. It compiles nothing.
+/// Returns the number of expressions in the strings of a value, and their total size in bytes. It compiles nothing.
 pub(crate) fn count_expressions(value: &Value) -> (usize, usize) {
     let add = |one: (usize, usize), other: (usize, usize)| (one.0 + other.0, one.1 + other.1);
     match value {
@@ -221,7 +220,7 @@ pub(crate) fn count_expressions(value: &Value) -> (usize, usize) {
                 if before.ends_with('$') {
                     continue;
                 }
-                // An expression without an end is a fault, whatever follows.
+                // An unclosed expression is a fault, whatever follows.
                 let Some(end) = end(inside) else { break };
                 found = add(found, (1, end));
                 rest = &inside[end + 1..];
@@ -234,7 +233,7 @@ pub(crate) fn count_expressions(value: &Value) -> (usize, usize) {
     }
 }
 
-/// Takes a string apart.
+/// Splits a string into text and expressions.
 fn pieces(string: &str, pointer: &str) -> Result<Vec<Piece>, InvalidTemplate> {
     let mut pieces = Vec::new();
     let mut text = String::new();
@@ -264,7 +263,7 @@ fn pieces(string: &str, pointer: &str) -> Result<Vec<Piece>, InvalidTemplate> {
     Ok(pieces)
 }
 
-/// Where the expression ends that begins here: at the `}` that closes none of its own maps and is in no string.
+/// Returns where the expression ends that begins here: at the `}` that neither closes one of its maps nor is in a string.
 fn end(text: &str) -> Option<usize> {
     let (mut open, mut quote, mut escaped) = (0_usize, None, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -322,7 +321,7 @@ mod tests {
     fn errors_name_the_place() {
         let invalid = |template: Value| Template::compile(&template).unwrap_err().to_string();
         assert!(invalid(json!({"a/b": ["", "${ 1 + }"]})).starts_with("/a~1b/1: at line 1, column "));
-        assert_eq!(invalid(json!({"a": "${ 'x}' "})), "/a: the expression that begins with ${ has no end");
+        assert_eq!(invalid(json!({"a": "${ 'x}' "})), "/a: the expression that begins with ${ is not closed");
         assert_eq!(invalid(json!("${}")), "the payload: it is empty");
         let missing = render(json!({"a": {"b": "x ${ input.nothing }"}}), 1000).unwrap_err().to_string();
         assert!(missing.starts_with("/a/b: "), "{missing}");

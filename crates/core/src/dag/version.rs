@@ -1,4 +1,4 @@
-//! Versions: the same content is the same version, however it is written.
+//! Versions of DAGs: hashes of their content, independent of formatting.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,17 +9,17 @@ use thiserror::Error;
 
 use super::definition::{Definition, Task};
 
-/// Goes into every hash, so that another canonical form will have other versions.
+/// A prefix of every hash, so that a different canonical form leads to different versions.
 const FORM: &str = "milepost dag 1\n";
 
-/// The content of a DAG, as the SHA-256 of its canonical form. Written as 64 hexadecimal digits.
+/// The content of a DAG: the SHA-256 of its canonical form, written as 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String))]
 #[serde(try_from = "String", into = "String")]
 pub struct Version([u8; 32]);
 
 impl Version {
-    /// The version of a [canonical] text.
+    /// Returns the version of a [canonical] text.
     #[must_use]
     pub fn of(canonical: &str) -> Self {
         Self(Sha256::new().chain_update(FORM).chain_update(canonical).finalize().into())
@@ -38,9 +38,9 @@ impl fmt::Debug for Version {
     }
 }
 
-/// Text that is no version.
+/// A text that is not a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("a version of a DAG is 64 hexadecimal digits")]
+#[error("a version of a DAG must have 64 hexadecimal digits")]
 pub struct InvalidVersion;
 
 impl FromStr for Version {
@@ -75,11 +75,11 @@ impl From<Version> for String {
     }
 }
 
-/// The canonical form of a definition: JSON without spaces, members and predecessors in order, defaults left out.
-/// It reads back as a definition of the same content, and is what a store keeps.
+/// Returns the canonical form of a definition: JSON without whitespace, with sorted members and predecessors and
+/// without default values. It can be parsed as a definition with the same content, and is the form that stores keep.
 ///
 /// # Errors
-/// When the definition cannot be written as JSON, which those of this crate always can.
+/// When the definition cannot be serialized, which does not happen for definitions of this crate.
 pub fn canonical(definition: &Definition) -> Result<String, serde_json::Error> {
     let mut tasks: Vec<&(String, Task)> = definition.tasks.iter().collect();
     tasks.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -94,7 +94,7 @@ pub fn canonical(definition: &Definition) -> Result<String, serde_json::Error> {
     }
     write(&mut text, "name", &definition.name)?;
     text.push_str(",\"tasks\":{");
-    // One by one: as values all together they would take many times the room of the text.
+    // One by one: parsed values of all tasks together would take many times the memory of the text.
     for (at, (key, task)) in tasks.into_iter().enumerate() {
         if at > 0 {
             text.push(',');
@@ -107,10 +107,10 @@ pub fn canonical(definition: &Definition) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// Writes a member with its value, the members of which are in order.
+/// Appends a member whose value is written with sorted members.
 fn write(text: &mut String, name: &str, value: &impl Serialize) -> Result<(), serde_json::Error> {
     let mut value = serde_json::to_value(value)?;
-    // Maps of serde_json are in order, or as they were written if some crate of the build asked for that.
+    // Maps of serde_json are sorted, unless a crate in the build enables insertion order.
     value.sort_all_objects();
     text.push_str(&serde_json::to_string(name)?);
     text.push(':');
@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// Definitions of up to twelve tasks, each after some of those before it, with the order in which to write them.
+    /// Generates definitions of up to twelve tasks, each after some of the tasks before it, and the order in which to write them.
     fn definitions() -> impl Strategy<Value = (Value, Vec<(String, Value)>)> {
         let task = (0_u16.., 1_u8..=4, proptest::bool::ANY);
         let tasks = proptest::collection::vec(task, 1..12).prop_map(|tasks| {

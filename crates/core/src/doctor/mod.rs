@@ -1,7 +1,7 @@
-//! What an examination of a store looks for, and what it says about what it finds.
+//! Consistency checks of a store (`milepost doctor`) and their findings.
 //!
-//! A [`Check`] is one promise as one question to the rows. The stores answer each with one statement, that is from
-//! one snapshot, so that a job in flight is never a finding.
+//! A [`Check`] verifies one guarantee with one query. Each store answers a check with one statement, and therefore from
+//! one snapshot, so that jobs in transition are not reported.
 
 mod checks;
 
@@ -19,57 +19,57 @@ use crate::duration::whole_ms;
 use crate::state::named_enum;
 use crate::transition::graph;
 
-/// How many examples of a finding are told.
+/// The maximum number of examples in a finding.
 pub const EXAMPLES_MAX: usize = 10;
 
-/// How late something may be before it counts, unless somebody says otherwise.
+/// The default delay after which something late counts as a violation.
 pub const PATIENCE_DEFAULT: Duration = Duration::from_secs(60);
 
 named_enum! {
-    /// How bad a finding is.
+    /// The severity of a finding.
     Severity {
-        /// A promise is broken.
+        /// A guarantee is violated.
         Error = "error",
-        /// A promise holds, but something is in its way, or has been left over.
+        /// The guarantees hold, but something endangers them, or rows were left behind.
         Warning = "warning",
     }
 }
 
 named_enum! {
-    /// Which stores a check is about.
+    /// The stores that a check applies to.
     Stores {
         /// Every store.
         All = "all",
-        /// PostgreSQL alone.
+        /// PostgreSQL only.
         Postgres = "postgres",
-        /// SQLite alone.
+        /// SQLite only.
         Sqlite = "sqlite",
     }
 }
 
 named_enum! {
-    /// What a check reads.
+    /// How much data a check reads.
     Cost {
-        /// What needs attention now: its time grows with the live jobs.
+        /// Only rows that need attention: its duration grows with the number of live jobs.
         Quick = "quick",
-        /// All that is kept: its time grows with the jobs and their history.
+        /// All rows: its duration grows with the number of jobs and the length of their histories.
         Full = "full",
     }
 }
 
-/// How to look.
+/// Parameters of an examination.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// This machine's time.
+    /// The time of this machine's clock.
     pub now: Timestamp,
-    /// How late something may be before it counts.
+    /// The delay after which something late counts as a violation.
     pub patience: Duration,
-    /// How long one check may take.
+    /// The time limit of one check.
     pub time_limit: Duration,
 }
 
 impl Look {
-    /// What the statements are told, as JSON: `now_ms`, `patience_ms` and the `graph` of allowed changes.
+    /// Returns the parameters of the statements as JSON: `now_ms`, `patience_ms` and the `graph` of allowed transitions.
     #[must_use]
     pub fn document(&self) -> String {
         let graph: Vec<_> = graph()
@@ -81,32 +81,32 @@ impl Look {
     }
 }
 
-/// One breach among those that a check found.
+/// One violation found by a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Example {
-    /// A job's id, or the name of what is not as it should be.
+    /// The id of a job, or the name of another inconsistent object.
     pub what: String,
-    /// How it is.
+    /// Its actual state.
     pub detail: String,
 }
 
-/// What a check found.
+/// The violations found by a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Finding {
-    /// Which check.
+    /// The check.
     pub check: Check,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// How many breaches there are.
+    /// The number of violations.
     pub count: u64,
     /// At most [`EXAMPLES_MAX`] of them.
     pub examples: Vec<Example>,
 }
 
 impl Finding {
-    /// The finding of a check whose statement answered these rows of (how many in all, what, detail).
+    /// Creates a finding from the rows of a check's statement: (total count, what, detail).
     #[must_use]
     pub fn of(check: Check, rows: Vec<(i64, Example)>) -> Option<Self> {
         let count = rows.first()?.0.unsigned_abs();
@@ -114,7 +114,7 @@ impl Finding {
         Some(Self { check, severity: check.severity(), count, examples })
     }
 
-    /// What is left of it after a second look: only what is there in both.
+    /// Returns the violations that are in both this finding and a second one.
     #[must_use]
     pub fn confirmed_by(self, second: Option<Self>) -> Option<Self> {
         let second = second?;

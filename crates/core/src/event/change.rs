@@ -1,32 +1,32 @@
-//! State changes as events: what a subscription can have instead of what is emitted.
+//! State changes as events: a subscription can receive these instead of emitted events.
 
 use serde::{Deserialize, Serialize};
 
 use super::InvalidEvent;
 use crate::job::{NAME_BYTES_MAX, check_name};
 
-/// How the types of aggregates begin whose events are state changes. Nobody else may emit such.
+/// The prefix of aggregate types that are reserved for state changes. Callers cannot emit events of such aggregates.
 pub const RESERVED: &str = "milepost.";
 const OF_JOBS: &str = "milepost.job.";
 const OF_BATCHES: &str = "milepost.batch.";
 
-/// The jobs and batches whose state changes a subscription has. Empty: it has what is emitted.
+/// The jobs and batches whose state changes a subscription receives. If empty, it receives emitted events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
-    /// Of jobs of these kinds; a bulk job's name is the kind of its jobs.
+    /// Jobs of these kinds; the name of a bulk job is the kind of its jobs.
     pub kinds: Vec<String>,
-    /// Of batches of these DAGs.
+    /// Batches of these DAGs.
     pub dags: Vec<String>,
 }
 
 impl Changes {
-    /// Whether there are none.
+    /// Returns whether no state changes are selected.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.kinds.is_empty() && self.dags.is_empty()
     }
 
-    /// The types of the aggregates that these jobs and batches are.
+    /// Returns the aggregate types of these jobs and batches.
     #[must_use]
     pub fn aggregate_types(&self) -> Vec<String> {
         let of = |prefix, names: &[String]| {
@@ -38,13 +38,13 @@ impl Changes {
     /// Checks the names.
     ///
     /// # Errors
-    /// [`InvalidEvent::Name`] says what is wrong with the first that no aggregate can be named after.
+    /// [`InvalidEvent::Name`] for the first name that cannot be part of an aggregate type.
     pub fn check(&self) -> Result<(), InvalidEvent> {
         let check = |field, prefix: &str, name: &String| {
             check_name(field, name, NAME_BYTES_MAX - prefix.len()).map_err(InvalidEvent::Name)
         };
-        self.kinds.iter().try_for_each(|kind| check("kind whose changes are wanted", OF_JOBS, kind))?;
-        self.dags.iter().try_for_each(|dag| check("DAG whose changes are wanted", OF_BATCHES, dag))
+        self.kinds.iter().try_for_each(|kind| check("kind of the state changes", OF_JOBS, kind))?;
+        self.dags.iter().try_for_each(|dag| check("DAG of the state changes", OF_BATCHES, dag))
     }
 }
 
@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn a_name_has_room_behind_the_prefix() {
         of(&"k".repeat(187), &"d".repeat(185)).check().unwrap();
-        assert!(of(&"k".repeat(188), "d").check().unwrap_err().to_string().contains("too long"));
-        assert!(of("k", &"d".repeat(186)).check().unwrap_err().to_string().contains("too long"));
+        assert!(of(&"k".repeat(188), "d").check().unwrap_err().to_string().contains("at most 187"));
+        assert!(of("k", &"d".repeat(186)).check().unwrap_err().to_string().contains("at most 185"));
         assert!(of("", "d").check().unwrap_err().to_string().contains("empty"));
     }
 }

@@ -1,4 +1,4 @@
-//! How the log is handed to publishers, and what they say became of it.
+//! Delivery of the log to publishers, and the results that publishers report.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,80 +6,80 @@ use std::time::Duration;
 use super::{Aggregate, Event, SubscriptionFilter, Undelivered};
 use crate::ident::{EventId, PublisherId};
 
-/// Who publishes for a subscription: one loop in one process incarnation.
+/// A publisher: one loop in one process incarnation that publishes for one subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publisher {
     /// Its id.
     pub id: PublisherId,
-    /// What it is called for people, as `host:4711`.
+    /// A label for operators, such as `host:4711`.
     pub label: String,
     /// The subscription's name.
     pub subscription: String,
-    /// Which events that has.
+    /// The subscription's filter.
     pub filter: SubscriptionFilter,
-    /// How long it may be silent before others take its slots.
+    /// How long it may be silent before other publishers take over its slots.
     pub lease: Duration,
 }
 
-/// Where in the log a subscription begins that is seen for the first time.
+/// The position at which a new subscription starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Begin {
-    /// With the oldest event that is there.
+    /// The oldest event in the log.
     #[default]
     Beginning,
-    /// With what is committed from now on.
+    /// Events that are committed from now on.
     Now,
 }
 
-/// What a publisher holds after it has [looked around](crate::port::LogReader::balance).
+/// The slots of a publisher after [`balance`](crate::port::LogReader::balance).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holding {
-    /// How many slots it holds now.
+    /// The number of slots it holds.
     pub slots: usize,
-    /// How many of them it took from a publisher whose lease had run out.
+    /// The number of these that it took over from a publisher whose lease had expired.
     pub taken_over: usize,
-    /// Aggregates of slots that are new to it which are parked: nothing of them may go out but by way of
+    /// Parked aggregates in slots that it has just acquired. Their events may be published only through
     /// [`due`](crate::port::RelayStore::due).
     pub parked: Vec<Aggregate>,
-    /// Why the subscription is paused, if it is; then nothing is held.
+    /// The reason for the pause if the subscription is paused; no slots are held then.
     pub paused: Option<String>,
 }
 
-/// How much is read at once.
+/// The size of a page of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageSize {
-    /// At most about this many events; one of each slot at least.
+    /// The approximate maximum number of events; at least one event per slot is read.
     pub events_max: usize,
-    /// At most about this many bytes of payloads, as they are stored; one event of each slot at least.
+    /// The approximate maximum size of the stored payloads, in bytes; at least one event per slot is read.
     pub bytes_max: usize,
 }
 
 /// The next events of the slots that a publisher holds.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// In the order of each aggregate.
+    /// The events; those of one aggregate are in order.
     pub events: Vec<Event>,
-    /// Whether there is more of the log to be read at once.
+    /// Whether the next page can be read immediately.
     pub more: bool,
-    /// What else was gone past.
+    /// The events in this range that the filter excludes.
     pub left_out: LeftOut,
 }
 
-/// Events that the filter of a subscription leaves out.
+/// Events that the filter of a subscription excludes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// How many.
+    /// The number of events.
     pub events: u64,
-    /// The types of some of them, of the aggregate and of the event.
+    /// Aggregate type and event type of some of them.
     pub types: BTreeSet<(String, String)>,
 }
 
 impl LeftOut {
-    /// Of so many types the names are kept.
+    /// The maximum number of stored type pairs.
     pub const TYPES_MAX: usize = 10;
 
-    /// One more event of these types.
+    /// Adds an event of these types.
     pub fn add(&mut self, aggregate_type: &str, event_type: &str) {
         self.events += 1;
         let known = self
@@ -91,7 +91,7 @@ impl LeftOut {
         }
     }
 
-    /// These, too.
+    /// Adds the events of another value.
     pub fn join(&mut self, others: Self) {
         self.events += others.events;
         let room = Self::TYPES_MAX.saturating_sub(self.types.len());
@@ -100,65 +100,65 @@ impl LeftOut {
     }
 }
 
-/// What became of a page, but for what was delivered.
+/// The results of a page, except successful deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Events that were not delivered and will not be tried again in this page.
+    /// Events that were not delivered and will not be retried within this page.
     pub failures: Vec<Failure>,
-    /// Events whose aggregates are parked: they wait behind.
+    /// Events of parked aggregates, which are parked behind the failed event.
     pub behind: Vec<EventId>,
-    /// Events that nobody tried: they come again.
+    /// Events without an attempt, which will be read again.
     pub untried: Vec<EventId>,
 }
 
 /// An event that was not delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Which one.
+    /// The event.
     pub event: EventId,
-    /// How many attempts it has had.
+    /// The number of attempts so far.
     pub deliveries: u32,
-    /// What the sink said, shortened.
+    /// The sink's error message, shortened.
     pub why: String,
-    /// What becomes of it.
+    /// What happens to the event next.
     pub then: Undelivered,
 }
 
-/// Parked events whose time has come.
+/// Parked events that are due for a retry.
 #[derive(Clone, Debug, Default)]
 pub struct DueEvents {
-    /// By aggregate.
+    /// The events, by aggregate.
     pub aggregates: Vec<DueAggregate>,
-    /// When nothing is due: how soon something will be.
+    /// The time until the next retry, when nothing is due.
     pub next_in: Option<Duration>,
 }
 
 /// The first events of a parked aggregate.
 #[derive(Clone, Debug)]
 pub struct DueAggregate {
-    /// Which one.
+    /// The aggregate.
     pub aggregate: Aggregate,
     /// Its slot.
     pub slot: i16,
-    /// The token under which that is held.
+    /// The token under which the slot is held.
     pub token: i64,
-    /// How many attempts the first event has had.
+    /// The number of attempts of the first event so far.
     pub deliveries: u32,
-    /// In order; at least one.
+    /// The events in order; at least one.
     pub events: Vec<Event>,
 }
 
-/// What became of the events of a parked aggregate.
+/// The results of a parked aggregate's events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retried {
-    /// Which one.
+    /// The aggregate.
     pub aggregate: Aggregate,
     /// Its slot.
     pub slot: i16,
-    /// The token under which that was held.
+    /// The token under which the slot was held.
     pub token: i64,
     /// Events that were delivered.
     pub delivered: Vec<EventId>,
-    /// Events that were not: those that are given up, and at last perhaps one that is tried again or waits for a person.
+    /// Undelivered events: those that became dead letters or were skipped; the last one may be an event that is retried or halted.
     pub failures: Vec<Failure>,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with events.
+//! Errors of events and subscriptions.
 
 use thiserror::Error;
 
@@ -10,118 +10,118 @@ use crate::ident::EventId;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidEvent {
-    /// A name: the aggregate's type or id, or the event's type.
+    /// The aggregate's type or id, or the event's type, is invalid.
     #[error("{0}")]
     Name(InvalidJob),
-    /// The type of the aggregate is one of those whose events are state changes.
+    /// The type of the aggregate is reserved for state changes.
     #[error(
-        "the type of the aggregate {0:?} begins with {RESERVED:?}, which is kept for state changes; give it another"
+        "the type of the aggregate {0:?} begins with {RESERVED:?}, which is kept for state changes; use another type"
     )]
     Reserved(String),
-    /// The payload.
+    /// The payload is invalid.
     #[error("{0}")]
     Payload(InvalidJob),
-    /// A header.
+    /// A header is invalid.
     #[error("the header {name:?} {why}")]
     Header {
         /// Its name, shortened.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
-    /// There are too many headers, or too large ones.
+    /// There are too many headers, or they are too large.
     #[error(
         "{count} headers with {bytes} bytes are too much: an event has at most {HEADERS_MAX} headers with {HEADER_BYTES_MAX} bytes"
     )]
     Headers {
-        /// How many there are.
+        /// The number of headers.
         count: usize,
-        /// How many bytes they have.
+        /// Their total size in bytes.
         bytes: usize,
     },
     /// The sequence is not from 1 to [`SEQUENCE_MAX`].
     #[error("the sequence {0} is not a number from 1 to {SEQUENCE_MAX}")]
     Sequence(i64),
-    /// The aggregate has this sequence, or later ones, already.
+    /// The aggregate already has this sequence or later ones.
     #[error("{aggregate} is at sequence {last} already: {sequence} cannot follow")]
     Repeated {
         /// The aggregate.
         aggregate: Aggregate,
-        /// What was given.
+        /// The given sequence.
         sequence: i64,
-        /// Where the aggregate stands.
+        /// The last sequence of the aggregate.
         last: i64,
     },
     /// Events between the aggregate's last one and this one are missing.
     #[error(
-        "{aggregate} is at sequence {last}: {sequence} would leave a gap; emit what is missing, or allow gaps"
+        "{aggregate} is at sequence {last}: {sequence} would leave a gap; emit the missing events, or allow gaps"
     )]
     Gap {
         /// The aggregate.
         aggregate: Aggregate,
-        /// What was given.
+        /// The given sequence.
         sequence: i64,
-        /// Where the aggregate stands.
+        /// The last sequence of the aggregate.
         last: i64,
     },
-    /// Another event has this id.
-    #[error("event {id} exists with other content: an id belongs to one event for ever")]
+    /// Another event has the same id.
+    #[error("event {id} exists with other content: an id identifies one event permanently")]
     OtherContent {
         /// The id.
         id: EventId,
     },
-    /// The database refused the values for a reason of its own.
-    #[error("the database refused the event: {why}")]
+    /// The database rejected the values for another reason.
+    #[error("the database rejected the event: {why}")]
     Refused {
-        /// The database's words.
+        /// The database's message.
         why: String,
     },
 }
 
-/// What was asked of a subscription, and cannot be done. Nothing was changed.
+/// An operation on a subscription that is not possible. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RelayError {
-    /// There is no such subscription.
+    /// The subscription does not exist.
     #[error("there is no subscription {0:?}")]
     NoSuchSubscription(String),
-    /// The database is not the one in which the position was kept: transactions are numbered anew, and what was published
-    /// cannot be told by them.
+    /// The database is not the one in which the position was stored. Its transaction numbers are different, so the
+    /// position does not identify the published events.
     #[error(
-        "the database was restored or copied to another server since the subscription {0:?} kept its position: run `milepost events reseed`"
+        "the database was restored or copied to another server since the subscription {0:?} stored its position: run `milepost events reseed`"
     )]
     Restored(String),
-    /// Nothing of this aggregate is parked.
-    #[error("nothing of {aggregate} is parked for the subscription {subscription:?}")]
+    /// No events of this aggregate are parked.
+    #[error("no events of {aggregate} are parked for the subscription {subscription:?}")]
     NotParked {
         /// The subscription.
         subscription: String,
         /// The aggregate.
         aggregate: Aggregate,
     },
-    /// The event was not given up.
-    #[error("the event {event} is not among those that the subscription {subscription:?} has given up")]
+    /// The event is not a dead letter of the subscription.
+    #[error("the event {event} is not a dead letter of the subscription {subscription:?}")]
     NotDead {
         /// The subscription.
         subscription: String,
         /// The event.
         event: EventId,
     },
-    /// What is to be published again is not in the log any more.
-    #[error("the log has the events of {aggregate} from sequence {first} on; replay from there")]
+    /// Events to be replayed are no longer in the log.
+    #[error("the log contains the events of {aggregate} only from sequence {first} on; replay from there")]
     BeforeRetention {
         /// The aggregate.
         aggregate: Aggregate,
-        /// The first of its events that is there.
+        /// The sequence of its first event in the log.
         first: i64,
     },
     /// There are no events of this aggregate.
     #[error("the log has no events of {0}")]
     NoEvents(Aggregate),
-    /// The payload that an event is to get cannot be one.
+    /// The new payload of an event is invalid.
     #[error("{0}")]
     Payload(InvalidJob),
-    /// Somebody publishes who must not.
-    #[error("{0} publishes: stop all relays first")]
+    /// A publisher is active that must be stopped first.
+    #[error("{0} is publishing; stop all relays first")]
     InUse(String),
 }

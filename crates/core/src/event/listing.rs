@@ -1,4 +1,4 @@
-//! The log as people read it.
+//! Listings of the event log.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -6,25 +6,25 @@ use serde::Serialize;
 use super::{Aggregate, Event};
 use crate::ident::EventId;
 
-/// Which events to list.
+/// A filter for events.
 #[derive(Clone, Debug, Default)]
 pub struct EventFilter {
     /// Only of this aggregate.
     pub aggregate: Option<Aggregate>,
     /// Only of this type.
     pub event_type: Option<String>,
-    /// Which part of the log.
+    /// The part of the log.
     pub page: EventPage,
-    /// At most this many.
+    /// The maximum number of results.
     pub limit: u32,
 }
 
 /// A page of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventPage {
-    /// Newest first: those before this position, the last of the page before; `None`: from the newest on.
+    /// Newest first: events before this position, which is the last one of the previous page; `None`: from the newest event on.
     Before(Option<i64>),
-    /// Oldest first: those after this position.
+    /// Oldest first: events after this position.
     After(i64),
 }
 
@@ -34,10 +34,10 @@ impl Default for EventPage {
     }
 }
 
-/// An event with its place in the log.
+/// An event with its position in the log.
 ///
-/// Positions are given out when events are emitted and seen when these are committed: of different aggregates a lower one
-/// may come into sight later. Within one aggregate they rise with the sequence.
+/// Positions are assigned when events are emitted, but events become visible when they are committed: an event of another
+/// aggregate with a lower position may become visible later. Within one aggregate, positions rise with the sequence.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LoggedEvent {
@@ -48,21 +48,21 @@ pub struct LoggedEvent {
     pub event: Event,
 }
 
-/// Where an aggregate stands in a list in the order of time: the last of a page, after which the next one goes on.
+/// The position of an aggregate in a list that is ordered by time: the last entry of a page, after which the next page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AggregatePlace {
-    /// The time by which it stands there.
+    /// The time by which the list is ordered.
     pub at: Timestamp,
-    /// Whose it is there: a consumer, or a subscription.
+    /// The consumer or subscription that the entry belongs to.
     pub of: String,
     /// The aggregate.
     pub aggregate: Aggregate,
 }
 
-/// Where an event that a subscription gave up stands in the list of these: the last of a page, before which the next one goes on.
+/// The position of a dead letter in the list of a store's dead letters: the last entry of a page, before which the next page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadPlace {
-    /// When it was given up.
+    /// When it became a dead letter.
     pub at: Timestamp,
     /// The event.
     pub event: EventId,

@@ -1,7 +1,6 @@
-//! Events: facts about aggregates, written in the transaction of the change they tell of.
+//! Events: facts about aggregates, written in the transaction of the change that they describe.
 //!
-//! An aggregate's events are numbered 1, 2, 3, … ([`sequence`](Event::sequence)); everything that is promised of order is
-//! promised within one aggregate.
+//! The events of an aggregate are numbered 1, 2, 3, … ([`sequence`](Event::sequence)). All ordering guarantees apply within one aggregate.
 
 mod change;
 mod delivery;
@@ -28,29 +27,29 @@ pub use subscription::{DELIVERIES_MAX_DEFAULT, Exhausted, Subscription, Subscrip
 
 use crate::ident::EventId;
 
-/// Into how many slots aggregates are spread. A publisher owns slots; an aggregate stays in its own for ever.
+/// The number of slots among which aggregates are distributed. Publishers own slots; the slot of an aggregate never changes.
 pub const SLOTS: u16 = 64;
-/// The highest sequence that a caller can give an event: there is always room for the events that follow it.
+/// The highest sequence that a caller can give an event; higher numbers remain available for the events that follow it.
 pub const SEQUENCE_MAX: i64 = 9_000_000_000_000_000_000;
-/// The most headers of an event.
+/// The maximum number of headers of an event.
 pub const HEADERS_MAX: usize = 50;
-/// The most bytes that the names and values of an event's headers have together.
+/// The maximum total size of an event's header names and values, in bytes.
 pub const HEADER_BYTES_MAX: usize = 8 * 1024;
 
-/// What an event is about: an order, an account. Its events are in one order.
+/// The subject of an event, such as an order or an account. Its events are ordered.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Aggregate {
-    /// What sort of thing it is, as `order`.
+    /// Its type, such as `order`.
     #[serde(rename = "aggregate_type")]
     pub kind: String,
-    /// Which one, as its owner names it.
+    /// Its id, assigned by the application.
     #[serde(rename = "aggregate_id")]
     pub id: String,
 }
 
 impl Aggregate {
-    /// The aggregate of this sort with this name.
+    /// Creates an aggregate with this type and id.
     pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Self {
         Self { kind: kind.into(), id: id.into() }
     }
@@ -66,32 +65,32 @@ impl fmt::Display for Aggregate {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Event {
-    /// Its id: the same in every message that carries it, however often it is published.
+    /// Its id: the same in every message of the event, however often it is published.
     #[serde(rename = "event_id")]
     pub id: EventId,
-    /// What it is about.
+    /// The aggregate that it is about.
     #[serde(flatten)]
     pub aggregate: Aggregate,
-    /// Its place among the events of the aggregate, from 1.
+    /// Its sequence among the events of the aggregate, from 1.
     #[serde(rename = "aggregate_seq")]
     pub sequence: i64,
-    /// What happened, as `order.paid`.
+    /// Its type, such as `order.paid`.
     pub event_type: String,
-    /// What is said of it, as JSON text.
+    /// Its payload, as JSON text.
     #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub payload: Box<RawValue>,
-    /// What goes along with it and is not part of it, as `traceparent`.
+    /// Metadata that is not part of the payload, such as `traceparent`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// When the transaction that wrote it began, on the store's clock.
     pub emitted_at: Timestamp,
 }
 
-/// What became of an [event that was emitted](NewEvent).
+/// The result of [emitting an event](NewEvent).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Emitted {
-    /// Its place among the events of its aggregate.
+    /// Its sequence within the aggregate.
     pub sequence: i64,
-    /// Whether it was there before, with the same id and content; then nothing was changed.
+    /// Whether an event with the same id and content already existed; then nothing was changed.
     pub duplicate: bool,
 }

@@ -1,4 +1,4 @@
-//! Events that are to be emitted.
+//! Events to be emitted, and their checks.
 
 use std::collections::BTreeMap;
 
@@ -15,25 +15,24 @@ use crate::trace::{TRACEPARENT, Traceparent};
 /// An event to be written to the log.
 #[derive(Clone, Debug)]
 pub struct NewEvent {
-    /// Its id for ever; made here, so that an emit can be repeated.
+    /// Its permanent id, generated here so that an emit can be repeated safely.
     pub id: EventId,
-    /// What it is about.
+    /// Its aggregate.
     pub aggregate: Aggregate,
-    /// Its place among the events of the aggregate, when the caller counts them, as by the version of the row; `None`:
-    /// the next one.
+    /// Its sequence within the aggregate, if the caller numbers the events, for example by the version of a row; `None`: the next one.
     pub sequence: Option<i64>,
-    /// Whether a given sequence may leave others out.
+    /// Whether a given sequence may skip numbers.
     pub gap_allowed: bool,
-    /// What happened.
+    /// The event type.
     pub event_type: String,
-    /// What is said of it, as JSON text.
+    /// The payload, as JSON text.
     pub payload: Box<RawValue>,
-    /// What goes along with it; from the first the `traceparent` of the span under way where it was made.
+    /// The headers; initially the `traceparent` of the active span where the event was created.
     pub headers: BTreeMap<String, String>,
 }
 
 impl NewEvent {
-    /// The next event of an aggregate.
+    /// Creates the next event of an aggregate.
     ///
     /// # Errors
     /// [`InvalidEvent::Payload`] when the payload cannot be written as JSON.
@@ -51,39 +50,39 @@ impl NewEvent {
         Ok(Self { id, aggregate, sequence: None, gap_allowed: false, event_type, payload, headers: trace })
     }
 
-    /// The event with this id: emitted again with the same content it changes nothing.
+    /// Sets the id. Emitting the event again with the same id and content changes nothing.
     #[must_use]
     pub const fn id(mut self, id: EventId) -> Self {
         self.id = id;
         self
     }
 
-    /// The event with this place among those of its aggregate, which must follow the last one.
+    /// Sets the sequence within the aggregate, which must follow the last one.
     #[must_use]
     pub const fn sequence(mut self, sequence: i64) -> Self {
         self.sequence = Some(sequence);
         self
     }
 
-    /// The event whose [sequence](Self::sequence) may leave others out.
+    /// Allows the [sequence](Self::sequence) to skip numbers.
     #[must_use]
     pub const fn allow_gap(mut self) -> Self {
         self.gap_allowed = true;
         self
     }
 
-    /// The event with one more header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.insert(name.into(), value.into());
         self
     }
 
-    /// Its place in an aggregate that is at sequence `last`, 0 when that has no events. An aggregate without events may
-    /// begin with any.
+    /// Returns its sequence in an aggregate whose last sequence is `last`, or 0 if it has no events. The first event of
+    /// an aggregate may have any sequence.
     ///
     /// # Errors
-    /// [`InvalidEvent`] when the sequence that it was given does not follow.
+    /// [`InvalidEvent`] when the given sequence does not follow `last`.
     pub fn sequence_after(&self, last: i64) -> Result<i64, InvalidEvent> {
         let Some(sequence) = self.sequence else {
             let why = || format!("{} has no sequence left", self.aggregate);
@@ -99,8 +98,8 @@ impl NewEvent {
         Ok(sequence)
     }
 
-    /// Whether it is the event with this content, when that has the same id. A payload that is written otherwise and
-    /// [says the same](is_same_json) is the same, and so is one that is emitted again in another trace.
+    /// Returns whether an existing event with the same id has the same content. Payloads are compared as [JSON
+    /// values](is_same_json), and the trace is ignored.
     #[must_use]
     pub fn is_same(
         &self,
@@ -117,10 +116,10 @@ impl NewEvent {
             && is_same_json(self.payload.get(), payload)
     }
 
-    /// Checks what can be checked without a database.
+    /// Checks everything that does not need a database.
     ///
     /// # Errors
-    /// [`InvalidEvent`] says what is wrong.
+    /// [`InvalidEvent`] with the reason.
     pub fn check(&self, payload_bytes_max: usize) -> Result<(), InvalidEvent> {
         check_name("type of the aggregate", &self.aggregate.kind, NAME_BYTES_MAX)
             .and_then(|()| check_key("id of the aggregate", &self.aggregate.id, KEY_BYTES_MAX))
@@ -136,17 +135,18 @@ impl NewEvent {
         check_payload(self.payload.get(), payload_bytes_max).map_err(InvalidEvent::Payload)
     }
 
-    /// Checks the events of a call as [`check`](Self::check) does.
+    /// Checks the events of a call with [`check`](Self::check).
     ///
     /// # Errors
-    /// [`StoreError::Event`] names the first that is wrong.
+    /// [`StoreError::Event`] for the first invalid event.
     pub fn check_all(events: &[Self], payload_bytes_max: usize) -> Result<(), StoreError> {
         events.iter().enumerate().try_for_each(|(index, event)| {
             event.check(payload_bytes_max).map_err(|invalid| StoreError::Event { index, invalid })
         })
     }
 
-    /// Headers become those of brokers and of HTTP: what one of them would refuse is refused here.
+    /// Checks the headers. They become headers of broker messages and of HTTP requests, so everything that one of these
+    /// rejects is rejected here.
     fn check_headers(&self) -> Result<(), InvalidEvent> {
         let bytes = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
         if self.headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
@@ -170,7 +170,7 @@ const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
-/// The headers that say what an event is, not in which trace it was emitted.
+/// Returns the headers that are part of the event's content: all except the trace.
 fn own(headers: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
     headers.iter().filter(|(name, _)| *name != TRACEPARENT)
 }

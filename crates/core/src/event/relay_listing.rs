@@ -1,4 +1,4 @@
-//! Subscriptions as people see them: where they are, who publishes them, what is parked and what was given up.
+//! Listings of subscriptions: backlog, publishers, parked aggregates and dead letters; and the operations on them.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -16,45 +16,45 @@ use crate::json::check_payload;
 pub struct SubscriptionView {
     /// Its name.
     pub name: String,
-    /// When it was made.
+    /// When it was created.
     pub made_at: Timestamp,
-    /// Since when it is paused, if it is.
+    /// When it was paused, if it is paused.
     pub paused_at: Option<Timestamp>,
-    /// Why.
+    /// The reason for the pause.
     pub paused_why: Option<String>,
-    /// How many events of the log it has not gone past yet, those among them that it does not want.
+    /// The number of events in the log after its position, including those that it does not select.
     pub backlog: i64,
-    /// When the oldest of them was emitted.
+    /// When the oldest of these was emitted.
     pub oldest_at: Option<Timestamp>,
-    /// How many aggregates are parked.
+    /// The number of parked aggregates.
     pub parked_aggregates: i64,
-    /// How many of those wait for a person.
+    /// The number of parked aggregates that wait for an operator.
     pub halted_aggregates: i64,
-    /// How many events were given up and wait for a person, those that were skipped not among them.
+    /// The number of dead letters that wait for an operator, without skipped events.
     pub dead: i64,
-    /// What publishes it now.
+    /// Its current publishers.
     pub publishers: Vec<PublisherView>,
 }
 
-/// What publishes a subscription.
+/// A publisher of a subscription.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PublisherView {
-    /// What it is called.
+    /// Its name.
     pub label: String,
-    /// Since when it runs.
+    /// When it started.
     pub started_at: Timestamp,
-    /// Until when it need not be heard of.
+    /// When its lease expires if it sends no heartbeat.
     pub lease_until: Timestamp,
-    /// How many slots it holds.
+    /// The number of slots that it holds.
     pub slots: i64,
-    /// The highest token of these.
+    /// The highest token of these slots.
     pub token: Option<i64>,
-    /// Since when it holds them; of several slots: on average.
+    /// When it acquired them; the average for several slots.
     pub held_since: Option<Timestamp>,
-    /// Since when its sink takes nothing, if it does not.
+    /// Since when its sink has been unavailable, if it is unavailable.
     pub down_since: Option<Timestamp>,
-    /// What the sink said.
+    /// The error message of the sink.
     pub down_why: Option<String>,
 }
 
@@ -64,25 +64,25 @@ pub struct PublisherView {
 pub struct ParkedView {
     /// The subscription.
     pub subscription: String,
-    /// Since when.
+    /// When it was parked.
     pub parked_at: Timestamp,
-    /// How many attempts its first event has had.
+    /// The number of attempts to deliver its first event.
     pub deliveries: u32,
-    /// When that is tried again; `None`: it waits for a person.
+    /// When this event is retried; none if it waits for an operator.
     pub next_delivery_at: Option<Timestamp>,
-    /// What the sink said.
+    /// The error message of the sink.
     pub why: String,
-    /// How many of its events are parked.
+    /// The number of its parked events.
     pub events: i64,
-    /// The first of them, as it will be published.
+    /// The first parked event, as it will be published.
     #[serde(flatten)]
     pub first: Event,
-    /// Whether a person has edited that.
+    /// Whether an operator has edited this event.
     pub edited: bool,
 }
 
 impl ParkedView {
-    /// Where it stands among what is parked.
+    /// Returns its position in the list of parked aggregates.
     #[must_use]
     pub fn place(&self) -> AggregatePlace {
         AggregatePlace {
@@ -93,58 +93,58 @@ impl ParkedView {
     }
 }
 
-/// An event that was given up.
+/// A dead letter of a subscription.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadView {
     /// The subscription.
     pub subscription: String,
-    /// When.
+    /// When it became a dead letter.
     pub dead_at: Timestamp,
-    /// How many attempts it has had.
+    /// The number of attempts to deliver it.
     pub deliveries: u32,
-    /// What the sink said last.
+    /// The last error message of the sink.
     pub why: String,
-    /// Whether it was skipped: by the subscription's policy or by a person.
+    /// Whether it was skipped, by the subscription's policy or by an operator.
     pub skipped: bool,
-    /// The event, as it was published last.
+    /// The event, as it was last published.
     #[serde(flatten)]
     pub event: Event,
 }
 
 impl DeadView {
-    /// Where it stands among what was given up.
+    /// Returns its position in the list of dead letters.
     #[must_use]
     pub fn place(&self) -> DeadPlace {
         DeadPlace { at: self.dead_at, event: self.event.id, subscription: self.subscription.clone() }
     }
 }
 
-/// What a person does with an event that was given up.
+/// An operator's action on a dead letter of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadVerb {
-    /// It is published now, before whatever else of its aggregate is parked. Later events may have gone before it.
+    /// Publishes the event now, before the parked events of its aggregate. Later events may already have been published.
     Retry,
-    /// It is forgotten.
+    /// Deletes the event.
     Drop,
 }
 
-/// What a person does with the first event of a parked aggregate.
+/// An operator's action on the first event of a parked aggregate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParkedVerb {
-    /// It is tried now, with all its attempts before it.
+    /// Retries it now, with its full number of attempts.
     Retry,
-    /// It is kept as skipped, and the next one goes on.
+    /// Records it as skipped and continues with the next event.
     Skip,
-    /// It is published with this payload, JSON text, from now on; and tried now.
+    /// Replaces its payload with this JSON text, and retries it now.
     Edit(String),
 }
 
 impl ParkedVerb {
-    /// To publish this payload instead.
+    /// Creates an edit that publishes this payload instead.
     ///
     /// # Errors
-    /// [`RelayError::Payload`] when it cannot be one.
+    /// [`RelayError::Payload`] when the payload is invalid.
     pub fn edit(payload: impl Into<String>) -> Result<Self, RelayError> {
         let payload = payload.into();
         check_payload(&payload, PAYLOAD_BYTES_MAX).map_err(RelayError::Payload)?;
@@ -154,16 +154,16 @@ impl ParkedVerb {
     }
 }
 
-/// Which events are published again.
+/// The events to publish again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replay {
-    /// Those of an aggregate, from a sequence on.
+    /// The events of an aggregate, from a sequence on.
     Aggregate {
-        /// Which one.
+        /// The aggregate.
         aggregate: Aggregate,
-        /// From which sequence on.
+        /// The first sequence.
         from: i64,
     },
-    /// All that were emitted from then on, and a little before.
+    /// All events emitted since this time, and some emitted shortly before it.
     Since(Timestamp),
 }

@@ -1,4 +1,4 @@
-//! Subscriptions: which events go to which sink, and what happens to those that it does not take.
+//! Subscriptions: the events that a sink receives, and what happens to events that it does not accept.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,28 +9,28 @@ use super::{Changes, Event, InvalidEvent, RESERVED};
 use crate::job::{NAME_BYTES_MAX, check_name};
 use crate::retry::RetryPolicy;
 
-/// How many attempts an event gets unless a subscription says otherwise.
+/// The default maximum number of attempts to deliver an event.
 pub const DELIVERIES_MAX_DEFAULT: u32 = 20;
 
-/// What a sink gets, in which portions, and how patient the relay is with it.
+/// The settings of a subscription: the events of a sink, and its retries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Subscription {
-    /// Its name: what its position in the log is kept under.
+    /// Its name, under which its position in the log is stored.
     pub name: String,
-    /// Which events.
+    /// The events it receives.
     pub filter: SubscriptionFilter,
-    /// Which state changes are to be recorded for it.
+    /// The state changes that are recorded for it.
     pub changes: Changes,
-    /// How many attempts an event gets, the first included.
+    /// The maximum number of attempts to deliver an event, including the first.
     pub deliveries_max: u32,
-    /// How long it waits between them.
+    /// The backoff between attempts.
     pub backoff: RetryPolicy,
-    /// What happens when they are spent.
+    /// What happens after the last attempt.
     pub exhausted: Exhausted,
 }
 
 impl Subscription {
-    /// All events that are emitted, with default patience.
+    /// Creates a subscription to all emitted events, with default retries.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -42,7 +42,7 @@ impl Subscription {
         }
     }
 
-    /// The subscription with these state changes instead.
+    /// Makes the subscription receive these state changes instead.
     #[must_use]
     pub fn changes(mut self, changes: Changes) -> Self {
         self.filter.aggregate_types = changes.aggregate_types();
@@ -53,13 +53,13 @@ impl Subscription {
     /// Checks its name.
     ///
     /// # Errors
-    /// [`InvalidEvent::Name`] says what is wrong with it.
+    /// [`InvalidEvent::Name`] with the reason.
     pub fn check(&self) -> Result<(), InvalidEvent> {
         check_name("name of the subscription", &self.name, NAME_BYTES_MAX).map_err(InvalidEvent::Name)
     }
 
-    /// What becomes of an event that was not delivered. `delivery`: which attempt that was, from 1; `acceptable`: whether another one
-    /// could help; `asked`: the wait that the receiver asked for; `random`, uniform in `[0, 1)`, spreads the backoff.
+    /// Returns what happens to an event that was not delivered. `delivery`: the number of the attempt, from 1; `acceptable`: whether
+    /// a retry can succeed; `asked`: the delay that the receiver requested; `random`, uniform in `[0, 1)`: the jitter of the backoff.
     #[must_use]
     pub fn after_failure(
         &self,
@@ -69,8 +69,8 @@ impl Subscription {
         random: f64,
     ) -> Undelivered {
         match (acceptable, self.exhausted) {
-            // What can never be taken is kept for people, whatever else the policy is: to halt would wait for nothing, and
-            // to skip would lose it in silence.
+            // An event that can never be accepted is always kept as a dead letter, whatever the policy: halting would
+            // block the aggregate without a chance of success, and skipping would lose the event silently.
             (false, _) => Undelivered::DeadLetter,
             (true, _) if delivery < self.deliveries_max => {
                 Undelivered::Retry(self.backoff.delay(delivery, random).max(asked.unwrap_or_default()))
@@ -82,29 +82,29 @@ impl Subscription {
     }
 }
 
-/// What happens to an aggregate whose first event has spent its attempts.
+/// What happens to an aggregate when the first of its events has used all attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exhausted {
-    /// It waits for a person, and its later events behind it. All other aggregates go on.
+    /// The aggregate is halted until an operator acts; its later events wait. Other aggregates continue.
     #[default]
     Halt,
-    /// The event is noted as skipped, and the next one goes on.
+    /// The event is recorded as skipped, and the next one is published.
     SkipEvent,
-    /// The event is kept among the dead letters, and the next one goes on.
+    /// The event is kept as a dead letter, and the next one is published.
     DeadLetter,
 }
 
-/// What becomes of an event that was not delivered.
+/// What happens to an event that was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undelivered {
-    /// It is tried again after this.
+    /// It is retried after this delay.
     Retry(Duration),
-    /// Its aggregate waits for a person.
+    /// Its aggregate is halted until an operator acts.
     Halt,
-    /// It is noted as skipped.
+    /// It is recorded as skipped.
     Skip,
-    /// It is kept for a person.
+    /// It is kept as a dead letter for an operator.
     DeadLetter,
 }
 
@@ -120,23 +120,23 @@ impl fmt::Display for Undelivered {
     }
 }
 
-/// Which events a subscription has.
+/// A filter for the events of a subscription.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriptionFilter {
-    /// Of aggregates of these types. Empty: of all but those that are [reserved](RESERVED).
+    /// Events of aggregates of these types. Empty: all types that are not [reserved](RESERVED).
     pub aggregate_types: Vec<String>,
-    /// Of these types. Empty: of all.
+    /// Events of these types. Empty: all types.
     pub event_types: Vec<String>,
 }
 
 impl SubscriptionFilter {
-    /// Whether a subscription has an event.
+    /// Returns whether the subscription receives an event.
     #[must_use]
     pub fn has(&self, event: &Event) -> bool {
         self.has_type(&event.aggregate.kind, &event.event_type)
     }
 
-    /// Whether a subscription has events of this type of aggregates of that type.
+    /// Returns whether the subscription receives events with this event type and aggregate type.
     #[must_use]
     pub fn has_type(&self, aggregate_type: &str, event_type: &str) -> bool {
         let names = |names: &[String], name: &str| names.iter().any(|it| it == name);

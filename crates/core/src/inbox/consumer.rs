@@ -1,4 +1,4 @@
-//! How patient a consumer is.
+//! Settings of consumers: how long they wait for missing events, and what happens afterwards.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,30 +11,30 @@ use crate::duration::WAIT_MAX;
 use crate::job::{NAME_BYTES_MAX, check_name};
 use crate::state::named_enum;
 
-/// How long events wait for one that is missing before them, unless their consumer says otherwise.
+/// The default time that events wait for a missing predecessor.
 pub const GAP_WAIT_DEFAULT: Duration = Duration::from_secs(600);
-/// How many events of an aggregate wait at most, unless their consumer says otherwise.
+/// The default maximum number of waiting events of an aggregate.
 pub const PARKED_MAX_DEFAULT: u32 = 1_000;
-/// The most that a consumer may let wait of one aggregate.
+/// The upper limit of that setting.
 pub const PARKED_MAX_LIMIT: u32 = 100_000;
 
-/// What a consumer wants of its inbox.
+/// The inbox settings of a consumer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consumer {
     /// Its name.
     pub name: String,
-    /// How long events wait for one that is missing before them, from the first that waits.
+    /// How long events wait for a missing predecessor, counted from the first waiting event.
     pub gap_wait: Duration,
-    /// How many of one aggregate wait at most.
+    /// The maximum number of waiting events of one aggregate.
     pub parked_max: u32,
-    /// What happens when they have waited for too long, or are too many.
+    /// What happens when they have waited too long, or are too many.
     pub gap_policy: GapPolicy,
-    /// Whether the first event that is seen of an aggregate is taken in whatever its sequence; those before it are duplicates then.
+    /// Whether the first event received of an aggregate is accepted with any sequence; events before it are then duplicates.
     pub begins_anywhere: bool,
 }
 
 impl Consumer {
-    /// A consumer as it is by itself.
+    /// Creates a consumer with default settings.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -45,10 +45,10 @@ impl Consumer {
         }
     }
 
-    /// Checks that it can be so.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`InvalidInbox`] says what is wrong.
+    /// [`InvalidInbox`] with the reason.
     pub fn check(&self) -> Result<(), InvalidInbox> {
         check_name("name of the consumer", &self.name, NAME_BYTES_MAX).map_err(InvalidInbox::Name)?;
         if self.gap_wait > WAIT_MAX {
@@ -62,12 +62,12 @@ impl Consumer {
 }
 
 named_enum! {
-    /// What happens to events that wait for one that does not come.
+    /// What happens to events that wait for an event that does not arrive.
     GapPolicy {
-        /// They are kept for a person, and no later ones of the aggregate are taken in. When the missing one comes after all,
-        /// everything goes on by itself.
+        /// They become dead letters, and no later events of the aggregate are taken in. If the missing one arrives later,
+        /// processing continues automatically.
         DeadLetter = "dead_letter",
-        /// The consumer goes on without the missing ones. That they never came is kept for a person.
+        /// The consumer continues without the missing events. A dead letter records that they never arrived.
         SkipGap = "skip_gap",
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with calls of the inbox.
+//! Errors of the inbox.
 
 use thiserror::Error;
 
@@ -7,42 +7,40 @@ use crate::error::InvalidJob;
 use crate::event::SEQUENCE_MAX;
 use crate::inbox::listing::LetterId;
 
-/// A call that the inbox cannot do. Nothing was changed.
+/// A call that the inbox rejects. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidInbox {
-    /// A name: the consumer's, the aggregate's type or id, or the event's type.
+    /// The consumer's name, the aggregate's type or id, or the event's type is invalid.
     #[error("{0}")]
     Name(InvalidJob),
     /// The sequence is not from 1 to [`SEQUENCE_MAX`].
     #[error("the sequence {0} is not a number from 1 to {SEQUENCE_MAX}")]
     Sequence(i64),
-    /// The payload of the event.
+    /// The payload of the event is invalid.
     #[error("{0}")]
     Payload(InvalidJob),
-    /// The headers of the event: so many bytes.
-    #[error("the headers of the event have {0} bytes; at most {HEADER_BYTES_MAX} are possible")]
+    /// The headers of the event have too many bytes.
+    #[error("the headers of the event have {0} bytes; at most {HEADER_BYTES_MAX} are allowed")]
     Headers(usize),
-    /// Events are to wait for too long.
-    #[error(
-        "events of the consumer wait for longer than a hundred years for one that is missing; give it a shorter gap_wait"
-    )]
+    /// The waiting time for missing events is too long.
+    #[error("the gap_wait of the consumer is longer than a hundred years; use a shorter one")]
     GapWait,
-    /// Too many events of an aggregate are to wait, or none.
-    #[error("{0} events of an aggregate wait at most (parked_max); it must be from 1 to {PARKED_MAX_LIMIT}")]
+    /// The maximum number of waiting events of an aggregate is out of range.
+    #[error("parked_max is {0}; it must be from 1 to {PARKED_MAX_LIMIT}")]
     ParkedMax(u32),
-    /// There is no such dead letter.
+    /// The dead letter does not exist.
     #[error("there is no dead letter {0} of an inbox")]
     NoSuchLetter(LetterId),
-    /// The consumer has gone on past the event of a dead letter.
+    /// The consumer has already passed the event of a dead letter.
     #[error(
-        "dead letter {0} cannot wait again: its consumer has gone on past it; apply by hand what it says, then drop it"
+        "dead letter {0} cannot be retried: its consumer has passed its sequence; apply its content by hand, then drop it"
     )]
     Past(LetterId),
-    /// The database refused the values for a reason of its own.
-    #[error("the database refused what the inbox was given: {why}")]
+    /// The database rejected the values for another reason.
+    #[error("the database rejected the values for the inbox: {why}")]
     Refused {
-        /// The database's words.
+        /// The database's message.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What operators see of inboxes.
+//! Listings of inboxes: consumers, gaps and dead letters.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ use crate::event::listing::AggregatePlace;
 use crate::event::{Aggregate, Event};
 use crate::state::named_enum;
 
-/// Names one dead letter of a store's inboxes.
+/// The id of a dead letter of a store's inboxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
@@ -25,40 +25,40 @@ impl fmt::Display for LetterId {
 }
 
 named_enum! {
-    /// Why something is a dead letter.
+    /// The reason for a dead letter.
     DeadReason {
-        /// An event before which one is missing.
+        /// An event after a missing one.
         Gap = "gap",
-        /// Events that did not come; their consumer went on without them.
+        /// Events that did not arrive; their consumer continued without them.
         NeverCame = "never_came",
-        /// One of these, which came after all; or an event that its consumer was told to leave out.
+        /// Such an event that arrived after all, or an event that its consumer was told to skip.
         Late = "late",
     }
 }
 
-/// Something that an inbox gave up.
+/// A dead letter of an inbox.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeadLetter {
     /// Its id.
     pub id: LetterId,
-    /// Whose.
+    /// The consumer.
     pub consumer: String,
-    /// Of which aggregate.
+    /// The aggregate.
     #[serde(flatten)]
     pub aggregate: Aggregate,
-    /// The sequence of the event; of events that never came: of the first and the last.
+    /// The first and the last sequence; both are that of the event, unless the events never arrived.
     #[serde(serialize_with = "ends")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<i64>, min_items = 2, max_items = 2))]
     pub sequences: RangeInclusive<i64>,
-    /// Why.
+    /// The reason.
     pub reason: DeadReason,
-    /// Why, in words.
+    /// The reason as text.
     pub why: String,
-    /// The event, if it came.
+    /// The event, if it arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<Event>,
-    /// Since when.
+    /// When it became a dead letter.
     pub dead_at: Timestamp,
 }
 
@@ -66,36 +66,36 @@ fn ends<S: serde::Serializer>(range: &RangeInclusive<i64>, serializer: S) -> Res
     [range.start(), range.end()].serialize(serializer)
 }
 
-/// Which dead letters to list, newest first.
+/// A filter for dead letters, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct DeadFilter {
     /// Only of this consumer.
     pub consumer: Option<String>,
-    /// Those before this one, the last of the page before.
+    /// Only those before this one, the last of the previous page.
     pub before: Option<LetterId>,
-    /// At most this many.
+    /// The maximum number of results.
     pub limit: u32,
 }
 
-/// An aggregate of which events wait for one that is missing.
+/// An aggregate whose events wait for a missing one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Gap {
-    /// Whose.
+    /// The consumer.
     pub consumer: String,
-    /// Of which aggregate.
+    /// The aggregate.
     #[serde(flatten)]
     pub aggregate: Aggregate,
-    /// The sequence of the event that is missing.
+    /// The sequence of the missing event.
     pub missing: i64,
-    /// How many events wait.
+    /// The number of waiting events.
     pub parked: u32,
-    /// When they are given up.
+    /// When the waiting events are abandoned.
     pub gives_up_at: Timestamp,
 }
 
 impl Gap {
-    /// Where it stands among the gaps.
+    /// Returns its position in the list of gaps.
     #[must_use]
     pub fn place(&self) -> AggregatePlace {
         AggregatePlace { at: self.gives_up_at, of: self.consumer.clone(), aggregate: self.aggregate.clone() }
@@ -105,24 +105,24 @@ impl Gap {
 /// A consumer and its inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConsumerView {
-    /// What it wants.
+    /// Its settings.
     #[serde(flatten)]
     pub consumer: Consumer,
-    /// Of how many aggregates it takes events in.
+    /// The number of aggregates of which it has processed events.
     pub aggregates: u64,
-    /// How many events wait.
+    /// The number of waiting events.
     pub parked: u64,
-    /// How many dead letters there are.
+    /// The number of dead letters.
     pub dead: u64,
-    /// How many duplicates were caught.
+    /// The number of duplicates that were detected.
     pub duplicates: u64,
 }
 
-/// What a call gave up.
+/// The result of a call that resolves expired gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GivenUp {
-    /// How many gaps.
+    /// The number of gaps.
     pub gaps: u64,
-    /// How many dead letters came of them.
+    /// The number of dead letters that resulted from them.
     pub letters: u64,
 }

@@ -1,7 +1,7 @@
-//! The inbox: how consumers take each event in once, in the order of its aggregate.
+//! The inbox: consumers process each event once and in the order of its aggregate.
 //!
-//! A consumer is a name, as `billing`: whoever takes events in under the same name shares what it has taken in. The inbox lies
-//! in the consumer's own database, so that an event is taken in exactly when what it brought about is committed.
+//! A consumer is a name, such as `billing`; all processes with the same consumer name share its state. The inbox is in the
+//! consumer's own database, so that an event is recorded as processed exactly when its effects are committed.
 
 mod consumer;
 mod error;
@@ -16,52 +16,53 @@ use crate::event::{Aggregate, Event, SEQUENCE_MAX};
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_key, check_name};
 use crate::json::check_payload;
 
-/// The largest payload of an event that a consumer receives.
+/// The maximum size of the payload of a received event, in bytes.
 pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The most bytes that the names and values of the headers of such an event have together: brokers add some to those it was emitted with.
+/// The maximum total size of the header names and values of a received event, in bytes. Brokers add headers to those it was emitted with.
 pub const HEADER_BYTES_MAX: usize = 64 * 1024;
 
-/// What becomes of an event that reached a consumer.
+/// What a consumer must do with a received event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Received {
-    /// It is the next one: do what it wants, in the same transaction.
+    /// It is the next one: process it in the same transaction.
     Apply {
-        /// Whether events that were kept may follow now: the caller takes them in, too, until there is none.
+        /// Whether parked events may follow now. The caller processes them too, until none is left.
         more: bool,
     },
-    /// It was taken in before: nothing is to be done.
+    /// It was processed before: do nothing.
     Duplicate,
-    /// One before it is missing. It is kept until that comes: nothing is to be done now.
+    /// An event before it is missing. It is parked until that one arrives: do nothing now.
     Parked {
-        /// Whether kept events may follow all the same, since a gap was given up.
+        /// Whether parked events may follow nevertheless, because a gap was skipped.
         more: bool,
     },
-    /// The consumer went on without it. It is kept among the dead letters, for a person.
+    /// The consumer has already continued without it. It is kept as a dead letter for an operator.
     Late,
 }
 
 impl Received {
-    /// Whether kept events may follow now.
+    /// Returns whether parked events may follow now.
     #[must_use]
     pub const fn more(self) -> bool {
         matches!(self, Self::Apply { more: true } | Self::Parked { more: true })
     }
 }
 
-/// Where an event stands to what its consumer has taken in of the aggregate.
+/// The position of an event relative to the last one that its consumer has processed of the aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// It is the next one.
     Next,
-    /// It is behind.
+    /// It is not after the last one.
     Behind,
-    /// One before it is missing.
+    /// An event before it is missing.
     Ahead,
 }
 
 impl Place {
-    /// The place of the event with this sequence when `last` was the last one; `None`: the consumer saw none of the aggregate yet.
+    /// Returns the position of the event with this sequence, where `last` is the last processed sequence; `None`: the consumer has
+    /// not processed any event of the aggregate.
     #[must_use]
     pub const fn of(sequence: i64, last: Option<i64>, begins_anywhere: bool) -> Self {
         match last {

@@ -1,4 +1,4 @@
-//! Checks of JSON documents from callers. They scan the text and rarely parse it, because every job, event and batch is checked.
+//! Checks of JSON text from callers. They scan the text and rarely parse it, because every job, event and batch is checked.
 
 mod same;
 
@@ -6,8 +6,9 @@ pub use self::same::is_same_json;
 use crate::error::InvalidJob;
 use crate::job::PAYLOAD_DEPTH_MAX;
 
-/// Refuses JSON text that a store cannot keep or that some JSON readers cannot read. Payloads of jobs and events, inputs, results and
-/// checkpoints are all checked here. `bytes_max` limits the text as given, and as a database writes it: with all digits of each number.
+/// Rejects JSON text that a store cannot keep or that some JSON readers cannot read. Payloads of jobs and events, inputs, results and
+/// checkpoints are all checked here. `bytes_max` limits both the size of the text as given and the size as a database writes it, with
+/// all digits of each number.
 pub(crate) fn check_payload(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     if payload.len() > bytes_max {
         return Err(InvalidJob::PayloadTooLarge { bytes: payload.len(), bytes_max });
@@ -22,14 +23,14 @@ pub(crate) fn check_payload(payload: &str, bytes_max: usize) -> Result<(), Inval
     check_values(payload, bytes_max)
 }
 
-/// Checks text that may not be JSON as [`check_payload`] does.
+/// Checks text that may not be JSON, and then checks it with [`check_payload`].
 pub(crate) fn check_text(text: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     serde_json::from_str::<serde::de::IgnoredAny>(text)
         .map_err(|error| InvalidJob::NotJson { why: error.to_string() })?;
     check_payload(text, bytes_max)
 }
 
-/// Refuses halves of surrogate pairs and numbers that no double holds. Parses the text only if it may contain one.
+/// Rejects unpaired surrogates and numbers that no double can represent. Parses the text only if it may contain one.
 fn check_values(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     let has_large_number = has_large_number(payload);
     if !payload.contains("\\u") && !has_large_number {
@@ -46,10 +47,10 @@ fn check_values(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
     Ok(())
 }
 
-/// The smallest exponent of a number: floats end at 5e-324.
+/// The smallest exponent of a number: the smallest positive double is 5e-324.
 const EXPONENT_MIN: i64 = -400;
 
-/// The number of digits that a database adds when it writes numbers with exponents in full.
+/// Returns the number of digits that a database adds when it writes numbers with exponents in full.
 fn digits_added(json: &str) -> Result<usize, InvalidJob> {
     let (mut added, mut after_digit) = (0_usize, false);
     for (at, byte, in_text) in bytes(json) {
@@ -70,7 +71,7 @@ fn digits_added(json: &str) -> Result<usize, InvalidJob> {
     Ok(added)
 }
 
-/// The bytes of JSON text with their offsets, and whether each belongs to a string (its quotes included).
+/// Returns the bytes of JSON text with their offsets, and whether each belongs to a string (including its quotes).
 fn bytes(json: &str) -> impl Iterator<Item = (usize, u8, bool)> {
     let (mut quoted, mut escaped) = (false, false);
     json.bytes().enumerate().map(move |(at, byte)| {
@@ -85,14 +86,14 @@ fn bytes(json: &str) -> impl Iterator<Item = (usize, u8, bool)> {
     })
 }
 
-/// JSON text without whitespace between its tokens.
+/// Returns JSON text without whitespace between its tokens.
 pub(crate) fn without_blanks(json: &str) -> String {
     let kept = bytes(json).filter(|(_, byte, in_text)| *in_text || !byte.is_ascii_whitespace());
-    // Only whole ASCII characters were left out.
+    // Only complete ASCII characters were removed.
     String::from_utf8(kept.map(|(_, byte, _)| byte).collect()).unwrap_or_else(|_| json.to_owned())
 }
 
-/// Whether there may be a number with an exponent, or with more digits than a float holds.
+/// Returns whether there may be a number with an exponent, or with more digits than a float can hold.
 fn has_large_number(json: &str) -> bool {
     const DIGITS_MAX: usize = 300;
     let mut digits = 0;
@@ -103,7 +104,7 @@ fn has_large_number(json: &str) -> bool {
     })
 }
 
-/// The number of levels of arrays and objects.
+/// Returns the number of nested levels of arrays and objects.
 pub(crate) fn depth(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for (_, byte, in_text) in bytes(json) {
@@ -119,7 +120,7 @@ pub(crate) fn depth(json: &str) -> usize {
     deepest
 }
 
-/// Whether JSON text holds an escaped NUL: `\u0000` whose backslash is not itself escaped.
+/// Returns whether JSON text contains an escaped NUL: `\u0000` whose backslash is not itself escaped.
 pub(crate) fn holds_nul(json: &str) -> bool {
     json.match_indices("\\u0000").any(|(at, _)| {
         let backslashes_before = json.as_bytes()[..at].iter().rev().take_while(|&&b| b == b'\\').count();
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(nested(PAYLOAD_DEPTH_MAX), (Ok(()), true));
         let too_deep = InvalidJob::TooDeep { depth: 121, depth_max: 120 };
         assert_eq!(nested(121).0, Err(too_deep));
-        assert!(!nested(128).1, "that is what the limit is for");
+        assert!(!nested(128).1, "deeper payloads cannot be read");
         let flat = format!("[{}{{}}]", "[],".repeat(500));
         assert_eq!(NewJob::from_json("mail", flat).unwrap().check(PAYLOAD_BYTES_MAX), Ok(()));
     }
@@ -164,7 +165,7 @@ mod tests {
             matches!(check(&many, 100_000), Err(InvalidJob::PayloadTooLarge { bytes, .. }) if bytes > 300_000)
         );
         assert_eq!(check(&many, 400_000), Ok(()));
-        assert_eq!(check("[\"1e-300\",\"\\\"1e9999\"]", 100), Ok(()), "texts are no numbers");
+        assert_eq!(check("[\"1e-300\",\"\\\"1e9999\"]", 100), Ok(()), "strings are not numbers");
         for bad in ["1e-16383", "[1.5E-401]", "0e-99999999999999999999"] {
             assert!(matches!(check(bad, 100_000), Err(InvalidJob::NotJson { .. })), "{bad}");
         }

@@ -1,4 +1,4 @@
-//! Whether two payloads say the same.
+//! Comparison of JSON texts by value.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Whether two JSON texts say the same: blanks, the order of keys and how a number is written say nothing. Numbers are
-/// compared digit by digit, however long they are.
+/// Returns whether two JSON texts have the same value. Whitespace, the order of keys and the notation of numbers are
+/// ignored. Numbers are compared digit by digit, whatever their length.
 #[must_use]
 pub fn is_same_json(one: &str, other: &str) -> bool {
     one == other || matches!((Json::read(one), Json::read(other)), (Some(one), Some(other)) if one == other)
@@ -23,7 +23,7 @@ enum Json<'a> {
     Object(BTreeMap<Cow<'a, str>, Self>),
 }
 
-/// ± 0.`digits` × 10^`exponent`, the digits without zeros around them; 0 has none.
+/// ± 0.`digits` × 10^`exponent`, without leading and trailing zeros in `digits`; zero has no digits.
 #[derive(PartialEq)]
 struct Number {
     negative: bool,
@@ -52,7 +52,7 @@ impl<'a> Json<'a> {
     }
 }
 
-/// A text that is not copied unless it holds escapes.
+/// A text that is copied only if it contains escapes.
 #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 

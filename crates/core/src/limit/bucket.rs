@@ -1,36 +1,36 @@
-//! The arithmetic of a token bucket that is kept as one number: the time at which it is full again.
+//! Token bucket arithmetic. A bucket is stored as one number: the time at which it is full again.
 //!
-//! A start moves that time on by what its token takes to come back; tokens that came back need no writing.
-//! Times are microseconds on the store's clock. PostgreSQL does the same in SQL.
+//! A start moves that time forward by the time its token takes to be refilled; refilled tokens need no write. Times are
+//! microseconds on the store's clock. PostgreSQL computes the same in SQL.
 
 use super::Rate;
 
 const SECOND_US: f64 = 1_000_000.0;
 
 impl Rate {
-    /// How many tokens a bucket has that is full at `full_at_us`; below nothing when it is in debt.
+    /// Returns the number of tokens in a bucket that is full at `full_at_us`; negative when it is in debt.
     #[must_use]
     pub fn tokens(&self, full_at_us: i64, now_us: i64) -> f64 {
         let missing_us = full_at_us.saturating_sub(now_us).max(0) as f64;
         f64::from(self.burst) - missing_us * self.per_second / SECOND_US
     }
 
-    /// How many may start now: none until there is a [portion](Self::portion).
+    /// Returns how many jobs may start now: 0 until there are enough tokens for a [portion](Self::portion).
     #[must_use]
     pub fn allows(&self, full_at_us: i64, now_us: i64) -> u32 {
-        // A cast of a float stays in range: what is below nothing becomes nothing.
+        // A float cast saturates: negative values become 0.
         let tokens = self.tokens(full_at_us, now_us) as u32;
         if tokens < self.portion() { 0 } else { tokens }
     }
 
-    /// When the bucket is full again once so many have started. Rounded up, so that the rate is never exceeded.
+    /// Returns when the bucket is full again after this many starts. Rounded up, so that the rate is never exceeded.
     #[must_use]
     pub fn debit(&self, full_at_us: i64, now_us: i64, starts: u32) -> i64 {
         let takes_us = (f64::from(starts) * SECOND_US / self.per_second).ceil() as i64;
         full_at_us.max(now_us).saturating_add(takes_us)
     }
 
-    /// When there is a portion to be given out.
+    /// Returns when the bucket contains a portion.
     #[must_use]
     pub fn opens_at_us(&self, full_at_us: i64) -> i64 {
         let beyond = f64::from(self.burst - self.portion());

@@ -1,8 +1,8 @@
-//! How fast and how many at once: limits of kinds and of groups.
+//! Limits of kinds and of groups: start rates and concurrency.
 //!
-//! A **kind** may have a rate. A **group** may have slots (how many of its jobs may be under way at once),
-//! a rate, or both; a *class* of groups, `prefix:*`, stands for each of those whose name goes on after the
-//! prefix, unless it has a limit of its own name.
+//! A **kind** can have a rate. A **group** can have slots (the maximum number of its jobs that are in flight at the
+//! same time), a rate, or both. A *class* of groups, `prefix:*`, applies to each group whose name starts with the
+//! prefix and a colon, unless that group has its own limit.
 
 mod bucket;
 mod rate;
@@ -17,12 +17,12 @@ use crate::job::{NAME_BYTES_MAX, check_key};
 pub use crate::schedule::Source;
 pub use rate::Rate;
 
-/// Jobs of a group that may be under way at once when nobody says otherwise.
+/// The default number of slots of a group: jobs in flight at the same time.
 pub const SLOTS_DEFAULT: u32 = 1;
-/// The most slots a group can have.
+/// The maximum number of slots of a group.
 pub const SLOTS_MAX: u32 = 1000;
 
-/// What a limit is about.
+/// What a limit applies to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -34,7 +34,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The name of the kind, the group or the class.
+    /// Returns the name of the kind, the group or the class.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -52,57 +52,57 @@ impl fmt::Display for Target {
     }
 }
 
-/// The class a group belongs to: `prefix:*`, by the part of its name before the first `:`.
+/// Returns the class of a group: `prefix:*`, where the prefix is the part of its name before the first `:`.
 #[must_use]
 pub fn class_of(group: &str) -> Option<String> {
     group.split_once(':').map(|(prefix, _)| format!("{prefix}:*"))
 }
 
-/// How fast, or how many at once.
+/// A limit: a rate, a concurrency, or both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
-    /// Of what.
+    /// The kind, group or class that is limited.
     #[serde(flatten)]
     pub target: Target,
-    /// How many jobs of the group may be under way at once; `None` for a kind, and for a group that only
-    /// has a rate.
+    /// The maximum number of jobs of the group that are in flight at the same time; `None` for a kind, and for a group
+    /// that has only a rate.
     pub slots: Option<u32>,
-    /// How many starts there may be in a time.
+    /// The maximum rate of starts.
     #[serde(flatten)]
     pub rate: Option<Rate>,
 }
 
 impl Limit {
-    /// At most this many starts of jobs of a kind.
+    /// Creates a limit for the start rate of a kind.
     #[must_use]
     pub fn kind(kind: impl Into<String>, rate: Rate) -> Self {
         Self { target: Target::Kind(kind.into()), slots: None, rate: Some(rate) }
     }
 
-    /// A limit of a group, or of each group of a class `prefix:*`, that limits nothing yet.
+    /// Creates a limit of a group, or of each group of a class `prefix:*`, without slots and rate.
     #[must_use]
     pub fn group(group: impl Into<String>) -> Self {
         Self { target: Target::Group(group.into()), slots: None, rate: None }
     }
 
-    /// With at most this many jobs under way at once.
+    /// Sets the maximum number of jobs in flight.
     #[must_use]
     pub const fn slots(mut self, slots: u32) -> Self {
         self.slots = Some(slots);
         self
     }
 
-    /// With at most this many starts.
+    /// Sets the maximum rate of starts.
     #[must_use]
     pub const fn rate(mut self, rate: Rate) -> Self {
         self.rate = Some(rate);
         self
     }
 
-    /// Checks all there is to check.
+    /// Checks the limit.
     ///
     /// # Errors
-    /// [`InvalidLimit`] says what is wrong.
+    /// [`InvalidLimit`] with the reason.
     pub fn check(&self) -> Result<(), InvalidLimit> {
         check_key("name", self.target.name(), NAME_BYTES_MAX)
             .map_err(|invalid| InvalidLimit::Name { why: invalid.to_string() })?;
@@ -121,74 +121,74 @@ impl Limit {
     }
 }
 
-/// A star anywhere but at the end of `prefix:*`, where the prefix has no `:`.
+/// Returns whether the name contains a star that is not the end of `prefix:*` with a prefix without `:`.
 fn is_bad_class(name: &str) -> bool {
     name.contains('*') && class_of(name).as_deref() != Some(name)
 }
 
-/// A limit as operators see it.
+/// A limit as shown to operators.
 #[derive(Clone, Debug, Serialize)]
 pub struct LimitView {
     /// The limit.
     #[serde(flatten)]
     pub limit: Limit,
-    /// Who made it.
+    /// Its origin: an operator or a configuration.
     pub source: Source,
-    /// How many starts it would allow now; below nothing while it is in debt. `None` without a rate, and for
-    /// a class, each of whose groups counts for itself.
+    /// The number of starts that it allows now; negative while it is in debt. `None` without a rate, and for a class,
+    /// whose groups have separate buckets.
     pub tokens: Option<f64>,
-    /// How many jobs hold a slot of the group, or run, for a kind.
+    /// The number of jobs that hold a slot of the group; for a kind, the number of running jobs.
     pub holders: i64,
-    /// How many jobs wait: of a group, for a slot or a token; of a kind, to be claimed.
+    /// The number of waiting jobs: of a group, for a slot or a token; of a kind, for a claim.
     pub waiting: i64,
 }
 
-/// A limit that cannot be.
+/// An invalid limit.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum InvalidLimit {
-    /// A name that is empty, too long or has control characters.
+    /// A name that is empty, too long or contains control characters.
     #[error("{why}")]
     Name {
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// A star that stands elsewhere than in `prefix:*`.
-    #[error("{name:?} is neither a group nor a class of groups; a class is written prefix:*")]
+    /// A star that is not part of `prefix:*`.
+    #[error("{name:?} is neither a group nor a class of groups; write a class as prefix:*")]
     Class {
         /// The name.
         name: String,
     },
-    /// Neither slots nor a rate.
-    #[error("it limits nothing; give a rate, or, for a group, a concurrency")]
+    /// The limit has neither slots nor a rate.
+    #[error("it has no effect; specify a rate or, for a group, a concurrency")]
     Nothing,
-    /// A concurrency of a kind.
-    #[error("a kind has no concurrency of its own; put its jobs in a group and limit that")]
+    /// A concurrency was given for a kind.
+    #[error("a kind cannot have a concurrency; put its jobs in a group and limit the group")]
     SlotsOfKind,
-    /// Too few or too many slots.
+    /// The number of slots is out of range.
     #[error("the concurrency is {slots}; it must be from 1 to {SLOTS_MAX}")]
     Slots {
-        /// What was asked for.
+        /// The given number.
         slots: u32,
     },
-    /// A rate that is no number, or too low or too high.
+    /// The rate is not a number, or is out of range.
     #[error(
-        "the rate is {per_second} a second; it must be from one in 30 days to 10000 a second (to stop a kind or group, pause its queue)"
+        "the rate is {per_second} per second; it must be from one in 30 days to 10000 per second (to stop a kind or group, pause its queue)"
     )]
     Rate {
-        /// What was asked for.
+        /// The given rate.
         per_second: f64,
     },
-    /// A rate that is not written as one.
-    #[error("{text:?} is not a rate; a rate is written 10/s, 100/m, 2000/h, 5/d, 0.5/s or 7/15m")]
+    /// A text that is not a rate.
+    #[error("{text:?} is not a rate; write a rate as 10/s, 100/m, 2000/h, 5/d, 0.5/s or 7/15m")]
     RateText {
-        /// What was written.
+        /// The given text.
         text: String,
     },
-    /// Too small or too large a burst.
+    /// The burst is out of range.
     #[error("the burst is {burst}; it must be from 1 to 1000000")]
     Burst {
-        /// What was asked for.
+        /// The given burst.
         burst: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! A rate: how many starts in a time, and how many at once after a pause.
+//! Start rates: starts per time, and the burst after a pause.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,41 +9,41 @@ use super::InvalidLimit;
 
 /// The lowest rate: one in 30 days.
 const PER_SECOND_MIN: f64 = 1.0 / (30.0 * 86_400.0);
-/// The highest rate. A start costs a whole number of microseconds, so that beyond it the rate would be missed.
+/// The highest rate. The cost of a start is rounded up to whole microseconds; at higher rates the error would be too large.
 const PER_SECOND_MAX: f64 = 10_000.0;
 /// The largest burst.
 const BURST_MAX: u32 = 1_000_000;
-/// What a rate is told in.
+/// The units of a rate's period, in seconds.
 const UNITS: [(&str, f64); 4] = [("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
 
-/// A token bucket: `burst` tokens when it is full, `per_second` come back in a second, a start takes one.
+/// A token bucket: it holds `burst` tokens when full, `per_second` tokens are refilled per second, and a start takes one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rate {
-    /// How many tokens come back in a second.
+    /// The number of tokens refilled per second.
     pub per_second: f64,
-    /// How many it holds: so many may start at once after a pause.
+    /// The capacity: the number of jobs that may start at the same time after a pause.
     pub burst: u32,
 }
 
 impl Rate {
-    /// A rate with its burst. [`check`](Self::check) says whether it can be.
+    /// Creates a rate with a burst. [`check`](Self::check) validates it.
     #[must_use]
     pub const fn new(per_second: f64, burst: u32) -> Self {
         Self { per_second, burst }
     }
 
-    /// A rate with the burst that it has when nobody says otherwise: what comes back in a second, at least one.
+    /// Creates a rate with the default burst: the number of tokens refilled in a second, at least one.
     #[must_use]
     pub fn steady(per_second: f64) -> Self {
         Self { per_second, burst: (per_second.clamp(1.0, PER_SECOND_MAX)) as u32 }
     }
 
-    /// Checks that it is in range.
+    /// Checks that rate and burst are in range.
     ///
     /// # Errors
-    /// [`InvalidLimit`] names the rate or the burst.
+    /// [`InvalidLimit`] for the rate or the burst.
     pub fn check(&self) -> Result<(), InvalidLimit> {
-        // Written so that what is no number is out of range, too. A billionth of leeway, for thirds.
+        // Written so that NaN is out of range too. The relative tolerance of 1e-9 is for values such as 1/3.
         let leeway = 1.0 - 1e-9;
         if !(self.per_second >= PER_SECOND_MIN * leeway && self.per_second <= PER_SECOND_MAX) {
             return Err(InvalidLimit::Rate { per_second: self.per_second });
@@ -54,19 +54,19 @@ impl Rate {
         Ok(())
     }
 
-    /// How many tokens must be there before any is given out. At high rates they go out in portions of a
-    /// hundredth of a second, so that a claim is not made for each; never so many that the bucket could
-    /// overflow meanwhile.
+    /// Returns how many tokens must be available before any is given out. At high rates tokens are given out in
+    /// portions of a hundredth of a second, so that not every token needs a separate claim. A portion is at most half
+    /// of the burst, so that the bucket does not overflow while a portion accumulates.
     #[must_use]
     pub fn portion(&self) -> u32 {
         let of_time = (self.per_second / 100.0) as u32;
         of_time.min(self.burst / 2).max(1)
     }
 
-    /// Reads how many a second from `N/PERIOD`: a number and `s`, `m`, `h`, `d`, or such a unit with a number.
+    /// Parses `N/PERIOD` and returns the rate per second. The period is `s`, `m`, `h` or `d`, optionally with a number before it.
     ///
     /// # Errors
-    /// [`InvalidLimit::RateText`] repeats the text; [`InvalidLimit::Rate`] when it is out of range.
+    /// [`InvalidLimit::RateText`] with the text; [`InvalidLimit::Rate`] when the rate is out of range.
     pub fn parse_per_second(text: &str) -> Result<f64, InvalidLimit> {
         let bad = || InvalidLimit::RateText { text: text.to_owned() };
         let (count, period) = text.split_once('/').ok_or_else(bad)?;
@@ -81,14 +81,14 @@ impl Rate {
     }
 }
 
-/// A number without sign, exponent or words such as `inf`.
+/// Parses a number without sign, exponent or words such as `inf`.
 fn plain_number(text: &str) -> Option<f64> {
     let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
     plain.then(|| f64::from_str(text).ok()).flatten()
 }
 
 impl fmt::Display for Rate {
-    /// `10/s`, `100/m`: in the first unit in which it is a whole number.
+    /// Writes `10/s` or `100/m`, in the first unit that gives a whole number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, seconds) in UNITS {
             let count = self.per_second * seconds;

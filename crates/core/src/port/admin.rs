@@ -1,4 +1,4 @@
-//! What operators need.
+//! Store port for operators: inspection and control of jobs, queues and workers.
 
 use std::time::Duration;
 
@@ -16,48 +16,48 @@ use crate::state::JobState;
 use crate::transition::Verb;
 use crate::worker::WorkerView;
 
-/// Something an operator does to one job.
+/// An operation on one job.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// What: release, cancel, skip, mark, abort, retry now, resume, rerun or snooze.
+    /// The verb: release, cancel, skip, mark, abort, retry now, resume, rerun or snooze.
     pub verb: Verb,
-    /// How long a running job gets to stop by itself before it is fenced off (cancel, abort).
+    /// How long a running job has to stop on its own before it is fenced (cancel, abort).
     pub grace: Duration,
-    /// How long from now it may not be claimed (snooze, retry now, resume, rerun).
+    /// The delay before it may be claimed (snooze, retry now, resume, rerun).
     pub delay: Duration,
-    /// Why; stands in the history.
+    /// The reason, recorded in the history.
     pub note: Option<String>,
 }
 
 impl Operation {
-    /// The verb at once, without a note.
+    /// Creates an operation without grace time, delay or note.
     #[must_use]
     pub const fn new(verb: Verb) -> Self {
         Self { verb, grace: Duration::ZERO, delay: Duration::ZERO, note: None }
     }
 
-    /// With this time for a running job to stop by itself.
+    /// Sets the time that a running job has to stop on its own.
     #[must_use]
     pub const fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Not to be claimed before this has passed.
+    /// Sets the delay before the job may be claimed.
     #[must_use]
     pub const fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// With the reason.
+    /// Sets the reason.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
     }
 
-    /// Checks its waits and its reason.
+    /// Checks its durations and its reason.
     ///
     /// # Errors
     /// [`StoreError::Invalid`].
@@ -69,44 +69,44 @@ impl Operation {
     }
 }
 
-/// What became of an [`Operation`].
+/// The result of an [`Operation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operated {
-    /// The job is in this state now.
+    /// The job is now in this state.
     Done(JobState),
-    /// The job runs; its worker was asked to stop it, and it is fenced off when the grace time is over.
+    /// The job is running; its worker was asked to stop it, and it is fenced when the grace time has passed.
     StopRequested,
 }
 
-/// Looking and intervening.
+/// Inspection and control by operators.
 #[async_trait]
 pub trait AdminStore: Send + Sync {
-    /// Does something to one job, in one transaction with its history.
-    /// [`Illegal`](crate::error::StoreError::Illegal) when its state does not allow it.
+    /// Applies an operation to one job, in one transaction with its history.
+    /// [`Illegal`](crate::error::StoreError::Illegal) when the job's state does not allow it.
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated>;
 
-    /// Jobs, newest first.
+    /// Lists jobs, newest first.
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>>;
 
-    /// One job, with why it does not run now.
+    /// Returns one job, with the reason why it does not run now.
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>>;
 
-    /// Every state change of a job, oldest first.
+    /// Returns every state change of a job, oldest first.
     async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>>;
 
-    /// Every queue that has live jobs, is served or is paused.
+    /// Lists every queue that has live jobs, is served or is paused.
     async fn queues(&self) -> StoreResult<Vec<QueueView>>;
 
-    /// The same by kind: the kinds that have the most jobs, at most so many, and all others as one.
+    /// Lists the queues with counts by kind: up to `kinds_max` kinds with the most jobs, and the sum of all others.
     async fn queues_by_kind(&self, kinds_max: u32) -> StoreResult<Vec<QueueKinds>>;
 
-    /// Stops claims from a queue, or lets them go on. Answers whether that changed anything.
+    /// Stops or resumes claims from a queue. Returns whether that changed anything.
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool>;
 
-    /// Workers: the living, and those that ended within the last day.
+    /// Lists the active workers and those stopped within the last day.
     async fn workers(&self) -> StoreResult<Vec<WorkerView>>;
 
-    /// How many jobs are in each state. Counts of live states are exact; ended ones may be counted by a scan.
+    /// Counts jobs by state. Counts of live states are exact; counts of ended states may need a scan.
     async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>>;
 }

@@ -1,4 +1,4 @@
-//! Who did what to a store.
+//! Store port for the audit.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use async_trait::async_trait;
 use super::{Store, StoreResult};
 use crate::audit::{Actor, AuditEntry, AuditFilter};
 
-/// Keeps the audit: a row for whatever an actor changes, in the transaction that changes it.
+/// The audit: one row for every change by an actor, in the transaction of the change.
 #[async_trait]
 pub trait AuditStore: Send + Sync {
-    /// This store, as that actor uses it: each verb that changes something for people leaves a row of audit. Cheap. Without an
-    /// actor nothing is written, but for repairs.
+    /// Returns this store on behalf of an actor: each operator's verb that changes something writes an audit row. Cheap.
+    /// Without an actor no rows are written, except for repairs.
     fn acting_as(&self, actor: Actor) -> Arc<dyn Store>;
 
-    /// What was done, newest first.
+    /// Lists audit entries, newest first.
     async fn audit_log(&self, filter: &AuditFilter) -> StoreResult<Vec<AuditEntry>>;
 }

@@ -1,4 +1,4 @@
-//! What runs bulk jobs, and what operators do to them.
+//! Store ports for bulk jobs: execution by workers, and operations by operators.
 
 use std::time::Duration;
 
@@ -17,48 +17,48 @@ use crate::job::{Enqueued, NewJob, Priority};
 use crate::ownership::{Put, Synced};
 use crate::schedule::Source;
 
-/// What a bulk job does to its targets, on one store.
+/// The work of a bulk job on one store.
 #[async_trait]
 pub trait BulkWork: Send + Sync {
-    /// How long a chunk may take at most, whatever was asked for: where a chunk keeps everybody else from writing.
+    /// Returns the maximum duration of a chunk, whatever was configured, for stores where a chunk blocks all other writers.
     fn chunk_max(&self) -> Option<Duration> {
         None
     }
 
-    /// Where its targets are, when that is another database than the store's: chunk and cursor are two commits then.
+    /// Returns the database of its targets, if it is not the store's. Chunk and cursor are then two commits.
     fn place(&self) -> Option<String> {
         None
     }
 
-    /// Asks the database whether it can be done: prepares it and looks at its plan. Changes nothing.
+    /// Checks against the database that the statements are valid: prepares them and inspects their plans. Changes nothing.
     async fn check(&self) -> StoreResult<()>;
 
-    /// Takes a run over from whoever had it: their chunks can no longer commit.
-    /// [`Fenced`](crate::error::StoreError::Fenced) when the job has moved on.
+    /// Takes over a run; chunks of its previous worker can no longer commit.
+    /// [`Fenced`](crate::error::StoreError::Fenced) when the run token is outdated.
     async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkRun>)>;
 
-    /// Does a few chunks and rolls them back, with what was staged for them.
+    /// Applies a few chunks and rolls them back, along with the rows staged for them.
     async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal>;
 }
 
-/// A run in the hands of one worker. Dropping it leaves it where its last chunk left it.
+/// A run held by one worker. After a drop, the run continues from its last chunk.
 #[async_trait]
 pub trait BulkRun: Send {
-    /// Finds the last target and keeps it, once all that was written at the start can be seen.
+    /// Determines and stores the last target, once everything written before the start is visible.
     async fn survey(&mut self) -> StoreResult<Surveyed>;
 
-    /// Does the next chunk: effects, cursor and counters in one commit, unless it was told to stop.
-    /// [`Fenced`](crate::error::StoreError::Fenced) when another worker has taken the run over.
+    /// Applies the next chunk: effects, cursor and counters in one commit, unless the run was asked to stop.
+    /// [`Fenced`](crate::error::StoreError::Fenced) when another worker has taken over the run.
     async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked>;
 
-    /// Says what holds the run, for people.
+    /// Records for operators what pauses the run.
     async fn rest(&mut self, rest: &Rest) -> StoreResult<()>;
 
-    /// Ends the run and its job with success, and starts the next one if there is one: one commit.
+    /// Ends the run and its job successfully, and starts the next run if there is one, in one commit.
     async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()>;
 }
 
-/// Targets for work that is done elsewhere: read, done by the caller, then passed.
+/// Targets whose effects are outside the store: the caller reads them, processes them, and then acknowledges them.
 #[async_trait]
 pub trait BulkRows: Send + Sync {
     /// As [`BulkWork::place`].
@@ -73,16 +73,16 @@ pub trait BulkRows: Send + Sync {
     async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkReader>)>;
 }
 
-/// A run whose targets are read and passed.
+/// A run whose targets are read and acknowledged by the caller.
 #[async_trait]
 pub trait BulkReader: Send {
     /// As [`BulkRun::survey`].
     async fn survey(&mut self) -> StoreResult<Surveyed>;
 
-    /// The next targets, each a JSON object, unless the run was told to stop.
+    /// Reads the next targets, each a JSON object, unless the run was asked to stop.
     async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, crate::transition::Verb>>;
 
-    /// Passes what was read last: moves the cursor behind it.
+    /// Acknowledges the targets that were read last: moves the cursor after them.
     async fn pass(&mut self) -> StoreResult<Chunked>;
 
     /// As [`BulkRun::rest`].
@@ -92,75 +92,73 @@ pub trait BulkReader: Send {
     async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()>;
 }
 
-/// Targets on their way into a store. Nobody sees them before the run is started; dropping it leaves nothing that
-/// could run, and what it wrote is removed by retention.
+/// Targets that are being uploaded to a store. They are invisible until the run is started. After a drop nothing can
+/// run, and the uploaded rows are removed by retention.
 #[async_trait]
 pub trait BulkStaging: Send {
-    /// Adds rows behind those before, each a JSON object as [`Columns::row`](crate::bulk::staged::Columns::row) makes
-    /// them.
+    /// Appends rows, each a JSON object as returned by [`Columns::row`](crate::bulk::staged::Columns::row).
     async fn add(&mut self, rows: Vec<String>) -> StoreResult<()>;
 
-    /// Starts the run over all that was added: one commit. Where the job's key was there before, nothing is kept.
+    /// Starts the run over all rows that were added, in one commit. If the job's key already exists, the rows are discarded.
     async fn start(self: Box<Self>, job: &NewJob) -> StoreResult<Enqueued>;
 
-    /// Removes what was added.
+    /// Removes the added rows.
     async fn give_up(self: Box<Self>) -> StoreResult<()>;
 }
 
-/// The targets of a bulk job on another database than the store's, and what is done to them there.
+/// The targets of a bulk job on another database than the store's, and the statements applied to them there.
 #[async_trait]
 pub trait BulkTargets: Send + Sync {
-    /// Which database that is, for people: its name and address, without secrets.
+    /// Returns the name and address of that database for operators, without secrets.
     fn place(&self) -> String;
 
     /// As [`BulkWork::check`].
     async fn check(&self) -> StoreResult<()>;
 
-    /// A session there for one run, with what the run asks for looked at.
+    /// Opens a session there for one run, and checks the run's parameters.
     async fn visit(&self, order: &Order) -> StoreResult<Box<dyn BulkVisit>>;
 
     /// As [`BulkWork::rehearse`].
     async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal>;
 }
 
-/// A session of one run on the database of its targets. Dropping it rolls back what is not committed.
+/// A session of one run on the database of its targets. A drop rolls back uncommitted changes.
 #[async_trait]
 pub trait BulkVisit: Send {
-    /// Who was writing there when it came, in the database's words.
+    /// Returns the transactions that were writing there when the session began, in the database's format.
     fn since(&self) -> &str;
 
-    /// Makes it the only session of its run, once the store has said that the run is its worker's: ends those of
-    /// earlier workers, if it may.
+    /// Makes this the only session of its run, after the store has confirmed that the run belongs to this worker.
+    /// Terminates the sessions of earlier workers, if permissions allow it.
     async fn settle(&mut self, taken: &Taken) -> StoreResult<()>;
 
-    /// Finds the last target, once all that was written at the start can be seen.
+    /// Determines the last target, once everything written before the start is visible.
     async fn survey(&mut self, since: &str) -> StoreResult<Surveyed>;
 
-    /// Applies the next targets and commits that. Bad ones are found and told, not kept.
+    /// Applies the next targets and commits. Failed targets are returned, not stored.
     async fn apply(&mut self, stretch: &Stretch, rows: u32) -> StoreResult<Parts>;
 
-    /// Reads the next targets; whether they count is for others to say.
+    /// Reads the next targets without applying them; the caller does that.
     async fn read(&mut self, stretch: &Stretch, rows: u32) -> StoreResult<(Vec<Target>, Parts)>;
 }
 
-/// How far runs are whose targets are on another database. Every verb but the first carries the token of
-/// [`take_bulk`](Self::take_bulk), and answers [`Fenced`](crate::error::StoreError::Fenced) when another worker has taken
-/// the run over, or the job has moved on.
+/// Progress of runs whose targets are in another database. Every method except the first carries the run token of
+/// [`take_bulk`](Self::take_bulk), and returns [`Fenced`](crate::error::StoreError::Fenced) when another worker has taken
+/// over the run, or the token is outdated.
 #[async_trait]
 pub trait BulkProgress: Send + Sync {
-    /// Takes a run over from whoever had it. What it remembers of who was writing at its start is `since`, unless it
-    /// remembers that already.
+    /// Takes over a run. Stores `since`, the transactions that were writing when the run began, unless a value is already stored.
     async fn take_bulk(&self, run: Run, fingerprint: &str, since: &str) -> StoreResult<Taken>;
 
-    /// Keeps which targets a run has.
+    /// Stores the set of targets of a run.
     async fn freeze_bulk(&self, run: Run, survey: &Survey) -> StoreResult<()>;
 
-    /// Where a run stands before a chunk of so many rows, and what it was told. Keeps the number, so that the chunk is
-    /// the same when it is done again.
+    /// Returns the position of a run before a chunk of this many rows, and stop requests. Stores the number of rows, so
+    /// that a repeated chunk has the same size.
     async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<Stand>;
 
-    /// Moves the cursor behind a chunk and keeps its failures and counts: one commit. What was done counts, even when
-    /// the run was told to stop meanwhile.
+    /// Moves the cursor after a chunk, and stores its failures and counts, in one commit. A chunk that was applied
+    /// counts even if a stop was requested in the meantime.
     async fn advance_bulk(&self, run: Run, step: &Step) -> StoreResult<ChunkDone>;
 
     /// As [`BulkRun::rest`].
@@ -170,49 +168,48 @@ pub trait BulkProgress: Send + Sync {
     async fn end_bulk(&self, run: Run, then: Option<&NewJob>) -> StoreResult<()>;
 }
 
-/// Looking at bulk jobs and steering them. What stops and resumes them is what stops and resumes every job.
+/// Inspection and control of bulk jobs. They are stopped and resumed with the operations for jobs.
 #[async_trait]
 pub trait BulkStore: Send + Sync {
-    /// Stores a definition, for lists and for those who start it in SQL.
+    /// Stores a definition, for lists and for starts in SQL.
     async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put>;
 
-    /// Removes the definitions of a configuration that it no longer names.
+    /// Removes the definitions that a configuration no longer contains.
     async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced>;
 
-    /// A definition.
+    /// Returns a definition.
     async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>>;
 
-    /// All definitions, by name.
+    /// Lists all definitions, by name.
     async fn bulk_definitions(&self) -> StoreResult<Vec<Definition>>;
 
     /// Starts a run: a job of the definition's kind, in its group.
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued>;
 
-    /// Begins to stage the targets of a run that is started when all are there. `name`: where they come from, for
-    /// people.
+    /// Begins an upload of the targets of a run, which is started when all of them are staged. `name`: the source of
+    /// the targets, for operators.
     async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>>;
 
-    /// Bulk jobs: those under way and those that wait first, in the order in which they will run, then the others,
-    /// newest first.
+    /// Lists bulk jobs: first those that run or wait, in the order in which they will run, then the others, newest first.
     async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>>;
 
-    /// Targets of a run that failed, after this place.
+    /// Lists failed targets of a run, after this position.
     async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>>;
 
-    /// Changes what a run may take; counts from its next chunk on.
+    /// Changes the settings of a run, from its next chunk on.
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()>;
 
-    /// Starts a run over the failures of another, with the same parameters.
+    /// Starts a run over the failures of another run, with the same parameters.
     async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued>;
 
-    /// Stops the statement that a run is in, so that its chunk rolls back. Answers whether there was one.
+    /// Cancels the statement that a run is executing, so that its chunk rolls back. Returns whether there was one.
     async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool>;
 }
 
-/// Something that can hold bulk jobs: a replica that lags, locks that are waited for, a probe of the user's.
+/// A condition that can pause bulk jobs: a lagging replica, lock waits, or a user's probe.
 #[async_trait]
 pub trait Throttle: Send + Sync {
-    /// Why no chunk may start now, in words that begin with its name; `None`: one may. What cannot be found out holds
-    /// too.
+    /// Returns why no chunk may start now, as a text that begins with the throttle's name; `None` when one may start.
+    /// When the state cannot be determined, it also pauses the run.
     async fn holds(&self) -> Option<String>;
 }

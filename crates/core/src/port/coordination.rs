@@ -1,4 +1,4 @@
-//! What a helper beside the store may carry: hints, and nothing that decides.
+//! Ports for a helper beside the store, such as Redis. It carries hints only; correctness never depends on it.
 
 use std::time::Duration;
 
@@ -8,73 +8,73 @@ use super::WakeStream;
 use crate::ident::{EventId, JobId, Run, WorkerId};
 use crate::transition::Verb;
 
-/// How a helper is.
+/// The health of a helper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoordinationHealth {
-    /// Whether it answers.
+    /// Whether it responds.
     pub up: bool,
-    /// How many calls failed or were not answered in time, since it was made.
+    /// The number of calls that failed or timed out since it was created.
     pub failures: u64,
 }
 
-/// What a helper remembers of an event.
+/// The state of an event in a helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remembered {
-    /// Nothing, or it cannot be asked: the inbox knows. It remembers now that the event is being taken in.
+    /// Unknown, or the helper is unavailable: the inbox decides. The helper now records that the event is being processed.
     Nothing,
-    /// Somebody is taking it in.
+    /// Another process is processing it.
     Processing,
-    /// It was taken in, and that is committed.
+    /// It was processed, and the transaction is committed.
     Done,
 }
 
-/// Remembers beside the inbox which events a consumer has taken in, so that most that come again cost no transaction. The inbox is
-/// the truth: what is forgotten here is found there. No call fails; each returns within a bounded time, and at once while the
-/// helper does not answer.
+/// A cache in front of the inbox that records which events a consumer has processed, so that most duplicates need no transaction.
+/// The inbox is authoritative: it detects every duplicate that the cache misses. Calls do not fail. Each returns within a bounded
+/// time, and immediately while the helper does not respond.
 #[async_trait]
 pub trait InboxCache: Send + Sync {
-    /// Asks before an event is taken in.
+    /// Looks up an event before it is processed.
     async fn recall(&self, consumer: &str, event: EventId) -> Remembered;
 
-    /// It is taken in. To be called after the commit only.
+    /// Records that the event was processed. Call it only after the commit.
     async fn remember(&self, consumer: &str, event: EventId);
 
-    /// It was not taken in after all: whoever is brought it next need not wait.
+    /// Records that the event was not processed after all, so that the next receiver need not wait.
     async fn forget(&self, consumer: &str, event: EventId);
 }
 
-/// A helper beside the store, such as Redis. The store is the truth: everything here may be lost, late, doubled or
-/// made up, and the worst of it is a wait of about a second. So no call fails; each returns within a bounded time,
-/// and at once while the helper does not answer.
+/// A helper beside the store, such as Redis. The store is authoritative: everything here may be lost, delayed,
+/// duplicated or wrong, and the worst consequence is a delay of about a second. Calls do not fail. Each returns within
+/// a bounded time, and immediately while the helper does not respond.
 #[async_trait]
 pub trait Coordination: Send + Sync {
-    /// Tells people that this worker lives, for as long as `ttl`. No worker is ever declared dead for the want of it.
+    /// Publishes for operators that this worker is alive, valid for `ttl`. A missing heartbeat here never makes a worker dead.
     async fn beat(&self, worker: WorkerId, ttl: Duration);
 
-    /// Takes the word back: the worker has left.
+    /// Removes that entry: the worker has left.
     async fn leave(&self, worker: WorkerId);
 
-    /// Marks jobs as being run by these runs, for as long as `ttl`, unless a newer run holds the mark. Answers
-    /// whether somebody asked one of the jobs to stop, so that asking the store is worth it.
+    /// Marks jobs as being run by these runs, for `ttl`, unless a newer run holds the mark. Returns whether a stop of
+    /// one of the jobs was requested, so that the caller should query the store.
     async fn lock(&self, runs: &[Run], ttl: Duration) -> bool;
 
-    /// Takes back the marks of these runs.
+    /// Removes the marks of these runs.
     async fn unlock(&self, runs: &[Run]);
 
-    /// Whether an older run of the job still holds its mark, though the store has given the job to this one.
+    /// Returns whether an older run of the job still holds its mark, although the store has assigned the job to this run.
     async fn is_held_by_older(&self, run: Run) -> bool;
 
-    /// Tells workers that the store has been asked to stop a job with [`Verb::Cancel`] or [`Verb::Abort`]. Answers
-    /// whether that was told.
+    /// Notifies workers that a stop of a job was requested in the store, with [`Verb::Cancel`] or [`Verb::Abort`].
+    /// Returns whether the notification was sent.
     async fn flag_stop(&self, job: JobId, verb: Verb) -> bool;
 
-    /// Tells idle workers that something may have become ready; to be called after the commit. Answers whether
-    /// that was told.
+    /// Notifies idle workers that something may have become ready. Call it after the commit. Returns whether the notification was sent.
     async fn announce_ready(&self) -> bool;
 
-    /// What others tell: reasons to ask the store. After an outage there is one of each, for what was missed.
+    /// Returns the stream of hints from other processes, which are reasons to query the store. After an outage it
+    /// yields one hint of each kind, for missed ones.
     fn hints(&self) -> Box<dyn WakeStream>;
 
-    /// How it is.
+    /// Returns its health.
     fn health(&self) -> CoordinationHealth;
 }

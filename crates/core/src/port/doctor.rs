@@ -1,4 +1,4 @@
-//! What an examination needs of a store.
+//! Store port for consistency checks and repairs.
 
 use std::time::Duration;
 
@@ -11,31 +11,31 @@ use crate::ident::{Run, WorkerId};
 use crate::retry::RetryPolicy;
 use crate::transition::Verb;
 
-/// A run that no living worker holds and that upkeep may not find.
+/// A run that no active worker holds, and that regular maintenance may not find.
 #[derive(Clone, Copy, Debug)]
 pub struct AbandonedRun {
     /// The run.
     pub run: Run,
-    /// The worker that its row names; 0 for none.
+    /// The worker in its row; 0 for none.
     pub worker: WorkerId,
-    /// Which try it is.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// Tries it may have.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
     /// Whether the job has a group.
     pub grouped: bool,
     /// Whether it is a task of a batch.
     pub task: bool,
-    /// What somebody asked of it.
+    /// The requested stop, if any.
     pub stop: Option<Verb>,
 }
 
 impl AbandonedRun {
-    /// How it ends: as it was asked to, else as a failure that spent its attempt.
+    /// Returns how the run ends: with the requested stop, or else as a failure that uses up the attempt.
     fn finish(&self) -> Finish {
         let failure = Failure {
             code: "lease_lost".to_owned(),
-            message: "no worker holds this run; a repair took it back".to_owned(),
+            message: "no worker holds this run; a repair ended it".to_owned(),
         };
         let end = match self.stop {
             Some(Verb::Abort) => End::Abort,
@@ -47,32 +47,32 @@ impl AbandonedRun {
     }
 }
 
-/// The default backoff, without chance.
+/// Returns the default backoff, without randomness.
 fn backoff(attempt: u32) -> Duration {
     RetryPolicy::default().delay(attempt, 0.5)
 }
 
-/// Examines a store and mends what is safe.
+/// Checks a store and repairs what can be repaired safely.
 #[async_trait]
 pub trait DoctorStore: WorkerStore + MaintenanceStore {
-    /// The checks that this store has.
+    /// Returns the checks that apply to this store.
     fn checks(&self) -> Vec<Check>;
 
-    /// Asks one question, on one snapshot. Nothing is written. A check that this store does not have finds nothing.
+    /// Runs one check on one snapshot, without writing. A check that does not apply to this store finds nothing.
     async fn examine(&self, check: Check, look: &Look) -> StoreResult<Option<Finding>>;
 
-    /// Mends at most `limit` breaches of a check that needs no verb, in one transaction with its row of audit, which a repair
-    /// without an actor has, too: nothing else tells of it. Answers how many.
+    /// Repairs at most `limit` violations of a check that needs no verb, in one transaction with an audit row. A repair
+    /// without an actor writes the row too, because it is the only record of the repair. Returns the number of repairs.
     async fn mend(&self, check: Check, limit: u32) -> StoreResult<u64>;
 
-    /// At most `limit` runs that no living worker holds: their worker is unknown, or gone for longer than patience.
+    /// Lists at most `limit` runs that no active worker holds: their worker is unknown, or stopped longer ago than the patience.
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>>;
 
-    /// Notes in the audit that so many breaches of a check were mended by verbs.
+    /// Records in the audit that this many violations of a check were repaired with verbs.
     async fn note_repair(&self, check: Check, mended: u64) -> StoreResult<()>;
 
-    /// Mends at most `limit` breaches of a check, as [`Check::repair`] says. Where a verb does it, each of its
-    /// transactions writes its history, and the audit gets its row afterwards. Answers how many were mended.
+    /// Repairs at most `limit` violations of a check, as [`Check::repair`] describes. If a verb makes the repair, each
+    /// of its transactions writes history, and the audit row is written afterwards. Returns the number of repairs.
     async fn repair(&self, check: Check, look: &Look, limit: u32) -> StoreResult<u64> {
         let mended = match check {
             Check::RunningPastLease | Check::RunningWithoutWorker | Check::WorkerUnburied => {
@@ -94,7 +94,7 @@ pub trait DoctorStore: WorkerStore + MaintenanceStore {
     }
 }
 
-/// Ends abandoned runs; each end is fenced by its run token.
+/// Ends abandoned runs; each end carries its run token.
 async fn take_back<S: DoctorStore + ?Sized>(store: &S, look: &Look, limit: u32) -> StoreResult<u64> {
     let mut taken = 0;
     for abandoned in store.abandoned_runs(look, limit).await? {

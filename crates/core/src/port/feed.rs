@@ -1,4 +1,4 @@
-//! The port of those who watch.
+//! Store port for the live feed.
 
 use async_trait::async_trait;
 
@@ -8,14 +8,14 @@ use crate::feed::{Activity, FeedPage, FeedPosition};
 /// The histories of jobs and batches as one stream.
 #[async_trait]
 pub trait FeedStore: Send + Sync {
-    /// The position behind all that has happened.
+    /// Returns the position after the last change.
     async fn feed_end(&self) -> StoreResult<FeedPosition>;
 
-    /// What has happened after a position, at most so many changes. `upto`: another position of this store at which to
-    /// stop, one that was the end once; `None`: now. When `upto` does not lie behind `after`, the page is empty and ends where it began.
+    /// Returns at most `limit` changes after a position. `upto`: a position of this store at which to stop, which must have been the end
+    /// at some time; `None`: the current end. When `upto` is not after `after`, the page is empty and ends where it began.
     ///
     /// # Errors
-    /// [`Feed`](crate::error::StoreError::Feed): the position is none of this store, or it is too far behind `upto`.
+    /// [`Feed`](crate::error::StoreError::Feed): the position is not from this store, or it is too far behind `upto`.
     async fn feed(
         &self,
         after: &FeedPosition,
@@ -23,9 +23,10 @@ pub trait FeedStore: Send + Sync {
         limit: u32,
     ) -> StoreResult<FeedPage>;
 
-    /// What was begun and ended after a position, counted, with about so many lengths of time of each second and verb at most.
+    /// Counts the starts and ends of attempts after a position. `lengths`: the approximate maximum number of sampled durations
+    /// per second and verb.
     ///
     /// # Errors
-    /// [`Feed`](crate::error::StoreError::Feed): the position is none of this store.
+    /// [`Feed`](crate::error::StoreError::Feed): the position is not from this store.
     async fn activity(&self, after: &FeedPosition, lengths: u32) -> StoreResult<Activity>;
 }

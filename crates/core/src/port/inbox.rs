@@ -1,4 +1,4 @@
-//! The inboxes of consumers, as operators and runners of consumers need them.
+//! Store port for inboxes, for operators and for processes that run consumers.
 
 use async_trait::async_trait;
 
@@ -8,24 +8,23 @@ use crate::event::listing::AggregatePlace;
 use crate::inbox::Consumer;
 use crate::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
 
-/// Looks after inboxes. What takes an event in is not here: it joins the consumer's transaction.
+/// Management of inboxes. Receiving an event is not part of this port, because it joins the consumer's transaction.
 #[async_trait]
 pub trait InboxStore: Send + Sync {
-    /// Says what a consumer wants. Gaps that wait already keep their time.
+    /// Stores the settings of a consumer. Existing gaps keep their deadline.
     async fn put_consumer(&self, consumer: &Consumer) -> StoreResult<()>;
 
-    /// The consumers that said what they want or have taken events in, by name. Reads all that it counts.
+    /// Lists the consumers that have settings or have processed events, by name. Reads every row that it counts.
     async fn consumers(&self) -> StoreResult<Vec<ConsumerView>>;
 
-    /// Says from which event on a consumer takes in those of an aggregate; what comes before is a duplicate to it. Never goes back;
-    /// answers whether it changed anything.
+    /// Sets the first event of an aggregate that a consumer processes; earlier events are duplicates for it. The position never
+    /// moves back. Returns whether it changed.
     async fn expect_from(&self, consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<bool>;
 
-    /// Aggregates of a consumer whose next event may be among those that are kept, at most so many.
+    /// Lists up to `limit` aggregates of a consumer whose next event may be parked.
     async fn inbox_ready(&self, consumer: &str, limit: u32) -> StoreResult<Vec<Aggregate>>;
 
-    /// The aggregates of which events wait for one that is missing, of one consumer or all; those first that are given up first, after
-    /// this place.
+    /// Lists the aggregates of one consumer, or of all, with events that wait for a missing one. Ordered by deadline, after this position.
     async fn gaps(
         &self,
         consumer: Option<&str>,
@@ -33,17 +32,18 @@ pub trait InboxStore: Send + Sync {
         limit: u32,
     ) -> StoreResult<Vec<Gap>>;
 
-    /// Gives up gaps whose time is over, of this consumer or of all, at most about so many events. Any number of processes may
-    /// do so at once.
+    /// Resolves gaps whose deadline has passed, of this consumer or of all, up to about `limit` events. Any number of
+    /// processes may call it at the same time.
     async fn give_up_gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<GivenUp>;
 
-    /// What was given up, newest first.
+    /// Lists dead letters, newest first.
     async fn dead_letters(&self, filter: &DeadFilter) -> StoreResult<Vec<DeadLetter>>;
 
-    /// Lets events that were given up wait again for the one that is missing before them, all or none.
-    /// [`Inbox`](crate::error::StoreError::Inbox) when there is no such letter, or its consumer has gone on past it.
+    /// Parks dead letters again, so that they wait for the missing event before them, all or none.
+    /// [`Inbox`](crate::error::StoreError::Inbox) when a letter does not exist, or its consumer has already passed its
+    /// event.
     async fn retry_dead(&self, letters: &[LetterId]) -> StoreResult<u64>;
 
-    /// Drops dead letters for good. Answers how many there were.
+    /// Deletes dead letters. Returns the number deleted.
     async fn drop_dead(&self, letters: &[LetterId]) -> StoreResult<u64>;
 }

@@ -1,4 +1,4 @@
-//! What callers need who have no transaction of their own to join.
+//! Store port for callers that enqueue jobs without their own transaction.
 
 use async_trait::async_trait;
 
@@ -6,20 +6,20 @@ use super::StoreResult;
 use crate::error::StoreError;
 use crate::job::{Enqueued, KeyHolder, NewJob};
 
-/// Accepts jobs, each call in a transaction of its own.
+/// Accepts jobs, each call in a separate transaction.
 #[async_trait]
 pub trait IntakeStore: Send + Sync {
-    /// Stores the jobs, all or none, and answers in their order. A job whose key exists is answered with
-    /// the job that has it and changes nothing. When this returns `Ok`, the jobs are durable.
-    /// [`TooLarge`](crate::error::StoreError::TooLarge) when there are more than one transaction may take, which some
-    /// stores bound.
+    /// Stores the jobs, all or none, and returns the results in their order. For a job whose key exists, returns the
+    /// job that has the key and changes nothing. When this returns `Ok`, the jobs are durable.
+    /// [`TooLarge`](crate::error::StoreError::TooLarge) when there are more jobs than one transaction may process; some
+    /// stores have such a limit.
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>>;
 
-    /// The jobs that hold the keys of these, in their order; `None` where nobody does. Finds, too, those that are forgotten but for their
-    /// key.
+    /// Returns the jobs that have the keys of these, in their order; `None` for unused keys. Includes jobs that were deleted and of which
+    /// only the key remains.
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>>;
 
-    /// Stores one job, as [`enqueue_many`](Self::enqueue_many) does.
+    /// Stores one job, like [`enqueue_many`](Self::enqueue_many).
     async fn enqueue(&self, job: &NewJob) -> StoreResult<Enqueued> {
         let enqueued = self.enqueue_many(std::slice::from_ref(job)).await?;
         enqueued.first().copied().ok_or(StoreError::NoSuchJob(job.id))

@@ -1,4 +1,4 @@
-//! What keeps limits.
+//! Store port for limits.
 
 use std::collections::HashSet;
 
@@ -8,23 +8,23 @@ use super::StoreResult;
 use crate::limit::{Limit, LimitView, Source, Target};
 use crate::ownership::{Put, Synced};
 
-/// Limits of kinds and groups. They hold for all processes at once.
+/// Limits of kinds and groups. They apply to all processes together.
 #[async_trait]
 pub trait LimitStore: Send + Sync {
-    /// Makes a limit, or changes the one that the target has, but an operator's only for an operator. More slots are
-    /// filled at once; of fewer, what is too many ends by itself. [`Limit`](crate::error::StoreError::Limit) when it
-    /// cannot be.
+    /// Creates a limit, or changes the existing one; only an operator can change an operator's limit. Additional slots
+    /// are filled immediately; surplus slots are freed as their jobs end. [`Limit`](crate::error::StoreError::Limit)
+    /// when it is invalid.
     async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<Put>;
 
-    /// Removes a limit, an operator's only for an operator; answers whether one was removed. A group then has one
-    /// slot again, or what its class has.
+    /// Removes a limit; only an operator can remove an operator's limit. Returns whether one was removed. The group
+    /// then has one slot, or the limit of its class.
     async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool>;
 
-    /// Every limit, kinds first, by name.
+    /// Lists all limits, kinds first, by name.
     async fn limits(&self) -> StoreResult<Vec<LimitView>>;
 
-    /// Makes the limits of a configuration stand as it says, and removes those that it no longer names. Operators'
-    /// limits are left alone. Each change is a transaction; after an error the call can be repeated.
+    /// Applies the limits of a configuration, and removes those that it no longer contains. Operators' limits are not
+    /// changed. Each change is a separate transaction; after an error the call can be repeated.
     async fn sync_limits(&self, configured: &[Limit]) -> StoreResult<Synced> {
         for limit in configured {
             limit.check()?;

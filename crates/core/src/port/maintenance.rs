@@ -1,4 +1,4 @@
-//! What keeps a store healthy while workers come and go. Any number of processes may call these at once.
+//! Store port for maintenance: recovery and retention. Any number of processes may call it at the same time.
 
 use std::time::Duration;
 
@@ -10,35 +10,35 @@ use crate::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use crate::retry::RetryPolicy;
 use crate::worker::Rescued;
 
-/// How long a job of this kind waits after this attempt failed: `(kind, attempt, policy) → delay`. The policy is what the worker that
-/// ran it had for its kind, if it told.
+/// The backoff of a kind after this attempt failed: `(kind, attempt, policy) → delay`. `policy` is the one that the worker of the
+/// attempt registered for the kind, if any.
 pub type RetryDelay<'a> = &'a (dyn Fn(&str, u32, Option<&RetryPolicy>) -> Duration + Send + Sync);
 
-/// Recovery and upkeep.
+/// Recovery and maintenance.
 #[async_trait]
 pub trait MaintenanceStore: Send + Sync {
-    /// Declares workers dead whose lease ran out and takes back what they held, a worker a transaction, at
-    /// most `limit` jobs a call. A crash spends an attempt; a job whose attempts are spent fails. Whoever rescues a job, it waits as
-    /// its own worker would have let it.
+    /// Declares workers with an expired lease dead and rescues their jobs, one worker per transaction and at most `limit` jobs per
+    /// call. A crash uses up an attempt; a job without attempts left fails. The backoff is the same as on its own worker, whichever
+    /// process rescues the job.
     async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>>;
 
-    /// Ends running jobs that were asked to stop and whose grace time is over; their runs are fenced.
+    /// Ends running jobs that were asked to stop and whose grace time has passed; their runs are fenced.
     async fn stop_overdue(&self, limit: u32) -> StoreResult<Vec<JobId>>;
 
-    /// Gives free group slots to jobs that wait for them, as far as the rates of the groups allow; answers how
-    /// many. Slots are handed on where they become free; this finds those that a job missed because its
-    /// enqueue was not committed yet.
+    /// Gives free group slots to waiting jobs, as far as the rates of the groups allow; returns the number given. Slots
+    /// are normally passed on where they become free. This call finds those that a job missed because its enqueue was
+    /// not committed yet.
     async fn fill_groups(&self) -> StoreResult<u64>;
 
-    /// Looks whether the server of the store was promoted or restored from a backup since anybody looked, so that its last commits before
-    /// can be missing. Returns the number of its timeline, to one caller only. Never so on SQLite.
+    /// Checks whether the store's server was promoted or restored from a backup since the last check, in which case its latest commits
+    /// may be missing. Returns the new timeline number, to one caller only. Always `None` on SQLite.
     async fn notice_promotion(&self) -> StoreResult<Option<u32>>;
 
-    /// Forgets what the policy no longer keeps: of each sort at most one batch, in a transaction of its own that
-    /// leaves no part of a job behind. A job that is being changed is passed over, and a change that comes too
-    /// late finds no job. Does nothing when it is another process's turn.
+    /// Deletes what the policy no longer keeps: at most one batch of each type, each in a transaction that deletes jobs
+    /// completely. Jobs that are being changed are skipped, and later changes to a deleted job do not find it. Does
+    /// nothing when it is another process's turn.
     async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned>;
 
-    /// How much there is to forget now. Reads all that it counts.
+    /// Counts the rows that can be deleted now. Reads every row that it counts.
     async fn prunable(&self, policy: &RetentionPolicy) -> StoreResult<Prunable>;
 }

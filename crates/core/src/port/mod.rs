@@ -1,7 +1,7 @@
-//! The ports: what the runtime, the operators' tools and callers need of a store, by consumer.
+//! Store ports: the interfaces that the runtime, operators' tools and callers need, one per consumer.
 //!
-//! What joins a caller's own transaction is not here: it is an inherent function of each store crate
-//! that takes the caller's transaction, so that transactions stay honest.
+//! Functions that join a caller's transaction are not part of the ports. They are inherent functions of each store
+//! crate that take the caller's transaction, so that the caller controls the commit.
 
 mod admin;
 mod audit;
@@ -48,10 +48,10 @@ pub use worker::WorkerStore;
 
 use crate::error::StoreError;
 
-/// What every verb of a store returns.
+/// The result of every store method.
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// A whole store.
+/// A complete store.
 pub trait Store:
     IntakeStore
     + WorkerStore

@@ -1,4 +1,4 @@
-//! What relays need of a store.
+//! Store ports for relays.
 
 use async_trait::async_trait;
 
@@ -7,71 +7,70 @@ use crate::event::{
     Aggregate, Begin, Changes, DueEvents, Holding, Outcome, Page, PageSize, Publisher, Retried,
 };
 
-/// Keeps where subscriptions are, who publishes for them, and what is parked.
+/// Positions of subscriptions, their publishers, and parked events.
 ///
-/// A subscription's log has slots, which publishers share. A slot's holder has a lease and a token, and every write of a
-/// position or of a parked event of that slot carries the token: the writes of a holder that was paused past its lease
-/// change nothing.
+/// The log of a subscription is divided into slots that publishers share. The holder of a slot has a lease and a token.
+/// Every write of a position or of a parked event in that slot carries the token, so that writes of a publisher that was
+/// paused past its lease change nothing.
 #[async_trait]
 pub trait RelayStore: Send + Sync {
-    /// Makes a subscription known; one that is known keeps its position. Answers whether it is new.
+    /// Creates a subscription; an existing one keeps its position. Returns whether it is new.
     async fn subscribe(&self, subscription: &str, begin: Begin) -> StoreResult<bool>;
 
-    /// Has these state changes, and no others, recorded for the subscription: from now on each becomes an event in the transaction that
-    /// makes it. Answers false when transactions that change jobs keep it from that: then it is to be called again.
+    /// Records exactly these state changes for the subscription: from now on each becomes an event in the transaction that makes it.
+    /// Returns false when transactions that change jobs prevented the switch; call it again then.
     async fn record_changes(&self, subscription: &str, changes: &Changes) -> StoreResult<bool>;
 
-    /// The log as this publisher reads it. Holds nothing yet.
+    /// Returns this publisher's reader of the log, which holds no slots yet.
     fn reader(&self, publisher: Publisher) -> Box<dyn LogReader>;
 
-    /// Keeps what the publisher holds for another lease. To be called while a page is being published, too. `false`: the lease had run
-    /// out, and others may hold it.
+    /// Renews the publisher's lease; call it while a page is being published, too. `false`: the lease had expired, and other
+    /// publishers may hold its slots.
     async fn renew(&self, publisher: &Publisher) -> StoreResult<bool>;
 
-    /// Gives up all that the publisher holds. What it said of pages counts.
+    /// Releases all slots of the publisher. Results of committed pages are kept.
     async fn leave(&self, publisher: &Publisher) -> StoreResult<()>;
 
-    /// Tells people that the sink takes nothing at present, and why; `None`: that it does.
+    /// Reports for operators that the sink is down, and why; `None`: that it is up.
     async fn report_sink(&self, publisher: &Publisher, down: Option<&str>) -> StoreResult<()>;
 
-    /// Stops the subscription until somebody resumes it: all its publishers give up what they hold.
-    /// [`Relay`](crate::error::StoreError::Relay) when there is none.
+    /// Pauses the subscription until an operator resumes it: its publishers release their slots.
+    /// [`Relay`](crate::error::StoreError::Relay) when it does not exist.
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()>;
 
-    /// Parked events of held slots whose time has come, of at most so many aggregates: the first one of those that failed, more
-    /// of those that only wait behind.
+    /// Returns due parked events of held slots, of up to `aggregates_max` aggregates: one event of an aggregate with a failed
+    /// event, several of one whose events only waited behind it.
     async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents>;
 
-    /// Writes down what became of parked events. Answers which aggregates have none left: their events go out again as
-    /// they are read. Nothing is written of slots that are held by others meanwhile.
+    /// Records the results of parked events. Returns the aggregates without further parked events, whose new events are
+    /// published normally again. Nothing is written for slots that other publishers have taken over.
     async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>>;
 
-    /// Hints that the log has grown.
+    /// Returns a stream of hints that the log has grown.
     fn log_wakes(&self) -> Box<dyn WakeStream>;
 }
 
-/// A publisher's part of the log, read page by page. One page is under way at a time.
+/// A publisher's part of the log, read page by page. One page is in progress at a time.
 #[async_trait]
 pub trait LogReader: Send {
-    /// Sets whether the publisher leaves its slots to others while its sink takes nothing, from the next [`balance`](Self::balance) on. It
-    /// keeps them if all publishers of the subscription stand aside.
+    /// Sets whether the publisher leaves its slots to others while its sink is down, from the next [`balance`](Self::balance) on. It keeps
+    /// them if all publishers of the subscription do so.
     fn stand_aside(&mut self, aside: bool);
 
-    /// Renews the lease, takes slots that nobody holds, and gives up what is more than a fair share. Between pages only, and not
-    /// while a position is in hand.
-    /// [`Relay`](crate::error::StoreError::Relay) when the position cannot be used.
+    /// Renews the lease, acquires unowned slots, and releases slots above a fair share. Call it only between pages, and not
+    /// while a passed position is uncommitted. [`Relay`](crate::error::StoreError::Relay) when the position is unusable.
     async fn balance(&mut self) -> StoreResult<Holding>;
 
-    /// The next events of the held slots. An event comes again in a later page unless its page was committed or passed.
+    /// Returns the next events of the held slots. An event is returned again in a later page unless its page was committed or passed.
     async fn page(&mut self, size: PageSize) -> StoreResult<Page>;
 
-    /// All of the page is delivered: keeps the position behind it in hand, for the next commit to write down. Answers whether there is
-    /// anything to be written. A position that is written for
-    /// every page is a row that changes hundreds of times a second, and under a snapshot that somebody holds each of its versions stays.
+    /// Marks the complete page as delivered. The position after it is kept in memory for the next commit. Returns whether there is
+    /// anything to write. Positions are not written for every page because the row would change hundreds of times a second, and a
+    /// long-running snapshot would keep all of its versions.
     fn pass(&mut self) -> bool;
 
-    /// Writes down the position in hand, moved past the page, parks what failed and what is behind it, and keeps what is given up: one
-    /// transaction. Slots that others hold meanwhile are dropped without a word. After an error nothing is held: look around
-    /// again.
+    /// Writes the kept position, moved past the page, parks failed events and those behind them, and stores dead letters, in one
+    /// transaction. Slots that other publishers have taken over are dropped silently. After an error no slots are held: call
+    /// [`balance`](Self::balance) again.
     async fn commit(&mut self, outcome: &Outcome) -> StoreResult<()>;
 }

@@ -1,4 +1,4 @@
-//! What keeps schedules, and what lets their ticks happen once.
+//! Store port for schedules and their ticks.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -9,25 +9,26 @@ use crate::error::StoreError;
 use crate::ownership::{Put, Synced};
 use crate::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
 
-/// Keeps schedules and lets them tick. Any number of processes may do so at once: a tick is one atomic step that
-/// happens only while the schedule has the version it was decided on.
+/// Storage and ticks of schedules. Any number of processes may tick at the same time: a tick is one atomic step that
+/// succeeds only if the schedule still has the version that the decision was based on.
 #[async_trait]
 pub trait ScheduleStore: IntakeStore + BatchStore {
-    /// The store's time and the next tick.
+    /// Returns the store's time and the time of the next tick.
     async fn clock(&self) -> StoreResult<Clock>;
 
-    /// Every schedule, by name.
+    /// Lists all schedules, by name.
     async fn schedules(&self) -> StoreResult<Vec<ScheduleView>>;
 
-    /// One schedule.
+    /// Returns one schedule.
     async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>>;
 
-    /// Up to `limit` schedules with a tick that is due, longest due first. One that cannot be read is left out
-    /// and told in the log, so that it does not hold up the others.
+    /// Lists up to `limit` schedules with a due tick, longest overdue first. An unreadable schedule is skipped and
+    /// logged, so that it does not block the others.
     async fn due_schedules(&self, limit: u32) -> StoreResult<Vec<ScheduleView>>;
 
-    /// Stores a checked schedule. One of the same name is replaced, but an operator's only by an operator; it keeps
-    /// its next tick when it ticks as before, and gets this one when it does not. It stays paused if it was.
+    /// Stores a checked schedule. It replaces one with the same name; only an operator can replace an operator's
+    /// schedule. If the tick times are unchanged, the schedule keeps its next tick; otherwise it gets this one. A
+    /// paused schedule stays paused.
     async fn write_schedule(
         &self,
         schedule: &Schedule,
@@ -35,13 +36,14 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
         next_at: Option<Timestamp>,
     ) -> StoreResult<Put>;
 
-    /// Removes a schedule, an operator's only for an operator; what it made stays. Answers whether one was removed.
+    /// Removes a schedule; only an operator can remove an operator's schedule. Its jobs and batches are kept. Returns
+    /// whether one was removed.
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool>;
 
-    /// Stops a schedule's ticks. Answers whether that changed anything.
+    /// Pauses a schedule. Returns whether that changed anything.
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool>;
 
-    /// Lets a paused schedule go on with this tick, unless it has another version by now. Answers whether it does.
+    /// Resumes a paused schedule with this next tick, unless it has another version by now. Returns whether it was resumed.
     async fn unpause_schedule(
         &self,
         name: &str,
@@ -49,21 +51,20 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
         next_at: Option<Timestamp>,
     ) -> StoreResult<bool>;
 
-    /// Makes what a tick is to make and moves the schedule on, both or neither, in a call that leaves no transaction
-    /// open. `None`, and nothing was changed, when the schedule has another version by now, is paused or gone. A
-    /// batch that cannot be started is refused, and the schedule moves on without it.
+    /// Creates the jobs or the batch of a tick and advances the schedule, both or neither, in a call that leaves no
+    /// transaction open. Returns `None` without changes when the schedule has another version by now, is paused or was
+    /// removed. A batch that cannot be started is reported as refused, and the schedule advances without it.
     async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>>;
 
-    /// Stores a schedule. Its first tick is the next one from now; when it replaces one that ticks the same way,
-    /// ticks that are due stay due.
+    /// Stores a schedule. Its first tick is the next one from now; when it replaces a schedule with the same tick
+    /// times, due ticks stay due.
     async fn put_schedule(&self, schedule: &Schedule, source: Source) -> StoreResult<Put> {
         check(schedule)?;
         let now = self.clock().await?.now;
         self.write_schedule(schedule, source, schedule.spec.next_after(now)).await
     }
 
-    /// Lets a paused schedule go on with its next tick from now; those that came meanwhile are dropped. Answers
-    /// whether that changed anything.
+    /// Resumes a paused schedule with its next tick from now; ticks during the pause are dropped. Returns whether that changed anything.
     async fn resume_schedule(&self, name: &str) -> StoreResult<bool> {
         loop {
             let view =
@@ -78,19 +79,19 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
         }
     }
 
-    /// Enqueues a job, or starts a batch, of a schedule at once, whatever its ticks and even while it is paused. Whoever may have to
-    /// repeat that gives what it is known by: it is made once.
+    /// Enqueues the job or starts the batch of a schedule immediately, whatever its ticks, even while it is paused. A caller that
+    /// may have to repeat the call passes the same `asked` id: the job or batch is then created once.
     async fn run_schedule_now(&self, name: &str, asked: Option<Uuid>) -> StoreResult<Made> {
         let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
         let order = view.schedule.run_now(self.clock().await?.now, asked)?;
         self.make(name, &order).await
     }
 
-    /// Makes what the schedule of this name orders, beside its ticks. What has its key already is answered instead.
+    /// Creates the job or batch of an order, independently of the schedule's ticks. If its key exists, returns the existing one.
     async fn make(&self, schedule: &str, order: &Order) -> StoreResult<Made>;
 
-    /// Makes the schedules of a configuration stand as it says and removes those that it no longer names.
-    /// Operators' schedules are left alone, and what they paused stays paused.
+    /// Applies the schedules of a configuration, and removes those that it no longer contains. Operators' schedules are
+    /// not changed, and schedules they paused stay paused.
     async fn sync_schedules(&self, configured: &[Schedule]) -> StoreResult<Synced> {
         configured.iter().try_for_each(check)?;
         let mut synced = Synced::default();

@@ -1,4 +1,4 @@
-//! The port of those who look for jobs.
+//! Store port for job search.
 
 use async_trait::async_trait;
 
@@ -7,15 +7,15 @@ use crate::history::HistoryEntry;
 use crate::ident::JobId;
 use crate::search::{JobSearch, JobsFound, LastFailure};
 
-/// Finds jobs by what is in them.
+/// Search of jobs by content.
 #[async_trait]
 pub trait SearchStore: Send + Sync {
-    /// Looks at no more than [`SCAN_MAX`](crate::search::SCAN_MAX) jobs, newest first, and answers those that fit.
+    /// Reads at most [`SCAN_MAX`](crate::search::SCAN_MAX) jobs, newest first, and returns the matching ones.
     async fn search_jobs(&self, search: &JobSearch) -> StoreResult<JobsFound>;
 
-    /// The last failure of each of these jobs that has failed once, in no order. Reads these jobs and nothing else.
+    /// Returns the last failure of each of these jobs that has one, in no order. Reads only these jobs.
     async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>>;
 
-    /// The last state change of each of these jobs of which one is still known, in no order. Reads these jobs and nothing else.
+    /// Returns the last known state change of each of these jobs that has one, in no order. Reads only these jobs.
     async fn last_changes(&self, jobs: &[JobId]) -> StoreResult<Vec<HistoryEntry>>;
 }

@@ -1,4 +1,4 @@
-//! What people ask of subscriptions.
+//! Store port for operations on subscriptions.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use crate::event::listing::{AggregatePlace, DeadPlace};
 use crate::event::relay_listing::{DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView};
 use crate::ident::EventId;
 
-/// Looks at subscriptions and intervenes. What cannot be done is a [`Relay`](crate::error::StoreError::Relay) error and changes
-/// nothing.
+/// Inspection and control of subscriptions. An operation that is not possible is a [`Relay`](crate::error::StoreError::Relay)
+/// error and changes nothing.
 #[async_trait]
 pub trait SubscriptionStore: Send + Sync {
-    /// All subscriptions, by name.
+    /// Lists all subscriptions, by name.
     async fn subscriptions(&self) -> StoreResult<Vec<SubscriptionView>>;
 
-    /// Lets a paused subscription go on. Answers whether it was paused; it is an error when there is none.
+    /// Resumes a paused subscription. Returns whether it was paused; a missing subscription is an error.
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool>;
 
-    /// Forgets a subscription, with its position and what is parked and was given up. Answers whether there was one.
+    /// Removes a subscription with its position, parked events and dead letters. Returns whether it existed.
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool>;
 
-    /// Parked aggregates, of one subscription or all; those that have waited longest first, after this place.
+    /// Lists parked aggregates of one subscription or all, those parked longest first, after this position.
     async fn parked(
         &self,
         subscription: Option<&str>,
@@ -31,7 +31,7 @@ pub trait SubscriptionStore: Send + Sync {
         limit: u32,
     ) -> StoreResult<Vec<ParkedView>>;
 
-    /// Does something with the first event of a parked aggregate.
+    /// Retries, skips or edits the first event of a parked aggregate.
     async fn change_parked(
         &self,
         subscription: &str,
@@ -39,7 +39,7 @@ pub trait SubscriptionStore: Send + Sync {
         verb: &ParkedVerb,
     ) -> StoreResult<()>;
 
-    /// Events that were given up, of one subscription or all; newest first, before this place.
+    /// Lists dead letters of one subscription or all, newest first, before this position.
     async fn dead_events(
         &self,
         subscription: Option<&str>,
@@ -47,18 +47,18 @@ pub trait SubscriptionStore: Send + Sync {
         limit: u32,
     ) -> StoreResult<Vec<DeadView>>;
 
-    /// Does something with an event that was given up.
+    /// Retries or drops a dead letter.
     async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()>;
 
-    /// Has events published again that were published; answers how many. They go out in each aggregate's order, and those that are
-    /// emitted meanwhile after them.
+    /// Publishes events again; returns their number. They are published in the order of each aggregate, and before events that are
+    /// emitted in the meantime.
     async fn replay(&self, subscription: &str, replay: &Replay) -> StoreResult<u64>;
 
-    /// Takes a log that was restored or copied from another server as it is: positions are kept by this server's transactions from now
-    /// on. Events around the old positions are published again. Answers how many subscriptions were changed.
+    /// Accepts a log that was restored or copied from another server: positions are based on this server's transactions from now on.
+    /// Events around the old positions are published again. Returns the number of subscriptions changed.
     async fn reseed(&self) -> StoreResult<u64>;
 
-    /// Forgets a portion of what is older than `keep` and what every subscription has gone past. What is parked or was given up stays.
-    /// `None`: it has been through the whole log.
+    /// Deletes a portion of the events that are older than `keep` and that every subscription has passed. Parked events and dead
+    /// letters are kept. `None`: the whole log has been processed.
     async fn prune_log(&self, keep: Duration) -> StoreResult<Option<u64>>;
 }

@@ -1,4 +1,4 @@
-//! What keeps tokens and sessions.
+//! Store ports for access tokens and console sessions.
 
 use async_trait::async_trait;
 
@@ -6,38 +6,37 @@ use super::StoreResult;
 use crate::session::{FoundSession, NewSession, SessionTimes};
 use crate::token::{Digest, FoundToken, NewToken, TokenView};
 
-/// Tokens by which servers know who asks. Times are those of the store's clock.
+/// Access tokens of servers. Times are those of the store's clock.
 #[async_trait]
 pub trait TokenStore: Send + Sync {
-    /// Keeps a token, and notes in the audit who made it.
-    /// [`Token`](crate::error::StoreError::Token) when it cannot be.
+    /// Stores a token, and records its creator in the audit. [`Token`](crate::error::StoreError::Token) when it is invalid.
     async fn create_token(&self, token: &NewToken) -> StoreResult<TokenView>;
 
-    /// The token with this prefix, whatever its standing.
+    /// Returns the token with this prefix, whatever its status.
     async fn token(&self, prefix: &str) -> StoreResult<Option<FoundToken>>;
 
-    /// All tokens that were ever made, by name, with the time on the store's clock.
+    /// Lists all tokens ever created, by name, with the time on the store's clock.
     async fn tokens(&self) -> StoreResult<Vec<FoundToken>>;
 
-    /// Whether there is a token that nobody has revoked. One that has expired counts: time alone opens no server.
+    /// Returns whether a token exists that is not revoked. An expired token counts, so that expiry alone never leaves a server open.
     async fn has_tokens(&self) -> StoreResult<bool>;
 
-    /// Takes a token back and ends its sessions; `who` is noted in the audit. Answers whether that changed anything.
-    /// [`Token`](crate::error::StoreError::Token) when there is no such token.
+    /// Revokes a token and ends its sessions; `who` is recorded in the audit. Returns whether that changed anything.
+    /// [`Token`](crate::error::StoreError::Token) when the token does not exist.
     async fn revoke_token(&self, prefix: &str, who: &str) -> StoreResult<bool>;
 
-    /// Remembers that a token was used, to the minute: within one nothing is written.
+    /// Records the use of a token, with a resolution of one minute: further uses within the minute write nothing.
     async fn touch_token(&self, prefix: &str) -> StoreResult<()>;
 }
 
-/// Sessions at the console, for all servers on the store.
+/// Console sessions, shared by all servers of the store.
 #[async_trait]
 pub trait SessionStore: Send + Sync {
-    /// Begins a session, and forgets those that are as old as they may get.
+    /// Creates a session, and deletes those that have reached their maximum age.
     async fn begin_session(&self, session: &NewSession, times: &SessionTimes) -> StoreResult<()>;
 
-    /// The session with this id, unless it is over. `used`: whether somebody uses it, which counts to the minute or to a quarter of
-    /// the time that it may be idle, or only a page that was left open.
+    /// Returns the session with this id, unless it has expired. `used`: whether the request is an action of the user rather than a
+    /// reload by an open page. Use is recorded with a resolution of one minute, or of a quarter of the idle time.
     async fn session(
         &self,
         id: &Digest,
@@ -45,8 +44,8 @@ pub trait SessionStore: Send + Sync {
         used: bool,
     ) -> StoreResult<Option<FoundSession>>;
 
-    /// Changes the id of a session; for [a moment](crate::session::FORMER_ID) the old one counts too. Answers false when somebody else has
-    /// changed it, or it is over.
+    /// Rotates the id of a session; the old id stays valid for [`FORMER_ID`](crate::session::FORMER_ID). Returns false when another
+    /// request has already rotated it, or the session has expired.
     async fn rotate_session(&self, id: &Digest, to: &Digest) -> StoreResult<bool>;
 
     /// Ends a session.

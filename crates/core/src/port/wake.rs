@@ -1,22 +1,22 @@
-//! Hints that looking now is worth it.
+//! Hints that a query of the store is worthwhile.
 
 use async_trait::async_trait;
 
-/// Why to look.
+/// The reason of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// Something may have become ready.
+    /// A job may have become ready.
     Ready,
-    /// Somebody may have asked a running job to stop.
+    /// A stop of a running job may have been requested.
     Stop,
-    /// Batches may have something left to be worked out.
+    /// Batches may have tasks to evaluate.
     Batch,
 }
 
-/// Hints from the store. A hint may come for nothing; a missing one costs at most the poll interval.
+/// Hints from the store. A hint may be spurious; a missing one costs at most the poll interval.
 #[async_trait]
 pub trait WakeStream: Send {
-    /// Waits for the next hint. One that came since the last call is returned at once, so a caller that
-    /// looks, finds nothing and then waits misses nothing.
+    /// Waits for the next hint. A hint that arrived since the last call is returned immediately, so a caller that
+    /// queries the store, finds nothing and then waits does not miss anything.
     async fn next(&mut self) -> Wake;
 }

@@ -1,4 +1,4 @@
-//! What a worker needs.
+//! Store port for workers.
 
 use std::collections::HashMap;
 
@@ -10,40 +10,40 @@ use crate::finish::{Finish, Finished};
 use crate::ident::{JobId, WorkerId};
 use crate::worker::{Heartbeat, NewWorker, Report};
 
-/// Hands out jobs under leases and takes their ends. Every write of a running job carries its run token.
+/// Assigns jobs under leases and records their ends. Every write to a running job carries its run token.
 #[async_trait]
 pub trait WorkerStore: Send + Sync {
     /// Registers a process incarnation and starts its lease.
     async fn register_worker(&self, worker: &NewWorker) -> StoreResult<WorkerId>;
 
-    /// Renews the lease. [`WorkerLost`](crate::error::StoreError::WorkerLost) when it had run out.
+    /// Renews the lease. [`WorkerLost`](crate::error::StoreError::WorkerLost) when it had expired.
     async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat>;
 
-    /// Takes up to `limit` ready jobs: higher priorities first; within a priority the kinds take turns, and
-    /// each kind goes by due time. [`WorkerLost`](crate::error::StoreError::WorkerLost) when the lease ran out.
+    /// Claims up to `limit` ready jobs: higher priorities first; within a priority the kinds alternate, and each kind
+    /// is ordered by due time. [`WorkerLost`](crate::error::StoreError::WorkerLost) when the lease had expired.
     async fn claim(&self, claim: &Claim) -> StoreResult<Vec<ClaimedJob>>;
 
-    /// What the store says this worker holds, whatever the worker remembers.
+    /// Returns the jobs that this worker holds according to the store.
     async fn held(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>>;
 
-    /// Ends runs, all in one transaction, and answers in their order. An answer means it is durable.
+    /// Ends runs in one transaction, and returns the results in their order. When it returns, they are durable.
     async fn finish_many(&self, worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>>;
 
-    /// Stores progress and checkpoints of runs; answers in their order whether each was accepted
-    /// (`false`: fenced, nothing was changed).
+    /// Stores progress and checkpoints of runs; returns in their order whether each was accepted (`false`: the token is
+    /// outdated, and nothing was changed).
     async fn report_many(&self, reports: &[Report]) -> StoreResult<Vec<bool>>;
 
-    /// The last checkpoints of jobs, as JSON text, of those that have one.
+    /// Returns the last checkpoints of those jobs that have one, as JSON text.
     async fn checkpoints(&self, jobs: &[JobId]) -> StoreResult<HashMap<JobId, String>>;
 
-    /// The last checkpoint of a job.
+    /// Returns the last checkpoint of a job.
     async fn checkpoint(&self, job: JobId) -> StoreResult<Option<String>> {
         Ok(self.checkpoints(&[job]).await?.remove(&job))
     }
 
-    /// Ends a worker that holds nothing any more.
+    /// Ends a worker that holds no jobs.
     async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()>;
 
-    /// Hints that looking now is worth it. Dropping the stream ends it.
+    /// Returns a stream of hints that a query is worthwhile. Drop the stream to end it.
     async fn wakes(&self) -> StoreResult<Box<dyn WakeStream>>;
 }

@@ -1,8 +1,8 @@
-//! A move: a whole store is carried to another one, page by page, and goes on there.
+//! Migration of a complete store to another one (a move), page by page.
 //!
-//! The store that is left bears a [`Departure`], the one that is filled an [`Arrival`], both with the id of the move.
-//! While they stand neither takes anything from anybody else. What is carried are the [`rows`] of the [`Part`]s, each
-//! in the order of its key, so that a [`Position`] says how far it is.
+//! The source store is marked with a [`Departure`], the target store with an [`Arrival`], both with the id of the move.
+//! While these marks exist, neither store accepts other changes. A move transfers the [`rows`] of the [`Part`]s, each
+//! part in key order, so that a [`Position`] describes how much of it has arrived.
 
 mod part;
 pub mod rows;
@@ -17,104 +17,104 @@ pub use crate::ident::MoveId;
 pub use part::{Part, Position};
 pub use rows::Rows;
 
-/// The most rows of a page.
+/// The maximum number of rows of a page.
 pub const PAGE_ROWS_MAX: u32 = 5000;
-/// A page takes no further row once its texts have so many bytes.
+/// The size in bytes of a page's texts after which no further row is added.
 pub const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// What a store bears that is left.
+/// The mark of a source store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// Which move.
+    /// The id of the move.
     pub id: MoveId,
-    /// Where to, without secrets.
+    /// The target, without secrets.
     pub to: String,
-    /// When it began, on this store's clock.
+    /// When it began, by this store's clock.
     pub began_at: Timestamp,
-    /// When all of it had arrived; `None` while it is under way.
+    /// When everything had arrived; `None` while the move is in progress.
     pub completed_at: Option<Timestamp>,
 }
 
-/// What a store bears that a move fills, or has filled.
+/// The mark of a target store that a move is filling or has filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Which move.
+    /// The id of the move.
     pub id: MoveId,
-    /// Where from.
+    /// The source.
     pub from: String,
-    /// When it began, on this store's clock.
+    /// When it began, by this store's clock.
     pub began_at: Timestamp,
-    /// When it was complete; `None` while it is under way.
+    /// When it was complete; `None` while the move is in progress.
     pub completed_at: Option<Timestamp>,
 }
 
-/// How far a part is.
+/// The progress of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Which part.
+    /// The part.
     pub part: Part,
-    /// Its last row that has arrived.
+    /// The position of its last row that has arrived.
     pub position: Position,
-    /// How many have.
+    /// The number of rows that have arrived.
     pub rows: u64,
-    /// Whether it is all there.
+    /// Whether the part is complete.
     pub done: bool,
 }
 
-/// Rows of one part that lie between two positions.
+/// Rows of one part between two positions.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// After which position they begin.
+    /// The position after which they begin.
     pub after: Position,
-    /// The position of the last of them; where they begin when there is none.
+    /// The position of the last row; equal to `after` for an empty page.
     pub reached: Position,
     /// The rows.
     pub rows: Rows,
-    /// Whether the part ends here.
+    /// Whether this is the end of the part.
     pub is_last: bool,
 }
 
-/// What numbers must never be given out again, though no row may have them any more.
+/// Numbers that must not be assigned again, although no row may have them any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
-    /// The highest id that a worker ever had; 0 for none.
+    /// The highest worker id ever assigned; 0 for none.
     pub worker_last: i32,
 }
 
-/// Where a job stands, for comparison: its id, state and run token.
+/// A job's id, state and run token, for comparison.
 pub type Standing = (JobId, JobState, RunToken);
 
-/// Why a move cannot begin or go on.
+/// The reason why a move cannot begin or continue.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MoveError {
-    /// Workers or relays live on the store that is to be left.
-    #[error("{} still live there; stop them, or wait until their leases have run out", .workers.join(", "))]
+    /// Workers or relays are active on the source store.
+    #[error("still active there: {}; stop them, or wait until their leases have expired", .workers.join(", "))]
     WorkersLive {
-        /// What they are, with their names.
+        /// Their types and names.
         workers: Vec<String>,
     },
-    /// The store that is to be filled holds something. Nothing is overwritten or merged.
+    /// The target store is not empty. Nothing is overwritten or merged.
     #[error("{why}; a move needs a database without jobs")]
     NotEmpty {
-        /// What it holds.
+        /// The content of the store.
         why: String,
     },
-    /// The store takes no such call because it is being moved, was moved, or is being filled.
+    /// The store rejects the call because it is the source or target of a move, in progress or completed.
     #[error("{words}")]
     Closed {
-        /// The store's own words: what goes on and where to go.
+        /// The store's message: the state of the move and the store to use.
         words: String,
     },
-    /// The store does not know the move, or not as one that is under way.
-    #[error("move {0} is not under way any more: it was given up or completed by another process")]
+    /// The store has no such move in progress.
+    #[error("move {0} is no longer in progress: it was abandoned or completed by another process")]
     NotUnderWay(MoveId),
-    /// Another process has brought a page of the same move.
-    #[error("another process goes on with move {id}: it has brought rows of {part}")]
+    /// Another process has written a page of the same move.
+    #[error("another process continues move {id}: it has written rows of {part}")]
     Raced {
-        /// Which move.
+        /// The id of the move.
         id: MoveId,
-        /// Which part.
+        /// The part.
         part: Part,
     },
 }

@@ -1,4 +1,4 @@
-//! What a store consists of, and places in it.
+//! Parts of a store (types of rows) and positions in them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,12 +9,12 @@ use crate::ident::{BatchId, EventId, JobId};
 use crate::state::named_enum;
 
 named_enum! {
-    /// One sort of rows, named after its table. They are carried in the order of declaration: where jobs stand comes
+    /// A type of rows, named after its table. Parts are moved in the order of declaration: the states of jobs are
     /// last.
     Part {
         /// Process incarnations.
         Workers = "worker",
-        /// Queues that somebody has paused at some time.
+        /// Queues that have been paused at some time.
         Queues = "queue",
         /// Rates of kinds.
         KindLimits = "kind_limit",
@@ -22,29 +22,29 @@ named_enum! {
         GroupLimits = "group_limit",
         /// Buckets of groups.
         GroupBuckets = "group_bucket",
-        /// Work that comes back.
+        /// Schedules.
         Schedules = "schedule",
-        /// What bulk jobs there are.
+        /// Definitions of bulk jobs.
         BulkDefinitions = "bulk_definition",
-        /// What versions DAGs have.
+        /// Versions of DAGs.
         DagVersions = "dag_version",
-        /// Which version is the latest.
+        /// DAGs and their latest versions.
         Dags = "dag",
         /// Tasks of versions.
         DagTasks = "dag_task",
-        /// What people did to the store.
+        /// Audited actions of operators.
         Audit = "audit",
-        /// Who may ask servers for what.
+        /// Access tokens for servers.
         AccessTokens = "access_token",
-        /// What was asked.
+        /// Requests of jobs.
         Jobs = "job",
-        /// Keys and who has them.
+        /// Keys of jobs.
         Keys = "job_key",
-        /// How far jobs said they were, and checkpoints.
+        /// Progress and checkpoints of jobs.
         Progress = "progress",
-        /// How far bulk jobs are.
+        /// Progress of runs of bulk jobs.
         Bulks = "bulk",
-        /// What operators set for bulk jobs.
+        /// Settings of bulk jobs by operators.
         BulkSettings = "bulk_setting",
         /// Targets of bulk jobs that failed.
         BulkFailures = "bulk_failure",
@@ -54,52 +54,52 @@ named_enum! {
         BulkTargets = "bulk_target",
         /// Runs of DAGs.
         Batches = "batch",
-        /// What they were started with.
+        /// Inputs of batches.
         BatchInputs = "batch_input",
-        /// Where their tasks stand.
+        /// Tasks of batches and their states.
         BatchTasks = "batch_task",
-        /// Ends that wait to be counted.
+        /// Ends of tasks that are still to be counted.
         BatchSpreads = "batch_spread",
-        /// What happened to batches.
+        /// State changes of batches.
         BatchHistory = "batch_history",
-        /// Aggregates and how far their events are.
+        /// Aggregates and their last sequences.
         Aggregates = "aggregate",
         /// The log of events.
         Events = "event",
-        /// What consumers of events want.
+        /// Settings of consumers of events.
         Consumers = "inbox_consumer",
-        /// Events that they took in by their ids.
+        /// Ids of events that consumers took in.
         ProcessedEvents = "processed_event",
-        /// How far they are in aggregates.
+        /// Positions of consumers in aggregates.
         Checkpoints = "aggregate_checkpoint",
-        /// Events that came too early.
+        /// Events that arrived before a missing one.
         ParkedEvents = "inbox_parked",
-        /// What their inboxes gave up.
+        /// Dead letters of inboxes.
         InboxLetters = "inbox_dead",
-        /// How many duplicates were caught.
+        /// Numbers of detected duplicates.
         InboxTallies = "inbox_tally",
-        /// How far subscriptions are.
+        /// Subscriptions and their positions.
         Subscriptions = "subscription",
-        /// Aggregates that are held back from them.
+        /// Parked aggregates of subscriptions.
         ParkedAggregates = "parked_aggregate",
-        /// Their events.
+        /// Parked events of subscriptions.
         HeldEvents = "parked_event",
-        /// Events that relays gave up.
+        /// Dead letters of subscriptions.
         DeadEvents = "dead_event",
-        /// What happened.
+        /// State changes of jobs.
         History = "history",
-        /// Whose changes subscriptions want. After these, which are not to be recorded anew.
+        /// State changes that subscriptions receive. After the histories, so that their rows are not recorded anew.
         ChangeSources = "change_source",
-        /// Who holds groups.
+        /// Holders of slots of groups.
         Slots = "group_slot",
-        /// How jobs ended.
+        /// Ends of jobs.
         Ended = "ended",
-        /// Where jobs stand.
+        /// States of jobs that have not ended.
         Live = "live",
     }
 }
 
-/// A row's place in its part: its key.
+/// The position of a row in its part: its key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Position {
@@ -107,7 +107,7 @@ pub enum Position {
     Start,
     /// A job.
     Job(JobId),
-    /// A number that rises.
+    /// An ascending number.
     Number(i64),
     /// A name.
     Name(String),
@@ -123,10 +123,10 @@ pub enum Position {
     Task(BatchId, u32),
     /// A task of a version of a DAG.
     VersionTask(i64, u32),
-    /// A consumer and an event that it took in; a subscription and one that was given up.
+    /// A consumer and the id of an event it processed; a subscription and the id of a dead letter.
     Taken(String, EventId),
     /// A consumer or a subscription, and an aggregate's type and id; a kind or a DAG, and a subscription.
     Seat(String, String, String),
-    /// A subscription, an aggregate's type and id, and a place in the log.
+    /// A subscription, an aggregate's type and id, and a position in the log.
     Held(String, String, String, i64),
 }

@@ -1,4 +1,4 @@
-//! Ticks that are due, on time and missed.
+//! Due ticks: those on time and those that were missed.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,30 +9,30 @@ use serde::Serialize;
 use super::{InvalidSchedule, Schedule};
 use crate::error::UnknownName;
 
-/// The most missed ticks that one schedule makes up for.
+/// The maximum number of missed ticks that one schedule catches up on.
 pub const MISFIRE_MAX: u32 = 1000;
-/// Dropped ticks are counted up to this many.
+/// The limit up to which dropped ticks are counted.
 const COUNTED_MAX: u32 = 10_000;
 
-/// What becomes of ticks that were missed: that nobody saw before their grace time was over.
+/// What happens to missed ticks: ticks that no worker processed within their grace time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case", tag = "policy")]
 pub enum Misfire {
     /// They are dropped.
     Skip,
-    /// One job or batch stands for all of them, with the nominal time of the last.
+    /// One job or batch is created for all of them, with the nominal time of the last one.
     #[default]
     Once,
-    /// Each gets its own.
+    /// Each one creates a job or a batch.
     All {
-        /// At most so many, the youngest; older ones are dropped.
+        /// The maximum number, most recent ticks first; older ones are dropped.
         max: u32,
     },
 }
 
 impl Misfire {
-    /// How many of the youngest missed ticks make something.
+    /// Returns how many of the most recent missed ticks create a job or a batch.
     const fn kept(self) -> u32 {
         match self {
             Self::Skip => 0,
@@ -50,10 +50,10 @@ impl Misfire {
         }
     }
 
-    /// The policy of this name; `max` is for `all`.
+    /// Returns the policy with this name; `max` applies to `all`.
     ///
     /// # Errors
-    /// [`UnknownName`] lists the known ones.
+    /// [`UnknownName`] with the known names.
     pub fn named(name: &str, max: Option<u32>) -> Result<Self, UnknownName> {
         match name {
             "skip" => Ok(Self::Skip),
@@ -63,7 +63,7 @@ impl Misfire {
         }
     }
 
-    /// Its name, as it stands in the store.
+    /// Returns its name in the store.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl Misfire {
         }
     }
 
-    /// The most it makes up for, where that is a choice.
+    /// Returns the maximum number of missed ticks to catch up on, for the policy that has one.
     #[must_use]
     pub const fn max(self) -> Option<u32> {
         match self {
@@ -92,19 +92,19 @@ impl fmt::Display for Misfire {
     }
 }
 
-/// What is to be done about ticks that are due.
+/// The result of processing due ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatchUp {
-    /// The ticks that make something, oldest first.
+    /// The ticks that create a job or a batch, oldest first.
     pub fire: Vec<Timestamp>,
-    /// How many make nothing; counted up to 10,000.
+    /// The number of ticks that create nothing; counted up to 10,000.
     pub dropped: u32,
-    /// The first tick that stays: still due when there were very many.
+    /// The first tick that remains. It is already due when there were more ticks than one transaction processes.
     pub next_at: Option<Timestamp>,
 }
 
 impl Schedule {
-    /// What is to be done at `now` when `first` is the first tick that nobody has seen to, and is due.
+    /// Returns what to do at `now`, where `first` is the first unprocessed tick and is due.
     #[must_use]
     pub fn catch_up(&self, first: Timestamp, now: Timestamp) -> CatchUp {
         let at_once = self.makes.at_once();
@@ -130,7 +130,7 @@ impl Schedule {
         CatchUp { fire, dropped, next_at }
     }
 
-    /// Of the ticks from `first`, which is one, to `before`, those that make something, and how many do not.
+    /// Splits the ticks from `first`, which is a tick, to `before`: returns those that create something, and the number of the others.
     fn missed(&self, first: Timestamp, before: Timestamp) -> (Vec<Timestamp>, u32) {
         let mut kept = VecDeque::new();
         let mut end = before;

@@ -1,12 +1,12 @@
-//! Wall-clock times: cron expressions, and what happens to them when the clocks are changed.
+//! Cron expressions and their wall-clock times, including clock changes.
 //!
-//! The library reads expressions and finds matching wall-clock times. Which instants these are is decided here:
+//! The library parses expressions and finds matching wall-clock times. This module converts them to instants:
 //!
-//! - *Fixed hours* (the hours field does not begin with `*`): each wall-clock time of a day is one tick. A time
-//!   that the clocks skip ticks at the first instant after the gap, one that comes twice at its first
-//!   occurrence. Times that fall on the same instant are one tick.
-//! - *Every hour* (`*`, `*/2`): whatever instant shows a matching time on the wall. What is skipped never shows,
-//!   what comes twice shows twice, so that `*/15 * * * *` goes on every fifteen minutes.
+//! - *Fixed hours* (the hours field does not begin with `*`): each wall-clock time of a day is one tick. A time that is
+//!   skipped by a clock change ticks at the first instant after the gap; a repeated time ticks at its first occurrence.
+//!   Times that fall on the same instant are one tick.
+//! - *Every hour* (`*`, `*/2`): every instant with a matching wall-clock time is a tick. Skipped times do not tick and
+//!   repeated times tick twice, so that `*/15 * * * *` continues every fifteen minutes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::{InvalidSchedule, zone};
 
-/// The longest expression, in bytes.
+/// The maximum length of an expression, in bytes.
 const BYTES_MAX: usize = 500;
 
-/// Words for common expressions.
+/// Macros for common expressions.
 const MACROS: &[(&str, &str)] = &[
     ("@hourly", "0 * * * *"),
     ("@daily", "0 0 * * *"),
@@ -37,7 +37,7 @@ const MACROS_KNOWN: &str = "@hourly, @daily, @midnight, @weekly, @monthly, @year
 /// A field of an expression.
 struct Field {
     name: &'static str,
-    /// The words it may have beside numbers and `*,-/#`.
+    /// The words allowed in addition to numbers and `*,-/#`.
     words: &'static [&'static str],
     allowed: &'static str,
 }
@@ -67,10 +67,10 @@ const FIELDS: [Field; 6] = [
     },
 ];
 
-/// Wall-clock times of a zone.
+/// Wall-clock times in a time zone.
 #[derive(Clone)]
 pub struct Cron {
-    /// As it was given.
+    /// The normalized expression or macro.
     text: String,
     pattern: Arc<Pattern>,
     zone: TimeZone,
@@ -93,7 +93,7 @@ impl Cron {
         if !(5..=6).contains(&fields.len()) || text.len() > BYTES_MAX {
             return Err(InvalidSchedule::Fields { text: shortened(), found: fields.len() });
         }
-        // Blanks say nothing: the same fields are the same schedule.
+        // Whitespace is normalized, so that equal fields make equal schedules.
         let normalized = fields.join(" ");
         if fields.len() == 5 {
             fields.insert(0, "0");
@@ -121,12 +121,13 @@ impl Cron {
         &self.zone_name
     }
 
-    /// The first tick after this instant.
+    /// Returns the first tick after this instant.
     pub(super) fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         if self.fixed_hours { self.next_of_wall_times(after) } else { self.next_of_instants(after) }
     }
 
-    /// Wall-clock times in their order have instants in the same order, so the first later one is the next.
+    /// Finds the next tick for fixed hours. Ascending wall-clock times have ascending instants, so the first later
+    /// instant is the next tick.
     fn next_of_wall_times(&self, after: Timestamp) -> Option<Timestamp> {
         let mut wall = self.zone.to_datetime(after);
         loop {
@@ -138,7 +139,7 @@ impl Cron {
         }
     }
 
-    /// The instant of a wall-clock time: the first of two, or the first after the gap it lies in.
+    /// Returns the instant of a wall-clock time: the first of two, or the first one after the gap that contains it.
     fn instant(&self, wall: DateTime) -> Option<Timestamp> {
         match self.zone.to_ambiguous_timestamp(wall).offset() {
             AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(wall).ok(),
@@ -147,7 +148,7 @@ impl Cron {
         }
     }
 
-    /// Between two changes of the clocks, wall and instants go together.
+    /// Finds the next tick for every hour. Between two clock changes, wall-clock times and instants correspond.
     fn next_of_instants(&self, after: Timestamp) -> Option<Timestamp> {
         let mut from = after;
         let mut inclusive = false;
@@ -162,12 +163,12 @@ impl Cron {
         }
     }
 
-    /// When the clocks are changed next.
+    /// Returns the next clock change.
     fn next_change(&self, after: Timestamp) -> Option<Timestamp> {
         self.zone.following(after).next().map(|change| change.timestamp())
     }
 
-    /// The next wall-clock time that matches.
+    /// Returns the next matching wall-clock time.
     fn next_wall(&self, from: DateTime, inclusive: bool) -> Option<DateTime> {
         self.pattern.find_next_occurrence(&from, inclusive).ok()
     }
@@ -191,7 +192,7 @@ impl PartialEq for Cron {
     }
 }
 
-/// Reads all fields, each by itself first, so that an error can name it.
+/// Parses all fields, first each one separately, so that an error can name the field.
 fn read(fields: &[&str]) -> Result<Pattern, InvalidSchedule> {
     let parser = CronParser::builder().seconds(Seconds::Required).year(Year::Disallowed).build();
     for (at, (value, field)) in fields.iter().zip(&FIELDS).enumerate() {

@@ -1,42 +1,44 @@
-//! What can be wrong with a schedule.
+//! Errors of schedules.
 
 use thiserror::Error;
 
 use crate::batch::error::InvalidBatch;
 use crate::error::InvalidJob;
 
-/// A schedule that cannot be accepted as it is. Nothing of it was stored.
+/// An invalid schedule. Nothing was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidSchedule {
-    /// A name that is empty, too long or has control characters.
-    #[error("the name {name:?} is not usable: names have 1 to 200 bytes and no control characters")]
+    /// A name that is empty, too long or contains control or bidirectional formatting characters.
+    #[error(
+        "the name {name:?} is invalid: it must have 1 to 200 bytes, and no control characters, characters that change the direction of text, or line separators"
+    )]
     Name {
         /// The name, shortened.
         name: String,
     },
     /// A cron expression with too few or too many fields.
     #[error(
-        "the cron expression {text:?} has {found} fields; it takes 5 (minute, hour, day of month, month, day of week), or 6 with seconds first"
+        "the cron expression {text:?} has {found} fields; it must have 5 (minute, hour, day of month, month, day of week), or 6 with seconds first"
     )]
     Fields {
         /// The expression, shortened.
         text: String,
-        /// How many fields it has.
+        /// The number of fields.
         found: usize,
     },
-    /// A field of a cron expression that cannot be read.
-    #[error("the {field} field {value:?} of the cron expression is not usable; allowed are {allowed}")]
+    /// A field of a cron expression that cannot be parsed.
+    #[error("the {field} field {value:?} of the cron expression is invalid; allowed are {allowed}")]
     Field {
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// What stands in it, shortened.
+        /// Its value, shortened.
         value: String,
-        /// What may stand in it, in words.
+        /// A description of the allowed values.
         allowed: &'static str,
     },
-    /// A word with an `@` that is not one of the known ones.
-    #[error("{text:?} is not known; known are {known}, and \"@every\" with a length of time")]
+    /// A word that begins with `@` and is not a known macro.
+    #[error("{text:?} is unknown; expected one of: {known}, or \"@every\" with an interval")]
     Macro {
         /// The word, shortened.
         text: String,
@@ -49,35 +51,35 @@ pub enum InvalidSchedule {
         /// The expression.
         text: String,
     },
-    /// An interval that cannot be used.
+    /// An invalid interval.
     #[error(
-        "the interval {text:?} is not usable; it is a whole number of seconds from 1s to 366 days, such as 30s, 10m or 1h30m"
+        "the interval {text:?} is invalid; it must be a whole number of seconds from 1s to 366 days, such as 30s, 10m or 1h30m"
     )]
     Interval {
         /// The interval.
         text: String,
     },
-    /// A time zone that nobody knows.
+    /// An unknown time zone.
     #[error("there is no time zone {given:?}; {}", did_you_mean(.nearest))]
     Zone {
-        /// What was given, shortened.
+        /// The given name, shortened.
         given: String,
-        /// Known names that look like it, best first.
+        /// Similar known names, best match first.
         nearest: Vec<String>,
     },
-    /// More missed ticks to make up for than one schedule may.
-    #[error("misfire \"all\" makes up for {given} missed ticks; it must be from 1 to {max}")]
+    /// The maximum number of missed ticks is out of range.
+    #[error("the maximum of misfire \"all\" is {given} missed ticks; it must be from 1 to {max}")]
     MisfireMax {
-        /// What was given.
+        /// The given number.
         given: u32,
-        /// The most that is possible.
+        /// The highest possible number.
         max: u32,
     },
-    /// The job that its ticks would enqueue.
-    #[error("its job cannot be accepted: {0}")]
+    /// The job of its ticks is invalid.
+    #[error("its job is invalid: {0}")]
     Job(InvalidJob),
-    /// The batch that its ticks would start.
-    #[error("its batch cannot be accepted: {0}")]
+    /// The batch of its ticks is invalid.
+    #[error("its batch is invalid: {0}")]
     Batch(InvalidBatch),
 }
 

@@ -1,4 +1,4 @@
-//! What a schedule makes at each tick: a job, or a batch.
+//! The work that a schedule creates at each tick: a job or a batch.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::ident::{BatchId, JobId};
 use crate::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority, StartAt};
 use crate::trace::Traceparent;
 
-/// What each tick of a schedule makes.
+/// What each tick of a schedule creates.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -27,43 +27,43 @@ pub enum Makes {
     Batch(BatchTemplate),
 }
 
-/// What every job of a schedule has in common.
+/// The common properties of all jobs of a schedule.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobTemplate {
-    /// Which handler runs it.
+    /// Their kind, which determines the handler.
     pub kind: String,
-    /// Where it waits.
+    /// The queue in which they wait.
     pub queue: String,
-    /// Its input, as JSON text.
+    /// Their input, as JSON text.
     #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub payload: Box<RawValue>,
-    /// Which jobs of the queue go first.
+    /// Their priority within the queue; 1 is claimed first.
     #[cfg_attr(feature = "openapi", schema(value_type = u8))]
     pub priority: Priority,
-    /// How many attempts it gets; a crash of its worker spends one.
+    /// The maximum number of attempts of each job; a crash of its worker uses one.
     pub max_attempts: u32,
-    /// Jobs of a group run one at a time.
+    /// Their group. Jobs of a group run one at a time, or up to the number that its limit allows.
     pub group: Option<String>,
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     #[serde(rename = "timeout_ms", serialize_with = "as_ms_opt")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
     pub timeout: Option<Duration>,
 }
 
-/// What every batch of a schedule has in common. Each is of the version that is the latest at its tick.
+/// The common properties of all batches of a schedule. Each batch gets the version that is the latest at its tick.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BatchTemplate {
-    /// The name of its DAG.
+    /// The name of their DAG.
     pub dag: String,
-    /// Its input, as JSON text. Texts in it may hold `${ … }` with expressions over `tick`.
+    /// Their input, as JSON text. Strings in it can contain `${ … }` with expressions over `tick`.
     #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub input: Box<RawValue>,
 }
 
 impl Makes {
-    /// What is made for this tick, under this key.
+    /// Returns the job or batch for this tick, with this key.
     pub(super) fn order(
         &self,
         key: impl FnOnce(uuid::Uuid) -> String,
@@ -97,7 +97,8 @@ impl Makes {
         })
     }
 
-    /// How many ticks one transaction sees to; what is left over stays due. A batch may have very many tasks.
+    /// Returns how many ticks one transaction processes; the remaining ones stay due. Batches are limited to one
+    /// because they may have very many tasks.
     pub(super) const fn at_once(&self) -> usize {
         match self {
             Self::Job(_) => 500,
@@ -105,8 +106,8 @@ impl Makes {
         }
     }
 
-    /// The columns of a store: the DAG, and those of jobs. Of batches the payload is the input, and the others of jobs
-    /// say nothing.
+    /// Returns the values of a store's columns: the DAG and the job columns. For batches, the payload column contains
+    /// the input, and the other job columns are unused.
     #[must_use]
     pub fn columns(&self) -> (Option<&str>, JobTemplate) {
         match self {
@@ -126,7 +127,7 @@ impl Makes {
         }
     }
 
-    /// What stands in the columns of a store.
+    /// Creates the value from a store's columns.
     #[must_use]
     pub fn of_columns(dag: Option<String>, job: JobTemplate) -> Self {
         match dag {
@@ -137,10 +138,10 @@ impl Makes {
 }
 
 impl BatchTemplate {
-    /// The input of the batch of this tick.
+    /// Returns the input of the batch for this tick.
     ///
     /// # Errors
-    /// [`InvalidBatch::Input`] when an expression in it cannot be used, reads more than `tick`, or has no value for this tick.
+    /// [`InvalidBatch::Input`] when an expression in it is invalid, reads more than `tick`, or cannot be evaluated for this tick.
     pub fn input_at(&self, tick: &NominalTime) -> Result<Box<RawValue>, InvalidBatch> {
         if !self.input.get().contains("${") {
             return Ok(self.input.clone());
@@ -149,9 +150,7 @@ impl BatchTemplate {
         let input = serde_json::from_str(self.input.get()).map_err(|e| refuse(e.to_string()))?;
         let template = Template::compile(&input).map_err(|e| refuse(e.to_string()))?;
         if !template.reads().only_tick() {
-            return Err(refuse(
-                "the expressions in the input of a schedule read `tick` and nothing else".to_owned(),
-            ));
+            return Err(refuse("expressions in the input of a schedule can read only `tick`".to_owned()));
         }
         let values = Values { input: &Value::Null, tick: &tick.value(), tasks: &[], item: None };
         let input = template
@@ -162,7 +161,7 @@ impl BatchTemplate {
 }
 
 impl From<NewJob> for Makes {
-    /// Key, start and id are left out: each tick brings its own.
+    /// Copies everything except key, start and id, which each tick sets.
     fn from(job: NewJob) -> Self {
         let NewJob { kind, queue, payload, priority, max_attempts, group, timeout, .. } = job;
         Self::Job(JobTemplate { kind, queue, payload, priority, max_attempts, group, timeout })
@@ -170,14 +169,14 @@ impl From<NewJob> for Makes {
 }
 
 impl From<NewBatch> for Makes {
-    /// Key, version and id are left out: each tick brings its own.
+    /// Copies DAG and input; each tick sets key, version and id.
     fn from(batch: NewBatch) -> Self {
         let NewBatch { dag, input, .. } = batch;
         Self::Batch(BatchTemplate { dag, input })
     }
 }
 
-/// What is to be made for one tick.
+/// The job or batch to create for one tick.
 #[derive(Clone, Debug)]
 pub enum Order {
     /// A job to enqueue.
@@ -187,7 +186,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The key that only one has.
+    /// Returns its unique key.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         match self {
@@ -204,7 +203,7 @@ impl Order {
     }
 }
 
-/// What was made for a tick.
+/// The job or batch of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
@@ -216,7 +215,7 @@ pub enum Made {
 }
 
 impl Made {
-    /// Whether it was there before, under the same key.
+    /// Returns whether it already existed with the same key.
     #[must_use]
     pub const fn is_duplicate(&self) -> bool {
         match self {

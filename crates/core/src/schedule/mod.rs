@@ -1,8 +1,8 @@
-//! Work that comes back: schedules, their ticks, and what becomes of ticks that were missed.
+//! Schedules: recurring work, ticks, and the handling of missed ticks.
 //!
-//! A *tick* is an instant at which a schedule wants a job or a batch. Which instants these are is decided here alone, from
-//! the schedule and nothing else: every node finds the same ones, and a restart moves none. The time is an
-//! argument throughout; the stores say what it is.
+//! A *tick* is an instant at which a schedule creates a job or a batch. Ticks are computed in this module only, and from
+//! the schedule alone: every node computes the same ticks, and a restart does not move them. The current time is always an
+//! argument, which the stores provide.
 
 mod catch_up;
 mod cron;
@@ -32,32 +32,32 @@ use crate::error::{InvalidJob, UnknownName};
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX};
 use crate::text::is_unprintable;
 
-/// How late a tick may be before it counts as missed, unless configured otherwise.
+/// The default time that a tick may be late before it counts as missed.
 pub const MISFIRE_GRACE_DEFAULT: Duration = Duration::from_secs(60);
 
-/// What is to run, and when, again and again.
+/// A recurring job or batch, and the times at which it is created.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Schedule {
-    /// Names it among all schedules of the store.
+    /// Its name, unique in the store.
     pub name: String,
     /// When it ticks.
     #[serde(flatten)]
     #[cfg_attr(feature = "openapi", schema(value_type = spec::SpecText))]
     pub spec: Spec,
-    /// What each tick makes.
+    /// What each tick creates.
     #[serde(flatten)]
     pub makes: Makes,
-    /// What becomes of ticks that were missed.
+    /// What happens to missed ticks.
     pub misfire: Misfire,
-    /// A tick that is no later than this was not missed.
+    /// How late a tick may be before it counts as missed.
     #[serde(rename = "misfire_grace_ms", serialize_with = "as_ms")]
     #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub misfire_grace: Duration,
 }
 
 impl Schedule {
-    /// A schedule that makes this job, or this batch, at each tick, and one for all ticks that were missed.
+    /// Creates a schedule for this job or batch. Its missed ticks create one job or batch together.
     pub fn new(name: impl Into<String>, spec: Spec, makes: impl Into<Makes>) -> Self {
         Self {
             name: name.into(),
@@ -68,24 +68,24 @@ impl Schedule {
         }
     }
 
-    /// The schedule with this policy for missed ticks.
+    /// Sets the policy for missed ticks.
     #[must_use]
     pub const fn misfire(mut self, misfire: Misfire) -> Self {
         self.misfire = misfire;
         self
     }
 
-    /// The schedule whose ticks may be this late.
+    /// Sets how late a tick may be without being missed.
     #[must_use]
     pub const fn misfire_grace(mut self, grace: Duration) -> Self {
         self.misfire_grace = grace;
         self
     }
 
-    /// Checks everything that can be checked without a database.
+    /// Checks everything that does not need a database.
     ///
     /// # Errors
-    /// [`InvalidSchedule`] says what is wrong.
+    /// [`InvalidSchedule`] with the reason.
     pub fn check(&self) -> Result<(), InvalidSchedule> {
         if self.name.contains(is_unprintable) || !(1..=NAME_BYTES_MAX).contains(&self.name.len()) {
             return Err(InvalidSchedule::Name { name: self.name.chars().take(60).collect() });
@@ -94,15 +94,17 @@ impl Schedule {
         self.tick(Timestamp::UNIX_EPOCH).map_err(InvalidSchedule::Batch)?.check()
     }
 
-    /// What the tick at `nominal_at` makes. Its key names schedule and tick, so that a tick has at most one.
+    /// Returns the job or batch of the tick at `nominal_at`. Its key contains the schedule and the tick, so that a tick
+    /// creates at most one.
     ///
     /// # Errors
-    /// [`InvalidBatch::Input`] when an expression in the input of its batch has no value.
+    /// [`InvalidBatch::Input`] when an expression in the input of its batch cannot be evaluated.
     pub fn tick(&self, nominal_at: Timestamp) -> Result<Order, InvalidBatch> {
         self.makes.order(|_| format!("{KEY_PREFIX}{}/{nominal_at}", self.name), self.nominal(nominal_at))
     }
 
-    /// What an operator asked for at `now`, beside the ticks; `asked` is what the asking is known by when it is repeated.
+    /// Returns the job or batch that an operator requests at `now`, independently of the ticks. `asked` identifies the
+    /// request when it is repeated.
     ///
     /// # Errors
     /// As [`tick`](Self::tick).
@@ -111,40 +113,40 @@ impl Schedule {
         self.makes.order(key, self.nominal(now))
     }
 
-    /// A time with the time zone by whose clock it ticks.
+    /// Returns a time with the time zone of the schedule.
     fn nominal(&self, at: Timestamp) -> NominalTime {
         NominalTime { at, zone: self.spec.zone_name().to_owned() }
     }
 }
 
-/// What the keys of all scheduled jobs and batches begin with.
+/// The prefix of the keys of all scheduled jobs and batches.
 const KEY_PREFIX: &str = "schedule/";
 
-/// Names must leave room in the key for the prefix and what comes after them.
+/// The prefix, the name and the rest must fit in a key.
 const _: () = assert!(KEY_PREFIX.len() + NAME_BYTES_MAX + "/now/".len() + 36 <= KEY_BYTES_MAX);
 
-/// The name of the schedule that made the job or the batch with this key, if one did.
+/// Returns the name of the schedule that created the job or batch with this key, if one did.
 #[must_use]
 pub fn schedule_of_key(key: &str) -> Option<&str> {
     let (name, _tick) = key.strip_prefix(KEY_PREFIX)?.rsplit_once('/')?;
     Some(name.strip_suffix("/now").unwrap_or(name))
 }
 
-/// Who made a schedule or a limit. What an operator made, no configuration changes.
+/// The creator of a schedule or a limit. Configurations do not change those that an operator created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// A person or a program, one by one.
+    /// An operator, or a program that creates them individually.
     Operator,
-    /// A configuration that lists all of its own: what it no longer names is removed.
+    /// A configuration that lists all of its schedules or limits; those that it no longer lists are removed.
     Config,
 }
 
 impl Source {
     const NAMES: &'static [&'static str] = &["operator", "config"];
 
-    /// Its name, as it stands in the store.
+    /// Returns its name in the store.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -166,36 +168,36 @@ impl std::str::FromStr for Source {
     }
 }
 
-/// A schedule and where it stands.
+/// A schedule and its state.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScheduleView {
-    /// What was asked for.
+    /// Its settings.
     #[serde(flatten)]
     pub schedule: Schedule,
-    /// Who made it.
+    /// Who created it.
     pub source: Source,
-    /// Since when it is paused.
+    /// When it was paused, if it is paused.
     pub paused_at: Option<Timestamp>,
-    /// Its next tick; `None` when there is none before the end of time.
+    /// Its next tick; none if it never ticks again.
     pub next_at: Option<Timestamp>,
-    /// The last tick that made something.
+    /// The last tick that created something.
     pub last_at: Option<Timestamp>,
-    /// How many jobs or batches its ticks made.
+    /// The number of jobs or batches that its ticks created.
     pub fired: i64,
-    /// How many ticks made nothing: missed ones, and those whose batch could not be started.
+    /// The number of ticks that created nothing: missed ones, and those whose batch could not be started.
     pub dropped: i64,
     /// The last tick, if its batch could not be started.
     pub refused: Option<Refusal>,
-    /// Rises with every change; what a tick is compared with.
+    /// Rises with every change; a tick is processed only if it is unchanged.
     #[serde(skip)]
     pub version: i64,
 }
 
-/// The store's time, and the tick to wait for.
+/// The store's time and the next tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
     /// The earliest tick of all schedules that are not paused.
     pub next_at: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! When a schedule ticks: by the clock on the wall, or at a fixed interval.
+//! Specifications of tick times: cron expressions and fixed intervals.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,29 +9,29 @@ use serde::Serialize;
 
 use super::{Cron, InvalidSchedule};
 
-/// What intervals are written with: `@every 10m`.
+/// The prefix of intervals, as in `@every 10m`.
 const EVERY: &str = "@every";
-/// The zone that stands with intervals, which have none.
+/// The time zone stored with intervals, which have none.
 const UTC: &str = "UTC";
 /// The longest interval: 366 days.
 const EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// When a schedule ticks.
+/// The specification of a schedule's ticks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "SpecText")]
 pub enum Spec {
-    /// At wall-clock times of a zone.
+    /// Wall-clock times in a time zone.
     Cron(Cron),
-    /// At a fixed interval.
+    /// A fixed interval.
     Every(Every),
 }
 
 impl Spec {
-    /// Reads a cron expression, a macro such as `@daily`, or `@every` with a length of time. `zone` is an IANA
-    /// name; intervals do not heed it.
+    /// Parses a cron expression, a macro such as `@daily`, or `@every` with a duration. `zone` is an IANA name and is
+    /// ignored for intervals.
     ///
     /// # Errors
-    /// [`InvalidSchedule`] names the field, the zone or the interval and what is allowed.
+    /// [`InvalidSchedule`] with the invalid field, time zone or interval, and the allowed values.
     pub fn parse(text: &str, zone: &str) -> Result<Self, InvalidSchedule> {
         match text.trim().strip_prefix(EVERY) {
             Some(interval) => Every::parse(interval.trim()).map(Self::Every),
@@ -39,15 +39,15 @@ impl Spec {
         }
     }
 
-    /// At the wall-clock times of `zone` that a cron expression says.
+    /// Creates a specification of the wall-clock times in `zone` that match a cron expression.
     ///
     /// # Errors
-    /// [`InvalidSchedule`] names the field or the zone and what is allowed.
+    /// [`InvalidSchedule`] with the invalid field or time zone, and the allowed values.
     pub fn cron(expression: &str, zone: &str) -> Result<Self, InvalidSchedule> {
         Cron::parse(expression, zone).map(Self::Cron)
     }
 
-    /// At a fixed interval, in whole seconds.
+    /// Creates a specification of a fixed interval in whole seconds.
     ///
     /// # Errors
     /// [`InvalidSchedule::Interval`] when it is shorter than a second, longer than 366 days or has a fraction.
@@ -55,7 +55,7 @@ impl Spec {
         Every::new(interval).map(Self::Every)
     }
 
-    /// The first tick after this instant; `None` when there is none before the end of time.
+    /// Returns the first tick after this instant; `None` when no further tick is in the supported range of times.
     #[must_use]
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         match self {
@@ -64,13 +64,13 @@ impl Spec {
         }
     }
 
-    /// The last tick that lies after `floor` and before `end`.
+    /// Returns the last tick after `floor` and before `end`.
     pub(super) fn last_between(&self, floor: Timestamp, end: Timestamp) -> Option<Timestamp> {
         let before_end = |from: i64| {
             let from = Timestamp::from_second(from).ok()?.max(floor);
             self.next_after(from).filter(|tick| *tick < end)
         };
-        // Looks back ever further until there is a tick, then closes in on the last one.
+        // Doubles the distance before `end` until there is a tick in between, then searches for the last one by bisection.
         let (floor_s, end_s) = (floor.as_second(), end.as_second());
         let mut step = 1;
         let mut none_after = end_s;
@@ -96,7 +96,7 @@ impl Spec {
         before_end(some_after)
     }
 
-    /// The zone by whose clock it ticks.
+    /// Returns the time zone of its wall-clock times.
     #[must_use]
     pub fn zone(&self) -> TimeZone {
         match self {
@@ -105,7 +105,7 @@ impl Spec {
         }
     }
 
-    /// The IANA name of that zone.
+    /// Returns the IANA name of that time zone.
     #[must_use]
     pub fn zone_name(&self) -> &str {
         match self {
@@ -124,13 +124,13 @@ impl fmt::Display for Spec {
     }
 }
 
-/// When a schedule ticks, as it is shown.
+/// The times of a schedule, as shown.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub(super) struct SpecText {
     /// A cron expression, a macro such as `@daily`, or `@every` and an interval.
     spec: String,
-    /// The time zone whose clock it goes by.
+    /// The time zone in which it is evaluated.
     zone: String,
 }
 
@@ -140,8 +140,8 @@ impl From<Spec> for SpecText {
     }
 }
 
-/// A fixed interval. Its ticks are the multiples of it since 1970-01-01T00:00:00Z, so that all nodes agree on
-/// them and no restart moves them.
+/// A fixed interval. Its ticks are its multiples since 1970-01-01T00:00:00Z, so that all nodes compute the same ones
+/// and a restart does not move them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every {
     interval_s: i64,

@@ -1,4 +1,4 @@
-//! One step of a schedule.
+//! One step of a schedule: the work for its due ticks and its next tick.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -8,38 +8,38 @@ use crate::batch::error::InvalidBatch;
 use crate::batch::start::NewBatch;
 use crate::job::NewJob;
 
-/// One step of a schedule: what the ticks that are due make, and the tick to wait for then.
+/// One step of a schedule: the jobs or the batch for its due ticks, and the next tick.
 #[derive(Clone, Debug)]
 pub struct Tick {
-    /// Which schedule.
+    /// The schedule.
     pub schedule: String,
-    /// The version it was decided on; when another node ticked meanwhile, nothing happens.
+    /// The version that the step is based on. If another node has ticked since, the step does nothing.
     pub version: i64,
     /// The jobs to enqueue, oldest tick first.
     pub jobs: Vec<NewJob>,
     /// The batch to start.
     pub batch: Option<NewBatch>,
-    /// Why there is none although one is due: its input has no value for the tick.
+    /// Why there is no batch although a tick is due: its input cannot be evaluated for the tick.
     pub refused: Option<InvalidBatch>,
-    /// The last of their ticks.
+    /// The last of the ticks for which jobs or a batch are created.
     pub last_at: Option<Timestamp>,
-    /// How many missed ticks make nothing; counted up to a bound.
+    /// The number of missed ticks that create nothing; counted up to a bound.
     pub dropped: u32,
-    /// The first tick that stays.
+    /// The first tick that remains.
     pub next_at: Option<Timestamp>,
 }
 
-/// What one step of a schedule came to.
+/// The result of one step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticked {
-    /// What was made, oldest tick first.
+    /// The created jobs or batch, oldest tick first.
     pub made: Vec<Made>,
-    /// Why the batch of the tick could not be started. The schedule went on nevertheless.
+    /// Why the batch of the tick could not be started. The schedule advances nevertheless.
     pub refused: Option<InvalidBatch>,
 }
 
 impl Ticked {
-    /// How much of it was not there before.
+    /// Returns the number of jobs and batches that did not exist before.
     #[must_use]
     pub fn new_ones(&self) -> usize {
         self.made.iter().filter(|made| !made.is_duplicate()).count()
@@ -50,18 +50,19 @@ impl Ticked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Refusal {
-    /// Which tick.
+    /// The time of the tick.
     pub at: Timestamp,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// How far the clock may be set back without any schedule being looked at: its ticks of this time have happened.
+/// Schedules are corrected only if the clock was set back by more than this. Ticks within this period have already happened.
 const SET_BACK_MAX: SignedDuration = SignedDuration::from_mins(1);
 
 impl ScheduleView {
-    /// Returns the step back of a schedule that ticked while the clock was ahead, and that would make nothing until that time comes. Ticks
-    /// that it made then are not made again: the keys of their jobs name them. `None`: its next tick is the one that follows `now`.
+    /// Returns the step that moves a schedule back if it ticked while the clock was ahead and would otherwise create nothing until that
+    /// time is reached. Jobs that it already created are not created again, because their keys contain the tick. `None`: its next tick is
+    /// the one that follows `now`.
     #[must_use]
     pub fn step_back(&self, now: Timestamp) -> Option<Tick> {
         let next_at = self.next_at.filter(|_| self.paused_at.is_none())?;
@@ -79,7 +80,7 @@ impl ScheduleView {
         })
     }
 
-    /// What is to be done about the ticks that are due at `now`; `None` when none is.
+    /// Returns the step for the ticks that are due at `now`; `None` when none is due.
     #[must_use]
     pub fn tick(&self, now: Timestamp) -> Option<Tick> {
         let next_at = self.next_at.filter(|next_at| *next_at <= now && self.paused_at.is_none())?;
@@ -97,7 +98,7 @@ impl ScheduleView {
         for nominal_at in fire {
             match self.schedule.tick(nominal_at) {
                 Ok(Order::Job(job)) => tick.jobs.push(job),
-                // Of these there is one a step.
+                // There is at most one batch per step.
                 Ok(Order::Batch(batch)) => tick.batch = Some(batch),
                 Err(refused) => tick.refused = Some(refused),
             }

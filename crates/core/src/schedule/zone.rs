@@ -1,4 +1,4 @@
-//! Time zones by name.
+//! Lookup of time zones by name.
 
 use std::sync::LazyLock;
 
@@ -6,20 +6,21 @@ use jiff::tz::{self, TimeZone, TimeZoneDatabase};
 
 use super::InvalidSchedule;
 
-/// How many names are suggested for one that is not known.
+/// The number of names suggested for an unknown one.
 const SUGGESTED: usize = 3;
-/// How much a suggestion must look like what was given: 1.0 is the same.
+/// The minimum similarity of a suggestion; 1.0 means equal.
 const LIKENESS_MIN: f64 = 0.75;
-/// How much less than the best one.
+/// The maximum difference in similarity to the best suggestion.
 const SPREAD: f64 = 0.1;
 
-/// The longest name that is looked up. The longest that there is has 32 bytes; looking for those that look like a name costs the square of its length.
+/// The maximum length of a name that is looked up, in bytes. The longest existing name has 32; the cost of finding similar names is
+/// quadratic in the length.
 const NAME_BYTES_MAX: usize = 100;
 
-/// The zones that are compiled in: for machines without tzdata, and for names that theirs has dropped.
+/// The time zones compiled into the binary, for machines without tzdata and for names that their tzdata no longer contains.
 static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// The zone of this name. The machine's own data go first: they are updated more often than binaries.
+/// Returns the time zone with this name. The machine's own data take precedence because they are updated more often than binaries.
 pub(crate) fn named(name: &str) -> Result<TimeZone, InvalidSchedule> {
     let unknown = |nearest| InvalidSchedule::Zone { given: name.chars().take(60).collect(), nearest };
     if name.len() > NAME_BYTES_MAX {
@@ -28,7 +29,7 @@ pub(crate) fn named(name: &str) -> Result<TimeZone, InvalidSchedule> {
     tz::db().get(name).or_else(|_| BUNDLED.get(name)).map_err(|_| unknown(nearest(name)))
 }
 
-/// Known names that look like this one or whose city does, best first.
+/// Returns known names that are similar to this one, or whose city is, best match first.
 fn nearest(given: &str) -> Vec<String> {
     let given = given.to_lowercase();
     let city = |name: &str| name.rsplit('/').next().map(str::to_owned).unwrap_or_default();
@@ -56,7 +57,7 @@ mod tests {
     #[test]
     fn zones_are_known_without_the_machines_data() {
         assert!(BUNDLED.get("Europe/Berlin").is_ok());
-        assert!(named("US/Pacific").is_ok(), "an old name that some systems leave out");
+        assert!(named("US/Pacific").is_ok(), "an old name that some systems omit");
         assert!(named("utc").is_ok());
     }
 

@@ -1,4 +1,4 @@
-//! How values are spread, counted in buckets.
+//! Histograms: counts of values by bucket.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -6,35 +6,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-/// How many jobs came at once.
+/// The bucket bounds for numbers of jobs handled together.
 pub(super) const JOBS: &[f64] = &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0];
-/// How many seconds something took: from handlers that do nothing to bulk jobs that run for hours.
+/// The bucket bounds for durations in seconds: from handlers that do nothing to bulk jobs that run for hours.
 const SECONDS: &[f64] =
     &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0];
 
-/// Counts values by the first bound that is not below them.
+/// Counts values in buckets; a value is in the first bucket whose upper bound is not below it.
 #[derive(Debug)]
 pub struct Distribution {
     bounds: &'static [f64],
-    /// One more than there are bounds.
+    /// One element more than `bounds`.
     counts: Vec<AtomicU64>,
-    /// In millionths.
+    /// The sum of the values, in millionths.
     sum: AtomicU64,
 }
 
-/// A distribution at one moment.
+/// A histogram at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DistributionView {
-    /// The upper bounds of all buckets but the last, which has none; rising.
+    /// The upper bounds of all buckets except the last, which has none; ascending.
     pub bounds: &'static [f64],
-    /// How many values are in each bucket and in none before it.
+    /// The number of values in each bucket (not cumulative).
     pub counts: Vec<u64>,
     /// The sum of all values.
     pub sum: f64,
 }
 
 impl DistributionView {
-    /// With the values of another one that has the same bounds, or of any when this one has none.
+    /// Adds the values of another histogram. Both must have the same bounds, unless this one is empty.
     pub fn add(&mut self, other: &Self) {
         if self.counts.is_empty() {
             *self = other.clone();
@@ -46,14 +46,14 @@ impl DistributionView {
 }
 
 impl Distribution {
-    /// Of none, by these upper bounds, which rise.
+    /// Creates an empty histogram with these upper bounds, which must be ascending.
     #[must_use]
     pub fn new(bounds: &'static [f64]) -> Self {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Self { bounds, counts, sum: AtomicU64::new(0) }
     }
 
-    /// With one more value.
+    /// Adds a value.
     pub fn add(&self, value: f64) {
         let bucket = self.bounds.partition_point(|bound| *bound < value);
         if let Some(count) = self.counts.get(bucket) {
@@ -62,7 +62,7 @@ impl Distribution {
         self.sum.fetch_add((value * 1e6) as u64, Ordering::Relaxed);
     }
 
-    /// What it stands at.
+    /// Returns the current counts.
     #[must_use]
     pub fn view(&self) -> DistributionView {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
@@ -70,10 +70,10 @@ impl Distribution {
     }
 }
 
-/// How many different things durations are kept of; what comes beyond is not counted.
+/// The maximum number of keys with a histogram; durations of further keys are not counted.
 const DIFFERENT_MAX: usize = 1_000;
 
-/// Durations by what they are of: a kind, say, of those that a worker has handlers for.
+/// Histograms of durations by key, such as a kind.
 #[derive(Debug)]
 pub struct Durations<K>(RwLock<BTreeMap<K, Arc<Distribution>>>);
 
@@ -84,7 +84,7 @@ impl<K> Default for Durations<K> {
 }
 
 impl<K: Ord + Clone> Durations<K> {
-    /// With one more, of this.
+    /// Adds a duration for this key.
     pub fn add<Q>(&self, of: &Q, took: Duration)
     where
         K: Borrow<Q>,
@@ -108,7 +108,7 @@ impl<K: Ord + Clone> Durations<K> {
         Some(all.entry(of.to_owned()).or_insert_with(|| Arc::new(Distribution::new(SECONDS))).clone())
     }
 
-    /// What they stand at.
+    /// Returns the current counts.
     #[must_use]
     pub fn view(&self) -> BTreeMap<K, DistributionView> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What workers have done so far, counted where they are: in their own process, or in the server that they speak to.
+//! Counters of workers' activity, kept in the worker's process or in the server that the worker calls.
 
 mod distribution;
 
@@ -18,13 +18,13 @@ macro_rules! stats {
         #[derive(Debug)]
         pub struct Stats {
             $($(#[$meta])* pub $name: Counter,)+
-            /// Jobs of a claim that brought some.
+            /// Numbers of jobs per non-empty claim.
             pub claim_jobs: Distribution,
-            /// Ends that were told at once.
+            /// Numbers of ends reported together.
             pub end_jobs: Distribution,
-            /// How long jobs could have been claimed before they were, by queue and kind.
+            /// How long jobs were claimable before they were claimed, by queue and kind.
             pub waits: Durations<(String, String)>,
-            /// How long handlers took, by kind.
+            /// How long handlers ran, by kind.
             pub runs: Durations<String>,
         }
 
@@ -44,14 +44,14 @@ macro_rules! stats {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct StatsView {
             $($(#[$meta])* pub $name: u64,)+
-            /// Whether the helper beside the store answers; `None` when there is none.
+            /// Whether the helper beside the store responds; `None` without a helper.
             pub coordination_up: Option<bool>,
-            /// Calls of that helper that failed or were not answered in time.
+            /// Calls of that helper that failed or timed out.
             pub coordination_failures: u64,
         }
 
         impl Stats {
-            /// What they stand at.
+            /// Returns the current values.
             #[must_use]
             pub fn view(&self) -> StatsView {
                 StatsView { $($name: self.$name.get(),)+ ..StatsView::default() }
@@ -65,48 +65,48 @@ stats! {
     claimed,
     /// Runs whose handler returned success.
     succeeded,
-    /// Runs whose handler failed, with another attempt to come.
+    /// Runs whose handler failed, with attempts left.
     retried,
-    /// Runs that failed for good.
+    /// Runs that failed permanently.
     failed,
-    /// Runs given back without spending the attempt.
+    /// Runs released without using up the attempt.
     yielded,
-    /// Runs that stopped because they were asked to.
+    /// Runs that stopped on request.
     stopped,
     /// Handlers that panicked.
     panicked,
-    /// Ends that came too late: the job had moved on.
+    /// Ends that were rejected because the run token was outdated.
     fenced,
-    /// Ends that had been stored before: an answer was lost.
+    /// Ends that were already stored: an answer was lost.
     repeated,
     /// Ends acknowledged by the store.
     acknowledged,
-    /// Jobs that the store said we hold although their claim's answer never came.
+    /// Jobs that this worker holds according to the store, although the answer to their claim was lost.
     adopted,
-    /// Jobs taken back from dead workers.
+    /// Jobs rescued from dead workers.
     rescued,
-    /// Jobs that ticks of schedules made here.
+    /// Jobs created by ticks of schedules in this worker.
     ticked,
-    /// Jobs forgotten because their retention was over, dead letters among them.
+    /// Jobs deleted after their retention period, including dead letters.
     pruned,
-    /// Dead letters forgotten because their retention was over.
+    /// Dead letters deleted after their retention period.
     dead_letters_pruned,
-    /// Dead letters of inboxes forgotten because their retention was over.
+    /// Dead letters of inboxes deleted after their retention period.
     inbox_dead_pruned,
-    /// Times that the lease was lost and the worker registered anew.
+    /// How often the lease was lost and the worker registered again.
     leases_lost,
 }
 
-/// How a worker's numbers are spread, over all its incarnations.
+/// Histograms of one worker, over all its incarnations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SpreadView {
-    /// Jobs of a claim that brought some.
+    /// Numbers of jobs per non-empty claim.
     pub claim_jobs: DistributionView,
-    /// Ends that were told at once.
+    /// Numbers of ends reported together.
     pub end_jobs: DistributionView,
-    /// For how many seconds jobs could have been claimed before they were, by queue and kind.
+    /// How long jobs were claimable before they were claimed, in seconds, by queue and kind.
     pub wait_s: BTreeMap<(String, String), DistributionView>,
-    /// How many seconds handlers took, by kind.
+    /// How long handlers ran, in seconds, by kind.
     pub run_s: BTreeMap<String, DistributionView>,
 }
 
@@ -124,7 +124,7 @@ impl Stats {
         }
     }
 
-    /// Counts an end that the store has taken.
+    /// Counts an end that the store has accepted.
     pub fn count_end(&self, end: &End) {
         match end {
             End::Succeed { .. } => self.succeeded.add(1),
@@ -135,7 +135,7 @@ impl Stats {
         }
     }
 
-    /// How they are spread.
+    /// Returns the current histograms.
     #[must_use]
     pub fn spread(&self) -> SpreadView {
         SpreadView {
@@ -147,17 +147,17 @@ impl Stats {
     }
 }
 
-/// A number that only rises.
+/// A counter that only increases.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// So many more.
+    /// Adds a number.
     pub fn add(&self, more: usize) {
         self.0.fetch_add(more as u64, Ordering::Relaxed);
     }
 
-    /// What it stands at.
+    /// Returns the current value.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

@@ -1,7 +1,8 @@
-//! Access tokens: who may ask a server for what.
+//! Access tokens and the roles that they grant on a server.
 //!
-//! A token is a [`Secret`], shown once. A store keeps its prefix, by which it is found and named, and a hash. That is one round of
-//! SHA-256 and no password hash: 256 random bits cannot be guessed however fast guessing is, and each request pays for checking.
+//! A token is a [`Secret`] that is shown once. A store keeps its prefix, by which it is found and named, and a hash. The hash is
+//! one round of SHA-256 rather than a password hash: 256 random bits cannot be guessed at any speed, and every request pays for
+//! the check.
 
 mod role;
 mod secret;
@@ -18,30 +19,30 @@ use crate::job::check_name;
 pub use role::Role;
 pub use secret::{Digest, RANDOM_BYTES, Secret};
 
-/// How long the name of a token may be, in bytes.
+/// The maximum length of a token's name, in bytes.
 pub const TOKEN_NAME_BYTES_MAX: usize = 100;
 
-/// A token to be kept.
+/// A token to be stored.
 #[derive(Clone, Debug)]
 pub struct NewToken {
-    /// Its name, which no other token has that is not revoked. What it is used for is noted under this name.
+    /// Its name, unique among tokens that are not revoked. Actions with the token are recorded in the audit under this name.
     pub name: String,
-    /// What it allows.
+    /// The role that it grants.
     pub role: Role,
-    /// The part of it that is no secret.
+    /// The public part of the token.
     pub prefix: String,
-    /// What its secret hashes to.
+    /// The hash of its secret.
     pub hash: Digest,
-    /// Who made it.
+    /// The name of its creator.
     pub created_by: String,
-    /// Before when it is not valid; `None`: from now on.
+    /// The time before which it is not valid; `None`: valid from now on.
     pub starts_at: Option<Timestamp>,
-    /// For how long from its start it is valid; `None`: until it is revoked.
+    /// How long it is valid from its start; `None`: until it is revoked.
     pub lasts: Option<Duration>,
 }
 
 impl NewToken {
-    /// A token of this secret, valid from now on until it is revoked.
+    /// Creates a token with this secret, valid from now on until it is revoked.
     #[must_use]
     pub fn new(name: impl Into<String>, role: Role, secret: &Secret, created_by: impl Into<String>) -> Self {
         Self {
@@ -55,10 +56,10 @@ impl NewToken {
         }
     }
 
-    /// Checks all there is to check.
+    /// Checks the name and the period of validity.
     ///
     /// # Errors
-    /// [`InvalidToken`] says what is wrong.
+    /// [`InvalidToken`] with the reason.
     pub fn check(&self) -> Result<(), InvalidToken> {
         check_name("name of the token", &self.name, TOKEN_NAME_BYTES_MAX).map_err(InvalidToken::Name)?;
         if self.lasts == Some(Duration::ZERO) {
@@ -68,31 +69,31 @@ impl NewToken {
     }
 }
 
-/// A token as operators see it.
+/// A token as shown to operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TokenView {
-    /// The part of it that is no secret.
+    /// The public part of the token.
     pub prefix: String,
     /// Its name.
     pub name: String,
-    /// What it allows.
+    /// The role that it grants.
     pub role: Role,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// Who made it.
+    /// The name of its creator.
     pub created_by: String,
-    /// Before when it is not valid.
+    /// The time before which it is not valid.
     pub starts_at: Timestamp,
-    /// From when on it is not valid any more.
+    /// The time from which on it is not valid any more.
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
-    /// When it was used last, to the minute.
+    /// When it was last used, to the minute.
     pub last_used_at: Option<Timestamp>,
 }
 
 impl TokenView {
-    /// Whether it can be used at this time, on the clock of its store.
+    /// Returns its status at this time, by the clock of its store.
     #[must_use]
     pub fn standing(&self, now: Timestamp) -> Standing {
         if self.revoked_at.is_some() {
@@ -107,53 +108,53 @@ impl TokenView {
     }
 }
 
-/// Whether a token can be used.
+/// The status of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It can.
+    /// It is valid.
     Valid,
-    /// Its time has not come.
+    /// It is not valid yet.
     NotYet,
-    /// Its time is over.
+    /// It has expired.
     Expired,
-    /// Somebody took it back.
+    /// It was revoked.
     Revoked,
 }
 
-/// A token that was looked for.
+/// A token found by its prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundToken {
-    /// What is known of it.
+    /// Its public properties.
     pub view: TokenView,
-    /// What its secret hashes to.
+    /// The hash of its secret.
     pub hash: Digest,
-    /// The time of the answer, on the store's clock.
+    /// The time of the lookup, by the store's clock.
     pub at: Timestamp,
 }
 
 impl FoundToken {
-    /// Whether it could be used when it was looked for.
+    /// Returns its status at the time of the lookup.
     #[must_use]
     pub fn standing(&self) -> Standing {
         self.view.standing(self.at)
     }
 }
 
-/// A token that cannot be.
+/// An invalid token.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidToken {
-    /// A name that is empty, too long or has control characters.
+    /// A name that is empty, too long or contains control or bidirectional formatting characters.
     #[error("{0}")]
     Name(InvalidJob),
-    /// Another token has the name.
-    #[error("there is a token {0:?} already; revoke that first, or give this one another name")]
+    /// Another token has this name.
+    #[error("there is already a token {0:?}; revoke it first, or use another name")]
     NameTaken(String),
-    /// It would expire as soon as it starts.
-    #[error("it would never be valid; let it last for longer than nothing")]
+    /// Its period of validity is empty.
+    #[error("it would never be valid; it must last longer than 0 s")]
     NeverValid,
-    /// Not exactly one token is meant.
+    /// No token has this prefix.
     #[error("there is no token with prefix {0:?}; `milepost tokens list` shows the prefixes")]
     NoSuchToken(String),
 }

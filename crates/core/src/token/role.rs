@@ -1,4 +1,4 @@
-//! What a token allows.
+//! Roles of access tokens.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use crate::state::named_enum;
 
 named_enum! {
-    /// What a token allows. What is needed for a request stands with its route.
+    /// The permissions of a token. The OpenAPI document contains the required role of each request.
     Role {
-        /// To look.
+        /// May read.
         Viewer = "viewer",
-        /// To look, to create jobs and events, and to intervene.
+        /// May read, create jobs and events, and operate on them.
         Operator = "operator",
-        /// All that people may do.
+        /// Has all permissions of users.
         Admin = "admin",
-        /// To run jobs by the worker protocol, and nothing else.
+        /// May run jobs by the worker protocol, and nothing else.
         Worker = "worker",
     }
 }
 
 impl Role {
-    /// Whether it suffices where another one is needed.
+    /// Returns whether it grants what the `needed` role grants.
     #[must_use]
     pub const fn allows(self, needed: Self) -> bool {
         match self {

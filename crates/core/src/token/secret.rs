@@ -1,4 +1,4 @@
-//! The text of a token.
+//! Secrets of access tokens and their hashes.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
-/// How many random bytes make a token: one for each character of the prefix, and the 256 bits of the secret.
+/// The number of random bytes in a token: one for each character of the prefix, and the 256 bits of the secret.
 pub const RANDOM_BYTES: usize = PREFIX_CHARS + KEY_BYTES;
 
 const KEY_BYTES: usize = 32;
 const KEY_CHARS: usize = 43;
 const PREFIX_CHARS: usize = 8;
 const MARK: &str = "mp_";
-/// What a prefix is made of: 32 characters that are not mistaken for one another.
+/// The alphabet of prefixes: 32 characters that are not mistaken for one another.
 const PREFIX_ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// A token: `mp_`, the prefix, `_`, and 32 random bytes in base64url. Never shown but by [`reveal`](Self::reveal).
+/// A token: `mp_`, the prefix, `_`, and 32 random bytes in base64url. Only [`reveal`](Self::reveal) returns its text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The token that these random bytes make.
+    /// Creates a token from random bytes.
     #[must_use]
     pub fn of_random(random: &[u8; RANDOM_BYTES]) -> Self {
         let (prefix, key) = random.split_at(PREFIX_CHARS);
@@ -31,7 +31,7 @@ impl Secret {
         Self(format!("{MARK}{prefix}_{}", URL_SAFE_NO_PAD.encode(key)))
     }
 
-    /// The token that a text is; `None` when it is none.
+    /// Parses a token; `None` when the text is not one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(MARK)?.as_bytes();
@@ -43,19 +43,19 @@ impl Secret {
         is_token.then(|| Self(text.to_owned()))
     }
 
-    /// The part that is no secret.
+    /// Returns the public part.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.0[MARK.len()..MARK.len() + PREFIX_CHARS]
     }
 
-    /// What a store keeps of it.
+    /// Returns the hash that a store keeps.
     #[must_use]
     pub fn hash(&self) -> Digest {
         Digest::of(&self.0)
     }
 
-    /// The text itself, for whom it is made.
+    /// Returns the complete text, for the user that the token is created for.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -68,24 +68,24 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The SHA-256 of a secret. Compared in constant time.
+/// The SHA-256 hash of a secret, compared in constant time.
 #[derive(Clone, Copy)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// That of a text.
+    /// Returns the hash of a text.
     #[must_use]
     pub fn of(secret: &str) -> Self {
         Self(Sha256::digest(secret).into())
     }
 
-    /// That which a store has kept; `None` when these bytes are none.
+    /// Returns a stored hash; `None` when the number of bytes is wrong.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// Its bytes, to be kept.
+    /// Returns its bytes for storage.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -100,7 +100,7 @@ impl PartialEq for Digest {
 
 impl Eq for Digest {}
 
-// Whoever has read a log must not be able to tell which secrets are the same.
+// A reader of a log must not be able to find out which secrets are equal.
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Digest(…)")

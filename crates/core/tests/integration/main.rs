@@ -1,6 +1,6 @@
-//! The domain as its users call it.
+//! Integration tests of the domain through its public interface.
 //!
-//! One test binary for the whole crate: a file here is a module, listed below.
+//! One test binary for the whole crate: each file here is a module listed below.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
 

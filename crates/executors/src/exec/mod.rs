@@ -1,16 +1,16 @@
-//! Jobs as programs: the payload on standard input, the result on the last line of standard output.
+//! Jobs that run as programs: the payload is on standard input, the result is the last line of standard output.
 //!
-//! | exit | means |
+//! | exit | result |
 //! |---|---|
 //! | 0 | success |
 //! | 64 (`EX_USAGE`), 65 (`EX_DATAERR`) | failed, no further attempt: `exec_64`, `exec_65` |
 //! | any other status | failed, another attempt: `exec_N` |
-//! | by a signal | failed, another attempt: `exec_signal_N`; the program did not choose its end |
+//! | by a signal | failed, another attempt: `exec_signal_N`; the program did not choose to exit |
 //!
 //! With [`ExecConfig::retry_exit_codes`] only those statuses lead to another attempt.
 //!
-//! What is known to be secret is hidden in what it says. A line `MILEPOST_PROGRESS done[/total] [message]` on standard output is progress and no result. The program runs
-//! in a process group of its own, and nothing of the group outlives the run.
+//! Known secrets are removed from the program's output. A line `MILEPOST_PROGRESS done[/total] [message]` on standard output reports
+//! progress and is not a result. The program runs in a separate process group, and no process of the group outlives the run.
 
 mod output;
 mod process;
@@ -36,41 +36,41 @@ use self::output::Output;
 use self::process::ProcessGroup;
 use crate::{facts, result};
 
-/// How long a program gets between SIGTERM and SIGKILL unless configured otherwise.
+/// The default time between SIGTERM and SIGKILL.
 pub const KILL_GRACE_DEFAULT: Duration = Duration::from_secs(5);
-/// How long output is waited for that others still hold open when the program itself has ended.
+/// How long to wait for output that other processes still hold open after the program has exited.
 const DRAIN: Duration = Duration::from_millis(200);
-/// The exit statuses without another attempt unless configured otherwise: `EX_USAGE` and `EX_DATAERR` of sysexits.h. All others can be
-/// unknown failures, as those of an uncaught exception, which a later attempt may not meet.
+/// The exit statuses without another attempt, by default: `EX_USAGE` and `EX_DATAERR` of sysexits.h. All other statuses can be unknown
+/// failures, for example an uncaught exception, so another attempt may succeed.
 const EXIT_CODES_FATAL: [i32; 2] = [64, 65];
 /// The environment variable with the address of the store, which can contain a password: no program inherits it.
 pub const STORE_VARIABLE: &str = "MILEPOST_STORE";
-/// What a program gets of the worker's environment unless it inherits all of it.
+/// The variables of the worker's environment that a program gets unless it inherits all of it.
 const ENVIRONMENT_KEPT: [&str; 3] = ["PATH", "HOME", "LANG"];
 
-/// How jobs of a kind are run as a program.
+/// How jobs of a kind run as a program.
 #[derive(Clone)]
 pub struct ExecConfig {
-    /// The program: a path, or a name that is looked up on `PATH`. Never given to a shell.
+    /// The program: a path, or a name that is searched on `PATH`. It is never passed to a shell.
     pub program: PathBuf,
-    /// Its arguments, each passed on as it is.
+    /// Its arguments, each passed unchanged.
     pub args: Vec<String>,
     /// Environment variables besides the kept or inherited ones.
     pub env: BTreeMap<String, String>,
-    /// Whether it inherits the worker's whole environment, but for `MILEPOST_STORE`, instead of `PATH`, `HOME` and `LANG` alone.
+    /// Whether it inherits the worker's whole environment except `MILEPOST_STORE`, instead of only `PATH`, `HOME` and `LANG`.
     pub inherit_env: bool,
-    /// The folder it starts in; the worker's unless given.
+    /// The working directory; by default that of the worker.
     pub cwd: Option<PathBuf>,
-    /// How long it gets to end after SIGTERM, before SIGKILL.
+    /// The time between SIGTERM and SIGKILL.
     pub kill_grace: Duration,
     /// The exit statuses that lead to another attempt; `None`: all but 0, 64 and 65.
     pub retry_exit_codes: Option<Vec<u8>>,
-    /// What must not stand in what is kept of its output.
+    /// Secrets that are removed from the stored part of its output.
     pub secrets: Secrets,
 }
 
 impl ExecConfig {
-    /// This program without arguments, in a clean environment.
+    /// Creates settings for this program without arguments, in a clean environment.
     #[must_use]
     pub fn of(program: impl Into<PathBuf>) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl ExecConfig {
         }
     }
 
-    /// Whether a program that ends with this status gets another attempt.
+    /// Returns whether a program that exits with this status gets another attempt.
     fn is_retried(&self, code: i32) -> bool {
         match &self.retry_exit_codes {
             Some(codes) => codes.iter().any(|&retried| i32::from(retried) == code),
@@ -100,17 +100,17 @@ pub struct Exec {
 }
 
 impl Exec {
-    /// An executor with these settings.
+    /// Creates an executor with these settings.
     #[must_use]
     pub const fn new(config: ExecConfig) -> Self {
         Self { config }
     }
 
-    /// Runs one attempt. When the context is canceled, or this future is dropped, the whole process group gets
-    /// SIGTERM and, after its grace, SIGKILL.
+    /// Runs one attempt. If the context is canceled, or this future is dropped, the whole process group gets SIGTERM and, after the grace
+    /// period, SIGKILL.
     ///
     /// # Errors
-    /// As the exit says, see the [module](self); `exec_spawn`, retryable, when the program cannot be started.
+    /// As in the table of the [module](self); `exec_spawn`, retryable, if the program cannot be started.
     pub async fn run(&self, context: &Context) -> Result<Outcome, JobError> {
         let mut process = ProcessGroup::start(self.command(context), self.config.kill_grace)
             .await
@@ -128,8 +128,8 @@ impl Exec {
                 stopped = self.watch(&process, context.cancellation()) => stopped,
                 never = listen => match never {},
             };
-            // What it left behind may hold its output open for ever. What it has said is still read, then its
-            // whole group goes.
+            // Its descendants may hold its output open indefinitely. The output written so far is still read, then the whole group is
+            // killed.
             let _ = tokio::time::timeout(DRAIN, talk.as_mut()).await;
             process.kill();
             let _ = tokio::time::timeout(DRAIN, talk).await;
@@ -154,7 +154,7 @@ impl Exec {
             command.env(format!("MILEPOST_{}", name.replace('-', "_").to_ascii_uppercase()), value);
         }
         if let Some(trace) = Traceparent::current() {
-            // As the specification of OpenTelemetry has it for environments.
+            // The variable name follows the OpenTelemetry specification for environment variables.
             command.env(TRACEPARENT.to_ascii_uppercase(), trace.to_string());
         }
         command.env("MILEPOST_IDEMPOTENCY_KEY", context.idempotency_key());
@@ -164,7 +164,7 @@ impl Exec {
         command
     }
 
-    /// Waits until the program has ended, be it because it was asked to stop: answers whether it was.
+    /// Waits until the program has exited, after asking it to stop if necessary; returns whether it was asked.
     async fn watch(&self, process: &ProcessGroup, stop: &CancellationToken) -> bool {
         tokio::select! {
             biased;
@@ -189,7 +189,7 @@ impl Exec {
                 let signal = signal.unwrap_or_default();
                 Err(JobError::retryable(
                     format!("exec_signal_{signal}"),
-                    format!("{program} was ended by signal {signal}{last_words}"),
+                    format!("{program} was terminated by signal {signal}{last_words}"),
                 ))
             }
         }

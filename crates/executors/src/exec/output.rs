@@ -1,4 +1,4 @@
-//! What a program says: progress and a result on standard output, complaints on standard error.
+//! Output of a program: progress and a result on standard output, diagnostics on standard error.
 
 use std::collections::VecDeque;
 
@@ -11,16 +11,16 @@ use tokio::process::ChildStdin;
 use super::process::Pipes;
 use crate::result::RESULT_BYTES_MAX;
 
-/// How a line of progress begins.
+/// The prefix of a progress line.
 const PROGRESS: &str = "MILEPOST_PROGRESS";
-/// The most bytes read at once.
+/// The most bytes in one read.
 const READ_BYTES_MAX: usize = 8 * 1024;
-/// How much of the end of standard error is kept.
+/// How many bytes of the end of standard error are kept.
 const STDERR_BYTES_MAX: usize = 4 * 1024;
-/// The longest message of a line of progress, in bytes.
+/// The longest message of a progress line, in bytes.
 const MESSAGE_BYTES_MAX: usize = 1000;
 
-/// What a program has said so far; bounded, however much it says.
+/// The output of a program so far, in bounded memory.
 pub(super) struct Output {
     stdout: Lines,
     stderr: Tail,
@@ -33,7 +33,7 @@ impl Output {
         Self { stdout, stderr: Tail::default() }
     }
 
-    /// Gives the program its input and listens until it closes both its outputs.
+    /// Writes the input to the program and reads its output until it closes both streams.
     pub(super) async fn listen(&mut self, pipes: Pipes, input: &[u8]) {
         let Self { stdout, stderr } = self;
         tokio::join!(
@@ -43,13 +43,13 @@ impl Output {
         );
     }
 
-    /// The last line of standard output that is neither blank nor progress.
+    /// Returns the last line of standard output that is neither blank nor progress.
     pub(super) fn last_line(&mut self) -> &Capped {
         self.stdout.end_line();
         &self.stdout.last
     }
 
-    /// The end of standard error, to be put behind a sentence.
+    /// Returns the end of standard error, formatted to follow an error message.
     pub(super) fn last_words(&self) -> String {
         match self.stderr.text() {
             text if text.is_empty() => String::new(),
@@ -58,7 +58,7 @@ impl Output {
     }
 }
 
-/// A program need not read its input: that it closes it is no fault.
+/// Writes the input. A program may close its input without reading it; that is not an error.
 async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(input).await;
@@ -107,7 +107,7 @@ impl Lines {
     }
 }
 
-/// `done/total message`, of which total and message may be missing; `None` when it is something else.
+/// Parses `done/total message`, where total and message are optional; `None` if the text has another form.
 fn progress_of(text: &str) -> Option<(i64, Option<i64>, Option<String>)> {
     let text = text.strip_prefix([' ', '\t'])?.trim();
     let (numbers, message) = text.split_once(char::is_whitespace).unwrap_or((text, ""));

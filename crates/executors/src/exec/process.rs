@@ -77,7 +77,7 @@ impl ProcessGroup {
 }
 
 fn reaped_before() -> io::Error {
-    io::Error::other("the program was reaped before")
+    io::Error::other("the program has already been reaped")
 }
 
 impl Drop for ProcessGroup {

@@ -19,7 +19,7 @@ enum Order {
         command: Command,
         started: oneshot::Sender<io::Result<Members>>,
     },
-    /// A killed program without a waiter.
+    /// A killed program that no task waits for.
     Reap(Child),
 }
 
@@ -34,7 +34,7 @@ static ORDERS: LazyLock<Sender<Order>> = LazyLock::new(|| {
 pub(super) async fn start(mut command: Command) -> io::Result<Members> {
     command.process_group(0);
     die_with_worker(&mut command);
-    let gone = |()| io::Error::other("the thread that starts programs is gone");
+    let gone = |()| io::Error::other("the thread that starts programs has ended");
     let (started, answer) = oneshot::channel();
     ORDERS.send(Order::Start { command, started }).map_err(|_| gone(()))?;
     answer.await.map_err(|_| gone(()))?
@@ -61,7 +61,7 @@ fn serve(orders: &Receiver<Order>) {
 }
 
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "what runs between fork and exec is promised to be async-signal-safe")]
+#[expect(unsafe_code, reason = "the code between fork and exec is async-signal-safe")]
 fn die_with_worker(command: &mut Command) {
     use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
@@ -114,7 +114,7 @@ mod tests {
         }
         let began = Instant::now();
         while runs(&mark) {
-            assert!(began.elapsed() < Duration::from_secs(120), "it still runs");
+            assert!(began.elapsed() < Duration::from_secs(120), "the program is still running");
             std::thread::yield_now();
         }
     }

@@ -1,21 +1,22 @@
-//! Jobs as HTTP calls: the payload is posted as JSON, the answer says how the job ended.
+//! Jobs that run as HTTP calls: the payload is posted as JSON, the response determines the result.
 //!
-//! | answer | means |
+//! | response | result |
 //! |---|---|
 //! | 2xx | success; the body is the result: JSON as it is, other text as a JSON string, cut at 64 KiB |
-//! | 408, 425, 429, 5xx | failed, to be tried again: `http_N`; a `Retry-After` is honoured, up to a day |
-//! | 3xx | failed for good: redirects are not followed |
-//! | any other | failed for good: `http_N` |
-//! | no connection | to be tried again: `http_connect` |
-//! | no call: an address that may not be connected to | to be tried again, so that there is time to allow it: `http_forbidden` |
-//! | the connection broke, or the answer is no HTTP | to be tried again: `http_broken` |
-//! | too late, the body included | to be tried again: `http_timeout` |
+//! | 408, 425, 429, 5xx | failed, another attempt: `http_N`; `Retry-After` is honoured, up to a day |
+//! | 3xx | failed, no further attempt: redirects are not followed |
+//! | any other | failed, no further attempt: `http_N` |
+//! | no connection | failed, another attempt: `http_connect` |
+//! | no call, because the address is not allowed | failed, another attempt, so that there is time to allow it: `http_forbidden` |
+//! | the connection broke, or the response is not HTTP | failed, another attempt: `http_broken` |
+//! | the response, including its body, is not complete in time | failed, another attempt: `http_timeout` |
 //!
-//! Only the public internet is connected to, and the networks that are allowed by name ([`HttpConfig::allow_networks`]): every address of a
-//! name is looked at, and none but these is connected to. Proxies of the environment are not used: nobody here could check where they lead.
+//! Calls can reach only the public internet and the networks that are allowed by name ([`HttpConfig::allow_networks`]). Every address of a
+//! name is checked, and only checked addresses are connected to. Proxies from the environment are not used, because their targets could not
+//! be checked.
 //!
-//! Every attempt of a job, or of a chunk of a bulk job, carries the same `Idempotency-Key`. Messages name the server and no more of the URL, since
-//! paths and parameters hold secrets as often as headers do. What the server says is kept without what is known to be secret.
+//! Every attempt of a job, or of a chunk of a bulk job, sends the same `Idempotency-Key`. Messages contain only the server of the URL,
+//! because paths and parameters can contain secrets, like headers. Known secrets are removed from stored responses.
 
 mod probe;
 mod settings;
@@ -36,13 +37,13 @@ pub use self::settings::{HttpConfig, InvalidHttp, check_header, check_networks, 
 use crate::result::RESULT_BYTES_MAX;
 use crate::{facts, result};
 
-/// How long one call may take unless configured otherwise, from the connection to the end of the body.
+/// The default time limit of a call, from the connection to the end of the body.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
-/// How long a connection may take to be made.
+/// The time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much of the body of a failure becomes part of its message.
+/// How many bytes of a failure's body are included in its message.
 const WORDS_BYTES_MAX: usize = 1024;
-/// How long the words of a failure are waited for, whose status is known by then.
+/// How long to wait for the body of a failure, whose status is already known.
 const WORDS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs jobs as HTTP calls.
@@ -54,10 +55,10 @@ pub struct Http {
 }
 
 impl Http {
-    /// An executor with these settings and connections of its own, which it keeps for further calls.
+    /// Creates an executor with these settings. It keeps its connections for further calls.
     ///
     /// # Errors
-    /// [`InvalidHttp`] says what cannot be used.
+    /// [`InvalidHttp`] describes the invalid setting.
     pub fn new(config: &HttpConfig) -> Result<Self, InvalidHttp> {
         let url = check_url(&config.url)?;
         let headers: HeaderMap =
@@ -73,7 +74,7 @@ impl Http {
             .tls_backend_preconfigured(milepost_http::tls_config(&url).map_err(InvalidHttp::Tls)?)
             .build()
             .map_err(InvalidHttp::Client)?;
-        // A server may answer with what it was told.
+        // A server may repeat the values that it was sent.
         let told =
             config.headers.values().flat_map(|value| std::iter::once(value.as_str()).chain(value.split(' ')));
         let told = told.chain(url.password()).map(str::to_owned);
@@ -81,10 +82,10 @@ impl Http {
         Ok(Self { client, url, timeout: config.timeout, secrets })
     }
 
-    /// Runs one attempt. When the context is canceled, or this future is dropped, so is the call, at once.
+    /// Runs one attempt. If the context is canceled, or this future is dropped, the call is canceled immediately.
     ///
     /// # Errors
-    /// As the answer says, see the [module](self).
+    /// As in the table of the [module](self).
     pub async fn run(&self, context: &Context) -> Result<Outcome, JobError> {
         tokio::select! {
             biased;
@@ -125,14 +126,14 @@ impl Http {
         request.send().await.map_err(|error| self.broken(error))
     }
 
-    /// The failure that an answer other than 2xx stands for.
+    /// Returns the failure for a response other than 2xx.
     async fn refused(&self, response: Response, deadline: Instant) -> JobError {
         let status = response.status();
         let code = format!("http_{}", status.as_u16());
         if status.is_redirection() {
             let to = leads_to(&response, &self.url).map_or_else(String::new, |to| format!(" to {to}"));
             let message = format!(
-                "{} answered {status}: a redirect{to}, which is not followed; configure the URL that answers itself",
+                "{} answered {status}: a redirect{to}, which is not followed; configure the URL that it leads to",
                 origin(&self.url)
             );
             return JobError::fatal(code, message);
@@ -140,7 +141,7 @@ impl Http {
         let wait = milepost_http::retry_after(response.headers());
         let mut words = Capped::default();
         let deadline = deadline.min(Instant::now() + WORDS_TIMEOUT);
-        // The status says enough when the words do not arrive.
+        // If the body does not arrive in time, the status is sufficient.
         let _ = timeout_at(deadline, read(response, &mut words, WORDS_BYTES_MAX)).await;
         let mut message = format!("{} answered {status}", origin(&self.url));
         if !words.bytes.is_empty() {
@@ -157,7 +158,8 @@ impl Http {
     }
 
     fn late(&self) -> JobError {
-        let message = format!("{} did not answer in full within {:?}", origin(&self.url), self.timeout);
+        let message =
+            format!("{} did not send a complete answer within {:?}", origin(&self.url), self.timeout);
         JobError::retryable("http_timeout", message)
     }
 
@@ -165,13 +167,13 @@ impl Http {
         if let Some(why) = forbidden(&error) {
             return JobError::retryable(
                 "http_forbidden",
-                format!("{} is not called: {why}", origin(&self.url)),
+                format!("{} was not called: {why}", origin(&self.url)),
             );
         }
         let (code, what) = match &error {
             error if error.is_connect() => ("http_connect", "cannot be reached"),
             error if error.is_timeout() => ("http_timeout", "did not answer in time"),
-            _ => ("http_broken", "did not answer in full"),
+            _ => ("http_broken", "did not send a complete answer"),
         };
         let message =
             format!("{} {what}: {}", origin(&self.url), JobError::from(error.without_url()).message);

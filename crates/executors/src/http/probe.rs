@@ -1,4 +1,4 @@
-//! A probe over HTTP: whether bulk jobs may go on.
+//! An HTTP throttle probe, which decides whether bulk jobs may continue.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use reqwest::{Client, Url};
 use super::check_url;
 use super::settings::InvalidHttp;
 
-/// How long an answer is waited for.
+/// How long to wait for the response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks a URL with GET: 2xx is to go on, anything else, no answer too, is to hold.
+/// Sends GET to a URL: 2xx means continue; any other response, or none, means pause.
 #[derive(Clone, Debug)]
 pub struct HttpProbe {
     client: Client,
@@ -21,10 +21,10 @@ pub struct HttpProbe {
 }
 
 impl HttpProbe {
-    /// Asks this URL.
+    /// Creates a probe for this URL.
     ///
     /// # Errors
-    /// [`InvalidHttp`] when it cannot be used.
+    /// [`InvalidHttp`] if the URL cannot be used.
     pub fn new(url: &str) -> Result<Self, InvalidHttp> {
         let url = check_url(url)?;
         let client = Client::builder()
@@ -45,7 +45,7 @@ impl Throttle for HttpProbe {
         match self.client.get(self.url.clone()).send().await {
             Ok(answer) if answer.status().is_success() => None,
             Ok(answer) => Some(format!("http probe: {server} answered {}", answer.status())),
-            // The error repeats the URL, whose path may be secret.
+            // The error contains the URL, whose path may be secret.
             Err(error) => Some(format!("http probe: {server} does not answer: {}", error.without_url())),
         }
     }

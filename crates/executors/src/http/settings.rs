@@ -1,4 +1,4 @@
-//! How jobs are sent, checked before anything is.
+//! Settings of HTTP calls and their validation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::TIMEOUT_DEFAULT;
 
-/// Headers that the executor itself or the connection sets, besides all that begin with `milepost-`.
+/// Headers that the executor or the connection sets, besides every header that begins with `milepost-`.
 const RESERVED: [&str; 8] = [
     "idempotency-key",
     "content-type",
@@ -24,23 +24,23 @@ const RESERVED: [&str; 8] = [
     "te",
 ];
 
-/// How jobs of a kind are sent.
+/// How jobs of a kind run as HTTP calls.
 #[derive(Clone)]
 pub struct HttpConfig {
-    /// Where they are posted to; `http` or `https`.
+    /// The URL to which they are posted; `http` or `https`.
     pub url: String,
-    /// Headers besides those that tell of the run. Their values are taken for secrets.
+    /// Headers in addition to those with the run's metadata. Their values are treated as secrets.
     pub headers: BTreeMap<String, String>,
-    /// Networks that may be connected to besides the public internet, such as `10.0.0.0/8`.
+    /// Networks that calls can reach in addition to the public internet, such as `10.0.0.0/8`.
     pub allow_networks: Vec<String>,
-    /// How long one call may take, from the connection to the end of the body.
+    /// The time limit of a call, from the connection to the end of the body.
     pub timeout: Duration,
-    /// What else is secret, and must not stand in what is kept of an answer.
+    /// Further secrets, which are removed from the stored part of a response.
     pub secrets: Secrets,
 }
 
 impl HttpConfig {
-    /// To this URL on the public internet, without further headers.
+    /// Creates settings for this URL on the public internet, without further headers.
     #[must_use]
     pub fn to(url: impl Into<String>) -> Self {
         let (headers, allow_networks) = (BTreeMap::new(), Vec::new());
@@ -48,7 +48,7 @@ impl HttpConfig {
         Self { url: url.into(), headers, allow_networks, timeout: TIMEOUT_DEFAULT, secrets }
     }
 
-    /// To servers of these networks too, such as `10.0.0.0/8`.
+    /// Also allows servers in these networks, such as `10.0.0.0/8`.
     #[must_use]
     pub fn allow(mut self, networks: &[&str]) -> Self {
         self.allow_networks.extend(networks.iter().map(|&network| network.to_owned()));
@@ -56,7 +56,7 @@ impl HttpConfig {
     }
 }
 
-// Neither a URL nor the values of headers are shown: both hold secrets.
+// URLs and header values are not shown, because both can contain secrets.
 impl fmt::Debug for HttpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpConfig")
@@ -66,58 +66,58 @@ impl fmt::Debug for HttpConfig {
     }
 }
 
-/// Settings of an HTTP executor that cannot be used. Says nothing secret.
+/// Invalid settings of an HTTP executor. Contains no secrets.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum InvalidHttp {
-    /// The URL is none.
-    #[error("this is no URL ({why})")]
+    /// The URL cannot be parsed.
+    #[error("not a valid URL ({why})")]
     Url {
-        /// The parser's words.
+        /// The parser's message.
         why: String,
     },
-    /// The URL is of another protocol.
+    /// The URL has another scheme than http or https.
     #[error("the URL's scheme is {scheme:?}; it must be http or https")]
     Scheme {
-        /// What stands before the colon.
+        /// The scheme.
         scheme: String,
     },
-    /// A network is none.
+    /// A network cannot be parsed.
     #[error("{0}")]
     Network(#[from] InvalidNetwork),
-    /// The URL names an address that is not to be connected to.
+    /// The URL contains an address that is not allowed.
     #[error("{0}")]
     Address(#[from] Forbidden),
-    /// A header's name has characters that none may have.
-    #[error("{name:?} cannot be the name of a header")]
+    /// A header's name contains invalid characters.
+    #[error("{name:?} is not a valid header name")]
     HeaderName {
         /// The name.
         name: String,
     },
-    /// A header that is not the configuration's to set.
+    /// A header that Milepost sets and the configuration cannot.
     #[error("the header {name:?} is set by Milepost")]
     HeaderReserved {
         /// The name.
         name: String,
     },
-    /// A header's value has characters that none may have.
-    #[error("the value of the header {name:?} has characters that a header cannot carry")]
+    /// A header's value contains invalid characters.
+    #[error("the value of the header {name:?} contains characters that are not allowed in headers")]
     HeaderValue {
         /// The header's name; the value may be secret.
         name: String,
     },
-    /// TLS cannot be spoken, for want of the system's root certificates, say.
+    /// TLS cannot be set up, for example because the system's root certificates are missing.
     #[error("TLS cannot be set up")]
     Tls(#[source] rustls::Error),
-    /// The client cannot be made.
-    #[error("no HTTP client can be made")]
+    /// The client cannot be created.
+    #[error("the HTTP client cannot be created")]
     Client(#[source] reqwest::Error),
 }
 
-/// The URL when jobs can be posted to it.
+/// Parses a URL to which jobs can be posted.
 ///
 /// # Errors
-/// [`InvalidHttp`] says why they cannot.
+/// [`InvalidHttp`] describes why it cannot be used.
 pub fn check_url(url: &str) -> Result<Url, InvalidHttp> {
     let url = Url::parse(url).map_err(|e| InvalidHttp::Url { why: e.to_string() })?;
     match url.scheme() {
@@ -126,20 +126,20 @@ pub fn check_url(url: &str) -> Result<Url, InvalidHttp> {
     }
 }
 
-/// The networks that are connected to for a URL: these, and the public's.
+/// Returns the networks that calls to a URL can reach: these, and the public internet.
 ///
 /// # Errors
-/// [`InvalidHttp`] when a text is no network, or when the URL names an address of none of them.
+/// [`InvalidHttp`] if a text is not a network, or if the URL contains an address in none of them.
 pub fn check_networks(allowed: &[String], url: &Url) -> Result<Networks, InvalidHttp> {
     let networks = Networks::parse(allowed, true)?;
     networks.check_url(url)?;
     Ok(networks)
 }
 
-/// The header when it can be sent; its value is marked as secret.
+/// Parses a header that can be sent. Its value is marked as sensitive.
 ///
 /// # Errors
-/// [`InvalidHttp`] says why it cannot.
+/// [`InvalidHttp`] describes why it cannot be sent.
 pub fn check_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), InvalidHttp> {
     let owned = || name.to_owned();
     let parsed: HeaderName = name.parse().map_err(|_| InvalidHttp::HeaderName { name: owned() })?;

@@ -1,4 +1,4 @@
-//! Jobs as programs: real ones, that misbehave in every way.
+//! Jobs that run as real programs, including misbehaving ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use milepost_testkit::suite::runtime::KIND;
 use milepost_testkit::wait;
 use serde_json::{Value, json};
 
-/// A shell script as the program; `$1` is the first of the arguments.
+/// Returns a shell script as the program; `$1` is the first of the arguments.
 fn script(text: &str, args: &[&str]) -> ExecConfig {
     let mut config = ExecConfig::of("/bin/sh");
     config.args = ["-c", text, "sh"].iter().chain(args).map(|&arg| arg.to_owned()).collect();
@@ -25,16 +25,16 @@ async fn result(text: &str) -> Option<Value> {
     Stage::exec(script(text, &[])).await.result(&json!({ "to": "ada" })).await
 }
 
-/// Waits until a script has written a process id into the file, and answers it.
+/// Waits until a script has written a process id into the file, and returns it.
 async fn pid_in(file: &Path) -> u32 {
     let read = || std::fs::read_to_string(file).ok()?.trim().parse().ok();
-    wait::until("a process says its number", || async { read().is_some() }).await;
+    wait::until("the process writes its process id", || async { read().is_some() }).await;
     read().unwrap()
 }
 
-/// Waits until there is no such process; one that nobody has reaped yet is gone, too.
+/// Waits until the process does not exist or is a zombie.
 async fn until_gone(pid: u32) {
-    wait::until(&format!("process {pid} is gone"), || async {
+    wait::until(&format!("process {pid} has ended"), || async {
         std::fs::read_to_string(format!("/proc/{pid}/stat"))
             .map_or(true, |stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')))
     })
@@ -47,18 +47,22 @@ fn file() -> (tempfile::TempDir, PathBuf) {
     (folder, file)
 }
 
-/// Ignores SIGTERM, as do its children, and says its own number and that of a child.
+/// A script that ignores SIGTERM, like its children, and writes its process id and that of a child.
 const DEAF: &str =
     "trap '' TERM; sleep 1000 & echo $! > \"$1.child\"; echo $$ > \"$1\"; while :; do sleep 1000; done";
 
-/// In which a script gets as far as it is to get before its time is over.
+/// Enough time for a script to reach its expected point before the time limit.
 const TIME_ENOUGH: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_last_line_is_the_result() {
     assert_eq!(result("cat").await, Some(json!({ "to": "ada" })));
     assert_eq!(result("echo one; echo; echo ' two '; echo '  '").await, Some("two".into()));
-    assert_eq!(result("echo one; printf '[1,\\n2]'").await, Some("2]".into()), "a line, not the rest");
+    assert_eq!(
+        result("echo one; printf '[1,\\n2]'").await,
+        Some("2]".into()),
+        "the result is the last line only"
+    );
     assert_eq!(result("printf 7").await, Some(7.into()), "without a line feed");
     assert_eq!(result("true").await, None);
 }
@@ -153,7 +157,7 @@ async fn progress_is_told_while_the_program_runs() {
     );
     stage.cancel(job).await;
     let said = result("echo done; echo MILEPOST_PROGRESS 10/10").await;
-    assert_eq!(said, Some("done".into()), "progress is no result");
+    assert_eq!(said, Some("done".into()), "progress is not a result");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,7 +166,7 @@ async fn a_program_that_never_reads_its_input_does_not_hang() {
     assert_eq!(Stage::exec(script("echo done", &[])).await.result(&megabyte).await, Some("done".into()));
     let stage = Stage::exec(script("sleep 0.3; echo done", &[])).await;
     assert_eq!(stage.result(&megabyte).await, Some("done".into()));
-    // All of it arrives where it is read.
+    // A program that reads its input gets all of it.
     let length = Stage::exec(script("wc -c", &[])).await.result(&megabyte).await;
     assert_eq!(length, Some((1024 * 1024 - 8).into()));
 }
@@ -178,7 +182,11 @@ async fn what_a_program_leaves_behind_does_not_hold_up_its_job_and_goes_with_it(
         until_gone(pid_in(&pid).await).await;
         std::fs::remove_file(&pid).unwrap();
     }
-    assert!(began.elapsed() < Duration::from_secs(1000), "it was waited for: {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(1000),
+        "the executor waited for the background process: {:?}",
+        began.elapsed()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,7 +215,7 @@ async fn a_program_that_heeds_sigterm_gets_its_grace() {
     assert_eq!(
         stage.scene.count(job, Verb::Succeed).await,
         0,
-        "that it left well does not mean that it is done"
+        "exit status 0 after a stop request is not a success"
     );
 }
 
@@ -220,7 +228,10 @@ async fn an_attempt_over_its_time_is_ended_before_the_next_begins() {
     let job = stage.scene.enqueue(NewJob::new(KIND, &json!({})).unwrap().max_attempts(1)).await;
     let (leader, child) = (pid_in(&pid).await, pid_in(&pid.with_extension("child")).await);
     stage.scene.until(job, JobState::Failed).await;
-    assert!(!Path::new(&format!("/proc/{leader}")).exists(), "it was reaped before its end was told");
+    assert!(
+        !Path::new(&format!("/proc/{leader}")).exists(),
+        "the program must be reaped before its end is reported"
+    );
     assert_eq!(stage.end_of(job).await.error_code.as_deref(), Some("timeout"));
     until_gone(child).await;
 }
@@ -245,7 +256,7 @@ async fn a_worker_that_leaves_ends_what_it_runs() {
     let (leader, child) = (pid_in(&pid).await, pid_in(&pid.with_extension("child")).await);
     let Stage { worker, scene, .. } = stage;
     worker.shutdown().await;
-    assert_eq!(scene.state(job).await, JobState::Pending, "handed back");
+    assert_eq!(scene.state(job).await, JobState::Pending, "the job is released");
     until_gone(leader).await;
     until_gone(child).await;
 }

@@ -1,4 +1,4 @@
-//! A program that writes a hundred megabytes without a line feed costs the worker almost no memory.
+//! A program that writes a hundred megabytes without a line feed uses almost no memory of the worker.
 
 #![cfg(target_os = "linux")]
 
@@ -7,7 +7,7 @@ use milepost_executors::exec::ExecConfig;
 use milepost_testkit::alone;
 use serde_json::json;
 
-/// The most memory that this process had, in KiB.
+/// Returns the peak memory of this process, in KiB.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -16,14 +16,14 @@ fn peak_kib() -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_on_both_outputs_is_read_and_not_kept() {
-    // The memory of the whole process is measured: no other test may run in it.
+    // The test measures the memory of the whole process, so no other test may run in it.
     if !alone::is_alone() {
         let test = "a_flood_on_both_outputs_is_read_and_not_kept";
         return tokio::task::block_in_place(|| {
             alone::assert_passes(&mut alone::command(module_path!(), test));
         });
     }
-    // As much is written to standard error and on standard output each.
+    // The same amount is written to standard error and to standard output.
     let saying = |bytes: u64| {
         let flood = format!("head -c {bytes} /dev/zero | tr '\\0' x");
         let mut config = ExecConfig::of("/bin/sh");

@@ -1,4 +1,4 @@
-//! What calls must never reach unless it is allowed by name: the machine itself, its networks, the metadata of clouds.
+//! Targets that calls can reach only if they are allowed by name: the machine itself, its networks, the metadata services of clouds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use milepost_testkit::hosts::NOT_PUBLIC;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-/// A server at all addresses of this machine that hangs up; how many connections there were.
+/// Starts a server on all addresses of this machine that closes every connection; returns its port and the number of connections.
 async fn everywhere() -> (u16, Arc<AtomicUsize>) {
     let listener = match TcpListener::bind("[::]:0").await {
         Ok(listener) => listener,
@@ -64,10 +64,10 @@ async fn a_name_whose_networks_are_allowed_is_called() {
     stage.scene.until(job, JobState::Succeeded).await;
     let one = HttpConfig::to("http://10.0.0.1/").allow(&["10.0.0.1/8"]);
     let why = Http::new(&one).err().unwrap().to_string();
-    assert_eq!(why, "10.0.0.1/8 is no network; the network is 10.0.0.0/8");
+    assert_eq!(why, "10.0.0.1/8 is not a network; the network is 10.0.0.0/8");
 }
 
-/// What a proxy would connect to, nobody here could check.
+/// The targets of a proxy could not be checked.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_proxy_of_the_environment_is_used() {
     let (port, connections) = everywhere().await;

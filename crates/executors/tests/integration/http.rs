@@ -1,4 +1,4 @@
-//! Jobs as HTTP calls, against a real server that answers well, badly and not at all.
+//! Jobs that run as HTTP calls, against a real server with valid, invalid and missing responses.
 
 use crate::support;
 
@@ -16,12 +16,12 @@ use milepost_executors::http::HttpConfig;
 use milepost_testkit::wait;
 use serde_json::{Value, json};
 
-/// How the first attempt of a job ended that this path of the server answered.
+/// Returns how the first attempt of a job ended when this path of the server was called.
 async fn end(server: &Server, path: &str) -> HistoryEntry {
     end_within(wait::LIMIT, server, path).await
 }
 
-/// The same of a call that may take so long.
+/// As [`end`], with this time limit for the call.
 async fn end_within(timeout: Duration, server: &Server, path: &str) -> HistoryEntry {
     let stage = Stage::http(HttpConfig { timeout, ..support::local(format!("{}{path}", server.url)) }).await;
     stage.first_end().await
@@ -50,7 +50,7 @@ async fn every_attempt_tells_of_its_run_and_has_the_same_idempotency_key() {
     let config = HttpConfig { headers, ..support::local(format!("{}/status/503", server.url)) };
     let stage = Stage::http(config).await;
     let job = stage.enqueue(&json!({ "to": "ada" })).await;
-    wait::until("it was tried twice", || async { server.requests().len() >= 2 }).await;
+    wait::until("the job was attempted twice", || async { server.requests().len() >= 2 }).await;
     for (request, number) in server.requests().iter().zip(["1", "2"]) {
         let id = job.to_string();
         assert_eq!(request.header("idempotency-key"), Some(id.as_str()));
@@ -70,7 +70,11 @@ async fn a_job_of_a_schedule_tells_its_tick() {
     stage.result(&json!({})).await;
     let (_, tick) = stage.scheduled().await;
     let requests = server.requests();
-    assert_eq!(requests[0].header("milepost-nominal-at"), None, "no schedule made it");
+    assert_eq!(
+        requests[0].header("milepost-nominal-at"),
+        None,
+        "a job without a schedule has no nominal time"
+    );
     assert_eq!(requests[1].header("milepost-nominal-at"), Some(tick.as_str()));
 }
 
@@ -123,7 +127,7 @@ async fn retry_after_is_honoured_in_seconds_and_as_a_date() {
     let date = end(&server, &format!("/status/503?retry-after={date}")).await;
     assert!((3000..=3601).contains(&waits(&date)), "{date:?}");
     let none = end(&server, "/status/503?retry-after=soon").await;
-    assert_eq!(waits(&none), 0, "what cannot be read is not heeded");
+    assert_eq!(waits(&none), 0, "an invalid Retry-After is ignored");
     let final_one = end(&server, "/status/400?retry-after=90").await;
     assert_eq!(final_one.verb, Verb::Fail);
 }
@@ -131,7 +135,7 @@ async fn retry_after_is_honoured_in_seconds_and_as_a_date() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_does_not_answer_in_full_is_asked_again() {
     let server = Server::start().await;
-    // Long enough for an answer that begins, and far from what these would take.
+    // Long enough for a response to begin, and far below the time that these would take.
     let soon = Duration::from_secs(5);
     for (path, code) in [
         ("/hang", "http_timeout"),
@@ -157,7 +161,11 @@ async fn a_server_that_does_not_answer_in_full_is_asked_again() {
 async fn no_more_of_a_body_is_read_than_is_kept() {
     let server = Server::start().await;
     let cut = |result: Option<Value>| result.unwrap().as_str().unwrap().to_owned();
-    assert_eq!(result(&server, "/shorter", &json!({})).await, Some(json!([1])), "what it said its length is");
+    assert_eq!(
+        result(&server, "/shorter", &json!({})).await,
+        Some(json!([1])),
+        "only as many bytes as the content length are read"
+    );
     let big = cut(result(&server, "/big", &json!({})).await);
     assert!(big.len() < 65 * 1024 && big.ends_with('…'), "{} bytes", big.len());
     let endless = cut(result(&server, "/endless", &json!({})).await);
@@ -165,7 +173,7 @@ async fn no_more_of_a_body_is_read_than_is_kept() {
     let refused = end(&server, "/endless-refusal").await;
     assert_eq!((refused.verb, refused.error_code.as_deref()), (Verb::Fail, Some("http_404")));
     assert!(refused.error_message.unwrap().len() < 2000);
-    wait::until("the server was hung up on", || async { server.left.load(Ordering::SeqCst) >= 2 }).await;
+    wait::until("the connection was closed", || async { server.left.load(Ordering::SeqCst) >= 2 }).await;
     let written = server.endless_bytes.load(Ordering::SeqCst);
     assert!(written < 32 * 1024 * 1024, "the server could write {written} bytes");
 }
@@ -173,13 +181,13 @@ async fn no_more_of_a_body_is_read_than_is_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancel_drops_the_request_at_once() {
     let server = Server::start().await;
-    // Nothing but the cancel ends it.
+    // Only the cancellation ends it.
     let long = Duration::from_secs(3600);
     let config = HttpConfig { timeout: long, ..support::local(format!("{}/hang", server.url)) };
     let stage = Stage::http_with(KindOptions { stop_grace: long, ..support::soon() }, config).await;
     let job = stage.enqueue(&json!({})).await;
-    wait::until("the server has it", || async { server.requests().len() == 1 }).await;
+    wait::until("the server has received the request", || async { server.requests().len() == 1 }).await;
     assert_eq!(stage.scene.state(job).await, JobState::Running);
     stage.cancel(job).await;
-    wait::until("the server was hung up on", || async { server.left.load(Ordering::SeqCst) == 1 }).await;
+    wait::until("the connection was closed", || async { server.left.load(Ordering::SeqCst) == 1 }).await;
 }

@@ -1,6 +1,6 @@
-//! Kinds run as HTTP calls and as programs.
+//! Tests of jobs that run as HTTP calls and as programs.
 //!
-//! One test binary for the whole crate: a file here is a module, listed below.
+//! One test binary for the whole crate: each file here is a module, listed below.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
 

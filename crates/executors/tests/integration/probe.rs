@@ -1,4 +1,4 @@
-//! A probe over HTTP, against a real server.
+//! The HTTP throttle probe, against a real server.
 
 use crate::support::server::Server;
 use milepost::bulk::Throttle;

@@ -1,4 +1,4 @@
-//! What is secret in the settings of a call is in no log and no message, however much is logged.
+//! Secrets in the settings of a call appear in no log and no message, at any log level.
 
 use crate::support;
 
@@ -42,9 +42,9 @@ async fn headers_and_urls_are_not_told() {
         let end = stage.first_end().await;
         assert!(!format!("{end:?}").contains("s3cret"), "{end:?}");
     }
-    assert_eq!(server.requests()[0].header("x-token"), Some("Bearer s3cret"), "it was sent");
+    assert_eq!(server.requests()[0].header("x-token"), Some("Bearer s3cret"), "the header was sent");
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    assert!(!log.is_empty(), "something was logged");
+    assert!(!log.is_empty(), "the log is empty");
     let told: Vec<&str> = log.lines().filter(|line| line.contains("s3cret")).collect();
     assert!(told.is_empty(), "{told:#?}");
 }

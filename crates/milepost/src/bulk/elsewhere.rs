@@ -1,4 +1,4 @@
-//! Chunks whose effects are elsewhere: read, handed to a function, then passed.
+//! Bulk jobs whose chunks are passed to a function: a chunk is read, passed to the function, then marked as done.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use super::Perform;
 use crate::context::Context;
 use crate::handler::{JobError, Outcome};
 
-/// A run whose chunks are handed to a function.
+/// A run whose chunks are passed to a function.
 pub(super) struct Elsewhere {
     pub(super) reader: Box<dyn BulkReader>,
     pub(super) perform: Arc<Perform>,
     pub(super) context: Context,
-    /// How many chunks were passed before.
+    /// How many chunks were done before.
     pub(super) chunks: u64,
 }
 
-/// What the function gets.
+/// The payload of the function.
 #[derive(serde::Serialize)]
 struct Payload<'a> {
     bulk_id: String,
@@ -33,7 +33,7 @@ struct Payload<'a> {
 }
 
 impl Elsewhere {
-    /// What the function answers to a chunk.
+    /// Calls the function with a chunk and returns its answer.
     fn hand_out(&self, rows: Vec<String>) -> BoxFuture<'static, Result<Outcome, JobError>> {
         match self.payload(rows) {
             Ok(payload) => (self.perform)(self.context.for_chunk(self.chunks, payload)),

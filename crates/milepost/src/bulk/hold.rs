@@ -1,4 +1,4 @@
-//! When the next chunk may start: windows, throttles, rate and duty.
+//! Start time of the next chunk: windows, throttles, rate and duty.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::Bulk;
 
-/// How late a run may catch up: what it fell behind its rate by more than this is let go.
+/// The longest delay that a run may make up for: a larger lag behind its rate is forgiven.
 const CATCH_UP: Duration = Duration::from_secs(1);
 
-/// The store's clock, read once and carried on by this machine's monotonic one.
+/// The store's clock, read once and advanced by this machine's monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     now: Timestamp,
@@ -29,16 +29,16 @@ impl Clock {
     }
 }
 
-/// Why no chunk may start now.
+/// The reason why no chunk may start now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hold {
     pub(super) reason: String,
-    /// For how long at least, if that is known.
+    /// The minimum duration, if it is known.
     pub(super) at_least: Option<Duration>,
 }
 
 impl Bulk {
-    /// What holds a run now.
+    /// Returns the current hold of a run, if there is one.
     pub(super) async fn hold(&self, clock: Clock) -> Option<Hold> {
         let now = clock.now();
         if let Some(opens_at) = self.windows.as_ref().and_then(|windows| windows.opens_at(now)) {
@@ -54,10 +54,10 @@ impl Bulk {
     }
 }
 
-/// Spaces chunks so that a rate is held over time, and chunks take only their part of it.
+/// Spaces chunks so that the rate is kept on average, and chunks use only their duty share of the time.
 #[derive(Debug)]
 pub(super) struct Spacing {
-    /// When the rows so far are paid for.
+    /// The time until which the rate has been used up by the rows so far.
     paid_at: Instant,
 }
 
@@ -66,7 +66,7 @@ impl Spacing {
         Self { paid_at: Instant::now() }
     }
 
-    /// When the next chunk may start after one of so many rows.
+    /// Returns when the next chunk may start after one of `rows` rows.
     pub(super) fn next(&mut self, load: Load, rows: u32, begun: Instant, ended: Instant) -> Instant {
         let took = ended - begun;
         let rested = ended + Load { rows_per_s: None, ..load }.rest(rows, took);

@@ -1,5 +1,5 @@
-//! What is made in the store of targets on another database: jobs or events, one of each target, the same ones when a
-//! chunk is done again.
+//! Jobs or events that are created in the store for targets on another database: one for each target, and the same ones if a chunk is
+//! repeated.
 
 use async_trait::async_trait;
 use milepost_core::bulk::event_template::EventTemplate;
@@ -9,24 +9,24 @@ use milepost_core::event::{InvalidEvent, NewEvent};
 use milepost_core::job::NewJob;
 use milepost_core::port::{Store, StoreResult};
 
-/// How much one call to the store makes at most, and how many bytes the targets of it have.
+/// The most items created in one call to the store, and the most bytes of their targets.
 const CALL_MAX: usize = 1_000;
 const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What is made of every target.
+/// The item that is created for every target.
 #[derive(Clone)]
 pub(super) enum Made {
-    /// A job like this one.
+    /// A job from this template.
     Job(NewJob),
-    /// An event like this.
+    /// An event from this template.
     Event(EventTemplate),
 }
 
-/// A target of which nothing can be made.
+/// A target for which nothing can be created.
 pub(super) type Refused<'t> = (&'t Target, BadTarget);
 
 impl Made {
-    /// Makes it of the targets of a chunk; answers those of which nothing can be made.
+    /// Creates the items for the targets of a chunk; returns the targets for which none can be created.
     pub(super) async fn make<'t>(
         &self,
         store: &dyn Store,
@@ -39,7 +39,7 @@ impl Made {
     }
 }
 
-/// Something that a store takes many of in a call.
+/// An item that a store accepts in bulk.
 #[async_trait]
 trait Item: Clone + Send + Sync {
     async fn put(store: &dyn Store, items: &[Self]) -> StoreResult<()>;
@@ -77,7 +77,7 @@ async fn put<'t, I: Item>(
     Ok(refused)
 }
 
-/// Makes what one call does; answers the targets of which the store accepts nothing.
+/// Creates the items of one call; returns the targets whose items the store rejected.
 async fn put_page<'t, I: Item>(store: &dyn Store, page: &[(&'t Target, I)]) -> StoreResult<Vec<Refused<'t>>> {
     let (mut targets, mut items): (Vec<&Target>, Vec<I>) = page.iter().cloned().unzip();
     let mut refused = Vec::new();
@@ -85,7 +85,10 @@ async fn put_page<'t, I: Item>(store: &dyn Store, page: &[(&'t Target, I)]) -> S
         let Err(error) = I::put(store, &items).await else { break };
         let (index, bad) = blame(error)?;
         if index >= items.len() {
-            return Err(StoreError::Database { verb: "bulk chunk", cause: "it blamed no target".into() });
+            return Err(StoreError::Database {
+                verb: "bulk chunk",
+                cause: "the error names no target".into(),
+            });
         }
         items.remove(index);
         let target = targets.remove(index);
@@ -94,8 +97,7 @@ async fn put_page<'t, I: Item>(store: &dyn Store, page: &[(&'t Target, I)]) -> S
     Ok(refused)
 }
 
-/// Which item a store refused, and why; `None`: the target has changed since its event was emitted, by this chunk when it
-/// was done before.
+/// Returns the item that a store rejected, and why; `None`: the target has changed since an earlier run of this chunk emitted its event.
 fn blame(error: StoreError) -> StoreResult<(usize, Option<BadTarget>)> {
     let bad = |code: &str, message: String| Some(BadTarget { code: code.to_owned(), message });
     match error {
@@ -106,7 +108,7 @@ fn blame(error: StoreError) -> StoreResult<(usize, Option<BadTarget>)> {
     }
 }
 
-/// The items in calls that every store takes.
+/// Splits the items into calls that every store accepts.
 fn pages<'p, 't, I>(made: &'p [(&'t Target, I)]) -> impl Iterator<Item = &'p [(&'t Target, I)]> {
     let mut rest = made;
     std::iter::from_fn(move || {

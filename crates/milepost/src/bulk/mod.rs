@@ -1,8 +1,8 @@
-//! Bulk jobs: many targets, a chunk at a time, that can be stopped and go on from where they were.
+//! Bulk jobs: work on many targets in chunks. A run can be stopped and resumes where it stopped.
 //!
-//! A [`Bulk`] is a definition, what is done to a chunk, and when a chunk may start. Given to
-//! [`WorkerBuilder::bulk`](crate::WorkerBuilder::bulk) the worker runs jobs of the definition's name. Each run of a group
-//! has the group's slot, so one runs at a time.
+//! A [`Bulk`] consists of a definition, the work on a chunk, and the conditions under which a chunk may start. A worker that gets it
+//! through [`WorkerBuilder::bulk`](crate::WorkerBuilder::bulk) runs jobs with the definition's name. Each run holds a slot of its group, so
+//! one run at a time is active in a group.
 
 mod elsewhere;
 mod hold;
@@ -51,12 +51,12 @@ pub use staging::Staging;
 /// A function that is called for each chunk.
 pub(crate) type Perform = dyn Fn(Context) -> BoxFuture<'static, Result<Outcome, JobError>> + Send + Sync;
 
-/// What is done to a chunk, and where.
+/// The work on a chunk, and where it happens.
 #[derive(Clone)]
 enum Work {
-    /// In the store's own transaction.
+    /// In the store's transaction.
     Here(Arc<dyn BulkWork>),
-    /// By a function, between two transactions.
+    /// In a function, between two transactions.
     Elsewhere { rows: Arc<dyn BulkRows>, perform: Arc<Perform> },
 }
 
@@ -71,7 +71,7 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// One whose chunks are transactions: `SqlBulk` of the store's crate, or [`Remote`] on another database than the
+    /// Creates a bulk job whose chunks are transactions: `SqlBulk` of the store's crate, or [`Remote`] for a database other than the
     /// store's.
     #[must_use]
     pub fn new(mut definition: Definition, work: Arc<dyn BulkWork>) -> Self {
@@ -82,9 +82,8 @@ impl Bulk {
         Self::of(definition, Work::Here(work))
     }
 
-    /// One whose chunks are handed to a function, whose effects are elsewhere: a crash in between hands the chunk out
-    /// again. The function's payload is `{"bulk_id", "params", "rows"}`, and
-    /// [`Context::idempotency_key`] tells one chunk from another.
+    /// Creates a bulk job whose chunks are passed to a function with effects elsewhere. After a crash in between, the same chunk is passed
+    /// again. The function's payload is `{"bulk_id", "params", "rows"}`, and [`Context::idempotency_key`] identifies the chunk.
     #[must_use]
     pub fn elsewhere<F, Fut>(mut definition: Definition, rows: Arc<dyn BulkRows>, perform: F) -> Self
     where
@@ -101,22 +100,21 @@ impl Bulk {
         Self { definition, work, windows: None, throttles: Vec::new(), then: None }
     }
 
-    /// Lets chunks start at these times of day only.
+    /// Restricts the start of chunks to these times of day.
     #[must_use]
     pub fn windows(mut self, windows: Windows) -> Self {
         self.windows = Some(windows);
         self
     }
 
-    /// Holds the run as long as this says so.
+    /// Adds a throttle, which pauses the run while it reports a reason.
     #[must_use]
     pub fn throttle(mut self, throttle: Arc<dyn Throttle>) -> Self {
         self.throttles.push(throttle);
         self
     }
 
-    /// Starts a run of this definition with the end of each run, in one commit: same parameters, and the run's id as
-    /// `previous`.
+    /// Starts a run of this definition when a run ends, in the same commit, with the same parameters and the ended run's id as `previous`.
     #[must_use]
     pub fn then(mut self, next: Definition) -> Self {
         self.definition.then = Some(next.name.clone());
@@ -124,16 +122,16 @@ impl Bulk {
         self
     }
 
-    /// What it is.
+    /// Returns the definition.
     #[must_use]
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// Asks the database whether it can be done.
+    /// Checks against the database whether the work can be done.
     ///
     /// # Errors
-    /// Says what is wrong with source or apply.
+    /// Describes the problem with source or apply.
     pub async fn check(&self) -> milepost_core::port::StoreResult<()> {
         match &self.work {
             Work::Here(work) => work.check().await,
@@ -141,7 +139,7 @@ impl Bulk {
         }
     }
 
-    /// How it is run.
+    /// Returns the handler that runs it.
     pub(crate) fn perform(self, store: Arc<dyn Store>) -> Arc<Perform> {
         let bulk = Arc::new(self);
         Arc::new(move |context| runner::run(bulk.clone(), store.clone(), context).boxed())

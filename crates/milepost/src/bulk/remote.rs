@@ -1,5 +1,5 @@
-//! Bulk jobs whose targets are on another database than the store's: look in the store, do the chunk there, then move the
-//! cursor in the store. A crash in between does the chunk again.
+//! Bulk jobs whose targets are on another database than the store's: read the position in the store, apply the chunk on the other database,
+//! then move the cursor in the store. A crash in between repeats the chunk.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use super::made::Made;
 
 /// A bulk job whose targets are on another database than the store's.
 ///
-/// Its chunks are at least once: what a chunk did there is committed before the store knows, so that a crash in between
-/// does that chunk again. All else is as with targets in the store's own database.
+/// Its chunks run at least once: the effects of a chunk are committed before the store records it, so a crash in between repeats the chunk.
+/// Everything else is as with targets in the store's own database.
 ///
 /// ```no_run
 /// # async fn run(store: std::sync::Arc<dyn milepost::Store>) -> Result<(), Box<dyn std::error::Error>> {
@@ -47,26 +47,26 @@ pub struct Remote {
     store: Arc<dyn Store>,
     targets: Arc<dyn BulkTargets>,
     fingerprint: String,
-    /// What is made of every target in the store, instead of what is done to the targets there.
+    /// The item that is created in the store for every target, instead of applying the targets.
     made: Option<Made>,
 }
 
 impl Remote {
-    /// One whose targets are applied where they are, or, given to [`Bulk::elsewhere`](super::Bulk::elsewhere), read there.
+    /// Creates a bulk job whose targets are applied on their database or, with [`Bulk::elsewhere`](super::Bulk::elsewhere), read from it.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, definition: &Definition, targets: Arc<dyn BulkTargets>) -> Self {
         Self { store, targets, fingerprint: definition.fingerprint.clone(), made: None }
     }
 
-    /// Makes a job of every target instead, in the store, keyed by the run and the target: one each, also when a chunk is
-    /// done again.
+    /// Enqueues a job in the store for every target instead. The job key is derived from the run and the target: one job each, even if a
+    /// chunk is repeated.
     #[must_use]
     pub fn enqueue(self, template: NewJob) -> Self {
         Self { made: Some(Made::Job(template)), ..self }
     }
 
-    /// Emits an event for every target instead, in the store, whose id comes of the run and the target: one each, also when
-    /// a chunk is done again, unless the log has forgotten it meanwhile.
+    /// Emits an event in the store for every target instead. The event id is derived from the run and the target: one event each, even if a
+    /// chunk is repeated, unless the event has been deleted from the log since.
     #[must_use]
     pub fn emit(self, template: EventTemplate) -> Self {
         Self { made: Some(Made::Event(template)), ..self }
@@ -124,25 +124,25 @@ impl BulkRows for Remote {
     }
 }
 
-/// A run in the hands of one worker.
+/// A run that one worker has taken over.
 struct RemoteRun {
     store: Arc<dyn Store>,
     visit: Box<dyn BulkVisit>,
     taken: Taken,
     order: Order,
     made: Option<Made>,
-    /// What was read and not passed yet, and when.
+    /// The chunk that was read and not yet recorded as done, and when it was read.
     passing: Option<(Step, Instant)>,
 }
 
 impl RemoteRun {
-    /// Where its next targets are, unless it is to stop.
+    /// Returns the next stretch of targets, or the stop request.
     async fn look(&mut self, rows: u32) -> StoreResult<Result<Stretch, Verb>> {
         let Stand { stretch, stop } = self.store.look_bulk(self.order.run, rows).await?;
         Ok(stop.map_or(Ok(stretch), Err))
     }
 
-    /// Makes something of each of the next targets. One of which nothing can be made fails.
+    /// Creates an item for each of the next targets. A target for which none can be created fails.
     async fn make(&mut self, stretch: &Stretch, rows: u32, made: &Made) -> StoreResult<Parts> {
         let (targets, mut parts) = self.visit.read(stretch, rows).await?;
         let (run, origin) = (self.order.run, self.taken.position.origin);

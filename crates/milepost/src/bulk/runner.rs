@@ -1,4 +1,4 @@
-//! A bulk job's run: take → survey → chunk after chunk → end.
+//! The run of a bulk job: take over → survey → chunks → end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,17 +22,17 @@ use super::{Bulk, Work};
 use crate::context::Context;
 use crate::handler::{JobError, Outcome};
 
-/// How often a run that is held looks again.
+/// The interval at which a paused run checks whether it can continue.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A run that is held for longer gives its worker free.
+/// A run that is paused for longer releases its worker.
 const HOLD_HERE: Duration = Duration::from_secs(10);
-/// When it is then looked at again.
+/// The delay after which a released run is started again.
 const HOLD_AWAY: Duration = Duration::from_secs(15);
-/// How often the database may fail in a row before the attempt does.
+/// How many consecutive database failures make the attempt fail.
 const FAILURES_IN_A_ROW: u32 = 6;
-/// How often throttles are asked while chunks run.
+/// The interval at which throttles are checked while chunks run.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// How many rows the first chunk has.
+/// The number of rows of the first chunk.
 const FIRST_ROWS: u32 = 500;
 
 /// Runs one attempt.
@@ -68,7 +68,8 @@ pub(super) async fn run(
         if !error.is_transient() || failures >= FAILURES_IN_A_ROW {
             return Err(job_error(error));
         }
-        tracing::warn!(job = %runner.context.run().job, error = error.chain(), "a chunk was lost; going on from the cursor");
+        tracing::warn!(job = %runner.context.run().job, error = error.chain(),
+            "a chunk failed; continuing from the cursor");
         let pause = Duration::from_millis(100 << failures).mul_f64(0.5 + fastrand::f64());
         if runner.pause(pause).await {
             return Ok(Outcome::Stopped);
@@ -87,21 +88,21 @@ struct Runner {
     spacing: Spacing,
 }
 
-/// What a hold came to.
+/// The result of a pause.
 enum Held {
-    /// It is over.
+    /// The pause has ended.
     Over,
     /// The run ends for now.
     Leave(Outcome),
 }
 
 impl Runner {
-    /// Takes the run and does chunks until it ends or the database fails.
+    /// Takes the run over and processes chunks until it ends or the database fails.
     async fn attend(&mut self) -> StoreResult<Outcome> {
         let clock = Clock::read(self.store.as_ref()).await?;
         let (position, mut run) = self.take().await?;
         self.begin_at(&position);
-        self.say("a bulk job is taken up");
+        self.say("the run of a bulk job begins or continues");
         if !position.surveyed
             && let Some(outcome) = self.survey(run.as_mut()).await?
         {
@@ -128,7 +129,7 @@ impl Runner {
             }
             if done.exhausted {
                 run.end(self.next().as_ref()).await?;
-                self.say("a bulk job is done");
+                self.say("the run of a bulk job is complete");
                 return Ok(Outcome::Completed);
             }
             let next = self.spacing.next(self.load(), done.rows, begun, Instant::now());
@@ -179,12 +180,12 @@ impl Runner {
         self.settings.load(self.bulk.definition.load)
     }
 
-    /// How many rows the next chunk has.
+    /// Returns the number of rows of the next chunk.
     fn rows(&self) -> u32 {
         self.sizer.rows().min(self.load().rows_max(self.sizing().target))
     }
 
-    /// Finds the last target, once all who were writing at the start have ended. Answers what the run ends with for
+    /// Finds the last target, once all transactions that were open at the start have ended. Returns the outcome with which the run ends for
     /// now, if it does.
     async fn survey(&mut self, run: &mut dyn BulkRun) -> StoreResult<Option<Outcome>> {
         let begun = Instant::now();
@@ -197,7 +198,7 @@ impl Runner {
                 }
                 Surveyed::Held(reason) => reason,
             };
-            // Most end within a moment.
+            // Most of these transactions end shortly.
             let pause = if begun.elapsed() < LOOK_EVERY { LOOK_EVERY / 20 } else { LOOK_EVERY };
             if told.as_ref() != Some(&reason) && begun.elapsed() >= LOOK_EVERY {
                 run.rest(&Rest { throttle: Some(reason.clone()), held: Duration::ZERO }).await?;
@@ -213,7 +214,7 @@ impl Runner {
         }
     }
 
-    /// Waits here while something holds the run for a short time, and leaves when it takes longer.
+    /// Waits while the run is paused for a short time, and releases the worker if the pause takes longer.
     async fn hold(&mut self, run: &mut dyn BulkRun, clock: Clock) -> StoreResult<Held> {
         let begun = Instant::now();
         let mut told: Option<Hold> = None;
@@ -240,7 +241,7 @@ impl Runner {
         Ok(Held::Over)
     }
 
-    /// Takes in what a chunk brought. Answers whether more targets failed than may.
+    /// Updates the state from a finished chunk. Returns whether more targets have failed than allowed.
     fn learn(&mut self, done: &ChunkDone, took: Duration) -> bool {
         self.sizer.learn(done.rows, took);
         self.set(done.settings);
@@ -251,10 +252,10 @@ impl Runner {
         done.failed > 0 && done.counts.failed > self.bulk.definition.failures_max
     }
 
-    /// Aborts the run, so that an operator looks at what fails and resumes it.
+    /// Aborts the run, so that an operator can examine the failures and resume it.
     async fn abort(&self) -> StoreResult<Outcome> {
         let (failed, max) = (self.counts.failed, self.bulk.definition.failures_max);
-        let note = format!("targets that failed: {failed}, more than error_budget = {max} allows");
+        let note = format!("failed targets: {failed}, more than error_budget = {max} allows");
         let (job, name) = (self.context.run().job, &self.bulk.definition.name);
         tracing::warn!(%job, name, "the run is aborted: {note}; `milepost bulk failures {job}` lists them");
         let operation = Operation::new(Verb::Abort).grace(HOLD_HERE).note(note);
@@ -262,7 +263,7 @@ impl Runner {
         Ok(Outcome::Stopped)
     }
 
-    /// The run that follows this one.
+    /// Returns the run that follows this one.
     fn next(&self) -> Option<NewJob> {
         let definition = self.bulk.then.as_ref()?;
         let job = self.context.run().job;
@@ -272,14 +273,14 @@ impl Runner {
         Some(definition.direct(next.key(format!("after {job}"))))
     }
 
-    /// Says where the run is.
+    /// Logs the progress of the run.
     fn say(&self, what: &str) {
         let (job, name) = (self.context.run().job, &self.bulk.definition.name);
         let Counts { done, failed, chunks } = self.counts;
         tracing::info!(%job, name, done, failed, chunks, "{what}");
     }
 
-    /// Sleeps, unless the run is to stop: answers whether it is.
+    /// Sleeps until the time has passed or the run is to stop; returns whether it is to stop.
     async fn pause(&self, time: Duration) -> bool {
         if time.is_zero() {
             return self.context.cancellation().is_cancelled();

@@ -1,4 +1,4 @@
-//! Targets that the caller brings.
+//! Targets that the caller adds row by row.
 
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
@@ -7,12 +7,12 @@ use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkStaging, Store, StoreResult};
 use serde::Serialize;
 
-/// Rows are handed to the store in batches of so many …
+/// Rows are passed to the store in batches of up to this many rows …
 const BATCH_ROWS_MAX: usize = 1000;
-/// … or of so many bytes, whichever comes first.
+/// … or this many bytes, whichever is reached first.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// The targets of one run, brought row by row in bounded memory. All of them become a run at once, or none does.
+/// The targets of one run, added row by row in bounded memory. The run starts with all of them or not at all.
 ///
 /// ```no_run
 /// # use milepost::bulk::{ColumnType, Columns, Definition, InvalidBulk, Staging};
@@ -38,10 +38,10 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Begins with the first row of a definition over a file. `name`: where the rows come from, for people.
+    /// Begins a staging for a definition over a file. `name`: the origin of the rows, for operators.
     ///
     /// # Errors
-    /// [`InvalidBulk::NotOverFile`] when the definition declares no columns.
+    /// [`InvalidBulk::NotOverFile`] if the definition declares no columns.
     pub async fn begin(store: &dyn Store, definition: &Definition, name: &str) -> StoreResult<Self> {
         let Some(columns) = definition.columns.clone() else {
             return Err(InvalidBulk::NotOverFile { name: definition.name.clone() }.into());
@@ -50,10 +50,10 @@ impl Staging {
         Ok(Self { staging, definition: definition.clone(), columns, batch: Vec::new(), bytes: 0, rows: 0 })
     }
 
-    /// Adds a row, whose JSON is an object that has all columns; `null` is no value, further members are left out.
+    /// Adds a row, whose JSON is an object with all columns. `null` means no value; other members are ignored.
     ///
     /// # Errors
-    /// [`InvalidBulk::Row`] when a value is missing or not of its column's type; nothing was added then.
+    /// [`InvalidBulk::Row`] if a value is missing or does not have its column's type; nothing was added then.
     pub async fn add(&mut self, row: &impl Serialize) -> StoreResult<()> {
         let object = serde_json::to_string(row).map_err(|e| BadRow { column: None, why: e.to_string() });
         let row = object.and_then(|object| self.columns.row_of_json(&object));
@@ -62,10 +62,10 @@ impl Staging {
         self.add_made(row).await
     }
 
-    /// Adds a row that its [`Columns`] have made.
+    /// Adds a row that was built with its [`Columns`].
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn add_made(&mut self, row: String) -> StoreResult<()> {
         self.bytes += row.len();
         self.batch.push(row);
@@ -76,7 +76,7 @@ impl Staging {
         Ok(())
     }
 
-    /// How many rows were added.
+    /// Returns how many rows were added.
     #[must_use]
     pub const fn rows(&self) -> u64 {
         self.rows
@@ -87,17 +87,17 @@ impl Staging {
         self.staging.add(std::mem::take(&mut self.batch)).await
     }
 
-    /// Starts the run over all rows, as the definition directs it. Where the job's key was there before, nothing is
-    /// kept and the answer is that run.
+    /// Starts the run over all rows, with the definition's options. If the job's key exists, the rows are discarded and the existing run is
+    /// returned.
     ///
     /// # Errors
-    /// When the job cannot be accepted or the store fails; nothing was started then.
+    /// If the job cannot be accepted or the store fails; nothing was started then.
     pub async fn start(self, job: NewJob) -> StoreResult<Enqueued> {
         let job = self.definition.direct(job);
         self.start_directed(&job).await
     }
 
-    /// The same with a job that was directed by the definition and changed since.
+    /// As [`start`](Self::start), with a job that already has the definition's options and may have been changed since.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -106,10 +106,10 @@ impl Staging {
         self.staging.start(job).await
     }
 
-    /// Removes what was added. Without it retention does so, an hour later.
+    /// Deletes the added rows. Without this call retention deletes them an hour later.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn give_up(self) -> StoreResult<()> {
         self.staging.give_up().await
     }

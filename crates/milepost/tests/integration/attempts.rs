@@ -1,4 +1,4 @@
-//! Attempts without a store: what the conformance suite does not hold against a worker's.
+//! Attempts without a store: cases that the conformance suite does not cover.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ impl Job for Patient {
     const STOP_GRACE: Duration = Duration::from_secs(60);
 }
 
-/// Goes on until it is asked to stop, and says what it was.
+/// Runs until it is asked to stop; the first attempt then returns a result.
 async fn until_asked(_: Patient, context: Context) -> Result<Outcome, JobError> {
     context.cancellation().cancelled().await;
     if context.attempt() == 1 { Outcome::result(&"saved") } else { Ok(Outcome::Stopped) }

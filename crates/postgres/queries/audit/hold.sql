@@ -1,2 +1,2 @@
--- Keeps others with an actor from changing $1 until this transaction ends, so that each says what it found.
+-- Prevents other audited actions on $1 until this transaction ends, so that each records the state that it found.
 select pg_advisory_xact_lock(19800, hashtext($1))

@@ -1,2 +1,2 @@
--- Keeps everybody from changing job $1 until this transaction ends.
+-- Prevents all changes of job $1 until this transaction ends.
 select milepost.hold_job($1)

@@ -1,5 +1,5 @@
--- A page of the audit, newest first: $1 who, $2 what, $3 subject, each null for any; $4 before this one, $5 how many.
--- One of the parts has rows: that whose index holds little else than what is asked for.
+-- A page of the audit log, newest first: $1 who, $2 what, $3 subject, each null for any; $4 before this entry, $5 limit.
+-- Only one of the parts returns rows: the one whose index contains few other rows.
 (select pos, at, who, what, subject, why, detail::text as detail from milepost.audit
  where subject = $3::text and ($1::text is null or who = $1) and ($2::text is null or what = $2) and pos < $4
  order by pos desc limit $5)

@@ -1,4 +1,4 @@
--- Where batch $1 stands.
+-- The state of batch $1.
 select jsonb_build_object('state', b.state, 'stop', b.stop, 'generation', b.generation, 'version', v.version,
                           'waiting', b.waiting, 'due', b.due, 'active', b.active, 'failed', b.failed, 'aborted', b.aborted,
                           'succeeded', b.succeeded, 'skipped', b.skipped, 'canceled', b.canceled)::text

@@ -1,4 +1,4 @@
--- An event that was given up: $1 for which subscription, $2 its id.
+-- A dead letter: $1 subscription, $2 id of the event.
 select jsonb_build_object('dead_at', dead_at, 'deliveries', deliveries, 'failed', why, 'skipped', skipped,
                           'edited', edited::text)::text
 from milepost.dead_event where subscription = $1 and event_id = $2

@@ -1,4 +1,4 @@
--- What is held back of an aggregate: $1 from which subscription, $2 its type, $3 its id.
+-- A parked aggregate: $1 subscription, $2 the aggregate's type, $3 its id.
 select jsonb_build_object('events', (select count(*) from milepost.parked_event e
                                      where (e.subscription, e.aggregate_type, e.aggregate_id) = ($1, $2, $3)),
                           'first', f.event_id, 'edited', f.edited::text, 'deliveries', a.deliveries,

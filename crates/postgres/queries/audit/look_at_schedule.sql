@@ -1,4 +1,4 @@
--- What schedule $1 is, but for its ticks.
+-- Schedule $1, without its ticks.
 select jsonb_build_object('spec', spec, 'time_zone', time_zone, 'dag', dag, 'kind', kind, 'queue', queue,
                           'payload', payload::text, 'priority', priority, 'max_attempts', max_attempts, 'group', group_key,
                           'timeout_ms', timeout_ms, 'misfire', misfire, 'misfire_max', misfire_max,

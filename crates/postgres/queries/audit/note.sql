@@ -1,2 +1,2 @@
--- Notes what somebody did: $1 who, $2 what, $3 to what, $4 why, $5 how that stood before and after (JSON text).
+-- Records an action: $1 who, $2 what, $3 subject, $4 reason, $5 states before and after (JSON text).
 insert into milepost.audit (who, what, subject, why, detail) values ($1, $2, $3, $4, $5::text::jsonb)

@@ -1,4 +1,5 @@
--- Batches, newest first: $1 DAG, $2 state, $3 key, $4 those too that are tasks of others, $5 older than this one, $6 at most, $7 only this one.
+-- Batches, newest first: $1 DAG, $2 state, $3 key, $4 whether to include child batches, $5 older than this one, $6 limit, $7
+-- only this one.
 select b.id, b.dag, v.number, v.version, b.key, b.state::text as state, b.stop is not null as stopped, b.generation, b.waiting, b.due, b.active,
        b.failed, b.aborted, b.succeeded, b.skipped, b.canceled, b.parent_id, b.parent_task, k.key as parent_key,
        b.items_of is not null as items, b.nominal_at, b.nominal_zone, b.created_at, b.updated_at, b.ended_at,

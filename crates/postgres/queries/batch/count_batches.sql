@@ -1,2 +1,2 @@
--- How many batches are in each state, without those that are tasks of others.
+-- The number of batches in each state, without child batches.
 select state::text, count(*) from milepost.batch where parent_id is null group by state

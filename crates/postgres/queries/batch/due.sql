@@ -1,7 +1,8 @@
--- Locks due tasks of batches that are not stopped: of $1 (null: of all), at most $2, of one batch at most half of these; only the tasks $3,
--- aligned with $1, unless that is null. Answers what they do; what all tasks of a batch see (input, list) is in its first row alone: it can be
--- large. Batches come in any order, so that none with many due tasks keeps others waiting. Batches that an operator changes at the moment are
--- passed over: the right to settle comes before tasks in the order of locks (settle.sql), and nobody waits for it here.
+-- Locks due tasks of batches that are not stopped: of batches $1 (null: all), at most $2, of one batch at most half of
+-- these; only the tasks $3, parallel to $1, unless that is null. Returns their definitions; only the first row of a batch
+-- contains the data that all its tasks share (input, list), which can be large. The order of batches is random, so that a
+-- batch with many due tasks does not keep others waiting. Batches that an operator is changing are skipped: in the order of
+-- locks (settle.sql), the right to settle precedes tasks, and this statement does not wait for it.
 select a.id as batch_id, t.task, d.spec::text as spec, cardinality(d.reads) > 0 as reads, a.items_of is not null as is_item,
        case when row_number() over of_batch = 1 then i.input::text end as input,
        case when row_number() over of_batch = 1 and a.items_of is not null then (

@@ -1,11 +1,12 @@
--- Ends runs of tasks that succeeded, as finish_succeeded.sql does, and lets their batches go on: $1 jobs, $2 run tokens, $3
--- results (JSON text or null), aligned. Answers the jobs whose end was accepted, and what is left to be done.
+-- Ends runs of tasks that succeeded, as finish_succeeded.sql does, and continues their batches: $1 jobs, $2 run tokens, $3
+-- results (JSON text or null), parallel arrays. Returns the jobs whose end was accepted, and whether work is left for their
+-- batches.
 with input as materialized (
     select i.id, i.token, i.result, j.batch_id, j.task
     from unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, result)
     join milepost.job j on j.id = i.id
 ),
--- Before any row is locked: an operator who keeps others from settling locks rows of jobs after that.
+-- Before any row is locked: an operator's action takes this lock first and then locks rows of jobs.
 joined as materialized (
     select milepost.join_settling(array(select distinct batch_id from input where batch_id is not null))
 ),
@@ -24,7 +25,7 @@ logged as (
     select id, token, attempt, worker_id, 'succeed', 'running', 'succeeded' from gone
     returning 1
 ),
--- A job that ran is the one that its task names. What follows stands in the history behind what it follows from.
+-- A job that was running is the current one of its task. The history contains the consequences after their cause.
 tasks as materialized (
     select array_agg(g.batch_id) as batches, array_agg(g.task) as tasks
     from gone g

@@ -1,2 +1,2 @@
--- At which generation batch $1 is.
+-- The generation of batch $1.
 select generation from milepost.batch where id = $1

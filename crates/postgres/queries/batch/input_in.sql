@@ -1,4 +1,5 @@
--- The input of batch $1, and the schema for it of version $2 of its DAG (JSON texts; null: none). has_version: whether there is that version.
+-- The input of batch $1, and its schema in version $2 of the DAG (JSON texts; null: none). has_version: whether that version
+-- exists.
 select b.dag, v.id is not null as has_version, i.input::text as input, case when b.items_of is null then v.input_schema::text end as input_schema
 from milepost.batch b
 left join milepost.dag_version v on v.name = b.dag and v.version = $2

@@ -1,6 +1,6 @@
--- Up to $1 running jobs that were asked to stop and whose grace time is over. It takes part in settling their batches, before their rows are
--- locked: see settle.sql for the order of locks. Only live_stop has their order; a plan made while the table was empty would else walk the
--- primary key.
+-- Up to $1 running jobs that were asked to stop and whose grace time has passed. Takes the shared locks for settling their
+-- batches, before their rows are locked: see settle.sql for the order of locks. Only the index live_stop has this order;
+-- without it, a plan made while the table was empty would walk the primary key.
 with overdue as materialized (
     select id from milepost.live where stop_at < now() order by stop_at limit $1
 ),

@@ -1,4 +1,4 @@
--- What happened to batch $1 last, newest first, at most $2.
+-- The last state changes of batch $1, newest first, at most $2.
 select h.pos, h.at, h.generation, h.task, coalesce(k.key, h.key, h.task::text) as key, h.job_id, h.verb::text as verb,
        h.from_state, h.to_state, h.note
 from milepost.batch_history h

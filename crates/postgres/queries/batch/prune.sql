@@ -1,5 +1,5 @@
--- Forgets tasks and then batches that ended more than $1 ms ago, with what is in them: at most $2 rows. Inner ones go after those
--- that they are tasks of.
+-- Deletes tasks and history of batches that ended more than $1 ms ago, at most $2 rows of each, and then the batches. Child
+-- batches are deleted after their parents.
 with over as materialized (
     select b.id from milepost.batch b
     where b.ended_at < now() - $1 * interval '1 millisecond'
@@ -21,7 +21,7 @@ inputs as (
     delete from milepost.batch_input i using over o where i.batch_id = o.id
 ),
 gone as (
-    -- Those of which nothing was left.
+    -- Batches of which nothing is left.
     delete from milepost.batch b using over o
     where b.id = o.id
       and not exists (select from milepost.batch_task t where t.batch_id = o.id)

@@ -1,6 +1,6 @@
--- Keeps tasks of version $1: $2 numbers, $3 keys, $4 rules, $5 whether plain, $6 successors, $7 predecessors and $8 read
--- predecessors (each a list as text, like {1,2}), $9 definitions (JSON text), $10 kinds, $11 queues, $12 priorities, $13 groups,
--- $14 attempts, $15 time limits in ms.
+-- Stores tasks of version $1: $2 numbers, $3 keys, $4 rules, $5 whether plain, $6 successors, $7 predecessors and $8
+-- predecessors that are read (each a list as text, like {1,2}), $9 definitions (JSON text), $10 kinds, $11 queues, $12
+-- priorities, $13 groups, $14 attempts, $15 time limits in ms.
 insert into milepost.dag_task (version_id, task, key, rule, plain, pre_cnt, successors, predecessors, reads, spec, kind, queue, priority,
                                group_key, max_attempts, timeout_ms)
 select $1, i.task, i.key, i.rule::milepost.task_rule, i.plain, cardinality(i.predecessors::int[]), i.successors::int[],

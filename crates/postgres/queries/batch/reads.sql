@@ -1,5 +1,5 @@
--- What the due tasks $1, $2 (batches and tasks, aligned) read of their predecessors: each once, with its result as JSON text as long as all that its
--- task reads has at most $3 bytes.
+-- The predecessors that the due tasks $1, $2 (batches and tasks, parallel arrays) read: each once, with its result as JSON
+-- text unless all results that its task reads have together more than $3 bytes.
 with read as materialized (
     select i.batch_id, i.task, r.task as read, k.key, o.state, o.job_id, o.child_id, k.spec ? 'each' as over_a_list,
            case when o.child_id is null then octet_length(e.result::text)::bigint else milepost.batch_output_bytes(o.child_id) end as bytes
@@ -9,7 +9,7 @@ with read as materialized (
     cross join lateral unnest(d.reads) r(task)
     cross join lateral milepost.dag_task_of(a.version_id, r.task) k
     left join milepost.batch p on p.id = a.parent_id and a.items_of is not null
-    -- The batch of a list keeps its version when the one that it lies in goes over to another.
+    -- The batch of a list keeps its version when its parent is moved to another one.
     cross join lateral milepost.batch_task_of(coalesce(p.id, a.id), case
         when p.version_id <> a.version_id then (select n.task from milepost.dag_task n where n.version_id = p.version_id and n.key = k.key)
         else r.task end) o

@@ -1,2 +1,2 @@
--- Lets batch $1 go on: $2 note, $3 generation.
+-- Resumes batch $1: $2 note, $3 generation.
 select changed, 0::bigint as stopping from milepost.resume_batch($1, $2, $3)

@@ -1,2 +1,2 @@
--- Says to batches how jobs $1 of theirs stand now.
+-- Applies the current states of jobs $1 to their tasks.
 select due_made, spread_left from milepost.settle_jobs($1)

@@ -1,2 +1,2 @@
--- Counts the next ends that have too many successors for one transaction.
+-- Counts the next queued ends, which have too many successors for one transaction.
 select counted, due_made from milepost.spread()

@@ -1,4 +1,4 @@
--- Tasks of batch $1 by number: $2 states (null: all), $3 numbers (null: all), $4 after this one, $5 at most.
+-- Tasks of batch $1 by number: $2 states (null: all), $3 numbers (null: all), $4 after this one, $5 limit.
 select t.task, coalesce(k.key, t.task::text) as key, t.state::text as state, t.generation, t.pre_cnt, t.job_id, t.child_id,
        coalesce(l.state, e.state)::text as job_state, coalesce(l.attempt, e.attempt) as attempt,
        coalesce(j.created_at, c.created_at) as released_at,

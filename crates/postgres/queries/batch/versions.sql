@@ -1,4 +1,4 @@
--- Versions, newest first: $1 of this DAG (null: of all), $2 only the latest of each.
+-- Versions, newest first: $1 DAG (null: all), $2 only the latest of each.
 select v.name, v.number, v.version, g.latest = v.id as latest, v.tasks, v.edges, v.depth, v.created_at
 from milepost.dag_version v
 join milepost.dag g on g.name = v.name

@@ -1,2 +1,2 @@
--- Tells workers that batches have something to be worked out.
+-- Notifies workers that batches have tasks to evaluate.
 select milepost.wake_to_advance()

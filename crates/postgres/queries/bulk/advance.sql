@@ -1,5 +1,5 @@
--- Moves the cursor of run token $2 of bulk job $1 to key $3 (JSON text; null: it stays), with $4 targets done and $5
--- failed by a chunk that was to have $6 rows and took $7 ms. No row: fenced.
+-- Moves the cursor of run token $2 of bulk job $1 to key $3 (JSON text; null: unchanged), with $4 targets done and $5 failed
+-- in a chunk of size $6 rows that took $7 ms. No row: fenced.
 update milepost.bulk
 set cursor_key = coalesce($3::text::jsonb, cursor_key),
     done = done + $4,

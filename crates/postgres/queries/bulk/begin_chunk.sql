@@ -1,6 +1,6 @@
--- Begins a transaction with the users' own statements, in one message: commits durably; plans anew with the values at
--- hand, by indexes wherever there are some, whatever ANALYZE last saw; checks constraints at once, so that it is known
--- whose target breaks one; and lets the server end it when its process has stopped in the middle, within a lease.
+-- Begins a transaction for users' own statements, in one message: commits durably; plans with the current values, by indexes
+-- wherever possible, regardless of the last ANALYZE; checks constraints immediately, so that the violating target is known;
+-- and lets the server end the transaction, well within a lease, if its process hangs.
 begin;
 select set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
        set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true),

@@ -1,2 +1,2 @@
--- Begins file $2 (its name for people) of run $1.
+-- Creates file $2 (name for display) of run $1.
 insert into milepost.bulk_file (run, name) values ($1, $2)

@@ -1,4 +1,4 @@
--- Keeps that job $1 is a bulk job over its $2 staged rows: its last target is known.
+-- Registers job $1 as a bulk job over its $2 staged rows, whose last target is known.
 with file as (
     update milepost.bulk_file set rows = $2, started_at = now(), touched_at = now() where run = $1
 )

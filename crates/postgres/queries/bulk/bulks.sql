@@ -1,11 +1,13 @@
--- Bulk jobs: $1 one of them, $2 definition, $3 state, $4 group, $5 type, $6 category (null: any); at most $7; $8 if not null: only those that are over and older. Those under
--- way and those that wait come first, in the order in which they will run; then the others, newest first.
+-- Bulk jobs: $1 only this one, $2 definition, $3 state, $4 group, $5 type, $6 category (null: any); $7 limit; $8 if not
+-- null: only ended ones that are older. Running and waiting ones come first, in the order in which they will run; then the
+-- others, newest first.
 with groups as materialized (select distinct group_key from milepost.bulk_definition),
 candidates as materialized (
-    -- Jobs that ticks and others made have no row of their own before their first chunk.
+    -- Jobs enqueued by ticks and others have no row in bulk before their first chunk.
     select s.job_id as id from milepost.group_slot s where s.group_key in (select group_key from groups)
     union
-    -- Read off live_waiting and live_timed, which hold those alone that wait for a slot or for their time.
+    -- Read from the indexes live_waiting and live_timed, which contain only jobs that wait for a slot or for their start
+    -- time.
     select l.id
     from groups g
     cross join lateral (

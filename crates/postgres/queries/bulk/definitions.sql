@@ -1,4 +1,4 @@
--- The definition of name $1, or all.
+-- The definition with name $1, or all (null).
 select name, type, category, group_key, queue, priority, max_attempts, chunk_ms, chunk_rows_min, chunk_rows_max,
        rows_per_s, duty, failures_max, then_name, effects, fingerprint, source, columns::text as columns, place
 from milepost.bulk_definition

@@ -1,4 +1,4 @@
--- Ends run token $2 of bulk job $1 and its job with success. No row: fenced.
+-- Ends run token $2 of bulk job $1 and its job as succeeded. No row: fenced.
 with ended as (
     update milepost.bulk
     set ended_at = now(), updated_at = now(), throttle = null, throttle_since = null

@@ -1,5 +1,5 @@
--- Lets a session on another database end with its client: a chunk whose worker is gone is rolled back within seconds, where the
--- server's system can tell.
+-- Makes the server end a session on another database when its client is gone: a chunk whose worker died is rolled back
+-- within seconds, if the server's operating system can detect that.
 do $$
 begin
     perform set_config('client_connection_check_interval', '1s', false);

@@ -1,6 +1,5 @@
--- Ends the sessions that workers of the bulk job with the id $1 (as text) have in this database with token $2 or before, on other
--- connections, and waits a little until they are gone: they may have stopped in the middle of a chunk. Only those of the
--- same role can be.
+-- Ends other sessions in this database that belong to workers of the bulk job with id $1 (as text) and token $2 or lower,
+-- and waits up to 2 seconds for each: they may hang in the middle of a chunk. Only sessions of the same role can be ended.
 select pg_terminate_backend(a.pid, 2000)
 from pg_stat_activity a
 where a.datname = current_database() and a.usename = current_user and a.pid <> pg_backend_pid()

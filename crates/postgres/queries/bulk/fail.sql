@@ -1,5 +1,5 @@
--- Keeps that target $2 (key as JSON text) of bulk job $1 failed, with code $3 and message $4. A run over the failures of
--- another goes by their places; what failed again is the target that stands there.
+-- Stores the failure of target $2 (key as JSON text) of bulk job $1, with code $3 and message $4. In a run that retries the
+-- failures of another, the key is the position of a failure; the target of that failure is stored.
 insert into milepost.bulk_failure (job_id, key, code, message)
 select $1, coalesce(
     (select f.key

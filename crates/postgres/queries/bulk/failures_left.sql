@@ -1,2 +1,2 @@
--- The last failure that bulk job $1 is to try again, and how many there are.
+-- The last failure that bulk job $1 retries, and the number of them.
 select max(pos), count(*) from milepost.bulk_failure where retried_by = $1

@@ -1,5 +1,5 @@
--- Keeps the last target $3 (JSON text; null: there is none) of bulk job $1 for run token $2, and that there are $4
--- targets (null: unknown), counted or estimated ($5). No row: fenced.
+-- Stores the last target $3 (JSON text; null: none) of bulk job $1 for run token $2, and the number of targets $4 (null:
+-- unknown), counted or estimated ($5). No row: fenced.
 update milepost.bulk
 set upper_key = $3::text::jsonb, total = $4, total_exact = $5, surveyed_at = now(), updated_at = now(),
     throttle = null, throttle_since = null

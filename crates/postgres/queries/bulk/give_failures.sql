@@ -1,5 +1,5 @@
--- Gives the failures of bulk job $1 that nobody tries again to bulk job $2, and notes how many: also those that a run was to,
--- and was given up before it came to them. No row: there are none.
+-- Assigns the failures of bulk job $1 that no run retries to bulk job $2, and records their number. Includes failures
+-- assigned to a run that was canceled or skipped before it reached them. No row: there are none.
 with given as (
     update milepost.bulk_failure f set retried_by = $2
     where f.job_id = $1
@@ -9,7 +9,7 @@ with given as (
                       join milepost.bulk b on b.job_id = e.id
                       where e.id = f.retried_by and e.state in ('canceled', 'skipped')
                         and (b.cursor_key is null or f.pos > (b.cursor_key ->> 0)::bigint)
-                      -- offset: never planned as a hash of all jobs that ended.
+                      -- OFFSET 0 prevents a plan that hashes all ended jobs.
                       offset 0))
     returning 1
 )

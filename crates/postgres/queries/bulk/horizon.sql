@@ -1,5 +1,5 @@
--- Whether all who were writing in this database at the time of snapshot $1 have ended, and which sessions have not. One that is
--- not known to write elsewhere may write here.
+-- Whether all transactions that were writing in this database at the time of snapshot $1 have ended, and the sessions of
+-- those that have not. A transaction that is not known to belong to another database may write in this one.
 with late as materialized (
     select x::xid as xid
     from pg_snapshot_xip(pg_current_snapshot()) x

@@ -1,4 +1,4 @@
--- Stops the statement that a worker of the bulk job with the id $1 (as text) is in, in this database.
+-- Cancels the current statement, in this database, of a worker of the bulk job with id $1 (as text).
 select pg_cancel_backend(a.pid)
 from pg_stat_activity a
 where a.datname = current_database() and a.usename = current_user and a.state <> 'idle'

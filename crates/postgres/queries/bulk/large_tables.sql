@@ -1,4 +1,4 @@
--- Of tables $1 (schema-qualified names), those that are too large to be read whole for every chunk.
+-- Those of tables $1 (schema-qualified names) that are too large for a sequential scan in every chunk.
 select c.oid::regclass::text
 from unnest($1::text[]) n(name)
 join pg_class c on c.oid = to_regclass(n.name)

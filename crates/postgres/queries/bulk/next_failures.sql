@@ -1,5 +1,5 @@
--- The next $3 failures that bulk job $1 is to try again, behind the place $2 (JSON text; null: from the beginning), as a JSON
--- array. No row: it is none that does so.
+-- The next $3 failures that bulk job $1 retries, after position $2 (JSON text; null: from the beginning), as a JSON array.
+-- No row: the job does not retry failures.
 select coalesce((select jsonb_agg(jsonb_build_object('pos', f.pos, 'key', f.key) order by f.pos)
                  from (select pos, key from milepost.bulk_failure
                        where retried_by = $1 and pos > coalesce(($2::text::jsonb ->> 0)::bigint, 0)

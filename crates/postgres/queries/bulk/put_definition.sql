@@ -1,5 +1,5 @@
--- Stores the definition of a bulk job for $17 (config or operator), with columns $18 (JSON text) of its file, or its
--- targets at $19. An operator's stays unless an operator replaces it.
+-- Stores the definition of a bulk job for source $17 (config or operator), with columns $18 (JSON text) of its file, or the
+-- place $19 of its targets. An operator's definition is replaced only by an operator.
 insert into milepost.bulk_definition as d
     (name, type, category, group_key, queue, priority, max_attempts, chunk_ms, chunk_rows_min, chunk_rows_max,
      rows_per_s, duty, failures_max, then_name, effects, fingerprint, source, columns, place)

@@ -1,2 +1,2 @@
--- Removes definition $1 of a configuration.
+-- Removes definition $1, if it comes from a configuration.
 delete from milepost.bulk_definition where name = $1 and source = 'config'

@@ -1,4 +1,4 @@
--- Keeps what holds run token $2 of bulk job $1 ($3; null: nothing any more), and that it was held for $4 ms more.
+-- Stores the reason $3 that holds run token $2 of bulk job $1 (null: none any more), and that it was held for $4 more ms.
 update milepost.bulk
 set throttle = $3::text,
     throttle_since = case when $3 is null then null else coalesce(throttle_since, now()) end,

@@ -1,8 +1,8 @@
--- Sets what bulk job $1 may take; null: as it was.
+-- Stores the operator's settings of bulk job $1; null: unchanged.
 insert into milepost.bulk_setting as s (job_id, rows_per_s, duty, chunk_ms, chunk_rows_min, chunk_rows_max)
 select $1, $2, $3, $4, $5, $6
 where exists (select from milepost.bulk b where b.job_id = $1)
-   -- One that a tick made has no row of its own before its first chunk.
+   -- A job enqueued by a tick has no row in bulk before its first chunk.
    or exists (select from milepost.live l join milepost.job j on j.id = l.id
               join milepost.bulk_definition d on d.name = j.kind where l.id = $1)
 on conflict (job_id) do update

@@ -1,3 +1,3 @@
--- Snapshot that ends behind all transactions that are writing now, which a run waits for. That of pg_current_snapshot() ends
--- behind the last transaction that has ended: it would miss writers whose ids are higher.
+-- A snapshot that ends after all transactions that are writing now, which a run waits for. The one of pg_current_snapshot()
+-- ends after the last transaction that has ended, and would miss writers with higher ids.
 select format('%1$s:%1$s:', pg_current_xact_id()::text::bigint + 1)

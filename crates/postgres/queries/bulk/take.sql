@@ -1,9 +1,9 @@
--- Takes over bulk job $1 for run token $2, whose definition has fingerprint $3: no chunk with a lower token commits
--- after this. $4: the snapshot of since.sql if the targets are in another database; null: they are in this database, and
--- this session does the chunks. The snapshot then ends behind the transaction id of this statement, for the reason given in
+-- Takes over bulk job $1 for run token $2, whose definition has fingerprint $3: after this, no chunk with a lower token
+-- commits. $4: the snapshot of since.sql if the targets are in another database; null: they are in this database, and this
+-- session processes the chunks. The snapshot then ends after the transaction id of this statement, for the reason given in
 -- since.sql. No row: fenced.
 with held as materialized (
-    -- Locked until the commit, so that no rescue comes between.
+    -- Locked until the commit, so that the job is not rescued in between.
     select id from milepost.live where id = $1 and token = $2 and state = 'running' for share
 )
 insert into milepost.bulk as b (job_id, origin, token, fingerprint, snapshot, backend_pid, backend_started_at,

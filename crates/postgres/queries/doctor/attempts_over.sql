@@ -1,4 +1,4 @@
--- Jobs with more attempts than they may have.
+-- Jobs with more attempts than allowed.
 select count(*) over () as count, s.id::text as what, 'attempt ' || s.attempt::text || ' of ' || s.max_attempts::text as detail
 from (select id, state, token, attempt, max_attempts from milepost.live
       union all select id, state, token, attempt, max_attempts from milepost.ended) s

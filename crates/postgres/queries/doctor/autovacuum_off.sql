@@ -1,4 +1,4 @@
--- Tables that autovacuum leaves alone.
+-- Tables that autovacuum does not process.
 select count(*) over () as count, o.what, o.detail
 from (
     select 'the server' as what, 'autovacuum = off' as detail where current_setting('autovacuum') = 'off'

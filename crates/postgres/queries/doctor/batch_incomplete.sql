@@ -1,6 +1,6 @@
--- Batches that have not ended and whose tasks or input are not all there.
+-- Batches that have not ended and whose input or tasks are missing.
 select count(*) over () as count, d.id::text as what,
-       case when not d.has_input then 'its input is gone' else 'has ' || d.found || ' tasks of ' || d.asked end as detail
+       case when not d.has_input then 'its input is missing' else 'tasks found: ' || d.found || ', expected: ' || d.asked end as detail
 from (
     select a.id, i.batch_id is not null as has_input, coalesce(t.found, 0) as found,
            case when a.items_of is null then v.tasks

@@ -1,7 +1,7 @@
--- Bulk jobs whose cursor stands behind their last target, or though that is not known. Only the places of failures can
--- be compared: other keys have their own order.
+-- Bulk jobs whose cursor is after their last target, or set although the last target is not known. Only positions of
+-- failures can be compared: other keys have their own order.
 select count(*) over () as count, b.job_id::text as what,
-       'stands at ' || b.cursor_key::text || ', its last target is ' || coalesce(b.upper_key::text, 'not known') as detail
+       'its cursor is at ' || b.cursor_key::text || ', its last target is ' || coalesce(b.upper_key::text, 'unknown') as detail
 from milepost.bulk b
 where b.cursor_key is not null and (
     b.surveyed_at is null or b.upper_key is null

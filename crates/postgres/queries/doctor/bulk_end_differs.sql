@@ -1,7 +1,7 @@
--- Bulk jobs that are through with their targets and whose job did not succeed, unless it was run again since; and those
--- whose job succeeded before, unless somebody marked it.
+-- Bulk jobs that have processed all targets but whose job did not succeed, unless it was rerun since; and bulk jobs whose
+-- job succeeded before that, unless an operator marked it.
 select count(*) over () as count, d.job_id::text as what,
-       case when d.ended_at is null then 'succeeded, but is not through' else 'is through, but stands as ' || d.state::text end as detail
+       case when d.ended_at is null then 'succeeded, but has not processed all targets' else 'has processed all targets, but its state is ' || d.state::text end as detail
 from (
     select b.job_id, b.ended_at, coalesce(l.state, e.state) as state
     from milepost.bulk b

@@ -1,6 +1,6 @@
--- Bulk jobs that counted other failures than there are. Fewer may be there where they went to a run that tried them
--- again and is forgotten, and where retention has begun with a job that was over once.
-select count(*) over () as count, d.job_id::text as what, 'counted ' || d.failed::text || ' failures, ' || d.found::text || ' are there' as detail
+-- Bulk jobs whose counted failures differ from the stored ones. Fewer may be stored if they were assigned to a run that
+-- retried them and was deleted, or if retention has begun to delete a job that had ended before.
+select count(*) over () as count, d.job_id::text as what, 'counted ' || d.failed::text || ' failures, ' || d.found::text || ' are stored' as detail
 from (
     select b.job_id, b.failed, coalesce(f.found, 0) as found, coalesce(s.given, 0) as given
     from milepost.bulk b

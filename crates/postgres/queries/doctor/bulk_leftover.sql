@@ -1,6 +1,6 @@
--- Settings, failures and staged rows of bulk jobs that are gone. Settings may come before the first chunk, and then have
--- no row of bulk beside them. A failure belongs to the run that tries it again, else to its own. Of the files that
--- retention sees to only those are told that it has not come to for long.
+-- Settings, failures and staged rows of bulk jobs that do not exist. Settings may be stored before the first chunk, and then
+-- have no row in bulk. A failure belongs to the run that retries it, otherwise to the run in which it occurred. Files that
+-- retention deletes are reported only if that is long overdue.
 select count(*) over () as count, r.job_id::text as what, r.detail
 from (
     select s.job_id, 'a row of settings' as detail

@@ -1,6 +1,6 @@
--- Files of runs that have other rows than they were staged with. What retention has begun with has no run any more.
+-- Files of runs whose rows are not the ones that were staged. Files that retention has begun to delete have no run any more.
 select count(*) over () as count, f.run::text as what,
-       f.rows::text || ' rows were staged, ' || coalesce(t.found, 0)::text || ' are there' as detail
+       f.rows::text || ' rows were staged, ' || coalesce(t.found, 0)::text || ' are stored' as detail
 from milepost.bulk_file f
 left join (
     select run, count(*) as found, min(n) as first, max(n) as last from milepost.bulk_target group by run

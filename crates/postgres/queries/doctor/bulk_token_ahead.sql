@@ -1,5 +1,5 @@
--- Bulk jobs with a token above their job's.
-select count(*) over () as count, d.job_id::text as what, 'taken with token ' || d.token::text || ', its job has ' || d.of_job::text as detail
+-- Bulk jobs with a token above that of their job.
+select count(*) over () as count, d.job_id::text as what, 'its progress has token ' || d.token::text || ', its job has ' || d.of_job::text as detail
 from (
     select b.job_id, b.token, greatest(l.token, e.token) as of_job
     from milepost.bulk b

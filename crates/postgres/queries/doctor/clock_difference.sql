@@ -1,4 +1,4 @@
--- By how much this machine's clock and the database's differ, when that is more than five seconds. $1 the look
+-- The difference between this machine's clock and the database's, if it is more than five seconds. $1 the check's parameters
 select count(*) over () as count, 'this machine' as what,
        case when d.ahead_ms > 0 then 'ahead of the database by ' else 'behind the database by ' end || abs(d.ahead_ms) || ' ms' as detail
 from (

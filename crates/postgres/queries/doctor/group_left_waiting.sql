@@ -1,4 +1,5 @@
--- Groups with a free slot and a job that is long due; of those with a rate, the ones that nobody looks at. $1 the look
+-- Groups with a free slot and a job that is long overdue; groups with a rate only if the pacer is overdue to check them. $1
+-- the check's parameters
 select count(*) over () as count, w.group_key as what, w.jobs || ' jobs wait' as detail
 from (
     select group_key, count(*) as jobs from milepost.live

@@ -1,5 +1,5 @@
--- Groups that more jobs hold than they have slots.
-select count(*) over () as count, w.group_key as what, w.jobs || ' jobs hold it, the limit is ' || coalesce(m.slots, 1) as detail
+-- Groups that are held by more jobs than they have slots.
+select count(*) over () as count, w.group_key as what, w.jobs || ' jobs have a slot, the limit is ' || coalesce(m.slots, 1) as detail
 from (
     select group_key, count(*) as jobs from milepost.live
     where group_key is not null and state in ('pending', 'running', 'retry_wait')

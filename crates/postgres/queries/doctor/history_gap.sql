@@ -1,6 +1,6 @@
--- Entries that do not start where the one before them ended. Retention may have
--- taken the first ones of a job that was over once.
-select count(*) over () as count, h.job_id::text as what, 'entry ' || h.pos::text || ' starts from ' || coalesce(h.from_state::text, 'nothing') || ', the one before it ended in '
+-- Entries whose state before is not the state after of the previous entry. Retention may have deleted the first entries of a
+-- job that had ended before.
+select count(*) over () as count, h.job_id::text as what, 'entry ' || h.pos::text || ' starts from ' || coalesce(h.from_state::text, 'nothing') || ', the previous entry ended in '
        || coalesce(h.before::text, 'nothing') as detail
 from (
     select job_id, pos, verb, from_state, to_state, row_number() over (partition by job_id order by pos) as nth,

@@ -1,6 +1,6 @@
--- Entries of changes that no verb makes. $1 the look
+-- Entries of changes that no verb makes. $1 the check's parameters
 select count(*) over () as count, h.job_id::text as what,
-       'entry ' || h.pos || ' goes by ' || h.verb || ' from ' || coalesce(h.from_state::text, 'nothing') || ' to ' || h.to_state as detail
+       'entry ' || h.pos || ' has verb ' || h.verb || ' from ' || coalesce(h.from_state::text, 'nothing') || ' to ' || h.to_state as detail
 from milepost.history h
 where (coalesce(h.from_state::text, ''), h.verb::text, h.to_state::text) not in (
     select coalesce(g.from_state, ''), g.verb, g.to_state

@@ -1,4 +1,5 @@
--- Jobs that have not ended and whose batch is gone. One that was run again by itself, after its batch was forgotten, is none.
+-- Jobs that have not ended and whose batch does not exist. Leaves out jobs that were rerun alone after their batch was
+-- deleted.
 select count(*) over () as count, j.id::text as what, 'of batch ' || j.batch_id::text as detail
 from milepost.live l
 join milepost.job j on j.id = l.id

@@ -1,4 +1,4 @@
--- Jobs whose key stands for another job.
+-- Jobs whose key belongs to another job.
 select count(*) over () as count, j.id::text as what, 'key ' || j.key || ' of kind ' || j.kind as detail
 from milepost.job j
 join milepost.job_key k on k.kind = j.kind and k.key = j.key

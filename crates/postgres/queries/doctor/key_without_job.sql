@@ -1,4 +1,4 @@
--- Keys of jobs that are gone, but for those that retention keeps longer than their job.
+-- Keys of jobs that do not exist, except those that retention keeps longer than their job.
 select count(*) over () as count, k.key as what, 'of kind ' || k.kind as detail
 from milepost.job_key k
 where not exists (select from milepost.job j where j.id = k.job_id)

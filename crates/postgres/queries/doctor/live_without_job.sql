@@ -1,5 +1,5 @@
--- Live rows whose job is gone.
-select count(*) over () as count, l.id::text as what, 'live as ' || l.state::text as detail
+-- Live rows whose job does not exist.
+select count(*) over () as count, l.id::text as what, 'state in live: ' || l.state::text as detail
 from milepost.live l
 where not exists (select from milepost.job j where j.id = l.id)
 order by what

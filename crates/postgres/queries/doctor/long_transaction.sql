@@ -1,4 +1,4 @@
--- Transactions without a snapshot that are ten times older than patience. $1 the look
+-- Transactions without a snapshot that are older than ten times the patience. $1 the check's parameters
 select count(*) over () as count, 'session ' || pid as what,
        'since ' || xact_start::timestamptz(0) || ', ' || coalesce(state, '') || ', ' || coalesce(application_name, '') as detail
 from pg_catalog.pg_stat_activity

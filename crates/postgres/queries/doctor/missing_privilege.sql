@@ -1,4 +1,4 @@
--- Tables and functions with which this role may not do all that a worker does.
+-- Tables and functions for which this role lacks privileges that a worker needs.
 select count(*) over () as count, m.what,
        current_user || ' may not ' || string_agg(m.privilege, ', ' order by m.privilege) as detail
 from (
@@ -6,14 +6,14 @@ from (
     from pg_catalog.pg_class c
     cross join unnest(array['select', 'insert', 'update', 'delete']) p(privilege)
     where c.relnamespace = 'milepost'::regnamespace and c.relkind = 'r'
-      -- What the migrator, the server and the relay alone write.
+      -- Written only by the migrator, the server and the relay.
       and c.relname not in ('schema_migration', 'transition', 'arrival', 'arrival_part', 'access_token', 'console_session', 'subscription',
                             'publisher', 'subscription_slot', 'slot_position', 'parked_aggregate', 'parked_event', 'dead_event',
                             'change_source', 'epoch', 'timeline')
       and case when c.relname = 'audit' then p.privilege = 'insert' and not has_column_privilege(c.oid, 'who', 'insert')
                else not has_table_privilege(c.oid, p.privilege) end
     union all
-    -- Functions with their owner's rights, but for those of triggers and the relay's.
+    -- Functions with their owner's rights, except those of triggers and the relay's.
     select p.proname::text, 'execute'
     from pg_catalog.pg_proc p
     where p.pronamespace = 'milepost'::regnamespace and p.prosecdef and p.prorettype <> 'trigger'::regtype

@@ -1,4 +1,5 @@
--- Subscriptions with events that wait long in slots that nobody has held for as long. $1 the look
+-- Subscriptions whose events have waited long in slots that no publisher has held during that time. $1 the check's
+-- parameters
 with late as (
     select now() - ($1::jsonb ->> 'patience_ms')::bigint * interval '1 millisecond' as since
 )

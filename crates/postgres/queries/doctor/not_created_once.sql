@@ -1,6 +1,6 @@
--- Jobs that their history does not create exactly once. Retention may have taken the first entries of a
--- job that was over once.
-select count(*) over () as count, c.id::text as what, 'its history creates it ' || c.entries::text || ' times' as detail
+-- Jobs whose history does not contain exactly one creation. Retention may have deleted the first entries of a job that had
+-- ended before.
+select count(*) over () as count, c.id::text as what, 'creations in its history: ' || c.entries::text as detail
 from (
     select j.id, (select count(*) from milepost.history h where h.job_id = j.id and h.verb = 'create') as entries
     from milepost.job j

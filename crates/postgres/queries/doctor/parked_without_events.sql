@@ -1,4 +1,4 @@
--- Parked aggregates of which no event is parked.
+-- Parked aggregates without parked events.
 select count(*) over () as count, a.subscription || ': ' || a.aggregate_type || '/' || a.aggregate_id as what,
        'parked since ' || a.parked_at as detail
 from milepost.parked_aggregate a

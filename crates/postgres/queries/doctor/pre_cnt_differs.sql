@@ -1,9 +1,9 @@
--- Tasks whose counters are not what their predecessors say, and those that wait though they need not.
+-- Tasks whose counters differ from the states of their predecessors, and tasks that wait although they need not.
 select count(*) over () as count, o.batch_id::text as what,
        'task ' || o.task || case
            when o.was = array[o.pre_cnt, o.succeeded, o.failed, o.skipped, o.canceled]
-           then ' waits, but all that it waits for has ended'
-           else ' counts ' || array_to_string(o.was, ' ') || ' open, succeeded, failed, skipped and canceled; its predecessors are '
+           then ' is waiting, but its predecessors already decide whether it runs'
+           else ' counts ' || array_to_string(o.was, ' ') || ' open, succeeded, failed, skipped and canceled predecessors; their states give '
                || concat_ws(' ', o.pre_cnt, o.succeeded, o.failed, o.skipped, o.canceled)
        end as detail
 from milepost.tallies_off() o

@@ -1,4 +1,4 @@
--- Timelines that were noticed within the last week, but for the one of the migration.
+-- Timelines that were noticed within the last week, except the one of the migration.
 select count(*) over () as count, 'timeline ' || t.id as what,
        'noticed at ' || t.seen_at || case when current_setting('synchronous_standby_names') = '' then '; replication is asynchronous'
                                           else '; replication is synchronous' end as detail

@@ -1,5 +1,5 @@
--- Jobs that run under a worker that is long gone. $1 the look
-select count(*) over () as count, l.id::text as what, 'under worker ' || w.id::text || case when w.ended_at is null then ', whose lease ran out' else ', which has ended' end as detail
+-- Running jobs of workers that ended or lost their lease long ago. $1 the check's parameters
+select count(*) over () as count, l.id::text as what, 'its worker is ' || w.id::text || case when w.ended_at is null then ', whose lease expired' else ', which has stopped' end as detail
 from milepost.live l
 join milepost.worker w on w.id = l.worker_id
 where l.state = 'running'

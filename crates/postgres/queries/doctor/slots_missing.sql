@@ -1,4 +1,4 @@
--- Subscriptions without all of their slots.
+-- Subscriptions that do not have all of their slots.
 select count(*) over () as count, s.name as what, count(k.slot)::text || ' slots' as detail
 from milepost.subscription s
 left join milepost.subscription_place k on k.subscription = s.name

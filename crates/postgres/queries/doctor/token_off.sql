@@ -1,5 +1,5 @@
--- Entries whose token is not the one before them, or for a claim not above it. Retention may have taken the first
--- ones of a job that was over once.
+-- Entries whose token is not that of the previous entry, or, for a claim, not higher. Retention may have deleted the first
+-- entries of a job that had ended before.
 select count(*) over () as count, h.job_id::text as what, 'entry ' || h.pos::text || ' (' || h.verb::text || ') has token ' || h.token::text || ' after ' || h.before::text as detail
 from (
     select job_id, pos, verb, token, to_state, row_number() over (partition by job_id order by pos) as nth,

@@ -1,4 +1,4 @@
--- Jobs that wait, with a history that goes on more than a minute in the future.
+-- Waiting jobs whose history contains an entry more than a minute in the future.
 select count(*) over () as count, l.id::text as what, 'waits until ' || l.ready_at as detail
 from milepost.live l
 where l.ready_at > now() + interval '1 minute'

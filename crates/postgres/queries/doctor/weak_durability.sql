@@ -1,4 +1,4 @@
--- Settings that let a crash of the machine lose or damage what was committed.
+-- Settings with which a crash of the machine can lose or damage committed data.
 select count(*) over () as count, name as what, 'is off' as detail
 from pg_catalog.pg_settings
 where name in ('fsync', 'full_page_writes') and setting = 'off'

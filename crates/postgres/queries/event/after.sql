@@ -1,5 +1,4 @@
--- A page of the log, oldest first: $1 those after this position, $2 the type of the event, $3 how many. Each slot is read
--- from there.
+-- A page of the log, oldest first: $1 after this position, $2 event type, $3 limit. Each slot is read from that position.
 select e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type, e.payload::text as payload,
        e.headers::text as headers, e.emitted_at
 from generate_series(0, 63) s(slot)

@@ -1,5 +1,5 @@
--- A page of the events of an aggregate, newest first: $1 those before this position, $2 the type of the event, $3 how many,
--- $4 the type of the aggregate, $5 its id.
+-- A page of the events of an aggregate, newest first: $1 before this position, $2 event type, $3 limit, $4 aggregate type,
+-- $5 aggregate id.
 select e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type, e.payload::text as payload,
        e.headers::text as headers, e.emitted_at
 from milepost.event e

@@ -1,4 +1,4 @@
--- The consumers there are. Their names are found by leaps over the keys, not by reading all.
+-- The consumers. Their names are found with a loose index scan, without reading all rows.
 with recursive checkpoint_name as (
     select (select min(consumer) from milepost.aggregate_checkpoint) as consumer
     union all

@@ -1,2 +1,2 @@
--- Whether consumer $1 has event $2 for the first time.
+-- Records that consumer $1 processes event $2, and returns whether it is the first time.
 select milepost.once($1, $2)

@@ -1,4 +1,5 @@
--- Forgets up to $2 dead letters of inboxes that were given up more than $1 ms ago. Those of aggregates at which others are stay.
+-- Deletes up to $2 dead letters of inboxes that are older than $1 ms. Those of aggregates that other transactions have
+-- locked are kept.
 with due as materialized (
     select pos, consumer, aggregate_type, aggregate_id, reason from milepost.inbox_dead
     where dead_at < now() - $1::bigint * interval '1 millisecond'

@@ -1,4 +1,4 @@
--- Forgets up to $2 ids of events that consumers took in more than $1 ms ago.
+-- Deletes up to $2 ids of events that consumers processed more than $1 ms ago.
 with due as materialized (
     select consumer, event_id from milepost.processed_event
     where processed_at < now() - $1::bigint * interval '1 millisecond'

@@ -1,2 +1,2 @@
--- Aggregates of consumer $1 whose next event may be among those that are kept: $2 how many.
+-- Aggregates of consumer $1 whose next event may be among the kept ones: $2 limit.
 select aggregate_type, aggregate_id from milepost.inbox_ready($1, $2)

@@ -1,4 +1,4 @@
--- Runs that no living worker holds. $1 the look, $2 at most
+-- Runs that no active worker holds. $1 the check's parameters, $2 limit
 select l.id, l.token, coalesce(l.worker_id, 0) as worker_id, l.attempt, l.max_attempts,
        l.group_key is not null as grouped, l.stop_verb::text as stop_verb,
        coalesce((select j.batch_id is not null from milepost.job j where j.id = l.id), false) as task

@@ -1,4 +1,5 @@
--- Deletes history of batches that are gone, but for those that have jobs under way. $1 hundreds at most; answers whose
+-- Deletes the history of batches that do not exist, unless they have live jobs. $1 limit, in hundreds of rows; returns the
+-- batches
 with gone as (
     delete from milepost.batch_history
     where pos in (

@@ -1,4 +1,4 @@
--- Deletes bulk jobs whose job is gone. $1 at most
+-- Deletes bulk jobs whose job does not exist. $1 limit
 delete from milepost.bulk
 where job_id in (
     select b.job_id from milepost.bulk b where not exists (select from milepost.job j where j.id = b.job_id) limit $1

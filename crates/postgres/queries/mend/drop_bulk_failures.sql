@@ -1,4 +1,4 @@
--- Deletes failures of bulk jobs that are gone. $1 at most
+-- Deletes failures of bulk jobs that do not exist. $1 limit
 delete from milepost.bulk_failure
 where (job_id, pos) in (
     select f.job_id, f.pos from milepost.bulk_failure f

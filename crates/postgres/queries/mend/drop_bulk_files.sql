@@ -1,4 +1,4 @@
--- Deletes staged files of bulk jobs that are gone, which retention has not come to for long. $1 at most
+-- Deletes staged files of bulk jobs that do not exist, if their deletion by retention is long overdue. $1 limit
 delete from milepost.bulk_file
 where run in (
     select f.run from milepost.bulk_file f

@@ -1,4 +1,4 @@
--- Deletes settings of bulk jobs that are gone. $1 at most
+-- Deletes settings of bulk jobs that do not exist. $1 limit
 delete from milepost.bulk_setting
 where job_id in (
     select s.job_id from milepost.bulk_setting s

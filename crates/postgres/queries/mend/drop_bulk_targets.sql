@@ -1,4 +1,4 @@
--- Deletes staged rows without a file. $1 hundreds at most; answers whose
+-- Deletes staged rows without a file. $1 limit, in hundreds of rows; returns the runs
 with gone as (
     delete from milepost.bulk_target
     where (run, n) in (

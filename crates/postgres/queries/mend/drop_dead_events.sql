@@ -1,4 +1,4 @@
--- Deletes events that were given up and that the log does not have at their places. $1 at most
+-- Deletes dead letters whose events are not at their positions in the log. $1 limit
 delete from milepost.dead_event
 where (subscription, event_id) in (
     select h.subscription, h.event_id from milepost.dead_event h

@@ -1,4 +1,4 @@
--- Takes jobs out of ended that are live, as their history says. $1 at most
+-- Deletes from ended the jobs that are live according to their history. $1 limit
 delete from milepost.ended
 where id in (
     select l.id from milepost.live l join milepost.ended e on e.id = l.id

@@ -1,4 +1,4 @@
--- Takes jobs out of live that have ended, as their history says. $1 at most
+-- Deletes from live the jobs that have ended according to their history. $1 limit
 delete from milepost.live
 where id in (
     select l.id from milepost.live l join milepost.ended e on e.id = l.id

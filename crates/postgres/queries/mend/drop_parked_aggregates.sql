@@ -1,4 +1,4 @@
--- Deletes parked aggregates of which no event is parked. $1 at most
+-- Deletes parked aggregates without parked events. $1 limit
 delete from milepost.parked_aggregate
 where (subscription, aggregate_type, aggregate_id) in (
     select a.subscription, a.aggregate_type, a.aggregate_id from milepost.parked_aggregate a

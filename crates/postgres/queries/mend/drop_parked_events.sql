@@ -1,4 +1,4 @@
--- Deletes parked events that the log does not have at their places. $1 at most
+-- Deletes parked events that are not at their positions in the log. $1 limit
 delete from milepost.parked_event
 where (subscription, aggregate_type, aggregate_id, pos) in (
     select h.subscription, h.aggregate_type, h.aggregate_id, h.pos from milepost.parked_event h

@@ -1,4 +1,4 @@
--- Frees keys of jobs that are gone, but for those that retention keeps longer than their job. $1 at most
+-- Deletes keys of jobs that do not exist, except those that retention keeps longer than their job. $1 limit
 delete from milepost.job_key
 where (kind, key) in (
     select k.kind, k.key from milepost.job_key k

@@ -1,4 +1,4 @@
--- Frees slots of jobs that do not hold them and hands them on. $1 at most
+-- Releases slots of jobs that do not hold them, and assigns them to waiting jobs. $1 limit
 with idle as materialized (
     select s.job_id from milepost.group_slot s
     left join milepost.live l on l.id = s.job_id

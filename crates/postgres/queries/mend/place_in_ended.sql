@@ -1,4 +1,4 @@
--- Puts jobs that stand nowhere back in ended, where a whole history says that they ended. $1 at most
+-- Inserts jobs that are neither live nor ended into ended, if their complete history shows that they ended. $1 limit
 with lost as (
     select j.*, (select max(h.pos) from milepost.history h where h.job_id = j.id) as pos
     from milepost.job j

@@ -1,4 +1,4 @@
--- Raises heads of aggregates to their events, and makes those that are gone. $1 at most
+-- Raises heads of aggregates to the last number of their events, and creates missing ones. $1 limit
 insert into milepost.aggregate as h (aggregate_type, aggregate_id, last_seq, slot)
 select e.aggregate_type, e.aggregate_id, max(e.aggregate_seq), min(e.slot)
 from milepost.event e

@@ -1,4 +1,4 @@
--- Raises tokens of rows of live that are behind their history, unless the job runs. $1 at most
+-- Raises tokens of rows of live that are lower than in their history, unless the job runs. $1 limit
 update milepost.live set token = (select max(h.token) from milepost.history h where h.job_id = milepost.live.id)
 where id in (
     select s.id from milepost.live s

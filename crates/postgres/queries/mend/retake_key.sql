@@ -1,4 +1,4 @@
--- Takes keys for jobs that have them, if no other job has the same. $1 at most
+-- Inserts missing keys of jobs, if no other job has the same key. $1 limit
 insert into milepost.job_key (kind, key, job_id)
 select j.kind, j.key, j.id from milepost.job j
 where j.key is not null and not exists (select from milepost.job_key k where k.kind = j.kind and k.key = j.key)

@@ -1,4 +1,4 @@
--- Gives free slots of groups to jobs that hold the group without one. $1 at most
+-- Assigns free slots of groups to jobs that hold the group without a slot. $1 limit
 with bare as materialized (
     select l.id, l.group_key from milepost.live l
     where l.group_key is not null and l.state in ('pending', 'running', 'retry_wait')

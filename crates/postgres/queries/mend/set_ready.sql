@@ -1,4 +1,4 @@
--- Lets jobs that wait start, and takes the time to start at from those that do not wait. $1 at most
+-- Sets the start time of waiting jobs that have none to now, and removes it from jobs that do not wait. $1 limit
 update milepost.live set ready_at = case when state in ('pending', 'retry_wait') then now() end
 where id in (
     select l.id from milepost.live l

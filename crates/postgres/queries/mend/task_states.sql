@@ -1,4 +1,4 @@
--- Mends batches with tasks that stand elsewhere than their job or their inner batch, inner batches first. $1 at most
+-- Repairs batches with tasks whose state differs from that of their job or child batch, child batches first. $1 limit
 select m.mended
 from (select distinct o.batch_id from milepost.task_states_off() o order by o.batch_id desc limit $1) b
 cross join lateral milepost.mend_batch(b.batch_id) m(mended)

@@ -1,4 +1,4 @@
--- Lets the planner know what was brought.
+-- Updates the planner's statistics about the imported rows.
 analyze milepost.job, milepost.job_key, milepost.live, milepost.ended, milepost.history, milepost.progress,
         milepost.worker, milepost.group_slot, milepost.bulk, milepost.bulk_setting, milepost.bulk_failure,
         milepost.bulk_file, milepost.bulk_target, milepost.dag_task, milepost.batch, milepost.batch_input, milepost.batch_task,

@@ -1,4 +1,4 @@
--- Brings notes of what people did. $7 details, as JSON text.
+-- Imports audit entries. $7 details, as JSON text.
 insert into milepost.audit (pos, at, who, what, subject, why, detail)
 overriding system value
 select pos, at, who, what, subject, why, detail::jsonb

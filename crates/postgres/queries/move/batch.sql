@@ -1,4 +1,4 @@
--- Brings batches.
+-- Imports batches.
 insert into milepost.batch (id, dag, version_id, key, state, stop, generation, waiting, due, active, failed, aborted,
                       succeeded, skipped, canceled, parent_id, parent_task, items_of, depth, nominal_at, created_at,
                       updated_at, ended_at, traceparent, nominal_zone)

@@ -1,4 +1,4 @@
--- Brings what happened to batches.
+-- Imports histories of batches.
 insert into milepost.batch_history (pos, batch_id, at, generation, task, key, job_id, verb, from_state, to_state, note)
 overriding system value
 select pos, batch_id, at, generation, task, key, job_id, verb::milepost.verb, from_state, to_state, note

@@ -1,4 +1,4 @@
--- Brings what batches were started with. $2 JSON texts
+-- Imports inputs of batches. $2 JSON texts
 insert into milepost.batch_input (batch_id, input)
 select batch_id, input::jsonb
 from unnest($1::uuid[], $2::text[])

@@ -1,4 +1,4 @@
--- Brings ends that wait to be counted.
+-- Imports ends of tasks that are still to be counted.
 insert into milepost.batch_spread (pos, batch_id, task, was, state, position)
 overriding system value
 select pos, batch_id, task, was::milepost.task_state, state::milepost.task_state, position

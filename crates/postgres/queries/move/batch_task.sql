@@ -1,4 +1,4 @@
--- Brings where tasks stand.
+-- Imports tasks of batches with their states.
 insert into milepost.batch_task (batch_id, task, generation, state, job_id, child_id, pre_cnt, succeeded, failed, skipped, canceled)
 select batch_id, task, generation, state::milepost.task_state, job_id, child_id, pre_cnt, succeeded, failed, skipped,
        canceled

@@ -1,2 +1,2 @@
--- Begins move $1 from the store $2, of these parts ($3).
+-- Begins move $1 from the store $2, with these parts ($3).
 select milepost.begin_move($1, $2, $3)::text

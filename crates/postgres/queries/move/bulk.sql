@@ -1,4 +1,4 @@
--- Brings how far bulk jobs are. $7 last keys and $10 cursors, as JSON text.
+-- Imports the progress of bulk jobs. $7 last keys and $10 cursors, as JSON text.
 insert into milepost.bulk (job_id, origin, retry_of, token, fingerprint, surveyed_at, upper_key, total, total_exact,
                            cursor_key, done, failed, chunks, chunk_rows, chunk_ms, busy_ms, held_ms, throttle,
                            throttle_since, started_at, updated_at, ended_at)

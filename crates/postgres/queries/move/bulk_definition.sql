@@ -1,4 +1,4 @@
--- Brings what bulk jobs there are.
+-- Imports definitions of bulk jobs.
 insert into milepost.bulk_definition (name, type, category, group_key, queue, priority, max_attempts, chunk_ms,
                                       chunk_rows_min, chunk_rows_max, rows_per_s, duty, failures_max, then_name,
                                       effects, fingerprint, columns, source, updated_at, place)

@@ -1,4 +1,4 @@
--- Brings targets of bulk jobs that failed. $3 keys, as JSON text.
+-- Imports failed targets of bulk jobs. $3 keys, as JSON text.
 insert into milepost.bulk_failure (pos, job_id, key, code, message, at, retried_by)
 overriding system value
 select pos, job_id, milepost.key_of_texts(key::jsonb), code, message, at, retried_by

@@ -1,3 +1,3 @@
--- Brings whose changes subscriptions want. The end of the move has them recorded.
+-- Imports the kinds and DAGs whose changes subscriptions select. Recording starts when the move is completed.
 insert into milepost.change_source (what, name, subscription)
 select * from unnest($1::text[], $2::text[], $3::text[])

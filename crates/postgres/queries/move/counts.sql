@@ -1,4 +1,4 @@
--- How many rows each part has.
+-- The number of rows of each part.
 select 'worker' as part, (select count(*) from milepost.worker) as rows
 union all select 'queue', (select count(*) from milepost.queue)
 union all select 'kind_limit', (select count(*) from milepost.kind_limit)

@@ -1,4 +1,4 @@
--- Brings which versions are the latest.
+-- Imports the latest versions of DAGs.
 insert into milepost.dag (name, latest, updated_at)
 select name, latest, updated_at
 from unnest($1::text[], $2::bigint[], $3::timestamptz[])

@@ -1,4 +1,4 @@
--- Brings tasks of versions. $13 to $16 JSON texts
+-- Imports tasks of versions. $13 to $16 JSON texts
 insert into milepost.dag_task (version_id, task, rule, plain, pre_cnt, key, kind, queue, priority, group_key, max_attempts,
                       timeout_ms, reads, spec, successors, predecessors)
 select version_id, task, rule::milepost.task_rule, plain, pre_cnt, key, kind, queue, priority, group_key, max_attempts,

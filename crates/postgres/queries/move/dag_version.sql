@@ -1,4 +1,4 @@
--- Brings versions of DAGs. $9 schemas, as JSON text
+-- Imports versions of DAGs. $9 schemas, as JSON text
 insert into milepost.dag_version (id, name, number, version, tasks, edges, depth, created_at, input_schema, canonical)
 overriding system value
 select id, name, number, version, tasks, edges, depth, created_at, input_schema::jsonb, canonical

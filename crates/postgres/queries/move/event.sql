@@ -1,4 +1,4 @@
--- Brings events. $8 headers and $9 payloads, as JSON text. Their aggregates have come before.
+-- Imports events. $8 headers and $9 payloads, as JSON text. Their aggregates were imported before.
 insert into milepost.event (slot, pos, event_id, aggregate_type, aggregate_id, aggregate_seq, emitted_at, event_type, headers, payload)
 overriding system value
 select a.slot, r.pos, r.event_id, r.aggregate_type, r.aggregate_id, r.aggregate_seq, r.emitted_at, r.event_type, r.headers::jsonb,

@@ -1,2 +1,2 @@
--- Gives move $1 up.
+-- Abandons move $1.
 select milepost.give_up_move($1)

@@ -1,3 +1,3 @@
--- Brings buckets of groups.
+-- Imports buckets of groups.
 insert into milepost.group_bucket (group_key, full_at, look_at)
 select * from unnest($1::text[], $2::timestamptz[], $3::timestamptz[])

@@ -1,4 +1,4 @@
--- Brings what happened.
+-- Imports state changes of jobs.
 insert into milepost.history (pos, job_id, at, verb, from_state, to_state, attempt, token, worker_id, ready_at, error_code,
                               error_message, note)
 overriding system value

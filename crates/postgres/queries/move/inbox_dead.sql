@@ -1,4 +1,4 @@
--- Brings what inboxes gave up. $10 headers and $11 payloads, as JSON text.
+-- Imports dead letters of inboxes. $10 headers and $11 payloads, as JSON text.
 insert into milepost.inbox_dead (pos, consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type, headers,
                                  payload, emitted_at, dead_at)
 overriding system value

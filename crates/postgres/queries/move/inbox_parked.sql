@@ -1,4 +1,4 @@
--- Brings events that came too early. $7 headers and $8 payloads, as JSON text.
+-- Imports events that wait for a missing one. $7 headers and $8 payloads, as JSON text.
 insert into milepost.inbox_parked (consumer, event_id, aggregate_type, aggregate_id, aggregate_seq, event_type, headers, payload, emitted_at,
                                    parked_at)
 select r.consumer, r.event_id, r.aggregate_type, r.aggregate_id, r.aggregate_seq, r.event_type, r.headers::jsonb, r.payload::json,

@@ -1,2 +1,2 @@
--- Brings how many duplicates were caught.
+-- Imports numbers of duplicates.
 insert into milepost.inbox_tally (consumer, duplicates) select * from unnest($1::text[], $2::bigint[])

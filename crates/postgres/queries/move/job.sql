@@ -1,4 +1,4 @@
--- Brings what was asked. $4 payloads, as JSON text.
+-- Imports jobs. $4 payloads, as JSON text.
 insert into milepost.job (id, kind, queue, payload, key, group_key, priority, max_attempts, timeout_ms, created_at, nominal_at,
                           batch_id, task, traceparent)
 select id, kind, queue, payload::jsonb, key, group_key, priority, max_attempts, timeout_ms, created_at, nominal_at,

@@ -1,4 +1,4 @@
--- Brings where jobs stand.
+-- Imports states of live jobs.
 insert into milepost.live (id, kind, queue, priority, state, ready_at, due_at, timed, started_at, failed_at, attempt, max_attempts,
                            token, worker_id, claim_id, group_key, stop_verb, stop_at, stop_note)
 select id, kind, queue, priority, state::milepost.job_state, ready_at, due_at, case when due_at > now() then true end, started_at, failed_at, attempt, max_attempts,

@@ -1,4 +1,4 @@
--- How far part $2 of move $1 is that is under way, against others that go on with it.
+-- The position of part $2 of move $1, if the move is in progress; locked against others that continue it.
 select p.position
 from milepost.arrival a
 join milepost.arrival_part p on p.move_id = a.move_id

@@ -1,4 +1,4 @@
--- Brings events of such aggregates. $6 what is published instead, as JSON text. The log has come before.
+-- Imports events of such aggregates. $6 edited payloads, as JSON text. The log was imported before.
 insert into milepost.parked_event (subscription, aggregate_type, aggregate_id, pos, slot, event_id, edited)
 select r.subscription, r.aggregate_type, r.aggregate_id, r.pos, e.slot, r.event_id, r.edited::json
 from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::uuid[], $6::text[])

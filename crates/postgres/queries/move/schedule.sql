@@ -1,4 +1,4 @@
--- Brings schedules. $6 payloads, as JSON text.
+-- Imports schedules. $6 payloads, as JSON text.
 insert into milepost.schedule (name, spec, time_zone, kind, queue, payload, priority, max_attempts, group_key, timeout_ms,
                                misfire, misfire_max, misfire_grace_ms, source, version, paused_at, next_at, last_at,
                                fired, dropped, dag, refused_at, refusal)

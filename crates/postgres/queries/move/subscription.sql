@@ -1,5 +1,5 @@
--- Brings subscriptions. All that was brought of the log was committed before: what lies above $5 is what is still to be published, in
--- every slot, and no transaction was in flight.
+-- Imports subscriptions. The imported log was committed before: in every slot, the events above position $5 are still to be
+-- published, and no transaction was in flight.
 with brought as (
     select * from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::text[], $5::bigint[], $6::timestamptz[], $7::bigint[])
         as r(name, made_at, paused_at, paused_why, pos, advanced_at, token)

@@ -1,4 +1,4 @@
--- Brings workers. $3 queues and $4 kinds (JSON arrays), $11 whether they hold anything.
+-- Imports workers. $3 queues and $4 kinds (JSON arrays), $11 whether they hold jobs.
 insert into milepost.worker (id, name, queues, kinds, lease_ms, started_at, heartbeat_at, lease_expires_at, ended_at,
                              died, cleared_at)
 overriding system value

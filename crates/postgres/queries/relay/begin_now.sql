@@ -1,2 +1,2 @@
--- Has a new subscription begin with what is committed from now on.
+-- Sets the start position of a new subscription: it begins with what is committed from now on.
 select milepost.begin_now($1)

@@ -1,2 +1,2 @@
--- Does something with an event that was given up.
+-- Applies an operation to a dead letter.
 select milepost.change_dead($1, $2, $3)

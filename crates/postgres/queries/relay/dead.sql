@@ -1,5 +1,5 @@
--- Events that were given up. $1 the subscription (null: all), $2 to $4 the place before which (null: from the newest on), $5 how many.
--- They are in order before what they say is looked for, so that this is done for one page.
+-- Dead letters. $1 subscription (null: all), $2 to $4 before this position (null: from the newest one), $5 limit.
+-- They are sorted before their events are looked up, so that only the events of one page are read.
 select d.subscription, d.dead_at, d.deliveries, d.why, d.skipped, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type,
        e.headers::text as headers, coalesce(d.edited, e.payload)::text as payload, e.emitted_at
 from (

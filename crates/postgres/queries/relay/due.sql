@@ -1,5 +1,5 @@
--- Parked events whose time has come, of at most $3 aggregates of slots that a publisher ($2) holds: of one whose first event has failed
--- only that one, else up to $4.
+-- Parked events that are due, of at most $3 aggregates in slots that a publisher ($2) holds: only the first event if it has
+-- failed, otherwise up to $4.
 with due as materialized (
     select a.slot, s.token, a.aggregate_type, a.aggregate_id, a.deliveries, a.next_delivery_at
     from milepost.parked_aggregate a

@@ -1,4 +1,4 @@
--- How soon a parked event of a publisher's slots is due, in ms.
+-- The time in ms until a parked event in a publisher's slots is due.
 select (extract(epoch from min(a.next_delivery_at) - clock_timestamp()) * 1000)::bigint
 from milepost.parked_aggregate a
 join milepost.subscription_slot s on s.subscription = a.subscription and s.slot = a.slot

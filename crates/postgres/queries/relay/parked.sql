@@ -1,5 +1,5 @@
--- Parked aggregates with their first events. $1 the subscription (null: all), $2 to $5 the place after which (null: from the first on),
--- $6 how many. They are in order before their events are looked for, so that this is done for one page.
+-- Parked aggregates with their first events. $1 subscription (null: all), $2 to $5 after this position (null: from the first
+-- one), $6 limit. They are sorted before their events are looked up, so that only the events of one page are read.
 select a.subscription, a.parked_at, a.deliveries, a.next_delivery_at, a.why,
        (select count(*) from milepost.parked_event p
         where p.subscription = a.subscription and p.aggregate_type = a.aggregate_type and p.aggregate_id = a.aggregate_id) as events,

@@ -1,2 +1,2 @@
--- Forgets a portion of the log.
+-- Deletes a portion of the log.
 select milepost.prune_log($1)

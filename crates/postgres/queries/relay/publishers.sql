@@ -1,4 +1,4 @@
--- What publishes, with what it holds.
+-- The active publishers, with the slots that they hold.
 select p.subscription, p.label, p.started_at, p.lease_until, p.down_since, p.down_why, count(s.slot) as slots, max(s.token) as token,
        to_timestamp(avg(extract(epoch from s.held_since))) as held_since
 from milepost.publisher p

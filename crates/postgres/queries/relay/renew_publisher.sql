@@ -1,2 +1,2 @@
--- Keeps what a publisher holds for another lease, of $2 ms. Nothing is changed when it was silent for so long that it was forgotten.
+-- Renews the lease of a publisher for $2 ms. Changes nothing if its lease had expired and it was deleted.
 update milepost.publisher set lease_until = clock_timestamp() + $2 * interval '1 ms' where id = $1

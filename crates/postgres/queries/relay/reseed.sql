@@ -1,2 +1,2 @@
--- Takes the log as it is for this server's.
+-- Adopts the log for this server.
 select milepost.reseed()

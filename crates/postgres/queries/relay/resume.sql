@@ -1,4 +1,4 @@
--- Lets a paused subscription go on. Answers whether it was paused; no row: there is none.
+-- Resumes a paused subscription. Returns whether it was paused; no row: it does not exist.
 with found as (
     select name, paused_at is not null as was_paused from milepost.subscription where name = $1 for update
 ),

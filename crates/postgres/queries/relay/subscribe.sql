@@ -1,2 +1,2 @@
--- Makes a subscription.
+-- Creates a subscription.
 select milepost.subscribe($1, $2)

@@ -1,4 +1,4 @@
--- Subscriptions, with how far behind each is.
+-- Subscriptions with their backlogs.
 select s.name, s.made_at, s.paused_at, s.paused_why, b.backlog, b.oldest_at,
        (select count(*) from milepost.parked_aggregate a where a.subscription = s.name) as parked_aggregates,
        (select count(*) from milepost.parked_aggregate a where a.subscription = s.name and a.next_delivery_at is null) as halted_aggregates,

@@ -1,2 +1,2 @@
--- Has changes of jobs ('kind') or of batches ('dag') recorded if somebody wants some, else not.
+-- Starts recording changes of jobs ('kind') or batches ('dag') if a subscription selects some, and stops it otherwise.
 select milepost.switch_recording($1)

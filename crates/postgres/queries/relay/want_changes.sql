@@ -1,2 +1,2 @@
--- Has a subscription want changes of jobs of these kinds and batches of these DAGs, and no others.
+-- Sets the kinds of jobs and the DAGs whose changes a subscription selects.
 select milepost.want_changes($1, $2, $3)

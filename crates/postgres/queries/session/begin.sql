@@ -1,4 +1,5 @@
--- Begins a session and forgets old ones. $1 id, $2 prefix of its token, $3 what its forms carry, $4 after how many ms a session is old
+-- Begins a session and deletes old ones. $1 id, $2 prefix of its token, $3 CSRF value of its forms, $4 age in ms from which
+-- a session is old
 with forgotten as (
     delete from milepost.console_session where began_at < now() - $4::bigint * interval '1 millisecond'
 )

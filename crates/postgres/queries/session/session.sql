@@ -1,5 +1,6 @@
--- A session that is not over, with its token; that it was used ($6) is written once a minute, or four times while it would last. $1 id, then ms: $2 after which an unused one is over,
--- $3 after which each is, $4 after which its id is changed, $5 for which the id before counts
+-- A session that has not expired, with its token. Its use ($6) is recorded at most once a minute, or four times in the idle
+-- limit if that is shorter. $1 id, then in ms: $2 idle limit, $3 maximum age, $4 age of an id after which it is changed, $5
+-- how long the former id is accepted
 with found as (
     select * from milepost.console_session
     where (id = $1::bytea or former_id = $1 and rotated_at > now() - $5::bigint * interval '1 millisecond')

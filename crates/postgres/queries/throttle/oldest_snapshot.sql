@@ -1,4 +1,4 @@
--- For how many seconds the oldest transaction that holds back vacuum in this database has been open.
+-- The age in seconds of the oldest transaction that holds back vacuum in this database.
 select coalesce(extract(epoch from max(clock_timestamp() - since)), 0)::float8
 from (
     select xact_start as since from pg_stat_activity

@@ -1,5 +1,5 @@
--- Keeps a token and notes who made it; no row when its name is taken. $1 prefix, $2 name, $3 hash, $4 role, $5 who, $6 when it starts, or null
--- for now, $7 for how many ms it lasts, or null
+-- Stores a token and records its creator in the audit log; no row if its name is taken. $1 prefix, $2 name, $3 hash, $4
+-- role, $5 who, $6 when it becomes valid (null: now), $7 lifetime in ms (null: unlimited)
 with made as (
     insert into milepost.access_token (prefix, name, hash, role, created_by, starts_at, expires_at)
     select $1::text, $2::text, $3::bytea, $4::text, $5::text, start.at,

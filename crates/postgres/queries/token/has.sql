@@ -1,2 +1,2 @@
--- Whether there is a token that nobody has revoked.
+-- Whether there is a token that is not revoked.
 select exists (select from milepost.access_token where revoked_at is null)

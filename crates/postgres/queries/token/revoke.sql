@@ -1,4 +1,5 @@
--- Revokes a token, ends its sessions and notes who did it. Answers whether that changed anything, and whether there is such a token.
+-- Revokes a token, ends its sessions and records it in the audit log. Returns whether that changed anything, and whether the
+-- token exists.
 -- $1 its prefix, $2 who
 with revoked as (
     update milepost.access_token set revoked_at = now() where prefix = $1::text and revoked_at is null returning prefix, name, role

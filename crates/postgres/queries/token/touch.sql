@@ -1,2 +1,2 @@
--- Remembers that a token was used, unless that was within the last minute. $1 its prefix
+-- Records that a token was used, unless that happened within the last minute. $1 its prefix
 select milepost.touch_token($1::text)

@@ -19,7 +19,7 @@ use crate::session::{Query, Session};
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// How many tasks one statement keeps.
+/// The number of tasks that one statement inserts.
 const TASKS_A_STATEMENT: usize = 5000;
 
 impl PostgresStore {
@@ -56,13 +56,13 @@ impl PostgresStore {
         read.map_err(|e| self.fail("dag", e))
     }
 
-    /// Versions: of one DAG, or the latest of all.
+    /// Returns the versions of one DAG, or the latest version of each DAG.
     pub(super) async fn versions(&self, name: Option<&str>) -> StoreResult<Vec<VersionView>> {
         let query = sqlx::query(statement::BATCH_VERSIONS).bind(name.map(str::to_owned)).bind(name.is_none());
         self.decode("dag_versions", self.inner.calm.rows(query).await, version_view)
     }
 
-    /// What is missing: the DAG, or its version.
+    /// Returns the error for a missing DAG or a missing version of it.
     pub(super) async fn no_version(
         &self,
         name: &str,
@@ -79,7 +79,7 @@ impl PostgresStore {
     }
 }
 
-/// Keeps a version and makes it the latest; answers whether it was known.
+/// Stores a version and makes it the latest. Returns whether the version was already stored.
 async fn define_in(tx: &mut Session<'_>, dag: &Dag) -> Decoded<bool> {
     let (definition, graph) = (dag.definition(), dag.graph());
     let name = || definition.name.clone();
@@ -131,7 +131,7 @@ fn put_tasks(version: i64, tasks: &[StoredTask<'_>]) -> Decoded<Query> {
         .bind(each(tasks, |task| task.spec.timeout.map(whole_ms))))
 }
 
-/// The kind of the task's jobs, if it says so itself.
+/// Returns the kind of the task's jobs, if the task specifies one.
 fn kind(task: &Task) -> Option<String> {
     match task.work() {
         Some(Work::Job { kind } | Work::Each { kind, .. }) => Some(kind.to_owned()),
@@ -139,13 +139,13 @@ fn kind(task: &Task) -> Option<String> {
     }
 }
 
-/// A list as PostgreSQL reads it.
+/// Formats numbers as a PostgreSQL array literal.
 fn numbers(numbers: &[u32]) -> String {
     use std::fmt::Write;
     let mut text = String::from("{");
     for (at, number) in numbers.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
-        // Into a string: cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{comma}{number}");
     }
     text.push('}');

@@ -1,4 +1,4 @@
-//! Tasks whose rule holds: what they become, in the transaction that made them due or in one of upkeep.
+//! Evaluation of due tasks, in the transaction that made them due or in a maintenance transaction.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,25 +24,26 @@ use crate::row::{self, Decoded, named};
 use crate::session::{Query, Session};
 use crate::statement;
 
-/// How often one transaction works out what is due: a false condition skips tasks, whose successors may run, and have
-/// conditions, …
+/// Maximum number of evaluation rounds in one transaction. A false condition skips tasks, whose successors may then be due
+/// and have conditions themselves, and so on.
 const ROUNDS_MAX: usize = 20;
-/// Tasks worked out at once: PostgreSQL ends a transaction whose client computes for longer than
+/// Maximum number of tasks evaluated in one round: PostgreSQL ends a transaction whose client computes for longer than
 /// `idle_in_transaction_session_timeout`.
 const ROUND_ROWS: i64 = 500;
-/// One transaction begins no further round after this; the rest is left to the next one.
+/// A transaction starts no further round after this time; the rest is left to the next transaction.
 const ROUNDS_TOOK: Duration = Duration::from_millis(500);
 
 /// A task, by its batch and number.
 type Place = (Uuid, i32);
 
-/// Says to batches how these jobs ended, and works out what becomes due thereby.
+/// Reports the end of these jobs to their batches, and evaluates the tasks that become due.
 pub(crate) async fn settle_ended(session: &mut Session<'_>, jobs: Vec<Uuid>) -> Decoded<()> {
     let row = session.row(sqlx::query(statement::BATCH_SETTLE_JOBS).bind(jobs)).await?;
     go_on(session, row.as_ref()).await
 }
 
-/// What a statement left to be done: works out what is due, and tells workers of what is too much for one transaction.
+/// Continues after a statement that left work: evaluates due tasks, and wakes workers for work that is too much for one
+/// transaction.
 pub(crate) async fn go_on(session: &mut Session<'_>, left: Option<&PgRow>) -> Decoded<()> {
     let Some(left) = left else { return Ok(()) };
     if left.try_get::<Option<i32>, _>("due_made")? > Some(0) {
@@ -54,16 +55,16 @@ pub(crate) async fn go_on(session: &mut Session<'_>, left: Option<&PgRow>) -> De
     Ok(())
 }
 
-/// What a transaction made of due tasks.
+/// The result of evaluating due tasks in one transaction.
 #[derive(Debug, Default)]
 pub(super) struct WorkedOut {
-    /// How many it worked out.
+    /// The number of tasks evaluated.
     pub(super) count: u64,
-    /// Some that take more than can be done in a transaction; they stay due.
+    /// Tasks that need more work than fits into a transaction; they stay due.
     pub(super) large: Vec<DueTask>,
 }
 
-/// Works due tasks out, of these batches or of all: at most a page.
+/// Evaluates due tasks of the given batches or of all batches, up to about one page.
 pub(super) async fn work_out(session: &mut Session<'_>, batches: Option<&[Uuid]>) -> Decoded<WorkedOut> {
     let mut all = WorkedOut::default();
     let begun = Instant::now();
@@ -77,7 +78,7 @@ pub(super) async fn work_out(session: &mut Session<'_>, batches: Option<&[Uuid]>
         all.count += little.len() as u64;
         become_all(session, little).await?;
         all.large = large;
-        // Those that take much would be taken again.
+        // Large tasks stay due, so the next round would select them again.
         let is_full = all.count >= u64::from(PAGE_ROWS) || begun.elapsed() >= ROUNDS_TOOK;
         if is_full || !all.large.is_empty() {
             break;
@@ -87,7 +88,8 @@ pub(super) async fn work_out(session: &mut Session<'_>, batches: Option<&[Uuid]>
     Ok(all)
 }
 
-/// Due tasks become what was worked out outside of the transaction, but for those of which something has changed since. Answers how many.
+/// Applies results that were computed outside of the transaction, except to tasks that have changed since. Returns the
+/// number of tasks changed.
 pub(super) async fn become_as_worked_out(
     session: &mut Session<'_>,
     worked_out: Vec<(DueTask, Becomes)>,
@@ -107,10 +109,11 @@ pub(super) async fn become_as_worked_out(
     Ok(count)
 }
 
-/// A due task, or why it cannot be worked out.
+/// A due task, or the reason why it cannot be evaluated.
 type Due = (Place, Result<DueTask, Failure>);
 
-/// Locks due tasks, of these batches or these tasks of theirs (aligned), and loads what they read.
+/// Locks due tasks of all batches, of these batches, or these tasks (`batches` and `tasks` are then parallel arrays), and
+/// loads the data that they read.
 async fn take(
     session: &mut Session<'_>,
     batches: Option<&[Uuid]>,
@@ -130,10 +133,10 @@ async fn take(
     rows.iter()
         .map(|row| {
             let at = place(row)?;
-            // The first row of a batch has it.
+            // Only the first row of each batch contains the shared data.
             let shared = shared.entry(at.0).or_insert_with(|| Shared::read(row));
             let reads = reads.remove(&at).unwrap_or_else(|| Ok(Vec::new()));
-            // One that cannot be read fails by itself.
+            // A task that cannot be decoded fails alone.
             let due = match (shared, reads) {
                 (Ok(shared), Ok(reads)) => {
                     due_task(row, at, shared, reads).map_err(|error| unreadable(&error))
@@ -146,10 +149,10 @@ async fn take(
         .collect()
 }
 
-/// What all tasks of a batch see.
+/// The data that all tasks of a batch share.
 struct Shared {
     input: Arc<Value>,
-    /// Its items, of a batch that is over a list.
+    /// The items of a batch over a list.
     list: Vec<Value>,
 }
 
@@ -167,7 +170,7 @@ impl Shared {
 }
 
 fn unreadable(error: &dyn std::error::Error) -> Failure {
-    Failure { code: UNREADABLE.to_owned(), message: format!("what it reads cannot be read: {error}") }
+    Failure { code: UNREADABLE.to_owned(), message: format!("the values it reads cannot be parsed: {error}") }
 }
 
 fn place(row: &PgRow) -> Decoded<Place> {
@@ -196,7 +199,7 @@ fn json(text: Option<&str>) -> Decoded<Option<Value>> {
     text.map(serde_json::from_str).transpose().map_err(|e| sqlx::Error::Decode(Box::new(e)))
 }
 
-/// What due tasks read of their predecessors; a failure where that is too much.
+/// Loads the outputs of predecessors that due tasks read; a failure for a task whose data is too large.
 async fn reads(
     session: &mut Session<'_>,
     reading: Vec<Place>,
@@ -208,11 +211,11 @@ async fn reads(
     for row in session.rows(query).await? {
         let of_task = all.entry(place(&row)?).or_insert_with(|| Ok(Vec::new()));
         if row.try_get("too_much")? {
-            let message = format!("it reads more than {READ_BYTES_MAX} bytes of results of its predecessors");
+            let message = format!("the results that it reads have more than {READ_BYTES_MAX} bytes");
             *of_task = Err(Failure { code: READS_TOO_MUCH.to_owned(), message });
         }
         let state: TaskState = named(&row, "state")?;
-        // One that was tried again since its successor was decided had failed.
+        // A predecessor that was retried after its successor was decided had failed.
         let state = state.outcome().unwrap_or(Outcome::Failed);
         if let Ok(reads) = of_task {
             match json(row.try_get("output")?) {
@@ -228,22 +231,23 @@ async fn reads(
     Ok(all)
 }
 
-/// A due task that was worked out.
+/// A due task that was evaluated.
 type Worked = (Place, Result<DueTask, Failure>, Becomes);
 
-/// What became of the tasks that one round took.
+/// The results of one round.
 #[derive(Default)]
 struct Round {
     little: Vec<Worked>,
     large: Vec<DueTask>,
 }
 
-/// Evaluates the expressions of due tasks: of the first, and of the others until [`ROUNDS_TOOK`]. The rest stays due, as do those that take much.
+/// Evaluates the expressions of due tasks: always the first, and further ones until [`ROUNDS_TOOK`] has passed. The rest
+/// stay due, as do large tasks.
 fn evaluate(due: Vec<Due>) -> Round {
     let begun = Instant::now();
     let mut round = Round::default();
     for (place, task) in due {
-        // The others wait for their turn, so that those of other batches have one.
+        // Further large tasks of the same batch wait, so that other batches are served too.
         if round.large.iter().filter(|due| due.batch.0 == place.0).count() >= LARGE_OF_BATCH_MAX {
             continue;
         }
@@ -260,7 +264,7 @@ fn evaluate(due: Vec<Due>) -> Round {
     round
 }
 
-/// Lets due tasks become what they are to become.
+/// Applies the results of evaluated tasks.
 async fn become_all(session: &mut Session<'_>, worked_out: Vec<Worked>) -> Decoded<()> {
     let (mut jobs, mut ends) = (Jobs::default(), Ends::default());
     for (place, task, becomes) in worked_out {
@@ -290,7 +294,7 @@ async fn become_all(session: &mut Session<'_>, worked_out: Vec<Worked>) -> Decod
     Ok(())
 }
 
-/// Lets a task become a bulk job or a batch; answers why it cannot.
+/// Turns a task into a bulk job or a child batch; returns the reason if that is not possible.
 async fn become_other(
     session: &mut Session<'_>,
     (batch, task): Place,

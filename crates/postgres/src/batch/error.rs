@@ -1,4 +1,4 @@
-//! What the functions of `sql/batches.sql` refuse, in the words of the domain.
+//! Conversion of errors of `sql/batches.sql` into errors of the domain.
 
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::error::StoreError;
@@ -8,21 +8,21 @@ use crate::error::{database_error, store_error};
 
 /// SQLSTATE of a DAG, version, batch or task that does not exist.
 const UNKNOWN: &str = "MP010";
-/// SQLSTATE of an input that cannot be taken.
+/// SQLSTATE of an input that cannot be accepted.
 const INPUT: &str = "MP011";
-/// SQLSTATE of what the state of a batch or a task does not allow.
+/// SQLSTATE of an operation that the state of a batch or a task does not allow.
 pub(crate) const ILLEGAL: &str = "MP012";
-/// SQLSTATE of a rerun of nothing.
+/// SQLSTATE of a rerun without tasks to run.
 const NOTHING: &str = "MP014";
-/// SQLSTATE of an operation on a batch that was rerun meanwhile.
+/// SQLSTATE of an operation on a batch that was rerun in the meantime.
 const OVERTAKEN: &str = "MP013";
 
-/// Whether a start was refused because its input has to be checked first.
+/// Returns whether a start was refused because its input must first be checked against a schema.
 pub(super) fn is_for_schema(error: &sqlx::Error) -> bool {
     database_error(error).is_some_and(|e| e.code() == INPUT && e.detail() == Some("schema"))
 }
 
-/// An error of a start.
+/// Converts an error of a start.
 pub(super) fn start_error(place: &str, dag: &str, version: Option<String>, error: sqlx::Error) -> StoreError {
     let Some(database) = database_error(&error) else { return store_error(place, "start_batch", error) };
     let name = dag.to_owned();
@@ -36,8 +36,8 @@ pub(super) fn start_error(place: &str, dag: &str, version: Option<String>, error
     }
 }
 
-/// An error of an operation on a batch; `task` is the key of the task that it names, if it names one, `what` what was to
-/// be done, as `resumed`.
+/// Converts an error of an operation on a batch. `task` returns the key of the task that the error names, if it names one;
+/// `what` is the operation as a participle, such as `resumed`.
 pub(super) fn operation_error(
     place: &str,
     batch: BatchId,
@@ -66,12 +66,12 @@ pub(super) fn operation_error(
     }
 }
 
-/// The batch that words begin with: one in the batch that was operated on.
+/// Parses the batch ID at the beginning of a message: a child batch of the batch that was operated on.
 fn batch_in(words: &str) -> Option<BatchId> {
     words.strip_prefix("batch ")?.split(' ').next()?.parse().ok()
 }
 
-/// What is said of a job whose batch has to be asked: its batch and its task's key.
+/// Converts the error for a job that only its batch may change; `detail` contains the batch ID and the task's key.
 pub(crate) fn job_of_batch(job: JobId, detail: &str) -> Option<StoreError> {
     let (batch, task) = detail.split_once(' ')?;
     let batch = batch.parse().ok()?;

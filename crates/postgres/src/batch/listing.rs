@@ -1,4 +1,4 @@
-//! What operators see of batches.
+//! Listings of batches for operators.
 
 use milepost_core::batch::listing::{
     BatchDetail, BatchEntry, BatchFilter, BatchView, ParentTask, TaskFilter, TaskView,
@@ -38,7 +38,7 @@ impl PostgresStore {
             .bind((!tasks.is_empty()).then_some(tasks))
             .bind(filter.after.map(u32::cast_signed))
             .bind(i64::from(filter.limit));
-        // One order of joins, task by task: plans are pinned there.
+        // Uses pinned plans, which join in one fixed order, task by task.
         self.decode("batch_tasks", self.inner.hot.rows(query).await, task_view)
     }
 

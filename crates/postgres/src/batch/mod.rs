@@ -1,4 +1,4 @@
-//! Batches: what is kept of DAGs, and how their tasks go on. What follows from an end is in `sql/settle.sql`.
+//! Batches: storage of DAGs and progress of tasks. The consequences of a task's end are computed in `sql/settle.sql`.
 
 mod dag;
 mod due;

@@ -1,4 +1,4 @@
-//! What operators do to batches, and what upkeep does for them.
+//! Operations on batches, by operators and by maintenance.
 
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ impl PostgresStore {
                 let named = crate::error::database_error(&error).map(|e| (task_in(e.message()), e.code()));
                 let named = match named {
                     Some((Some(task), ILLEGAL)) => self.task_key(operation, task).await,
-                    // There is none.
+                    // The task does not exist.
                     Some((Some(task), _)) => Some(task.to_string()),
                     _ => None,
                 };
@@ -47,14 +47,14 @@ impl PostgresStore {
         }
     }
 
-    /// The key of the task that an error names by its number.
+    /// Returns the key of the task that an error names by its number.
     async fn task_key(&self, operation: &BatchOperation, task: i32) -> Option<String> {
         let query = sqlx::query(statement::BATCH_TASK_KEY).bind(operation.batch.0).bind(task);
         let key = self.inner.calm.row(query).await.ok()?.map(|row| row.try_get(0));
         Some(key.and_then(Result::ok).unwrap_or_else(|| task.to_string()))
     }
 
-    /// One page of what is left to be done for batches.
+    /// Processes one page of pending work for batches.
     pub(super) async fn advance(&self) -> StoreResult<u64> {
         let fail = |e| self.fail("advance_batches", e);
         let left = self.inner.hot.row(sqlx::query(statement::BATCH_LEFT_OVER)).await;
@@ -65,7 +65,7 @@ impl PostgresStore {
         if large.is_empty() {
             return Ok(count);
         }
-        // Nobody waits for it: neither a transaction nor the threads of the runtime.
+        // Runs on a blocking thread and outside of a transaction, so that it delays neither locks nor the runtime.
         let large = tokio::task::spawn_blocking(|| {
             let begun = Instant::now();
             due::work_out(large, || begun.elapsed() >= WORKS_OUT_FOR)
@@ -79,7 +79,7 @@ impl PostgresStore {
 async fn advance_in(tx: &mut Session<'_>) -> Decoded<WorkedOut> {
     let spread = tx.row(sqlx::query(statement::BATCH_SPREAD)).await?.ok_or(sqlx::Error::RowNotFound)?;
     let counted: i32 = spread.try_get("counted")?;
-    // Where an end was spread the page is full.
+    // If the end of a task was propagated to its successors, the page is full.
     if counted > 0 {
         return Ok(WorkedOut { count: u64::from(counted.unsigned_abs()), ..WorkedOut::default() });
     }
@@ -100,7 +100,7 @@ async fn operate_in(tx: &mut Session<'_>, operation: &BatchOperation) -> Decoded
             operated.changed = number("changed")?;
         }
     }
-    // What it made due, now; the rest by upkeep.
+    // Evaluates the tasks that the operation made due; maintenance does the rest.
     work_out(tx, Some(&[operation.batch.0])).await?;
     let generation = tx.row(sqlx::query(statement::BATCH_GENERATION).bind(operation.batch.0)).await;
     operated.generation = generation.and_then(row::value::<i32>)?.unsigned_abs();
@@ -141,7 +141,7 @@ fn query(operation: &BatchOperation) -> Query {
     }
 }
 
-/// What was to be done, for an error.
+/// Returns the operation as a participle, for error messages.
 const fn what(verb: &BatchVerb) -> &'static str {
     match verb {
         BatchVerb::Abort => "aborted",
@@ -155,7 +155,7 @@ const fn what(verb: &BatchVerb) -> &'static str {
     }
 }
 
-/// The number of the task that an error names: "task 7 of batch …", "batch … has no task 7".
+/// Parses the task number that an error names: "task 7 of batch …", "batch … has no task 7".
 fn task_in(message: &str) -> Option<i32> {
     let (_, rest) = message.split_once("task ")?;
     rest.split(' ').next()?.parse().ok()

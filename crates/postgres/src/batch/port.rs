@@ -1,4 +1,4 @@
-//! The port of batches.
+//! Implementation of the port of batches.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Starting batches.
+//! Start of batches.
 
 use milepost_core::audit::{Deed, made_batch};
 use milepost_core::batch::error::InvalidBatch;
@@ -18,21 +18,22 @@ use crate::session::Session;
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// Where a caller's transaction is.
+/// Place that errors name for a caller's transaction.
 const CALLERS: &str = "the caller's connection";
 
-/// Starts a batch in the caller's transaction: it exists, with all its tasks, exactly when that transaction commits. Behind a
-/// transaction pooler use [`pooled::start_batch`](crate::pooled::start_batch).
+/// Starts a batch in the caller's transaction: the batch and all its tasks exist exactly when that transaction commits.
+/// Behind a transaction pooler use [`pooled::start_batch`](crate::pooled::start_batch).
 ///
 /// # Errors
-/// [`Batch`](StoreError::Batch) says what is wrong: no such DAG or version, or an input that does not fit.
+/// [`Batch`](StoreError::Batch) describes the problem: the DAG or version does not exist, or the input does not match its
+/// schema.
 pub async fn start_batch(connection: &mut PgConnection, batch: &NewBatch) -> StoreResult<Started> {
     start_in(Session::lasting(connection), batch).await
 }
 
 pub(crate) async fn start_in(mut session: Session<'_>, batch: &NewBatch) -> StoreResult<Started> {
     batch.check(PAYLOAD_BYTES_MAX)?;
-    // In a caller's transaction an error is the end of it: what can be refused is refused before.
+    // A database error aborts the caller's transaction, so everything that can be checked is checked before.
     let version = fit(&mut session, batch).await.map_err(|e| store_error(CALLERS, "start_batch", e))??;
     let version = Some(version.to_string());
     let started = start(&mut session, batch, version.clone(), true).await;
@@ -40,7 +41,7 @@ pub(crate) async fn start_in(mut session: Session<'_>, batch: &NewBatch) -> Stor
 }
 
 impl PostgresStore {
-    /// Starts a batch for this deed.
+    /// Starts a batch, with an audit entry if there is an actor.
     pub(crate) async fn start(&self, deed: &Deed, batch: &NewBatch) -> StoreResult<Started> {
         batch.check(self.inner.options.payload_bytes_max)?;
         let version = batch.version.map(|version| version.to_string());
@@ -66,7 +67,7 @@ impl PostgresStore {
     }
 }
 
-/// Which version the batch will have, once its input fits that.
+/// Returns the version that the batch will have, after checking that the input matches the schema of that version.
 pub(crate) async fn fit(session: &mut Session<'_>, batch: &NewBatch) -> Decoded<StoreResult<Version>> {
     let version = batch.version.map(|version| version.to_string());
     let query = sqlx::query(statement::BATCH_SCHEMA).bind(batch.dag.clone()).bind(version.clone());
@@ -83,7 +84,7 @@ pub(crate) async fn fit(session: &mut Session<'_>, batch: &NewBatch) -> Decoded<
     Ok(check_input(row.try_get("input_schema")?, batch.input.get().to_owned()).await?.map(|()| found))
 }
 
-/// Checks an input against the schema of a version, if it has one, beside the threads of the runtime: it can take a while.
+/// Checks an input against the schema of a version, if it has one. Runs on a blocking thread, since it can take long.
 pub(super) async fn check_input(schema: Option<String>, input: String) -> Decoded<StoreResult<()>> {
     let Some(schema) = schema else { return Ok(Ok(())) };
     let check = move || check_fit_of_texts(&schema, &input).map_err(StoreError::from);
@@ -112,7 +113,7 @@ async fn start(
         if row.try_get("may_release")? {
             work_out(session, Some(&[started.batch.0])).await?;
         } else {
-            // An application has no right to change tasks: a worker does what is due.
+            // An application has no right to change tasks, so a worker evaluates the due ones.
             session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
         }
     }

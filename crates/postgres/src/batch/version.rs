@@ -1,4 +1,4 @@
-//! The version that a batch goes over to.
+//! Check of the version that a rerun uses.
 
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
@@ -10,7 +10,7 @@ use crate::row::Decoded;
 use crate::session::Session;
 use crate::statement;
 
-/// Whether there is the version in which a batch is to be rerun, and its input fits that; neither changes.
+/// Checks that the version of a rerun exists and that the batch's input matches its schema. Neither can change afterwards.
 pub(super) async fn fit(tx: &mut Session<'_>, operation: &BatchOperation) -> Decoded<StoreResult<()>> {
     let BatchVerb::RerunIn { version, .. } = &operation.what else { return Ok(Ok(())) };
     let query = sqlx::query(statement::BATCH_INPUT_IN).bind(operation.batch.0).bind(version.to_string());

@@ -1,4 +1,4 @@
-//! Rows about DAGs and batches.
+//! Insertion of rows of DAGs and batches.
 
 use milepost_core::dag::state::Counts;
 use milepost_core::relocation::rows::{

@@ -1,4 +1,4 @@
-//! Rows about bulk jobs.
+//! Insertion of rows of bulk jobs.
 
 use milepost_core::relocation::rows::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
 

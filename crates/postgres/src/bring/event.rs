@@ -1,4 +1,4 @@
-//! Rows about events.
+//! Insertion of rows of events.
 
 use milepost_core::event::listing::LoggedEvent;
 use milepost_core::relocation::rows::Head;

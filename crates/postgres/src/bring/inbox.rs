@@ -1,4 +1,4 @@
-//! Rows of inboxes.
+//! Insertion of rows of inboxes.
 
 use milepost_core::duration::whole_ms;
 use milepost_core::event::Event;
@@ -71,7 +71,7 @@ pub(super) fn letters(rows: &[DeadLetter]) -> Query {
         .bind(each(rows, |r| time(r.dead_at)))
 }
 
-/// A column of what is there only when the event came.
+/// Collects a column that has a value only if the event arrived.
 fn of_event<'a, T>(rows: &'a [DeadLetter], value: fn(&'a Event) -> T) -> Vec<Option<T>> {
     each(rows, |r| r.event.as_ref().map(value))
 }

@@ -1,4 +1,4 @@
-//! Rows of subscriptions.
+//! Insertion of rows of subscriptions.
 
 use milepost_core::relocation::rows::{ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Subscription};
 

@@ -1,4 +1,4 @@
-//! The operators' port for bulk jobs.
+//! Implementation of the operators' port for bulk jobs.
 
 use async_trait::async_trait;
 use milepost_core::audit::{Deed, made_jobs, made_run};
@@ -149,7 +149,7 @@ impl PostgresStore {
         rows.and_then(|rows| rows.iter().map(read).collect()).map_err(|e| self.fail("bulk_definition", e))
     }
 
-    /// Enqueues a job and keeps that it is a bulk job, over the failures of another if there is one: one commit.
+    /// Enqueues a job and registers it as a bulk job, over the failures of `retry_of` if given, in one commit.
     async fn begin_run(&self, deed: &Deed, job: &NewJob, retry_of: Option<JobId>) -> StoreResult<Enqueued> {
         let begin = async |session: &mut Session<'_>| {
             let made = progress::start(session, job, retry_of).await?;
@@ -200,7 +200,7 @@ fn put(definition: &Definition, source: Source) -> Query {
         .bind(its.place)
 }
 
-/// A job like the one that the row tells of.
+/// Builds a new job like the one that the row describes.
 fn template(row: &PgRow) -> Decoded<Result<NewJob, StoreError>> {
     let (kind, payload): (String, String) = (row.try_get("kind")?, row.try_get("payload")?);
     let group: Option<String> = row.try_get("group_key")?;

@@ -1,4 +1,4 @@
-//! The targets of a chunk: applied in parts, so that a bad one is found, or read for somebody else to apply.
+//! Processing of a chunk's targets: applied in parts to isolate bad targets, or read for another process to apply.
 
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
@@ -14,16 +14,16 @@ use super::visit::Visit;
 use super::work::Applied;
 use crate::session::{Query, Session};
 
-/// What the targets of a part came to.
+/// The result of processing a part.
 struct Part {
     targets: u32,
-    /// Rows of the source that were read: fewer than asked for at its end.
+    /// Number of source rows read; fewer than requested at the end of the source.
     read: u32,
     last: Option<Key>,
 }
 
 impl Part {
-    /// Adds this one to those before; answers how many rows of the source it took.
+    /// Adds this part to the previous ones; returns the number of source rows it read.
     fn add_to(self, parts: &mut Parts) -> u32 {
         parts.targets += self.targets;
         parts.cursor = self.last.or(parts.cursor.take());
@@ -31,22 +31,22 @@ impl Part {
     }
 }
 
-/// What is wrong with a target.
+/// The error of a bad target.
 struct Bad {
     code: String,
     message: String,
 }
 
-/// Why a part was not applied.
+/// The reason why a part was not applied.
 enum Trouble {
-    /// One of its targets cannot be.
+    /// One of its targets cannot be applied.
     Data(Bad),
     Other(StoreError),
 }
 
 impl Visit {
-    /// Applies up to so many targets. A part that has a bad one is rolled back and halved, until the bad one is alone;
-    /// what follows is tried in growing parts again.
+    /// Applies up to `rows` targets. A part that contains a bad target is rolled back and halved until the bad target is
+    /// alone; the targets after it are applied in parts of growing size again.
     pub(super) async fn apply_parts(
         &mut self,
         cursor: Option<Key>,
@@ -75,17 +75,17 @@ impl Visit {
         Ok(parts)
     }
 
-    /// Applies the targets of the next key alone, or finds them bad. Answers how many rows of the source that took.
+    /// Applies the targets of the next key alone, or records them as failed. Returns the number of source rows this took.
     async fn apply_one(&mut self, parts: &mut Parts, upper: &Key) -> StoreResult<u32> {
         let cursor = parts.cursor.as_ref();
         let found = self.look(cursor, upper).await?;
         let Some(key) = found.last.clone() else {
-            // It went away meanwhile.
+            // The target was deleted in the meantime.
             parts.exhausted = true;
             return Ok(0);
         };
-        // A page of one looks at the target after it too, to know whether that has the same key; a bad one must not have
-        // the one before it blamed.
+        // A page of one row also reads the row after it, to detect whether both have the same key. These statements read
+        // only the one key, so that a bad row after it does not make it fail.
         let only = if cursor.is_some() { &self.pages().only_next } else { &self.pages().only_first };
         let applied = self.try_part(only.clone(), cursor, &key, 1).await?;
         if let Err(Bad { code, message }) = applied {
@@ -95,7 +95,7 @@ impl Visit {
         Ok(found.add_to(parts))
     }
 
-    /// Applies the targets that a statement finds, or leaves no trace of them.
+    /// Applies the targets that a statement selects, in a savepoint that is rolled back if one of them is bad.
     async fn try_part(
         &mut self,
         statement: Statement,
@@ -135,7 +135,7 @@ impl Visit {
         Ok(Part { targets: u32::try_from(targets.len()).unwrap_or(u32::MAX), read, last })
     }
 
-    /// What a bad target of its own is.
+    /// Reads the targets of the next key without applying them.
     async fn look(&mut self, cursor: Option<&Key>, upper: &Key) -> StoreResult<Part> {
         let pages = self.pages();
         let statement = if cursor.is_some() { &pages.look_next } else { &pages.look_first };
@@ -157,7 +157,7 @@ impl Visit {
         if moved == Some(false) { Err(stands(cursor, first.as_ref())) } else { Ok(part) }
     }
 
-    /// The next targets themselves.
+    /// Reads the next targets.
     pub(super) async fn read_targets(
         &mut self,
         cursor: Option<&Key>,
@@ -203,7 +203,7 @@ impl Visit {
         Ok((targets, read, last))
     }
 
-    /// Whether an error of the database is about a target.
+    /// Classifies a database error: about a target, or other.
     fn trouble(&self, error: sqlx::Error) -> Trouble {
         match data_error(&error) {
             Some((code, message)) => Trouble::Data(Bad { code, message }),
@@ -211,7 +211,7 @@ impl Visit {
         }
     }
 
-    /// Whether an error of a function is about a target.
+    /// Classifies an error of a chunk handler: about a target, or other.
     fn blame(&self, cause: Cause) -> Trouble {
         let cause = match cause.downcast::<BadTarget>() {
             Ok(bad) => return Trouble::Data(Bad { code: bad.code, message: bad.message }),
@@ -236,7 +236,7 @@ impl Visit {
     }
 }
 
-/// What went wrong where nothing is applied: then the source itself cannot be read.
+/// Converts an error of a statement that applies nothing: the source itself cannot be read.
 fn unreadable(trouble: Trouble) -> StoreError {
     match trouble {
         Trouble::Other(error) => error,
@@ -246,14 +246,14 @@ fn unreadable(trouble: Trouble) -> StoreError {
     }
 }
 
-/// The source answered what is not behind the cursor.
+/// Returns the error for a source whose rows are not after the cursor.
 fn stands(cursor: Option<&Key>, answered: Option<&Key>) -> Trouble {
     let words = |key: Option<&Key>| key.map_or_else(|| "the beginning".to_owned(), Key::to_string);
     Trouble::Other(InvalidBulk::Stands { cursor: words(cursor), answered: words(answered) }.into())
 }
 
-/// Code and words of an error that is about data: class 22 or 23, raised by a trigger or a function, or refused by one
-/// of Milepost's own functions.
+/// Returns code and message of an error that is about data: class 22 or 23, raised by a trigger or a function, or refused by
+/// one of Milepost's own functions.
 pub(super) fn data_error(error: &sqlx::Error) -> Option<(String, String)> {
     let error = error.as_database_error()?;
     let code = error.code()?;

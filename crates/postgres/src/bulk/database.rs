@@ -1,4 +1,4 @@
-//! The database that targets are on: the store's own, or another one.
+//! Database of a bulk job's targets: the store's own, or another one.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,17 +18,17 @@ use crate::shelf::Shelf;
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// How long another database may take to answer a call.
+/// Timeout for calls to another database.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many connections to another database throttles and operators share.
+/// Maximum number of connections to another database that throttles and operators share.
 const CALM_CONNECTIONS_MAX: u32 = 2;
 
 /// A PostgreSQL database with targets of bulk jobs. Cheap to clone; clones share the connections that throttles use.
 #[derive(Clone)]
 pub struct Database {
-    /// For connections that last; `None` behind a pooler when nobody said how.
+    /// Options of dedicated connections; `None` behind a pooler without a direct address.
     direct: Option<PgConnectOptions>,
-    /// For questions.
+    /// Connections for queries of throttles and operators.
     pub(super) calm: Sessions,
     place: String,
     patience: Duration,
@@ -36,12 +36,13 @@ pub struct Database {
 }
 
 impl Database {
-    /// Another database than the store's, under a name for people, at `url`
-    /// (`postgres://user:password@host:port/database`): the server itself, not a transaction pooler. Connects to nothing
-    /// yet; to be called within the runtime.
+    /// Creates a handle to a database other than the store's, at `url` (`postgres://user:password@host:port/database`): the
+    /// server itself, not a transaction pooler. `name` appears in messages. Does not connect yet; must be called within the
+    /// runtime.
     ///
     /// # Errors
-    /// [`Unavailable`](StoreError::Unavailable) when the URL is none. It is not repeated, since it may hold a password.
+    /// [`Unavailable`](StoreError::Unavailable) when the URL is not valid. The error does not contain the URL, which may
+    /// hold a password.
     pub fn new(name: &str, url: &str) -> StoreResult<Self> {
         let direct = connect::parse(url, WakeMode::Listen).map_err(|error| match error {
             StoreError::Unavailable { cause, .. } => {
@@ -59,8 +60,8 @@ impl Database {
         Ok(Self { direct: Some(direct), calm, place, patience: PATIENCE, is_own: false })
     }
 
-    /// Stops the statement that a run with targets in this database is in, so that its chunk rolls back. Answers whether
-    /// there was one.
+    /// Cancels the statement that a run with targets in this database is executing, so that its chunk rolls back. Returns
+    /// whether there was one.
     ///
     /// # Errors
     /// [`Unavailable`](StoreError::Unavailable) when the database does not answer.
@@ -70,7 +71,7 @@ impl Database {
         Ok(stopped.map_err(|e| self.fail(e))?.contains(&true))
     }
 
-    /// The store's own.
+    /// Returns a handle to the store's own database.
     pub(super) fn of(store: &PostgresStore) -> Self {
         let its = &store.inner;
         Self {
@@ -82,18 +83,18 @@ impl Database {
         }
     }
 
-    /// Which one it is, for people, without secrets.
+    /// Returns the name of the database for messages, without secrets.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// Whether the store's tables are there.
+    /// Returns whether this is the store's own database, which contains its tables.
     pub(super) const fn is_own(&self) -> bool {
         self.is_own
     }
 
-    /// A connection of its own, that shows what it is for.
+    /// Opens a dedicated connection, whose application name shows its purpose.
     pub(super) async fn connect(&self, application_name: &str) -> StoreResult<PgConnection> {
         let direct = self.direct.clone().ok_or(InvalidBulk::NoDirect)?;
         let options = direct.application_name(application_name);
@@ -101,7 +102,8 @@ impl Database {
         connect.await.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(|e| self.fail(e))
     }
 
-    /// The same on a server that nobody has looked at yet, for chunks that end when their worker does.
+    /// Opens a dedicated connection to a server whose version has not been checked yet. The server ends the session when its worker
+    /// is gone.
     pub(super) async fn connect_remote(&self, application_name: &str) -> StoreResult<PgConnection> {
         let mut connection = self.connect(application_name).await?;
         if connection
@@ -116,13 +118,13 @@ impl Database {
         Ok(connection)
     }
 
-    /// A driver's error, in the words of the domain.
+    /// Converts an error of the driver into an error of the domain.
     pub(super) fn fail(&self, error: sqlx::Error) -> StoreError {
         store_error(&self.place, "bulk", error)
     }
 }
 
-// Its options hold a password.
+// The options contain a password.
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database").field("place", &self.place).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Chunks in Rust.
+//! Chunk handlers in Rust.
 
 use async_trait::async_trait;
 use milepost_core::bulk::event_template::EventTemplate;
@@ -9,26 +9,27 @@ use sqlx::PgConnection;
 
 use crate::{enqueue, event};
 
-/// What is done to a chunk in Rust, in the chunk's own transaction: effects in the same database happen exactly once.
+/// Processes a chunk in Rust, in the chunk's transaction, so that effects in the same database happen exactly once.
 ///
-/// An error of the database about the data (class 22 or 23, or one that a trigger raised), or a
-/// [`BadTarget`](milepost_core::bulk::run::BadTarget), makes the chunk be tried again in smaller parts, until the
-/// targets to blame are found; those are kept as failures and the others applied. Any other error fails the attempt.
+/// If it returns a database error about the data (class 22 or 23, or one raised by a trigger) or a
+/// [`BadTarget`](milepost_core::bulk::run::BadTarget), the chunk is retried in smaller parts until the bad targets are
+/// found. Those are stored as failures, and the others are applied. Any other error fails the attempt.
 #[async_trait]
 pub trait ChunkHandler: Send + Sync {
-    /// The columns that it reads of each target: a source that does not select them all is refused before any chunk.
+    /// Returns the columns that the handler reads of each target. A source that does not select all of them is refused
+    /// before the first chunk.
     fn columns(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Does it. The transaction is not the handler's to end.
+    /// Processes the chunk. The handler must not end the transaction.
     async fn apply(&self, chunk: &Chunk<'_>, connection: &mut PgConnection) -> Result<(), Cause>;
 }
 
-/// Makes a job of every target, keyed by the run and the target, so that none is made twice.
+/// Enqueues one job for each target. Its key is made of the run and the target, so that no job is enqueued twice.
 #[derive(Clone, Debug)]
 pub struct ChildJobs {
-    /// What the jobs are like; their payload is the target, as the source selects it.
+    /// Template of the jobs; their payload is the target, as the source selects it.
     pub template: NewJob,
 }
 
@@ -41,10 +42,10 @@ impl ChunkHandler for ChildJobs {
     }
 }
 
-/// Emits an event for every target, whose id comes of the run and the target, so that none is emitted twice.
+/// Emits one event for each target. Its ID is derived from the run and the target, so that no event is emitted twice.
 #[derive(Clone, Debug)]
 pub struct ChildEvents {
-    /// What the events are like.
+    /// Template of the events.
     pub template: EventTemplate,
 }
 

@@ -1,8 +1,8 @@
-//! Bulk jobs: what is done to many targets, a chunk a transaction, with the cursor in it.
+//! Bulk jobs: operations on many targets, in one transaction per chunk that also moves the cursor.
 //!
-//! [`SqlBulk`] is what users write in SQL; [`ChunkHandler`] what they write in Rust. Either is a
-//! [`BulkWork`](milepost_core::port::BulkWork) for a worker. A run has a connection of its own, whose server process
-//! is known, so that a chunk can be stopped from elsewhere.
+//! [`SqlBulk`] runs bulk jobs written in SQL, [`ChunkHandler`] is the trait for chunk handlers in Rust. Both are used as a
+//! [`BulkWork`](milepost_core::port::BulkWork) of a worker. Each run has a dedicated connection, whose server process is
+//! known, so that a chunk can be canceled from another session.
 
 mod admin;
 mod chunk;

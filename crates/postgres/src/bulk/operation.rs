@@ -1,4 +1,4 @@
-//! What operators do to one job, done to many.
+//! Operator actions on many jobs.
 
 use async_trait::async_trait;
 use milepost_core::bulk::operation::{OperateJobs, OperateTarget, blame};
@@ -11,16 +11,16 @@ use crate::admin;
 use crate::error::change_error;
 use crate::store::PostgresStore;
 
-/// Does to each job of a chunk what the run's [parameters](OperateJobs) say, in the chunk's transaction; for the bulk job
-/// [`milepost.operate`](milepost_core::bulk::operation::definition).
+/// Applies the operation in the run's [parameters](OperateJobs) to each job of a chunk, in the chunk's transaction. It is
+/// the handler of the bulk job [`milepost.operate`](milepost_core::bulk::operation::definition).
 #[derive(Clone, Debug)]
 pub struct Operations {
-    /// For errors.
+    /// Place that errors name.
     place: String,
 }
 
 impl Operations {
-    /// On the jobs of this store.
+    /// Creates the handler for jobs of this store.
     #[must_use]
     pub fn new(store: &PostgresStore) -> Self {
         Self { place: store.inner.place.clone() }
@@ -36,7 +36,7 @@ impl ChunkHandler for Operations {
     async fn apply(&self, chunk: &Chunk<'_>, connection: &mut PgConnection) -> Result<(), Cause> {
         let operation = serde_json::from_str::<OperateJobs>(chunk.payload)?.operation();
         let mut targets = chunk.rows::<OperateTarget>()?;
-        // In the order in which others lock them.
+        // In the order in which all other statements lock jobs.
         targets.sort_unstable();
         for OperateTarget { job } in targets {
             let changed = admin::change(job, &operation).execute(&mut *connection).await;

@@ -1,4 +1,4 @@
-//! Whether the source's chunks can be read by an index.
+//! Check that an index can read the chunks of a source.
 
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::port::StoreResult;
@@ -11,8 +11,8 @@ use crate::row;
 use crate::session::Session;
 use crate::statement;
 
-/// Refuses a source that would sort, or read a large table whole, for every chunk. The plan is asked for with those
-/// made as dear as can be, so that it has them only where there is no other way.
+/// Refuses a source that would sort, or scan a large table, for every chunk. Sorts and sequential scans are disabled while
+/// the plan is made, so that it contains them only if there is no alternative.
 pub(super) async fn check(spec: &Spec, targets: &Targets, connection: &mut PgConnection) -> StoreResult<()> {
     let fail = |e| spec.database.fail(e);
     connection.execute(statement::BULK_BEGIN_CHUNK).await.map_err(fail)?;
@@ -32,7 +32,7 @@ pub(super) async fn check(spec: &Spec, targets: &Targets, connection: &mut PgCon
     }
 }
 
-/// The plan for any parameters.
+/// Returns the generic plan, which does not depend on parameters.
 async fn explain(targets: &Targets, connection: &mut PgConnection) -> Result<Value, sqlx::Error> {
     connection.execute("set local plan_cache_mode = force_generic_plan").await?;
     let prepare = format!("prepare milepost_source as {}", targets.page.sql);
@@ -48,7 +48,7 @@ async fn explain(targets: &Targets, connection: &mut PgConnection) -> Result<Val
 enum Problem {
     None,
     Sorts,
-    /// Tables that are read whole.
+    /// Tables that are read by sequential scans.
     Reads(Vec<String>),
 }
 
@@ -60,7 +60,7 @@ fn problem(plan: &Value) -> Problem {
     if tables.is_empty() { Problem::None } else { Problem::Reads(tables) }
 }
 
-/// Whether the rows of this node come from a sort; gathers the tables that are read whole on the way.
+/// Returns whether the rows of this node come from a sort; collects the tables that are read by sequential scans.
 fn sorts(node: &Value, tables: &mut Vec<String>) -> bool {
     let kind = node["Node Type"].as_str().unwrap_or_default();
     if kind == "Seq Scan" {
@@ -75,7 +75,7 @@ fn sorts(node: &Value, tables: &mut Vec<String>) -> bool {
         return true;
     }
     let children = node["Plans"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // A query of its own, for one value, may sort what it likes.
+    // A subquery that returns one value may sort.
     let own = |child: &&Value| !matches!(child["Parent Relationship"].as_str(), Some("InitPlan" | "SubPlan"));
     let mut found = false;
     for child in children.iter().filter(own) {
@@ -90,7 +90,7 @@ async fn large(connection: &mut PgConnection, tables: &[String]) -> Result<Optio
     Ok((!large.is_empty()).then(|| format!("reads all of {}", large.join(" and "))))
 }
 
-/// The plan on one line.
+/// Returns the plan on one line.
 fn outline(node: &Value) -> String {
     let mut words = node["Node Type"].as_str().unwrap_or("?").to_owned();
     if let Some(name) = node["Index Name"].as_str().or(node["Relation Name"].as_str()) {

@@ -1,5 +1,5 @@
-//! How far a run is: its row in the store. The chunks of a run whose targets are in the store's own database have these
-//! steps in their own transactions; for one whose targets are on another database each is a verb.
+//! Progress of a run: its row in the store. If the targets are in the store's own database, these steps run in the
+//! transactions of the chunks; if they are on another database, each step is a separate verb.
 
 use std::time::Duration;
 
@@ -26,14 +26,14 @@ use crate::session::{Query, Session};
 use crate::store::PostgresStore;
 use crate::{enqueue, error, statement};
 
-/// Where a chunk begins, and what it was told.
+/// The beginning of a chunk: the range of keys, and the operator's settings or stop request.
 pub(super) struct Begun {
     pub(super) cursor: Option<Key>,
     pub(super) upper: Option<Key>,
     pub(super) word: Result<Settings, Verb>,
 }
 
-/// What a step could not do. All of them look for the row of the run's token: where there is none, the run is fenced.
+/// Converts an error of a step. Each step reads the row with the run's token; if there is none, the run is fenced.
 pub(super) fn told(run: Run, error: sqlx::Error, fail: impl FnOnce(sqlx::Error) -> StoreError) -> StoreError {
     match error {
         sqlx::Error::RowNotFound => StoreError::Fenced(run),
@@ -45,7 +45,7 @@ async fn found(session: &mut Session<'_>, query: Query) -> Decoded<PgRow> {
     session.row(query).await?.ok_or(sqlx::Error::RowNotFound)
 }
 
-/// Takes a run over; `since` of whom to wait for, when its targets are on another database.
+/// Takes a run over. `since` lists the transactions to wait for if the targets are on another database.
 pub(super) async fn take(
     session: &mut Session<'_>,
     run: Run,
@@ -78,7 +78,7 @@ pub(super) async fn take(
     Ok(Ok(Taken { position, since: row.try_get("since")?, failures }))
 }
 
-/// Which failures a run is to try again.
+/// Returns the range and the number of failures that a run retries.
 async fn failures_left(session: &mut Session<'_>, job: JobId) -> Decoded<Survey> {
     let row = found(session, sqlx::query(statement::BULK_FAILURES_LEFT).bind(job.0)).await?;
     let (last, rows): (Option<i64>, i64) = (row.try_get(0)?, row.try_get(1)?);
@@ -96,8 +96,8 @@ pub(super) async fn freeze(session: &mut Session<'_>, run: Run, survey: &Survey)
     found(session, query).await.map(drop)
 }
 
-/// Locks the run's progress, then asks what it is to do: two statements, so that what an operator said while the first
-/// one waited is heard.
+/// Locks the run's progress, then reads its settings and any stop request. Two statements, so that the second one sees
+/// requests that were made while the first one waited.
 pub(super) async fn lock(session: &mut Session<'_>, run: Run) -> Decoded<Begun> {
     let (job, token) = (run.job.0, run.token.0);
     let locked = found(session, sqlx::query(statement::BULK_LOCK).bind(job).bind(token)).await?;
@@ -112,7 +112,7 @@ pub(super) async fn lock(session: &mut Session<'_>, run: Run) -> Decoded<Begun> 
     Ok(Begun { cursor: key(&locked, "cursor_key")?, upper: key(&locked, "upper_key")?, word: told })
 }
 
-/// Keeps how many rows the chunk in hand was to have.
+/// Stores the size of the current chunk, in rows.
 pub(super) async fn keep_size(session: &mut Session<'_>, run: Run, rows: u32) -> Decoded<()> {
     let keep = sqlx::query(statement::BULK_KEEP_SIZE);
     session.execute(keep.bind(run.job.0).bind(run.token.0).bind(rows.cast_signed())).await.map(drop)
@@ -130,7 +130,7 @@ pub(super) async fn keep_failures(
     Ok(())
 }
 
-/// Moves the cursor behind these parts of a chunk that was to have so many rows.
+/// Moves the cursor past these parts of a chunk of `rows` rows.
 pub(super) async fn advance(
     session: &mut Session<'_>,
     run: Run,
@@ -149,8 +149,8 @@ pub(super) async fn advance(
     counts(&found(session, query).await?)
 }
 
-/// Moves the cursor behind a chunk that was read in a transaction before. What was done counts, even when the run was told
-/// to stop meanwhile.
+/// Moves the cursor past a chunk that was read in an earlier transaction. Completed work counts even if a stop was requested
+/// in the meantime.
 pub(super) async fn pass(session: &mut Session<'_>, run: Run, step: &Step) -> Decoded<ChunkDone> {
     let Step { from, parts, rows, took } = step;
     let begun = lock(session, run).await?;
@@ -183,7 +183,7 @@ pub(super) async fn end(session: &mut Session<'_>, run: Run, then: Option<&NewJo
     }
 }
 
-/// Enqueues a checked job and keeps that it is a bulk job, over the failures of another if there is one.
+/// Enqueues a checked job and registers it as a bulk job, over the failures of `retry_of` if given.
 pub(super) async fn start(
     session: &mut Session<'_>,
     job: &NewJob,
@@ -249,7 +249,7 @@ impl PostgresStore {
     }
 }
 
-/// The next failures that a run is to try again, if it does that.
+/// Returns the next failures to retry, if the run retries failures.
 async fn next_failures(
     session: &mut Session<'_>,
     job: JobId,

@@ -1,4 +1,4 @@
-//! Targets that are read here and applied elsewhere.
+//! Targets that are read from the store's database and applied elsewhere.
 
 use std::time::Instant;
 
@@ -18,15 +18,15 @@ use super::work::{Applied, SqlBulk};
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// A bulk job whose targets are in the store's own database, and whose effects are not.
+/// A bulk job whose targets are in the store's own database and whose effects are elsewhere.
 #[derive(Clone, Debug)]
 pub struct PostgresRows(SqlBulk);
 
 impl PostgresRows {
-    /// Reads a source with its key columns.
+    /// Parses a source with its key columns.
     ///
     /// # Errors
-    /// Says what is missing.
+    /// Describes what is missing.
     pub fn new(
         store: &PostgresStore,
         definition: &Definition,
@@ -51,7 +51,7 @@ impl BulkRows for PostgresRows {
 
 struct Reader {
     run: Run,
-    /// What was read and not passed yet, and when.
+    /// The step that was read and not yet acknowledged, and the time of the read.
     passing: Option<(Step, Instant)>,
 }
 

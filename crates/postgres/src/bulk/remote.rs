@@ -1,5 +1,4 @@
-//! Targets on another database than the store's: chunks are transactions there, and how far the run is stands in the
-//! store.
+//! Targets on another database than the store's: chunks are transactions there, and the progress is stored in the store.
 
 use std::fmt;
 
@@ -17,16 +16,16 @@ use super::work::{Applied, Effect, Spec};
 use crate::row;
 use crate::statement;
 
-/// The targets of a bulk job on another PostgreSQL than the store, which may be any.
+/// The targets of a bulk job on a PostgreSQL server; the store may be of any kind and elsewhere.
 #[derive(Clone)]
 pub struct PostgresTargets(Spec);
 
 impl PostgresTargets {
-    /// Reads a source with its key columns, and what is done to its targets there; `None`: nothing, they are only read.
-    /// Asks the database nothing; [`check`](BulkTargets::check) does.
+    /// Parses a source with its key columns, and the effect on its targets; `None` if they are only read. Does not query the
+    /// database; [`check`](BulkTargets::check) does.
     ///
     /// # Errors
-    /// Says what is missing in either.
+    /// Describes what is missing in either.
     pub fn new(
         database: &Database,
         source: &str,
@@ -37,7 +36,7 @@ impl PostgresTargets {
         Spec::read(database.clone(), source, key, applied).map(Self)
     }
 
-    /// One whose source has to select these columns, too: [`check`](BulkTargets::check) refuses it otherwise.
+    /// Requires the source to select these columns too; [`check`](BulkTargets::check) refuses it otherwise.
     #[must_use]
     pub fn reading<'a>(mut self, columns: impl IntoIterator<Item = &'a str>) -> Self {
         self.0.columns.extend(columns.into_iter().map(str::to_owned));
@@ -59,7 +58,8 @@ impl fmt::Debug for PostgresTargets {
     }
 }
 
-/// By which the sessions of a run are found, there being no table of Milepost's: at most 61 bytes.
+/// Returns the application name by which a run's sessions are found, since that database has no tables of Milepost: at most
+/// 61 bytes.
 fn session_name(Run { job, token }: Run) -> String {
     format!("milepost bulk {job} {token}")
 }
@@ -86,15 +86,15 @@ impl BulkTargets for PostgresTargets {
     }
 }
 
-/// A session of a run there.
+/// The session of a run on the other database.
 struct Remote {
     visit: Visit,
-    /// Who was writing when it came.
+    /// Transactions that were writing when the session began.
     since: String,
 }
 
 impl Remote {
-    /// Ends the transaction that is open: with its effects, if it came to its end.
+    /// Ends the open transaction: commits on success, rolls back otherwise.
     async fn end<T>(&mut self, done: StoreResult<T>) -> StoreResult<T> {
         match &done {
             Ok(_) => self.visit.script("commit").await?,
@@ -103,7 +103,7 @@ impl Remote {
         done
     }
 
-    /// Begins a chunk about this stretch.
+    /// Begins the transaction of a chunk.
     async fn begin(&mut self, stretch: &Stretch) -> StoreResult<()> {
         let failed = stretch.failed.as_ref().map(serde_json::to_string).transpose();
         self.visit.failed = failed.map_err(|e| self.visit.fail(sqlx::Error::Encode(e.into())))?;

@@ -1,4 +1,4 @@
-//! Rows of bulk jobs as the domain's types.
+//! Conversion of bulk job rows into types of the domain.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub(super) fn total(row: &PgRow) -> Decoded<Option<Total>> {
     Ok(rows.map(|rows| Total { rows: rows.unsigned_abs(), exact: exact.unwrap_or(false) }))
 }
 
-/// Settings from columns whose names begin so.
+/// Reads settings from columns whose names begin with `prefix`.
 pub(super) fn settings(row: &PgRow, prefix: &str) -> Decoded<Settings> {
     let column = |name: &str| format!("{prefix}{name}");
     let rows = |name: &str| -> Decoded<Option<u32>> {
@@ -146,7 +146,7 @@ fn number(row: &PgRow, column: &str) -> Decoded<u64> {
     Ok(row.try_get::<i64, _>(column)?.unsigned_abs())
 }
 
-/// The outermost node of a plan, as `explain (format json)` answers it.
+/// Returns the outermost node of a plan from the output of `explain (format json)`.
 pub(super) fn plan(row: &PgRow) -> Decoded<Value> {
     let text: &str = row.try_get_unchecked(0)?;
     let plans: Value = serde_json::from_str(text)
@@ -154,7 +154,7 @@ pub(super) fn plan(row: &PgRow) -> Decoded<Value> {
     Ok(plans[0]["Plan"].clone())
 }
 
-/// The failures that a run is to try again next, from the JSON array that they come as.
+/// Parses the failures to retry next from their JSON array.
 pub(super) fn failed_targets(row: &PgRow) -> Decoded<Vec<FailedTarget>> {
     serde_json::from_str(row.try_get("failed")?)
         .map_err(|e| sqlx::Error::ColumnDecode { index: "failed".to_owned(), source: Box::new(e) })

@@ -1,5 +1,5 @@
-//! A run whose targets are in the store's own database, in the hands of this process: taken over, surveyed, done chunk by
-//! chunk, ended. Its targets and its progress meet in one transaction.
+//! Run whose targets are in the store's own database: takeover, survey, chunks and end. Its targets and its progress change
+//! in one transaction.
 
 use std::time::Instant;
 
@@ -18,21 +18,22 @@ use crate::row::Decoded;
 use crate::session::Session;
 use crate::statement;
 
-/// A run, and its session on the store's database.
+/// A run and its session on the store's database.
 pub(super) struct Run {
     pub(super) visit: Visit,
-    /// Who was writing when it began.
+    /// Transactions that were writing when the run began.
     since: String,
-    /// Of a run over the failures of another: which those are.
+    /// The failures that the run retries, if it does.
     failures: Option<Survey>,
 }
 
 impl Run {
-    /// Takes it from whoever had it.
+    /// Takes the run over from its previous holder.
     pub(super) async fn take(bulk: &SqlBulk, order: &Order) -> StoreResult<(Position, Self)> {
         let visit = bulk.visit(order).await?;
         let mut run = Self { visit, since: String::new(), failures: None };
-        // One that has stopped in the middle of a chunk would hold it until the server ends it.
+        // A previous process that hangs in the middle of a chunk would hold the run's lock until the server ends its
+        // session.
         let unseat = sqlx::query(statement::BULK_UNSEAT).bind(order.run.job.0).bind(order.run.token.0);
         run.visit.execute(unseat).await?;
         run.visit.script(statement::BULK_TAKE_BEGIN).await?;
@@ -44,7 +45,7 @@ impl Run {
         Ok((taken.position, Self { since: taken.since, failures: taken.failures, ..run }))
     }
 
-    /// Does a step of the run's progress, in the transaction that is open.
+    /// Runs a step of the run's progress in the open transaction.
     pub(super) async fn step<T>(
         &mut self,
         step: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T>,
@@ -53,7 +54,7 @@ impl Run {
         done.map_err(|error| told(self.visit.order.run, error, |error| self.visit.fail(error)))
     }
 
-    /// Ends the transaction that is open as its end says.
+    /// Commits or rolls back the open transaction, depending on the result.
     pub(super) async fn settle<T>(
         &mut self,
         done: StoreResult<T>,
@@ -61,7 +62,7 @@ impl Run {
     ) -> StoreResult<T> {
         match &done {
             Ok(done) if commits(done) => self.visit.script("commit").await?,
-            // What it said counts; a connection that broke is found out at its next use.
+            // The result counts, not the rollback; a broken connection is detected at its next use.
             Ok(_) | Err(_) => drop(self.visit.connection.execute("rollback").await),
         }
         done
@@ -106,8 +107,8 @@ impl BulkRun for Run {
         Ok(surveyed)
     }
 
-    /// One transaction: the progress row is locked with the run's token; in a statement of its own the run is asked
-    /// whether it is to go on; the next targets are applied; the cursor moves behind them.
+    /// Runs one chunk in one transaction: locks the progress row with the run's token, reads stop requests in a separate
+    /// statement, applies the next targets, and moves the cursor past them.
     async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
         let began = Instant::now();
         self.visit.script(statement::BULK_BEGIN_CHUNK).await?;

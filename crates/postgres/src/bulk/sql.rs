@@ -1,40 +1,40 @@
-//! The users' statements as PostgreSQL takes them: what stands in them by name becomes numbered parameters, each text
-//! that is cast to the type that the server itself inferred.
+//! Users' statements in the form that PostgreSQL accepts: named placeholders become numbered parameters, each a text that is
+//! cast to the type that the server inferred.
 
 use std::collections::HashMap;
 
 use milepost_core::bulk::sql::{Apply, Bounds, CHUNK, Placeholders, Source};
 
-/// What a parameter stands for.
+/// The value that a parameter takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Slot {
-    /// A member of the payload, or one of those that Milepost gives.
+    /// A member of the payload, or a parameter that Milepost provides.
     Parameter(String),
-    /// A column of the key up to which all is done.
+    /// A column of the cursor: the key up to which all targets are done.
     Cursor(usize),
     /// A column of the last key.
     Upper(usize),
-    /// The most rows.
+    /// The maximum number of rows.
     Limit,
-    /// The run itself.
+    /// The run's ID.
     Run,
     /// The next failures of another run, as JSON.
     Failed,
 }
 
-/// The types of parameters, as casts write them.
+/// The types of parameters, as written in casts.
 pub(super) type Types = HashMap<Slot, String>;
 
-/// A statement and what its parameters stand for, in their order.
+/// A statement and the values of its parameters, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
     pub(super) sql: String,
     pub(super) slots: Vec<Slot>,
 }
 
-/// Numbers parameters while a statement is written.
+/// Numbers the parameters while a statement is written.
 struct Numbers<'a> {
-    /// `None`: to be inferred.
+    /// `None`: the types are to be inferred.
     types: Option<&'a Types>,
     slots: Vec<Slot>,
 }
@@ -79,7 +79,7 @@ impl Placeholders for Numbers<'_> {
     }
 }
 
-/// Types of keys, as casts write them, of which there are `min` and `max` in their own order.
+/// Types of keys, as written in casts, that have `min` and `max` aggregates in the order of the type.
 const WITH_EXTREMES: [&str; 9] = [
     "smallint",
     "integer",
@@ -92,12 +92,12 @@ const WITH_EXTREMES: [&str; 9] = [
     "timestamp with time zone",
 ];
 
-/// Which targets a chunk is made of.
+/// The targets that a chunk contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum From {
-    /// The source's, from the beginning or after the cursor.
+    /// Those of the source, from the beginning or after the cursor.
     Source(Bounds),
-    /// Those of the source that failed in another run; the cursor is the place among those failures.
+    /// Those of the source that failed in another run; the cursor is the position among those failures.
     Failures,
 }
 
@@ -106,15 +106,15 @@ pub(super) enum From {
 pub(super) enum Failures {
     /// The store's table, in the same database.
     Stored,
-    /// A parameter: the targets are on another database.
+    /// A parameter, because the targets are on another database.
     Given,
 }
 
-/// Writes statements around a source and, if there is one, an apply.
+/// Writes statements around a source and an apply statement, if there is one.
 pub(super) struct Author<'a> {
     pub(super) source: &'a Source,
     pub(super) apply: Option<&'a Apply>,
-    /// `None`: the statements are only to be inferred from.
+    /// `None`: the statements are only written to infer the types.
     pub(super) types: Option<&'a Types>,
     /// The types of the key columns.
     pub(super) key_types: &'a [String],
@@ -123,20 +123,20 @@ pub(super) struct Author<'a> {
 }
 
 impl Author<'_> {
-    /// The source by itself.
+    /// Writes the source alone.
     pub(super) fn page(&self, bounds: Bounds) -> Statement {
         self.with(|numbers| self.source.query(bounds, numbers))
     }
 
-    /// Applies a chunk; answers how many targets it had, how many the source had read, the last key, and whether that is
-    /// behind the cursor.
+    /// Writes a statement that applies a chunk and returns the number of its targets, the number of rows read from the
+    /// source, the last key, and whether all keys are after the cursor.
     pub(super) fn apply(&self, from: From) -> Statement {
         self.with(|numbers| {
             let mut sql = self.chunk(from, "*", numbers);
             let mut read = String::new();
             if let Some(apply) = self.apply {
                 let statement = apply.statement(numbers);
-                // What only selects is done only if somebody reads it.
+                // PostgreSQL executes a CTE with a SELECT only if it is referenced.
                 let kept = if apply.is_query() { "as materialized" } else { "as" };
                 sql.push_str(&format!(", applied {kept} ({statement})"));
                 if apply.is_query() {
@@ -148,8 +148,8 @@ impl Author<'_> {
         })
     }
 
-    /// Answers what [`apply`](Self::apply) does, and applies nothing. Of the targets only their keys are made, so that
-    /// one is found whose other columns cannot be.
+    /// Writes a statement that returns the same as [`apply`](Self::apply) but applies nothing. It selects only the key
+    /// columns, so that it works for a target whose other columns cannot be computed.
     pub(super) fn look(&self, from: From) -> Statement {
         self.with(|numbers| {
             let chunk = self.chunk(from, &self.names().join(", "), numbers);
@@ -157,8 +157,8 @@ impl Author<'_> {
         })
     }
 
-    /// The targets of a chunk as JSON objects, with their keys, and the place up to which that is. A failure whose target
-    /// is gone has none.
+    /// Writes a statement that returns the targets of a chunk as JSON objects, with their keys, and the position up to which
+    /// they were read. For a failure whose target no longer exists, the object is null.
     pub(super) fn rows(&self, from: From) -> Statement {
         self.with(|numbers| {
             let chunk = self.chunk(from, "*", numbers);
@@ -179,7 +179,7 @@ impl Author<'_> {
         })
     }
 
-    /// The last key of all.
+    /// Writes a statement that returns the last key of the source.
     pub(super) fn last(&self) -> Statement {
         self.with(|numbers| {
             format!(
@@ -190,7 +190,7 @@ impl Author<'_> {
         })
     }
 
-    /// How many targets there are up to the last key.
+    /// Writes a statement that counts the targets up to the last key.
     pub(super) fn count(&self) -> Statement {
         self.with(|numbers| {
             let (all, within) = (self.source.query(Bounds::All, numbers), self.within(numbers));
@@ -198,7 +198,7 @@ impl Author<'_> {
         })
     }
 
-    /// The same, to be estimated.
+    /// Writes a statement that returns the planner's estimate of that number.
     pub(super) fn estimate(&self) -> Statement {
         let mut statement = self.page(Bounds::All);
         statement.sql.insert_str(0, "explain (format json) ");
@@ -274,7 +274,7 @@ impl Author<'_> {
             From::Source(bounds) => {
                 let last: Vec<String> = self.names().iter().map(|name| format!("last.{name}")).collect();
                 let (up, down) = (self.names().join(", "), self.names().join(" desc, "));
-                // The keys are written as JSON outside, once.
+                // The keys are converted to JSON outside of the aggregate, so only once.
                 format!(
                     " select counted.rows as targets, counted.rows as read, case when counted.rows > 0 then {} end as key, \
                      case when not counted.moved then (select {} from {CHUNK} order by {up} limit 1) end as first, \
@@ -289,18 +289,18 @@ impl Author<'_> {
         }
     }
 
-    /// Whether the server tells the first and the last key of a chunk in one pass: there is a `max` of one column, and
-    /// of such types. With it a chunk takes 3 % less.
+    /// Returns whether the server can compute the first and the last key of a chunk in one pass, with `min` and `max`: one
+    /// key column, of one of [`WITH_EXTREMES`]. This makes a chunk 3 % faster.
     fn has_extremes(&self) -> bool {
         matches!(self.key_types, [of] if WITH_EXTREMES.contains(&of.as_str()))
     }
 
-    /// Whether a target is behind the cursor.
+    /// Writes a condition: the target is after the cursor.
     fn moved(&self, bounds: Bounds, numbers: &mut Numbers<'_>) -> String {
         self.is_behind(&row(&self.names()), bounds, numbers)
     }
 
-    /// Whether this key is behind the cursor.
+    /// Writes a condition: this key is after the cursor.
     fn is_behind(&self, key: &str, bounds: Bounds, numbers: &mut Numbers<'_>) -> String {
         match bounds {
             Bounds::Next | Bounds::After => {
@@ -318,18 +318,18 @@ impl Author<'_> {
         key_json(&self.names())
     }
 
-    /// The key columns of the relation `source`.
+    /// Returns the key columns of the relation `source`.
     fn of_source(&self) -> Vec<String> {
         self.names().iter().map(|name| format!("source.{name}")).collect()
     }
 
-    /// The key columns as identifiers.
+    /// Returns the key columns as quoted identifiers.
     fn names(&self) -> Vec<String> {
         self.source.key().iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect()
     }
 }
 
-/// A text as a value of a key's type. A uuid may have been a blob of SQLite's, before its store was moved.
+/// Casts a text to the type of a key. A UUID may have been a BLOB in SQLite before its store was migrated.
 fn key_value(text: &str, of: &str) -> String {
     match of {
         "uuid" => format!("(ltrim({text}, '\\x')::uuid)"),
@@ -344,7 +344,7 @@ fn row(columns: &[String]) -> String {
     }
 }
 
-/// A key as the text of a JSON array of texts.
+/// Writes a key as the text of a JSON array of texts.
 fn key_json(columns: &[String]) -> String {
     let texts: Vec<String> = columns.iter().map(|column| format!("{column}::text")).collect();
     format!("jsonb_build_array({})::text", texts.join(", "))

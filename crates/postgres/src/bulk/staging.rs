@@ -1,4 +1,4 @@
-//! Rows of a file on their way into the store: one transaction, which ends with the start of their run.
+//! Staging of a file's rows in the store, in one transaction that ends with the start of their run.
 
 use async_trait::async_trait;
 use milepost_core::audit::{Deed, made_jobs};
@@ -12,7 +12,7 @@ use crate::session::{Session, Transaction};
 use crate::store::PostgresStore;
 use crate::{enqueue, statement};
 
-/// A file that is being staged. Dropping it rolls all of it back.
+/// A file that is being staged. Dropping it rolls everything back.
 pub(super) struct Staging {
     store: PostgresStore,
     run: JobId,
@@ -33,7 +33,7 @@ impl Staging {
         Ok(Self { store: store.clone(), run, rows: 0, transaction })
     }
 
-    /// Starts the run, unless its key was there before.
+    /// Starts the run, unless a job with its key exists.
     async fn close(&mut self, job: &NewJob) -> Decoded<Enqueued> {
         let (run, rows) = (self.run, self.rows);
         let start = async |session: &mut Session<'_>| {
@@ -53,7 +53,7 @@ async fn begin_run(session: &mut Session<'_>, run: JobId, rows: i64) -> Decoded<
     session.execute(query).await.map(drop)
 }
 
-/// Stages rows of a run, the first of them with this number.
+/// Stages rows of a run; `first` is the number of the first one.
 pub(super) async fn stage(
     session: &mut Session<'_>,
     run: JobId,

@@ -1,4 +1,4 @@
-//! A source and an apply, prepared against the database: the statements of a run, with their types.
+//! Statements of a run with their types: a source and an apply statement, prepared against the database.
 
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::sql::Bounds;
@@ -11,21 +11,21 @@ use crate::row;
 use crate::session::Session;
 use crate::statement;
 
-/// How the targets of a run are read.
+/// The statements that read the targets of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
-    /// Applies, or answers the targets for somebody else to apply.
+    /// Apply the targets, or return them for another process to apply.
     pub(super) first: Statement,
     pub(super) next: Statement,
-    /// The same for all up to a key, however many those are.
+    /// The same for all targets up to a key, regardless of their number.
     pub(super) only_first: Statement,
     pub(super) only_next: Statement,
-    /// Tells of the targets, and applies nothing.
+    /// Return the number and the keys of the targets without applying them.
     pub(super) look_first: Statement,
     pub(super) look_next: Statement,
 }
 
-/// The statements of a bulk job.
+/// All statements of a bulk job.
 #[derive(Clone, Debug)]
 pub(super) struct Targets {
     pub(super) of_source: Pages,
@@ -37,7 +37,7 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Lets the database infer the types, and says what it does not take.
+    /// Lets the database infer the types; returns an error for statements that it does not accept.
     pub(super) async fn prepare(spec: &Spec, connection: &mut PgConnection) -> StoreResult<Self> {
         let apply = match &spec.applied {
             Applied::Sql(apply) => Some(apply),
@@ -95,15 +95,15 @@ impl Targets {
     }
 }
 
-/// What the database says of a statement.
+/// The database's description of a prepared statement.
 struct Described {
-    /// Ids of types.
+    /// OIDs of the types.
     parameters: Vec<i64>,
     columns: Vec<(String, i64)>,
 }
 
 impl Described {
-    /// The names of its columns, for people.
+    /// Returns the names of the columns, for messages.
     fn selected(&self) -> String {
         let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
         names.join(", ")
@@ -128,10 +128,10 @@ async fn describe(
     Ok(Described { parameters, columns })
 }
 
-/// Why a statement was not prepared; an error that is none of the statement's stays what it is.
+/// Converts an error of preparing a statement; errors that are not about the statement are converted as usual.
 fn refused(spec: &Spec, part: &'static str, error: sqlx::Error) -> milepost_core::error::StoreError {
     match error.as_database_error() {
-        // Syntax, names, types and rights.
+        // Syntax errors, unknown names, wrong types, missing privileges (class 42), and unsupported features (class 0A).
         Some(its) if its.code().is_some_and(|code| code.starts_with("42") || code.starts_with("0A")) => {
             InvalidBulk::NotPrepared { part, why: its.message().to_owned() }.into()
         }

@@ -1,4 +1,4 @@
-//! What the server says about its load.
+//! Throttles that measure the load of a PostgreSQL server.
 
 use std::time::Duration;
 
@@ -12,23 +12,23 @@ use crate::session::Query;
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// How long an answer is waited for.
+/// Timeout for a measurement.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is looked at, and how much of it is too much.
+/// A measure of load and its limit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measure {
-    /// How far the slowest replica is behind.
+    /// The lag of the slowest replica.
     ReplicaLag(Duration),
-    /// How many locks are waited for.
+    /// The number of lock requests that wait.
     LockWaits(u32),
-    /// How long the oldest transaction that holds back vacuum is open.
+    /// The age of the oldest transaction that holds back vacuum.
     OldestSnapshot(Duration),
-    /// A query of the user's that answers one value: true to go on, false to hold, or a text that says why to hold.
+    /// A user's query that returns one value: true to continue, false to hold, or a text with the reason to hold.
     Sql(String),
 }
 
-/// Holds bulk jobs while the server has too much of something.
+/// Holds bulk jobs while the server exceeds a limit.
 #[derive(Clone, Debug)]
 pub struct ServerThrottle {
     database: Database,
@@ -36,13 +36,13 @@ pub struct ServerThrottle {
 }
 
 impl ServerThrottle {
-    /// Looks at this on the store's server.
+    /// Creates a throttle that measures the store's server.
     #[must_use]
     pub fn new(store: &PostgresStore, measure: Measure) -> Self {
         Self { database: Database::of(store), measure }
     }
 
-    /// Looks at this on the server of another database.
+    /// Creates a throttle that measures the server of another database.
     #[must_use]
     pub fn on(database: &Database, measure: Measure) -> Self {
         Self { database: database.clone(), measure }
@@ -66,19 +66,19 @@ impl ServerThrottle {
         }
     }
 
-    /// Why the answer holds.
+    /// Returns the reason to hold, if the measurement exceeds the limit.
     fn judge(&self, row: &PgRow) -> Result<Option<String>, sqlx::Error> {
         let late = |seconds: f64, max: Duration| (seconds > max.as_secs_f64()).then_some(seconds);
         Ok(match &self.measure {
             Measure::ReplicaLag(max) => {
                 if !row.try_get::<bool, _>(1)? {
-                    return Ok(Some("it cannot be seen; grant pg_monitor to the worker's role".to_owned()));
+                    return Ok(Some("it is not visible; grant pg_monitor to the worker's role".to_owned()));
                 }
                 late(row.try_get(0)?, *max).map(|s| format!("{s:.1} s behind, more than {max:?}"))
             }
             Measure::LockWaits(max) => {
                 let waits: i64 = row.try_get(0)?;
-                (waits > i64::from(*max)).then(|| format!("{waits} locks are waited for, more than {max}"))
+                (waits > i64::from(*max)).then(|| format!("{waits} lock requests wait, more than {max}"))
             }
             Measure::OldestSnapshot(max) => {
                 late(row.try_get(0)?, *max).map(|s| format!("one is open for {s:.1} s, more than {max:?}"))
@@ -88,17 +88,17 @@ impl ServerThrottle {
     }
 }
 
-/// What a probe's value says.
+/// Interprets the value that a user's query returned.
 fn answer(row: &PgRow) -> Result<Option<String>, sqlx::Error> {
     let value = row.try_get_raw(0)?;
     if value.is_null() {
-        return Ok(Some("it answered null; let it answer true, false or a text".to_owned()));
+        return Ok(Some("it returned null; it must return true, false or a text".to_owned()));
     }
     match value.type_info().name() {
-        "BOOL" => Ok(if row.try_get(0)? { None } else { Some("it answered false".to_owned()) }),
+        "BOOL" => Ok(if row.try_get(0)? { None } else { Some("it returned false".to_owned()) }),
         "TEXT" | "VARCHAR" | "UNKNOWN" | "NAME" | "BPCHAR" | "CHAR" => row.try_get(0).map(Some),
         other => {
-            Ok(Some(format!("it answered a value of type {other}; let it answer true, false or a text")))
+            Ok(Some(format!("it returned a value of type {other}; it must return true, false or a text")))
         }
     }
 }
@@ -108,10 +108,10 @@ impl Throttle for ServerThrottle {
     async fn holds(&self) -> Option<String> {
         let asked = tokio::time::timeout(PATIENCE, self.database.calm.row(self.query())).await;
         let why = match asked {
-            Err(_) => Some(format!("it did not answer within {PATIENCE:?}")),
+            Err(_) => Some(format!("it did not finish within {PATIENCE:?}")),
             Ok(Ok(Some(row))) => self.judge(&row).unwrap_or_else(|error| Some(error.to_string())),
-            Ok(Ok(None)) => Some("it answered no row; let it answer true, false or a text".to_owned()),
-            Ok(Err(error)) => Some(format!("it cannot be asked: {}", self.database.fail(error).chain())),
+            Ok(Ok(None)) => Some("it returned no row; it must return true, false or a text".to_owned()),
+            Ok(Err(error)) => Some(format!("it failed: {}", self.database.fail(error).chain())),
         };
         why.map(|why| format!("{}: {why}", self.name()))
     }

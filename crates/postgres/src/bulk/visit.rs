@@ -1,4 +1,4 @@
-//! A run's session on the database of its targets: reads them, applies them, and knows nothing of the run's progress.
+//! Session of a run on the database of its targets. It reads and applies targets and does not depend on the run's progress.
 
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
@@ -22,26 +22,26 @@ use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
 use crate::statement;
 
-/// How long targets are counted before their number is estimated.
+/// Time limit for counting targets, after which their number is estimated.
 const COUNT_TIMEOUT: &str = "set local statement_timeout = '3s'";
 
-/// A connection of its own, and the statements of a run.
+/// A dedicated connection with the statements of a run.
 pub(super) struct Visit {
     pub(super) spec: Spec,
     pub(super) connection: PgConnection,
     targets: Targets,
     pub(super) order: Order,
     parameters: Parameters,
-    /// Whose targets these are.
+    /// The job whose source selects the targets: the run itself, or the one whose failures it retries.
     pub(super) origin: JobId,
-    /// Whether they are the failures of another run.
+    /// Whether the targets are the failures of another run.
     pub(super) over_failures: bool,
-    /// The failures that a chunk is about, as JSON, where they are not in the database at hand.
+    /// The failures of the chunk, as JSON, if they are not stored in this database.
     pub(super) failed: Option<String>,
 }
 
 impl Visit {
-    /// On this connection, with what the run asks for looked at.
+    /// Opens a session on this connection, and checks the run's parameters.
     pub(super) async fn open(spec: &Spec, mut connection: PgConnection, order: &Order) -> StoreResult<Self> {
         let targets = Targets::prepare(spec, &mut connection).await?;
         let parameters = Parameters::read(&order.payload).ok_or(InvalidBulk::NotAnObject)?;
@@ -60,8 +60,8 @@ impl Visit {
         Ok(visit)
     }
 
-    /// Lets the planner read every value as its type. Found in a chunk, a value that is none would look like a fault of
-    /// each target.
+    /// Lets the planner cast each parameter value to its type. Found in a chunk, an invalid value would look like an error
+    /// of each target.
     async fn check_values(&mut self) -> StoreResult<()> {
         let first = &self.targets.of_source.first;
         let plan = Statement { sql: format!("explain {}", first.sql), slots: first.slots.clone() };
@@ -89,12 +89,12 @@ impl Visit {
         Ok(())
     }
 
-    /// The statements by which its targets are read.
+    /// Returns the statements that read the targets of this run.
     pub(super) fn pages(&self) -> &Pages {
         if self.over_failures { &self.targets.of_failures } else { &self.targets.of_source }
     }
 
-    /// A statement of the users' with its values, each as text.
+    /// Returns a user's statement with its values bound, each as text.
     pub(super) fn bind(
         &self,
         statement: &Statement,
@@ -116,7 +116,7 @@ impl Visit {
         statement.slots.iter().fold(query, |query, slot| query.bind(text(slot)))
     }
 
-    /// The value of a parameter; `None` when there is none, `Some(None)` when it is null.
+    /// Returns the value of a parameter; `None` if it does not exist, `Some(None)` if it is null.
     fn parameter(&self, name: &str) -> Option<Option<String>> {
         match name {
             "bulk_id" | ORIGIN => Some(Some(self.origin.to_string())),
@@ -125,7 +125,7 @@ impl Visit {
         }
     }
 
-    /// Begins a transaction and finds the last target in it, once all who were writing at that time have ended.
+    /// Begins a transaction and finds the last target in it, after all transactions that were writing at `since` have ended.
     pub(super) async fn survey(&mut self, since: &str) -> StoreResult<Surveyed> {
         if self.spec.source.is_staged() {
             return Err(InvalidBulk::NotStaged { job: self.order.run.job }.into());
@@ -150,18 +150,18 @@ impl Visit {
         Ok(Survey { upper, total })
     }
 
-    /// Who was writing when it began and still is.
+    /// Describes the transactions that were writing when the run began and still are.
     fn writers(&self, row: &PgRow) -> StoreResult<String> {
         let sessions: Option<String> = self.get(row, "sessions")?;
         let prepared: Option<String> = self.get(row, "prepared")?;
         let sessions = sessions.map(|pids| format!("server processes {pids}"));
         let prepared = prepared.map(|names| format!("prepared transactions {names}"));
         let who: Vec<String> = sessions.into_iter().chain(prepared).collect();
-        let who = if who.is_empty() { "of sessions that cannot be seen".to_owned() } else { who.join("; ") };
+        let who = if who.is_empty() { "of sessions that are not visible".to_owned() } else { who.join("; ") };
         Ok(format!("transactions that were writing when it began and may still add targets ({who})"))
     }
 
-    /// How many targets there are: counted, if that is quick, else as the planner thinks.
+    /// Counts the targets, or returns the planner's estimate if counting takes too long.
     async fn count(&mut self, upper: &Key) -> StoreResult<Option<Total>> {
         self.script("savepoint count").await?;
         self.script(COUNT_TIMEOUT).await?;
@@ -187,7 +187,7 @@ impl Visit {
         Ok(rows.map(|rows| Total { rows: rows as u64, exact: false }))
     }
 
-    /// Chunks that are rolled back.
+    /// Applies chunks and rolls them back.
     pub(super) async fn rehearse(&mut self, trial: &Trial) -> StoreResult<Rehearsal> {
         self.script(statement::BULK_BEGIN_CHUNK).await?;
         let rehearsed = self.try_chunks(trial).await;
@@ -243,7 +243,7 @@ impl Visit {
     }
 }
 
-/// A value as the text that PostgreSQL reads; `None`: null.
+/// Returns a value as the text that PostgreSQL parses; `None` for null.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

@@ -1,4 +1,4 @@
-//! A bulk job written in SQL, with its apply in SQL or in Rust.
+//! Bulk jobs written in SQL, with an apply statement in SQL or a chunk handler in Rust.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use super::target::Targets;
 use super::visit::Visit;
 use crate::store::PostgresStore;
 
-/// What is done to the targets of a chunk.
+/// The effect on the targets of a chunk.
 #[derive(Clone)]
 pub enum Effect {
     /// A statement over the relation `chunk`.
     Sql(String),
-    /// A function, in the chunk's transaction.
+    /// A chunk handler, which runs in the chunk's transaction.
     Handler(Arc<dyn ChunkHandler>),
 }
 
@@ -38,28 +38,28 @@ impl fmt::Debug for Effect {
     }
 }
 
-/// An effect that was read.
+/// A parsed effect.
 #[derive(Clone)]
 pub(super) enum Applied {
     Sql(Apply),
     Handler(Arc<dyn ChunkHandler>),
-    /// Nothing here: the targets are only read.
+    /// No effect in this database: the targets are only read.
     Elsewhere,
 }
 
-/// Which targets there are, on which database, and what is done to them there.
+/// The targets of a bulk job, their database, and the effect on them.
 #[derive(Clone)]
 pub(super) struct Spec {
     pub(super) database: Database,
     pub(super) source: Source,
     pub(super) applied: Applied,
     pub(super) failures: Failures,
-    /// Columns that the source has to select besides its key.
+    /// Columns that the source must select in addition to its key.
     pub(super) columns: Vec<String>,
 }
 
 impl Spec {
-    /// Reads a source with its key columns, and a statement if there is one.
+    /// Parses a source with its key columns.
     pub(super) fn read(
         database: Database,
         source: &str,
@@ -75,7 +75,7 @@ impl Spec {
         Ok(Self { database, source, applied, failures, columns })
     }
 
-    /// Asks the database about it on this connection.
+    /// Checks the statements against the database on this connection.
     pub(super) async fn check(&self, mut connection: PgConnection) -> StoreResult<()> {
         let targets = Targets::prepare(self, &mut connection).await?;
         plan::check(self, &targets, &mut connection).await?;
@@ -85,7 +85,7 @@ impl Spec {
 }
 
 impl Applied {
-    /// Reads a statement for targets with these key columns.
+    /// Parses an effect on targets with these key columns.
     pub(super) fn read(effect: Effect, key: &[String]) -> Result<Self, InvalidBulk> {
         Ok(match effect {
             Effect::Sql(sql) => {
@@ -105,11 +105,11 @@ pub struct SqlBulk {
 }
 
 impl SqlBulk {
-    /// Reads a source (`select … where key > :cursor … order by key limit :limit`) with its key columns, and what is
-    /// done to its targets. Asks the database nothing; [`check`](BulkWork::check) does.
+    /// Parses a source (`select … where key > :cursor … order by key limit :limit`) with its key columns, and the effect on
+    /// its targets. Does not query the database; [`check`](BulkWork::check) does.
     ///
     /// # Errors
-    /// Says what is missing in either.
+    /// Describes what is missing in either.
     pub fn new(
         store: &PostgresStore,
         definition: &Definition,
@@ -136,7 +136,7 @@ impl SqlBulk {
         self.spec.database.connect(&name).await
     }
 
-    /// A session for a run, on a connection of its own.
+    /// Opens the session of a run, on a dedicated connection.
     pub(super) async fn visit(&self, order: &Order) -> StoreResult<Visit> {
         Visit::open(&self.spec, self.connect().await?, order).await
     }

@@ -1,4 +1,4 @@
-//! Emitting events: through the SQL function that every language uses.
+//! Emission of events, through the SQL function that clients in all languages use.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,23 @@ use crate::session::{Query, Session};
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// Where a caller's transaction is.
+/// Place that errors name for a caller's transaction.
 const CALLERS: &str = "the caller's connection";
 
-/// Emits one event in the caller's transaction: it is in the log exactly when that transaction commits. Until then nobody
-/// else emits for its aggregate: emit late in a transaction. Behind a transaction pooler use
+/// Emits one event in the caller's transaction: the event is in the log exactly when that transaction commits. Until then,
+/// other transactions that emit for its aggregate wait, so emit late in a transaction. Behind a transaction pooler use
 /// [`pooled::emit`](crate::pooled::emit).
 ///
 /// # Errors
-/// [`Event`](StoreError::Event) says what is wrong with the event. The caller's transaction is then aborted only if the
-/// database said so, not when the check here did.
+/// [`Event`](StoreError::Event) describes the problem with the event. The caller's transaction is aborted only if the
+/// error came from the database, not if it came from the check before.
 pub async fn emit(connection: &mut PgConnection, event: &NewEvent) -> StoreResult<Emitted> {
     emit_in(Session::lasting(connection), event).await
 }
 
-/// Emits events in the caller's transaction, all or none, and answers in their order, in which those of one aggregate are
-/// numbered. Several calls of one transaction can deadlock with those of another: emit all in one. Behind a transaction
-/// pooler use [`pooled::emit_many`](crate::pooled::emit_many).
+/// Emits events in the caller's transaction, all or none, and returns the results in the same order. The events of one
+/// aggregate are numbered in that order. Several calls in one transaction can deadlock with those of another transaction:
+/// emit all events in one call. Behind a transaction pooler use [`pooled::emit_many`](crate::pooled::emit_many).
 ///
 /// # Errors
 /// [`Event`](StoreError::Event) names the first event that cannot be emitted.
@@ -43,7 +43,7 @@ pub async fn emit_many(connection: &mut PgConnection, events: &[NewEvent]) -> St
 
 pub(crate) async fn emit_in(session: Session<'_>, event: &NewEvent) -> StoreResult<Emitted> {
     let emitted = emit_many_in(session, std::slice::from_ref(event)).await?;
-    let unanswered = || StoreError::Database { verb: "emit", cause: "it was not answered".into() };
+    let unanswered = || StoreError::Database { verb: "emit", cause: "no result was returned".into() };
     emitted.into_iter().next().ok_or_else(unanswered)
 }
 
@@ -77,13 +77,13 @@ fn insert(events: &[NewEvent]) -> Query {
         .bind(some_of(events, |event| event.gap_allowed.then_some(true)))
 }
 
-/// An option of every event, or nothing at all when no event has it.
+/// Collects an option of every event; `None` if no event has it.
 fn some_of<T>(events: &[NewEvent], option: impl Fn(&NewEvent) -> Option<T>) -> Option<Vec<Option<T>>> {
     let values: Vec<Option<T>> = events.iter().map(option).collect();
     values.iter().any(Option::is_some).then_some(values)
 }
 
-/// Headers as JSON text, if there are any.
+/// Returns headers as JSON text, if there are any.
 pub(crate) fn headers_text(headers: &BTreeMap<String, String>) -> Option<String> {
     (!headers.is_empty()).then(|| json!(headers).to_string())
 }

@@ -1,4 +1,4 @@
-//! What the functions of `sql/events.sql` refuse, in the words of the domain.
+//! Conversion of errors of `sql/events.sql` into errors of the domain.
 
 use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::event::{InvalidEvent, NewEvent};
@@ -7,12 +7,12 @@ use crate::error::{database_error, index_in, store_error};
 
 /// SQLSTATE of an event that cannot be accepted as it is.
 const INVALID: &str = "MP015";
-/// SQLSTATE of a sequence that does not follow.
+/// SQLSTATE of a sequence number that does not follow the previous one.
 const SEQUENCE: &str = "MP016";
 /// SQLSTATE of an id that belongs to an event with other content.
 const OTHER_CONTENT: &str = "MP017";
 
-/// An error of an emit of these events.
+/// Converts an error of emitting these events.
 pub(super) fn emit_error(place: &str, events: &[NewEvent], error: sqlx::Error) -> StoreError {
     let Some(database) = database_error(&error) else { return store_error(place, "emit_many", error) };
     let why = database.message().to_owned();
@@ -31,7 +31,7 @@ pub(super) fn emit_error(place: &str, events: &[NewEvent], error: sqlx::Error) -
     StoreError::Event { index, invalid }
 }
 
-/// What `detail` says about the sequence that an event was given, as `gap 4`.
+/// Parses `detail`, such as `gap 4`, of an error about an event's sequence number.
 fn out_of_sequence(event: &NewEvent, detail: &str) -> Option<InvalidEvent> {
     let (word, last) = detail.split_once(' ')?;
     let (aggregate, sequence, last) = (event.aggregate.clone(), event.sequence?, last.parse().ok()?);

@@ -1,4 +1,4 @@
-//! The log as people read it.
+//! Listings of the event log for operators.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl PostgresStore {
             Some(aggregate) => query.bind(aggregate.kind.clone()).bind(aggregate.id.clone()),
             None => query,
         };
-        // A type may have to be looked for, and must not be in the way of claims.
+        // A filter by type may have to scan, and must not delay claims.
         self.decode("events", self.inner.calm.rows(query).await, logged_event)
     }
 }
@@ -40,7 +40,7 @@ fn logged_event(row: &PgRow) -> Decoded<LoggedEvent> {
     Ok(LoggedEvent { pos: row.try_get("pos")?, event: read_event(row)? })
 }
 
-/// The query with a place as the next four of its parameters, null when none is given.
+/// Binds a position as the next four parameters of the query, null if none is given.
 pub(crate) fn after_place(query: Query, place: Option<&AggregatePlace>) -> Query {
     query
         .bind(place.map(|place| jiff_sqlx::Timestamp::from(place.at)))
@@ -53,7 +53,7 @@ pub(crate) fn read_event(row: &PgRow) -> Decoded<Event> {
     read_event_with(row, row.try_get("payload")?)
 }
 
-/// The event of a row, whose payload may come from elsewhere.
+/// Decodes the event of a row, with the given payload.
 pub(crate) fn read_event_with(row: &PgRow, payload: String) -> Decoded<Event> {
     let headers: Option<&str> = row.try_get("headers")?;
     let headers = headers.map_or(Ok(BTreeMap::new()), serde_json::from_str).map_err(odd)?;

@@ -1,4 +1,4 @@
-//! Events: how they come into the log, and how people read it.
+//! Events: emission into the log, and listings.
 
 mod emit;
 mod error;

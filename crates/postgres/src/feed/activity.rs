@@ -1,4 +1,4 @@
-//! What was begun and ended, counted by the server.
+//! Numbers of runs that started and ended, counted by the server.
 
 use milepost_core::feed::{Activity, Counted};
 use milepost_core::port::StoreResult;
@@ -11,7 +11,7 @@ use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
-    /// Of the window from a position to now.
+    /// Returns the activity in the window from a position to now.
     pub(super) async fn count_activity(&self, after: &Position, lengths: u32) -> StoreResult<Activity> {
         let query = sqlx::query(statement::FEED_ACTIVITY)
             .bind(after.seen.text.clone())
@@ -25,7 +25,7 @@ impl PostgresStore {
     }
 }
 
-/// `None`: the row only says where the window ends.
+/// Decodes a row; `None` if it only contains the end of the window.
 fn counted(row: &PgRow) -> Decoded<Option<Counted>> {
     let Some(at_s) = row.try_get("at_s")? else { return Ok(None) };
     let took_ms: Option<Vec<i64>> = row.try_get("took_ms")?;

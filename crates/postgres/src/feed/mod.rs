@@ -1,5 +1,6 @@
-//! The feed, read by windows between snapshots, as `docs/adr/0017-reading-the-log.md` reads the log: what a later snapshot sees and an earlier
-//! one did not. A transaction that is open for long delays what it did itself, and nothing else.
+//! Feed of changes, read by windows between snapshots in the way that `docs/adr/0017-reading-the-log.md` describes for the
+//! log: a window contains what a later snapshot sees and an earlier one does not. A long transaction delays only its own
+//! changes.
 
 mod activity;
 mod position;
@@ -93,7 +94,7 @@ impl PostgresStore {
     }
 }
 
-/// A page as it is read.
+/// The state of a page while it is read.
 struct Reading {
     after: Position,
     /// The snapshot at which to stop; `None`: now.
@@ -125,7 +126,7 @@ impl Reading {
         self.changes.len() >= self.limit as usize
     }
 
-    /// Answers where the window ends.
+    /// Returns the end of the window.
     async fn read_jobs(
         &mut self,
         store: &PostgresStore,
@@ -181,7 +182,7 @@ impl Reading {
     }
 }
 
-/// `None`: the row only says where the window ends.
+/// Decodes a row; `None` if it only contains the end of the window.
 fn job_change(row: &PgRow) -> Decoded<Option<JobChange>> {
     let Some(pos) = row.try_get("pos")? else { return Ok(None) };
     Ok(Some(JobChange {

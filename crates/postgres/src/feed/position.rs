@@ -142,11 +142,11 @@ mod tests {
             Snapshot::parse(later).unwrap().covers(&Snapshot::parse(earlier).unwrap())
         };
         assert!(covers("10:20:10,14", "10:20:10,14"));
-        assert!(covers("14:20:14", "10:20:10,14"), "one has ended");
+        assert!(covers("14:20:14", "10:20:10,14"), "one transaction has ended");
         assert!(!covers("10:20:10,14", "14:20:14"));
         assert!(covers("10:25:10,14,22", "10:20:10,14"));
         assert!(!covers("10:20:10,14", "10:25:10,14,22"));
-        assert!(!covers("12:25:12", "10:20:10"), "twelve was seen");
+        assert!(!covers("12:25:12", "10:20:10"), "transaction 12 was visible");
     }
 
     #[test]

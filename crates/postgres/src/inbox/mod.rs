@@ -1,4 +1,4 @@
-//! The inbox: consumers take events in, and operators look after what they could not.
+//! Inbox: consumers receive events, and operators handle those that could not be processed.
 
 mod operate;
 mod take;
@@ -20,12 +20,12 @@ pub(crate) use take::{expect_from_in, next_parked_in, once_in, receive_in};
 use crate::error::{database_error, store_error};
 use crate::row::Decoded;
 
-/// SQLSTATE of a call that cannot be accepted as it is.
+/// SQLSTATE of a call that cannot be accepted.
 const INVALID: &str = "MP018";
-/// SQLSTATE of something that is not possible with that dead letter.
+/// SQLSTATE of an operation that a dead letter does not allow.
 const LETTER: &str = "MP019";
 
-/// An error of a verb of the inbox.
+/// Converts an error of a verb of the inbox.
 fn inbox_error(place: &str, verb: &'static str, error: sqlx::Error) -> StoreError {
     let Some(database) = database_error(&error) else { return store_error(place, verb, error) };
     let why = database.message().to_owned();
@@ -39,7 +39,7 @@ fn inbox_error(place: &str, verb: &'static str, error: sqlx::Error) -> StoreErro
     }
 }
 
-/// What `detail` says about a dead letter, as `past 4`.
+/// Parses `detail`, such as `past 4`, of an error about a dead letter.
 fn letter(detail: &str) -> Option<InvalidInbox> {
     let (word, id) = detail.split_once(' ')?;
     let id = LetterId(id.parse().ok()?);
@@ -50,7 +50,7 @@ fn letter(detail: &str) -> Option<InvalidInbox> {
     }
 }
 
-/// The event of a row that was kept for an aggregate.
+/// Decodes the event of a row that was kept for an aggregate.
 fn kept_event(row: &PgRow, aggregate: Aggregate) -> Decoded<Event> {
     let headers: Option<&str> = row.try_get("headers")?;
     Ok(Event {

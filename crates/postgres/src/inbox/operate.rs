@@ -1,4 +1,4 @@
-//! What operators, and runners of consumers, do with inboxes.
+//! Inbox operations of operators and of consumers' runners.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ impl InboxStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// The rows of a verb that may wait for consumers.
+    /// Returns the rows of a verb that may wait for consumers.
     async fn ask_inbox<T>(
         &self,
         verb: &'static str,
@@ -101,7 +101,7 @@ impl PostgresStore {
             .map_err(|e| inbox_error(&self.inner.place, verb, e))
     }
 
-    /// The same, of one that changes something for people.
+    /// The same, for an operator's action that changes something.
     async fn change_inbox<T>(
         &self,
         verb: &'static str,

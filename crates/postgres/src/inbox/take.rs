@@ -1,4 +1,4 @@
-//! Taking events in: through the SQL functions that every language uses.
+//! Receipt of events, through the SQL functions that clients in all languages use.
 
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
@@ -13,35 +13,35 @@ use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
 use crate::statement;
 
-/// Where a caller's transaction is.
+/// Place that errors name for a caller's transaction.
 const CALLERS: &str = "the caller's connection";
 
-/// Whether a consumer has this event for the first time, in the caller's transaction: if that rolls back, it was not. Another
-/// transaction with the same event is waited for. Says nothing of order. Behind a transaction pooler use
-/// [`pooled::once`](crate::pooled::once).
+/// Records that a consumer processes this event, in the caller's transaction, and returns whether it is the first time. If
+/// the transaction rolls back, the record is gone. Waits for another transaction that records the same event. Does not check
+/// the order. Behind a transaction pooler use [`pooled::once`](crate::pooled::once).
 ///
 /// # Errors
-/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the name.
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) describes the problem with the name.
 pub async fn once(connection: &mut PgConnection, consumer: &str, event: EventId) -> StoreResult<bool> {
     once_in(Session::lasting(connection), consumer, event).await
 }
 
-/// Takes in an event in the caller's transaction, if it is the next one of its aggregate. Nobody else takes in events of this aggregate
-/// for this consumer until the transaction ends: take in those of one aggregate a transaction, or sort them. After an answer
-/// with [`more`](Received::more) take in what was kept, by [`next_parked`]. Behind a transaction pooler use
-/// [`pooled::receive`](crate::pooled::receive).
+/// Receives an event in the caller's transaction, if it is the next one of its aggregate. Other transactions that receive
+/// events of this aggregate for this consumer wait until the transaction ends: receive events of one aggregate per
+/// transaction, or sort them. After a result with [`more`](Received::more), receive the kept events with [`next_parked`].
+/// Behind a transaction pooler use [`pooled::receive`](crate::pooled::receive).
 ///
 /// # Errors
-/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the event or the name.
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) describes the problem with the event or the name.
 pub async fn receive(connection: &mut PgConnection, consumer: &str, event: &Event) -> StoreResult<Received> {
     receive_in(Session::lasting(connection), consumer, event).await
 }
 
-/// Takes in the event that follows the last one of an aggregate, if it was kept, in the caller's transaction; `None`: there is
-/// none. Behind a transaction pooler use [`pooled::next_parked`](crate::pooled::next_parked).
+/// Receives the kept event that follows the last received one of an aggregate, in the caller's transaction; `None` if there
+/// is no such event. Behind a transaction pooler use [`pooled::next_parked`](crate::pooled::next_parked).
 ///
 /// # Errors
-/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with a name.
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) describes the problem with a name.
 pub async fn next_parked(
     connection: &mut PgConnection,
     consumer: &str,
@@ -50,12 +50,12 @@ pub async fn next_parked(
     next_parked_in(Session::lasting(connection), consumer, aggregate).await
 }
 
-/// Says from which event on a consumer takes in those of an aggregate, in the caller's transaction; what comes before is a duplicate
-/// to it. Never goes back; answers whether it changed anything. Kept events can follow then: ask [`next_parked`]. Behind a
-/// transaction pooler use [`pooled::expect_from`](crate::pooled::expect_from).
+/// Sets the first sequence number of an aggregate that a consumer receives, in the caller's transaction; earlier events
+/// count as duplicates. Never moves backwards; returns whether anything changed. Kept events may now be next: call
+/// [`next_parked`]. Behind a transaction pooler use [`pooled::expect_from`](crate::pooled::expect_from).
 ///
 /// # Errors
-/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the sequence or a name.
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) describes the problem with the sequence or a name.
 pub async fn expect_from(
     connection: &mut PgConnection,
     consumer: &str,
@@ -119,7 +119,7 @@ pub(crate) async fn expect_from_in(
     changed.map_err(|e| inbox_error(CALLERS, "expect_from", e))
 }
 
-/// Says from which event on a consumer takes in those of an aggregate.
+/// Returns the query that sets the first sequence number of an aggregate that a consumer receives.
 pub(super) fn expectation(consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<Query> {
     check_position(consumer, aggregate, sequence)?;
     Ok(sqlx::query(statement::INBOX_EXPECT_FROM)

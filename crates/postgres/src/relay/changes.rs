@@ -1,4 +1,4 @@
-//! Which state changes are recorded as events: those that some subscription wants.
+//! State changes that are recorded as events, because a subscription selects them.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::row::{Decoded, value};
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// What is recorded, each by a trigger of its own.
+/// The kinds of changes that are recorded, each by a separate trigger.
 const RECORDED: [&str; 2] = ["kind", "dag"];
-/// How often what nobody wants any more is tried to be left alone, and how long after one another.
+/// Number of attempts to stop recording changes that no subscription selects any more, and the interval between them.
 const TRIES: u32 = 10;
 const TRY_AGAIN: Duration = Duration::from_millis(200);
 
 impl PostgresStore {
-    /// Answers whether all is recorded that somebody wants.
+    /// Registers the state changes that a subscription selects. Returns whether all selected changes are recorded now.
     pub(super) async fn want_changes(&self, subscription: &str, changes: &Changes) -> Decoded<bool> {
         let query = sqlx::query(statement::RELAY_WANT_CHANGES)
             .bind(subscription.to_owned())
@@ -25,8 +25,8 @@ impl PostgresStore {
         self.switch_recording().await
     }
 
-    /// Leaves what nobody wants any more alone. What stays recorded, since a transaction holds the history for long, costs a
-    /// little and makes no events.
+    /// Stops recording changes that no subscription selects any more. If a long transaction holds the history, its trigger
+    /// remains, which costs a little and emits no events.
     pub(super) async fn leave_changes(&self) -> Decoded<()> {
         for _ in 0..TRIES {
             if self.switch_recording().await? {
@@ -35,12 +35,12 @@ impl PostgresStore {
             tokio::time::sleep(TRY_AGAIN).await;
         }
         tracing::warn!(
-            "transactions that hold the history keep its trigger from being dropped; the next relay that starts tries again"
+            "open transactions lock the history, so its trigger cannot be dropped; the next relay that starts tries again"
         );
         Ok(())
     }
 
-    /// Records what somebody wants and nothing else; false: not all of it was possible now.
+    /// Records exactly the changes that subscriptions select; returns false if that was not completely possible now.
     async fn switch_recording(&self) -> Decoded<bool> {
         let mut all = true;
         for what in RECORDED {

@@ -1,4 +1,4 @@
-//! What the functions of `sql/relay.sql` refuse, in the words of the domain.
+//! Conversion of errors of `sql/relay.sql` into errors of the domain.
 
 use milepost_core::error::StoreError;
 use milepost_core::event::RelayError;
@@ -8,10 +8,10 @@ use crate::error::{database_error, store_error};
 
 /// SQLSTATE of a subscription that does not exist.
 const UNKNOWN: &str = "MP020";
-/// SQLSTATE of a position that was kept in another database.
+/// SQLSTATE of a position that was stored in another database.
 const RESTORED: &str = "MP021";
 
-/// An error of `verb` for a subscription.
+/// Converts an error of `verb` for a subscription.
 pub(super) fn relay_error(
     place: &str,
     verb: &'static str,

@@ -1,4 +1,4 @@
-//! The relay's side of the log: who publishes what, how far, and what is parked.
+//! The relay's side of the event log: publishers, their positions, and parked events.
 
 mod changes;
 mod error;

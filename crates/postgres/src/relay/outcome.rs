@@ -1,4 +1,4 @@
-//! Writes the results of a page: positions, parked events, dead letters.
+//! Storage of the results of a page: positions, parked events, dead letters.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -136,7 +136,7 @@ impl SlotReader {
                 None => {
                     held.full = count > 0;
                     if !held.full {
-                        // The window is empty. Writing that down is not necessary: reading it again is cheap.
+                        // The window is empty. Its end is not stored, because reading an empty window again is cheap.
                         held.close();
                     }
                 }

@@ -1,4 +1,4 @@
-//! Parked events: which are due, and what became of them.
+//! Parked events: which are due, and the results of retrying them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::row::{Decoded, value};
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// How many events of an aggregate that only waits behind are handed out at once.
+/// Maximum number of an aggregate's events, behind the parked one, that are returned in one call.
 const BEHIND_MAX: i64 = 100;
 
 impl PostgresStore {

@@ -1,4 +1,4 @@
-//! Reads the log of a publisher's slots page by page.
+//! Reader of the log of a publisher's slots, page by page.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,38 +1,40 @@
-//! How far a publisher is in a slot.
+//! Position of a publisher in a slot of the log.
 //!
-//! A window is what one snapshot sees and an earlier one does not. It is read in the order of positions: first what was written
-//! by transactions that were in flight in the earlier snapshot, at or below the floor, then all that is above it.
+//! A window contains what one snapshot sees and an earlier one does not. It is read in the order of positions: first the
+//! events at or below the floor, which were written by transactions that were in flight in the earlier snapshot, then all
+//! events above it.
 
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::row::Decoded;
 
-/// A slot that is held.
+/// A slot that a publisher holds.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
-    /// Under which token.
+    /// The token under which it is held.
     pub(super) token: i64,
-    /// Which row says where it is.
+    /// The row that stores its position.
     pub(super) n: i64,
-    /// The snapshot of which everything has its answer.
+    /// The snapshot whose events have all been answered.
     pub(super) seen: String,
-    /// Of what `seen` does not see, only transactions that were in flight in it have written at or below this position.
+    /// Of the events that `seen` does not see, only those of transactions that were in flight in it are at or below this
+    /// position.
     pub(super) floor: i64,
     /// The window that is being published.
     pub(super) window: Option<Window>,
-    /// Up to where it has its answers.
+    /// The last position in the window up to which all events have been answered.
     pub(super) pos: i64,
-    /// Whether the last page had all that was asked of this slot, so that there is likely to be more.
+    /// Whether the last page contained all events requested from this slot, so that there are probably more.
     pub(super) full: bool,
 }
 
-/// A window: what it goes up to.
+/// A window.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    /// The snapshot.
+    /// The snapshot at which it ends.
     pub(super) upto: String,
-    /// Its floor.
+    /// The floor of the next window.
     pub(super) floor: i64,
 }
 
@@ -53,14 +55,14 @@ impl Slot {
         Ok((row.try_get("slot")?, slot))
     }
 
-    /// Opens a window, unless one is open. `drawn`: a position that is a floor of snapshots that are taken now.
+    /// Opens a window, unless one is open. `drawn`: a position that can be the floor for snapshots that are taken now.
     pub(super) fn open(&mut self, upto: &str, drawn: i64) {
         if self.window.is_none() {
             self.window = Some(Window { upto: upto.to_owned(), floor: self.floor.max(drawn) });
         }
     }
 
-    /// Everything of the window has its answer.
+    /// Closes the window, after all of its events have been answered.
     pub(super) fn close(&mut self) {
         if let Some(window) = self.window.take() {
             self.seen = window.upto;

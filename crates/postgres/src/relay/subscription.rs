@@ -1,4 +1,4 @@
-//! Subscriptions as people see them, and what they do with them.
+//! Subscriptions: listings for operators, and operations on them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,11 +28,11 @@ use crate::store::PostgresStore;
 
 /// SQLSTATE of an aggregate that is not parked.
 const NOT_PARKED: &str = "MP022";
-/// SQLSTATE of an event that was not given up.
+/// SQLSTATE of an event that is not a dead letter.
 const NOT_DEAD: &str = "MP023";
-/// SQLSTATE of a replay from before the log.
+/// SQLSTATE of a replay that would start before the retained log.
 const TOO_OLD: &str = "MP024";
-/// SQLSTATE of what may not be done while somebody publishes.
+/// SQLSTATE of an operation that is not possible while a publisher is active.
 const IN_USE: &str = "MP025";
 
 #[async_trait]
@@ -202,7 +202,7 @@ fn code(error: &sqlx::Error) -> Option<&str> {
     database_error(error).map(PgDatabaseError::code)
 }
 
-/// What the detail says of where the log begins.
+/// Returns the error for such a replay; the detail contains the first sequence number in the log.
 fn too_old(aggregate: &Aggregate, error: &sqlx::Error) -> RelayError {
     let first = database_error(error).and_then(|e| e.detail()?.parse().ok());
     match first {

@@ -1,4 +1,4 @@
-//! What the waker of workers looks at: whether a living worker could claim something.
+//! Check for the waker of workers: whether an active worker could claim a job.
 
 use std::time::{Duration, Instant};
 
@@ -8,20 +8,20 @@ use super::{Handshake, Watch};
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// How often it is asked which lanes living workers serve.
+/// How often the lanes that active workers serve are read.
 const LANES_EVERY: Duration = Duration::from_secs(1);
 
-/// Looks for jobs that are ready or will be.
+/// Checks for jobs that are ready or will become ready.
 pub(super) struct JobWatch {
     store: PostgresStore,
     lanes: Lanes,
-    /// Whether the last look was at all there is, not only above the floors.
+    /// Whether the last check started at the bottom of the lanes, not at the floors.
     looked_at_all: bool,
-    /// How long it took.
+    /// How long the last check took.
     look_took: Duration,
 }
 
-/// Which (queue, kind) pairs living workers serve.
+/// The (queue, kind) pairs that active workers serve.
 #[derive(Default)]
 struct Lanes {
     pairs: Vec<(String, String)>,
@@ -58,7 +58,7 @@ impl JobWatch {
         Self { store, lanes: Lanes::default(), looked_at_all: false, look_took: Duration::ZERO }
     }
 
-    /// How soon a living worker could claim something; zero: now.
+    /// Returns the time until an active worker could claim a job; zero: now.
     async fn claimable_in(&mut self) -> Result<Option<Duration>, sqlx::Error> {
         if self.lanes.asked_at.is_none_or(|at| at.elapsed() >= LANES_EVERY) {
             self.refresh_lanes().await?;
@@ -66,7 +66,7 @@ impl JobWatch {
         if self.lanes.pairs.is_empty() {
             return Ok(None);
         }
-        // First, so that what it releases is seen.
+        // First, so that the jobs that it releases are seen.
         let paced = if self.lanes.paced { self.store.pace().await? } else { None };
         let (peeked, timed) = self.peek().await?;
         if timed == Some(Duration::ZERO) {
@@ -76,8 +76,8 @@ impl JobWatch {
         Ok([peeked, timed, paced].into_iter().flatten().min())
     }
 
-    /// How soon something can be claimed in one of these lanes, and how soon a job that waits in its group for its
-    /// time is due.
+    /// Returns the time until a job can be claimed in one of these lanes, and the time until a job that waits in its group
+    /// for its start time is due.
     async fn peek(&mut self) -> Result<(Option<Duration>, Option<Duration>), sqlx::Error> {
         let began = Instant::now();
         let pairs: Vec<(&str, &str)> =

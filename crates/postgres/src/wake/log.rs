@@ -1,4 +1,4 @@
-//! What the waker of relays looks at: whether the log grows.
+//! Check for the waker of relays: whether the event log has grown.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use super::{Handshake, Watch};
 use crate::statement;
 use crate::store::PostgresStore;
 
-/// Looks at the position that was drawn last. Those who drew it may not have committed yet: whoever is awake looks again.
+/// Checks the last position drawn from the log's sequence. The transaction that drew it may not have committed yet, so awake
+/// relays check again.
 pub(super) struct LogWatch {
     store: PostgresStore,
     drawn: Option<i64>,
@@ -30,7 +31,7 @@ impl Watch for LogWatch {
     }
 
     fn look_took(&self) -> Duration {
-        // A look is one row, whatever there is.
+        // A check reads one row, however large the log is.
         Duration::ZERO
     }
 

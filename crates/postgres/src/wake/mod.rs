@@ -1,16 +1,16 @@
-//! Wake-ups without a cost on the commit path: the sleep handshake.
+//! Wake-ups of idle processes by the sleep handshake, without a cost at commit.
 //!
-//! NOTIFY takes a database-wide lock at commit, so enqueues must not notify as long as anybody is awake. One
-//! *waker* in the whole database is elected by a session lock. While there is work it looks every few
-//! milliseconds and passes on what it sees. Before it sleeps it takes a second lock exclusively, looks once
-//! more, and then waits in LISTEN. An enqueuer tries that second lock shared (`milepost.wake()`): when it gets
-//! it, nobody sleeps and nobody can fall asleep before it commits; when it does not, it notifies.
+//! NOTIFY takes a database-wide lock at commit, so enqueues must not notify while any process is awake. One process of the
+//! whole database, the *waker*, is elected by a session lock. While there is work, it checks for new work every few
+//! milliseconds and notifies the others. Before it sleeps, it takes a second lock exclusively, checks once more, and then
+//! waits in LISTEN. A transaction that enqueues tries to take the second lock in shared mode (`milepost.wake()`). If it gets
+//! the lock, the waker is awake and cannot fall asleep before the transaction commits. If not, the transaction notifies.
 //!
-//! Who emits does the same towards relays, with locks and a channel of their own: what a waker looks at is its [`Watch`].
+//! Transactions that emit events do the same for relays, with separate locks and a separate channel. Each kind of waker
+//! implements [`Watch`].
 //!
-//! Everybody listens, so a notification reaches all processes at once. A waker that is gone gives up its locks
-//! with its session; one that hangs is unseated by the others. Until then enqueuers notify, which is slow but
-//! loses nothing.
+//! All processes listen, so a notification reaches them at the same time. When a waker dies, its session ends and releases
+//! its locks; if it hangs, the other processes end its session. Until then enqueues notify, which is slow but loses nothing.
 
 mod jobs;
 mod log;
@@ -34,50 +34,50 @@ struct Handshake {
     channel: &'static str,
     /// Held by the waker while it sleeps.
     sleep: i32,
-    /// Held by the waker for as long as it lives.
+    /// Held by the waker for as long as it is the waker.
     waker: i32,
 }
 
-/// What a waker looks at.
+/// The check that a waker repeats.
 trait Watch: Send {
-    /// How often it looks while it is awake, if a look costs little.
+    /// Interval between checks while the waker is awake, if a check is cheap.
     const LOOK_EVERY: Duration;
-    /// Whether looking may miss what was committed late: then whoever is awake is told at every look.
+    /// Whether a check can miss what is committed late. If so, awake processes are notified at every check.
     const BLIND: bool;
-    /// Its handshake.
+    /// The handshake of this kind of waker.
     const HANDSHAKE: Handshake;
 
-    /// How soon there is something to be told of; zero: now.
+    /// Returns the time until there is something to notify; zero: now.
     fn due_in(&mut self) -> impl Future<Output = Result<Option<Duration>, sqlx::Error>> + Send;
 
-    /// How long the last look took.
+    /// Returns how long the last check took.
     fn look_took(&self) -> Duration;
 
-    /// Whether other processes want to know.
+    /// Returns whether other processes want notifications.
     fn has_others(&self) -> bool;
 
-    /// When a sleeper has to look again because the last look was not at everything.
+    /// Returns when a sleeping waker must check again because the last check was incomplete.
     fn again_in(&self) -> Option<Duration>;
 }
 
-/// What is due within this is not worth falling asleep for: tokens of a high rate come back so often.
+/// If work is due within this time, the waker does not sleep: with a high rate, tokens are refilled that often.
 const DOZE_BELOW: Duration = Duration::from_millis(25);
-/// Looking may take one part in this many of the time, as long as it looks once in [`LOOK_EVERY_MAX`].
+/// Checks may take one part in this number of the time, but run at least every [`LOOK_EVERY_MAX`].
 const LOOK_SHARE: u32 = 10;
-/// How seldom a waker looks to whom every look is dear.
+/// Maximum interval between checks, if each check is expensive.
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(1);
-/// How often an awake waker tells the other processes, at most.
+/// Minimum interval between notifications of an awake waker to the other processes.
 const PASS_ON_EVERY: Duration = Duration::from_millis(25);
-/// Between these it can be chosen how long a sleeping waker trusts that nothing was missed.
+/// Limits of the configurable time for which a sleeping waker relies on notifications.
 const SLEEP_MAX_LEAST: Duration = Duration::from_millis(10);
 const SLEEP_MAX_MOST: Duration = Duration::from_secs(3600);
-/// How often the others try to become the waker.
+/// How often the other processes try to become the waker.
 const ELECT_EVERY: Duration = Duration::from_secs(2);
-/// A waker speaks at least once in `PostgresOptions::sleep_max`; one that is silent for so much longer
-/// hangs.
+/// A waker runs a statement at least once in `PostgresOptions::sleep_max`. If it is silent for this much longer, it counts
+/// as hanging.
 const SILENCE_MAX: Duration = Duration::from_secs(14);
 
-/// How many hints of each sort there have been.
+/// The number of hints of each kind so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Hints {
     ready: u64,
@@ -85,14 +85,14 @@ struct Hints {
     batch: u64,
 }
 
-/// The hints of one process; ends its listener when dropped.
+/// The hints for one process; ends its listener when dropped.
 struct PostgresWakes {
     hints: watch::Receiver<Hints>,
     seen: Hints,
     task: Option<JoinHandle<()>>,
 }
 
-/// Hints that jobs have become ready, are to stop, or are left to be worked out.
+/// Returns a stream of hints: jobs have become ready, are to stop, or batches have pending work.
 pub(crate) fn subscribe(store: &PostgresStore) -> Box<dyn WakeStream> {
     match store.inner.options.wake {
         WakeMode::Poll => {
@@ -102,7 +102,7 @@ pub(crate) fn subscribe(store: &PostgresStore) -> Box<dyn WakeStream> {
     }
 }
 
-/// Hints that the log has grown.
+/// Returns a stream of hints that the event log has grown.
 pub(crate) fn subscribe_to_log(store: &PostgresStore) -> Box<dyn WakeStream> {
     listen(store, log::LogWatch::new)
 }
@@ -116,7 +116,7 @@ fn listen<W: Watch + 'static>(store: &PostgresStore, watch: fn(PostgresStore) ->
     Box::new(PostgresWakes { hints, seen: Hints::default(), task })
 }
 
-/// The hints of a process that polls only: when a claim that may have overlooked something is worth repeating.
+/// The hints for a poll-only process: when a claim that may have missed a job should be repeated.
 struct Overlooked {
     claims: watch::Receiver<()>,
     store: PostgresStore,
@@ -125,7 +125,7 @@ struct Overlooked {
 #[async_trait]
 impl WakeStream for Overlooked {
     async fn next(&mut self) -> Wake {
-        // The store holds the sender: this never fails.
+        // The store holds the sender, so this never fails.
         let _ = self.claims.changed().await;
         tokio::time::sleep(self.store.inner.floors.bottom_in()).await;
         Wake::Ready
@@ -150,7 +150,7 @@ impl WakeStream for PostgresWakes {
                 return Wake::Ready;
             }
             if self.hints.changed().await.is_err() {
-                // Poll-only: there are no hints.
+                // In poll-only mode there are no hints.
                 std::future::pending::<()>().await;
             }
         }
@@ -174,9 +174,9 @@ async fn listen_for_ever<W: Watch>(
     while !hints.is_closed() {
         let began = Instant::now();
         if let Err(error) = Listener::open(&store, &hints, watch(store.clone())).await {
-            tracing::warn!(place = store.inner.place, %error, "listening for work broke off; polling until it is back");
+            tracing::warn!(place = store.inner.place, %error, "the connection that listens for work was lost; polling until it is restored");
         }
-        // Whatever was notified in between is lost.
+        // Notifications that were sent in between are lost.
         hint(&hints, Wake::Ready);
         failures = if began.elapsed() > Duration::from_secs(10) { 0 } else { failures + 1 };
         tokio::time::sleep(Duration::from_millis(100) * 2u32.pow(failures.min(6))).await;
@@ -191,7 +191,7 @@ fn hint(hints: &watch::Sender<Hints>, wake: Wake) {
     });
 }
 
-/// One session that listens, and is the waker if elected.
+/// A session that listens and is the waker if elected.
 struct Listener<'a, W> {
     hints: &'a watch::Sender<Hints>,
     session: PgListener,
@@ -228,12 +228,12 @@ impl<'a, W: Watch> Listener<'a, W> {
         }
     }
 
-    /// Takes a lock of the handshake for this session, unless it is held.
+    /// Tries to take a lock of the handshake for this session; returns whether it did.
     async fn lock(&mut self, lock: i32) -> Result<bool, sqlx::Error> {
         sqlx::query_scalar(statement::LOCK_WAKE).bind(lock).fetch_one(&mut self.session).await
     }
 
-    /// Passes on what the waker and the enqueuers say; now and then sees whether the waker is well.
+    /// Passes on notifications; at intervals checks that the waker is not hanging.
     async fn follow(&mut self) -> Result<(), sqlx::Error> {
         let until = Instant::now() + ELECT_EVERY;
         loop {
@@ -249,7 +249,7 @@ impl<'a, W: Watch> Listener<'a, W> {
             .fetch_all(&mut self.session)
             .await?;
         if !unseated.is_empty() {
-            tracing::warn!("the process that passes on wake-ups did not answer; its session was ended");
+            tracing::warn!("the process that passes on wake-ups did not answer; its session was terminated");
         }
         Ok(())
     }
@@ -265,7 +265,7 @@ impl<'a, W: Watch> Listener<'a, W> {
         );
     }
 
-    /// The waker's life: look while there is work, sleep when there is none.
+    /// Runs the waker: checks while there is work, sleeps when there is none.
     async fn lead(&mut self) -> Result<(), sqlx::Error> {
         let mut passed_on = Instant::now() - PASS_ON_EVERY;
         loop {
@@ -282,11 +282,11 @@ impl<'a, W: Watch> Listener<'a, W> {
                     .execute(&mut self.session)
                     .await?;
                 if notified {
-                    // Whoever enqueues next need not notify, even if nobody here serves what came.
+                    // After this, enqueues need not notify, even if no worker here serves the new job.
                     self.doze(W::LOOK_EVERY).await?;
                 }
             } else {
-                // It is not worth it, or somebody has a transaction open and will not notify.
+                // Sleeping is not worth it, or a transaction is open that will not notify.
                 if W::BLIND {
                     self.tell(&mut passed_on).await?;
                 }
@@ -299,7 +299,7 @@ impl<'a, W: Watch> Listener<'a, W> {
         (self.watch.look_took() * LOOK_SHARE).clamp(W::LOOK_EVERY, LOOK_EVERY_MAX)
     }
 
-    /// Tells this process, and now and then the others.
+    /// Notifies this process and, at intervals, the others.
     async fn tell(&mut self, passed_on: &mut Instant) -> Result<(), sqlx::Error> {
         hint(self.hints, Wake::Ready);
         if self.watch.has_others() && passed_on.elapsed() >= PASS_ON_EVERY {
@@ -309,16 +309,16 @@ impl<'a, W: Watch> Listener<'a, W> {
         Ok(())
     }
 
-    /// Sleeps until somebody notifies or the next job is due, unless there is work now. Answers whether
-    /// somebody notified.
+    /// Sleeps until a notification arrives or the next job is due, unless there is work now. Returns whether a notification
+    /// arrived.
     async fn sleep(&mut self, passed_on: &mut Instant) -> Result<bool, sqlx::Error> {
         let mut due_in = self.watch.due_in().await?.unwrap_or(self.sleep_max).min(self.sleep_max);
         if let Some(again_in) = self.watch.again_in() {
-            // What was committed late was not looked at, and nobody will notify: look again soon.
+            // The last check skipped jobs that were committed late, and they cause no notification: check again soon.
             due_in = due_in.min(again_in);
         }
         if W::BLIND {
-            // Whoever had a transaction open until now did not notify, and will be found at this look.
+            // Transactions that were open until now did not notify; this check finds their events.
             self.tell(passed_on).await?;
         }
         let notified = !due_in.is_zero() && self.doze(due_in).await?;
@@ -326,7 +326,7 @@ impl<'a, W: Watch> Listener<'a, W> {
         Ok(notified)
     }
 
-    /// Waits for a word of new work for at most this long; answers whether one came.
+    /// Waits up to `at_most` for a notification of new work; returns whether one arrived.
     async fn doze(&mut self, at_most: Duration) -> Result<bool, sqlx::Error> {
         let until = Instant::now() + at_most;
         loop {

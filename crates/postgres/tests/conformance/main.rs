@@ -1,4 +1,4 @@
-//! The conformance suite on PostgreSQL: on direct connections, and through a transaction pooler.
+//! Conformance suite on PostgreSQL, on direct connections and through a transaction pooler.
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation panics")]
 
@@ -11,7 +11,7 @@ use milepost_testkit::inbox::Desk;
 use milepost_testkit::scene::LONG;
 
 async fn connected(url: &str, wake: WakeMode) -> PostgresStore {
-    // Whatever starts at once was told of, and not found by a sleeper that looked by itself.
+    // With a long sleep_max, work starts immediately only because of a notification, not because a sleeping worker polled.
     let options = PostgresOptions { wake, sleep_max: LONG, ..PostgresOptions::default() };
     PostgresStore::connect(url, options).await.unwrap()
 }

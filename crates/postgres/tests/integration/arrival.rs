@@ -1,4 +1,4 @@
-//! A store that is filled takes each page once, and nothing from anybody else.
+//! Tests of imports: each page is inserted once, and all other changes are refused.
 
 use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
@@ -78,7 +78,7 @@ async fn bring_all(store: &PostgresStore, id: MoveId) {
 #[tokio::test]
 async fn callers_in_any_language_are_refused_until_the_move_is_complete() {
     let (_database, store) = Database::with_store().await;
-    // A server that served the empty store has begun an epoch.
+    // A server that used the empty store has begun an epoch.
     store.feed_end().await.unwrap();
     let id = MoveId::new();
     store.begin_move(id, FROM).await.unwrap();
@@ -95,7 +95,7 @@ async fn callers_in_any_language_are_refused_until_the_move_is_complete() {
     store.complete_move(id, &NOTHING, "me").await.unwrap();
     store.enqueue_many(&[job]).await.unwrap();
     assert!(matches!(refusal(store.complete_move(id, &NOTHING, "me").await), MoveError::Closed { .. }));
-    assert!(!store.give_up_move(id).await.unwrap(), "what is complete is not given up");
+    assert!(!store.give_up_move(id).await.unwrap(), "a completed move cannot be canceled");
     assert!(matches!(refusal(store.begin_move(MoveId::new(), FROM).await), MoveError::NotEmpty { .. }));
 }
 
@@ -151,7 +151,7 @@ async fn numbers_that_were_given_out_elsewhere_are_not_given_out_again() {
     let id = MoveId::new();
     store.begin_move(id, FROM).await.unwrap();
     bring_all(&store, id).await;
-    // The worker's row is gone, but history may still speak of it.
+    // The worker's row is gone, but the history may still refer to it.
     store.complete_move(id, &Marks { worker_last: 41 }, "ada@host").await.unwrap();
     let scene = milepost_testkit::Scene::on(std::sync::Arc::new(store.clone())).await;
     assert_eq!(scene.worker.0, 42);

@@ -1,4 +1,4 @@
-//! The audit where other sessions change the same things.
+//! Tests of the audit log while other sessions change the same subjects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ async fn of_two_actors_at_the_same_thing_one_changes_it() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     transaction.commit().await.unwrap();
     let [one, other] = both;
-    assert!(one.await.unwrap() ^ other.await.unwrap(), "one of them paused it");
+    assert!(one.await.unwrap() ^ other.await.unwrap(), "exactly one call paused the queue");
     assert_eq!(only_entry(&store).await.subject.as_deref(), Some("mail"));
 }
 
@@ -108,7 +108,7 @@ async fn a_job_that_others_move_between_its_tables_is_found() {
     let skip = operate(Verb::Skip);
     until_waiting(&postgres, 2).await;
     rerun.commit().await.unwrap();
-    // Whichever is first, the job is there for the other one, which its state may not allow.
+    // Whichever is first, the other one then finds the job in a state that may not allow its verb.
     for ended in [cancel.await.unwrap(), skip.await.unwrap()] {
         assert!(matches!(ended, Ok(_) | Err(StoreError::Illegal { .. })), "{ended:?}");
     }

@@ -1,4 +1,5 @@
-//! Batches in SQL: its functions decide as the library does, and what is called in plain SQL leaves the rest to workers.
+//! Tests of the SQL functions of batches: they decide as the library does, and calls from plain SQL leave the evaluation to
+//! workers.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use milepost_testkit::wait;
 use serde_json::json;
 use sqlx::{Connection, PgConnection, Postgres, Transaction};
 
-/// How many predecessors the tallies have up to which all are compared.
+/// All combinations of counters with up to this number of predecessors are compared.
 const TOTAL_MAX: u32 = 4;
 
 #[tokio::test]
@@ -149,7 +150,7 @@ async fn a_batch_that_is_started_in_sql_can_have_a_tick() {
     }
 }
 
-/// A transaction of an operator who has the right to change the batch, and changes nothing yet.
+/// Opens a transaction of an operator who has locked the batch and changes nothing yet.
 async fn operator<'c>(connection: &'c mut PgConnection, batch: BatchId) -> Transaction<'c, Postgres> {
     let mut tx = connection.begin().await.unwrap();
     sqlx::query("select milepost.take_batch($1, null)").bind(batch.0).execute(&mut *tx).await.unwrap();
@@ -158,7 +159,7 @@ async fn operator<'c>(connection: &'c mut PgConnection, batch: BatchId) -> Trans
 
 async fn cancel(mut operator: Transaction<'_, Postgres>, batch: BatchId) {
     let canceled = sqlx::query("select * from milepost.cancel_batch($1, grace_ms => 0)").bind(batch.0);
-    canceled.execute(&mut *operator).await.expect("nobody is in the way");
+    canceled.execute(&mut *operator).await.expect("no other transaction holds a lock");
     operator.commit().await.unwrap();
 }
 
@@ -195,7 +196,7 @@ async fn due_tasks_of_a_batch_that_an_operator_changes_are_left_to_him() {
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     let operator = operator(&mut connection, batch).await;
     let advanced = tokio::time::timeout(wait::LIMIT, store.advance_batches()).await;
-    assert_eq!(advanced.expect("it waits for nobody").unwrap(), 0);
+    assert_eq!(advanced.expect("it does not wait for a lock").unwrap(), 0);
     cancel(operator, batch).await;
     batches.assert_states(batch, "a canceled, b canceled").await;
 }
@@ -215,7 +216,7 @@ async fn a_rerun_of_what_failed_in_sql_goes_into_lists() {
         sql.bind(batch.0).fetch_one(store.pool()).await
     };
     let changed: i64 = rerun().await.unwrap();
-    assert_eq!(changed, 2, "the task and the item");
+    assert_eq!(changed, 2, "the task and the item are rerun");
     assert_eq!(batches.view(batch).await.generation, 2);
     let refused = rerun().await.map(|_: i64| ()).unwrap_err();
     assert_eq!(refused.as_database_error().unwrap().code().as_deref(), Some("MP013"));

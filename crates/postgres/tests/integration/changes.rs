@@ -1,4 +1,5 @@
-//! How changes are recorded here: by triggers that come and go, whoever makes the changes and whatever the planner was told.
+//! Tests of the triggers that record state changes: when they exist, for changes of any origin, and with misleading
+//! statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ async fn number(connection: &mut PgConnection, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(connection).await.unwrap()
 }
 
-/// The tables of which changes are recorded.
+/// Returns the tables whose changes are recorded.
 async fn recorded(store: &PostgresStore) -> Vec<String> {
     let triggers = "select tgrelid::regclass::text from pg_trigger where tgname = 'recording' order by 1";
     sqlx::query_scalar(triggers).fetch_all(store.pool()).await.unwrap()
@@ -38,10 +39,10 @@ async fn the_triggers_come_with_the_first_who_wants_changes_and_go_with_the_last
     assert!(store.remove_subscription("one").await.unwrap());
     assert_eq!(recorded(&store).await, ["milepost.batch_history"]);
     want(&scene.store, "two", Changes::default()).await;
-    assert!(recorded(&store).await.is_empty(), "a relay whose file names none any more");
+    assert!(recorded(&store).await.is_empty(), "a relay whose file requests no changes");
     want(&scene.store, "two", dags).await;
     store.migrate().await.unwrap();
-    assert_eq!(recorded(&store).await, ["milepost.batch_history"], "a migration leaves it as it is");
+    assert_eq!(recorded(&store).await, ["milepost.batch_history"], "a migration keeps the trigger");
     assert!(store.remove_subscription("two").await.unwrap());
     assert!(recorded(&store).await.is_empty());
     assert!(store.foreign_objects().await.unwrap().is_empty());
@@ -63,8 +64,8 @@ async fn a_transaction_that_changes_jobs_puts_recording_off_and_nobody_waits_lon
         })
     };
     // The transaction stays open until both have an answer.
-    let (switched, ()) = tokio::time::timeout(wait::LIMIT, both).await.expect("others go on");
-    assert!(!switched.unwrap(), "not while the transaction is open");
+    let (switched, ()) = tokio::time::timeout(wait::LIMIT, both).await.expect("other transactions continue");
+    assert!(!switched.unwrap(), "no trigger is created while the transaction is open");
     assert!(recorded(&store).await.is_empty());
     open.commit().await.unwrap();
     want_kinds(&scene.store, "audit", &[KIND]).await;
@@ -73,16 +74,16 @@ async fn a_transaction_that_changes_jobs_puts_recording_off_and_nobody_waits_lon
 
     let mut open = connection.begin().await.unwrap();
     milepost_postgres::enqueue(&mut open, &Scene::job()).await.unwrap();
-    assert!(store.remove_subscription("audit").await.unwrap(), "it is forgotten all the same");
-    assert_eq!(recorded(&store).await, ["milepost.history"], "and the trigger is left");
+    assert!(store.remove_subscription("audit").await.unwrap(), "the subscription is removed anyway");
+    assert_eq!(recorded(&store).await, ["milepost.history"], "the trigger remains");
     open.rollback().await.unwrap();
     let events = "select count(*) from milepost.event";
     let before = number(&mut connection, events).await;
     scene.enqueue(Scene::job()).await;
-    assert_eq!(number(&mut connection, events).await, before, "which makes no events");
+    assert_eq!(number(&mut connection, events).await, before, "the remaining trigger emits no events");
     store.subscribe("plain", Begin::Now).await.unwrap();
     want(&scene.store, "plain", Changes::default()).await;
-    assert!(recorded(&store).await.is_empty(), "the next relay has dropped it");
+    assert!(recorded(&store).await.is_empty(), "the next relay drops the trigger");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,7 +111,7 @@ async fn recording_is_switched_under_load_without_an_error() {
     load.join_all().await;
     let mut connection = store.pool().acquire().await.unwrap();
     let gaps = "select count(*) from (select max(aggregate_seq) - count(*) as gap from milepost.event group by aggregate_id) e where gap <> 0";
-    assert_eq!(number(&mut connection, gaps).await, 0, "numbers are dense");
+    assert_eq!(number(&mut connection, gaps).await, 0, "sequences have no gaps");
 }
 
 #[tokio::test]
@@ -181,7 +182,7 @@ async fn recording_does_not_scan_whatever_the_statistics_say() {
         }
         let mut connection = PgConnection::connect(&database.url()).await.unwrap();
         let mut tx = connection.begin().await.unwrap();
-        // With one job first: a plan that is made for it is kept.
+        // With one job first, because the plan made for it is cached.
         tx.execute("select milepost.enqueue('test')").await.unwrap();
         tx.execute(
             "select milepost.enqueue_many(array_fill('test'::text, array[900]), array_fill('{}'::jsonb, array[900]))",

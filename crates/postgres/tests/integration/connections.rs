@@ -26,7 +26,7 @@ async fn end_sessions(database: &Database) {
     let asking = PgPoolOptions::new().max_connections(1).connect(&database.url()).await.unwrap();
     let end = sqlx::AssertSqlSafe(format!("select pg_terminate_backend(pid) {others}"));
     sqlx::query(end).execute(&asking).await.unwrap();
-    wait::until("they are gone", || async {
+    wait::until("the other sessions have ended", || async {
         let left =
             sqlx::AssertSqlSafe(format!("select count(*) {others} and backend_type = 'client backend'"));
         sqlx::query_scalar::<_, i64>(left).fetch_one(&asking).await.unwrap() == 0
@@ -59,15 +59,15 @@ async fn verbs_at_the_same_time_share_few_connections_and_none_is_left_waiting()
             let job = Scene::job();
             let enqueue = store.enqueue(&job);
             if turn % 10 == 0 {
-                // A canceled verb.
+                // Cancels the verb.
                 let _ = tokio::time::timeout(Duration::from_micros(turn * 10), enqueue).await;
             } else {
                 enqueue.await.unwrap();
             }
         });
     }
-    tokio::time::timeout(wait::LIMIT, verbs.join_all()).await.expect("all are served");
-    wait::until("all came back", || async { view(&store, "callers").in_use == 0 }).await;
+    tokio::time::timeout(wait::LIMIT, verbs.join_all()).await.expect("all verbs finish");
+    wait::until("all connections are returned", || async { view(&store, "callers").in_use == 0 }).await;
     let pool = view(&store, "callers");
     assert!(pool.idle <= 2 && pool.waits > 0, "{pool:?}");
     for half_way in (0..40).map(|step| Duration::from_micros(step * 100)) {
@@ -119,7 +119,7 @@ async fn connections_that_fell_silent_while_they_rested_make_room_for_others() {
     // A connection that was idle for less than a second is used without a ping, and would fail only by the timeout of TCP.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     proxy.fall_silent();
-    wait::until("verbs get through again", || async { store.enqueue(&Scene::job()).await.is_ok() }).await;
+    wait::until("verbs succeed again", || async { store.enqueue(&Scene::job()).await.is_ok() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,13 +134,13 @@ async fn a_statement_whose_answer_never_comes_fails_and_its_connection_is_replac
     };
     let store = PostgresStore::connect(&url, options).await.unwrap();
     for _ in 0..2 {
-        wait::until("a verb gets through", || async { store.enqueue(&Scene::job()).await.is_ok() }).await;
-        // On a connection that was used a moment ago, which nothing tests.
+        wait::until("a verb succeeds", || async { store.enqueue(&Scene::job()).await.is_ok() }).await;
+        // On a connection that was used a moment ago, and is therefore not tested.
         proxy.fall_silent();
         let failed = store.enqueue(&Scene::job()).await.unwrap_err();
         assert!(format!("{failed:?}").contains("did not answer"), "{failed:?}");
     }
-    wait::until("a verb gets through", || async { store.enqueue(&Scene::job()).await.is_ok() }).await;
+    wait::until("a verb succeeds", || async { store.enqueue(&Scene::job()).await.is_ok() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,5 @@
-//! The feed while others write: transactions that are open for long, that end in another order than they began, and that are given up.
+//! Tests of the feed with concurrent writers: long transactions, transactions that commit in another order than they began,
+//! and rollbacks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,10 +35,10 @@ async fn a_transaction_that_is_open_for_long_delays_its_own_changes_only() {
     assert_eq!(told, [next]);
     open.commit().await.unwrap();
     let (told, end) = jobs_after(&scene.store, &end).await;
-    assert_eq!(told, [late], "it lies before all that was told, and comes all the same");
+    assert_eq!(told, [late], "the late change is reported, although it precedes reported ones");
     assert!(jobs_after(&scene.store, &end).await.0.is_empty());
     let (told, _) = jobs_after(&scene.store, &from).await;
-    assert_eq!(told, [late, early, next], "for one who comes later it has its place");
+    assert_eq!(told, [late, early, next], "a later reader gets it in its position");
 }
 
 #[tokio::test]
@@ -59,7 +60,7 @@ async fn what_an_open_transaction_did_is_counted_when_it_has_ended() {
     open.commit().await.unwrap();
     let after = store.activity(&before.end, 10).await.unwrap();
     assert_eq!(after.counted.iter().map(|counted| counted.times).sum::<u64>(), 1, "{after:?}");
-    assert!(store.activity(&after.end, 10).await.unwrap().counted.is_empty(), "once");
+    assert!(store.activity(&after.end, 10).await.unwrap().counted.is_empty(), "it is counted once");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -77,12 +78,13 @@ async fn all_that_was_committed_is_told_once_and_nothing_else() {
     let told = watcher.await.unwrap();
     assert!(committed.len() > 100, "{} were committed", committed.len());
     assert_eq!(told.iter().copied().collect::<BTreeSet<_>>(), committed);
-    assert_eq!(told.len(), committed.len(), "each once");
+    assert_eq!(told.len(), committed.len(), "each change is reported once");
     let (again, _) = jobs_after(&scene.store, &from).await;
-    assert_eq!(again.len(), committed.len(), "and once for one who comes later");
+    assert_eq!(again.len(), committed.len(), "a later reader gets each once, too");
 }
 
-/// Transactions of one job each, every tenth given up, some open for long; answers the jobs that stand.
+/// Runs transactions with one job each, of which every tenth is rolled back and some stay open for long; returns the
+/// committed jobs.
 async fn write(url: String, writer: u32) -> Vec<JobId> {
     let mut connection = PgConnection::connect(&url).await.unwrap();
     let mut committed = Vec::new();
@@ -102,7 +104,7 @@ async fn write(url: String, writer: u32) -> Vec<JobId> {
     committed
 }
 
-/// Reads on, in small pages, until all is over; answers all that it was told.
+/// Reads the feed in small pages until the writers have finished; returns all jobs that it reported.
 async fn watch(store: Arc<dyn Store>, mut at: FeedPosition, over: Arc<AtomicBool>) -> Vec<JobId> {
     let mut told = Vec::new();
     loop {
@@ -110,7 +112,7 @@ async fn watch(store: Arc<dyn Store>, mut at: FeedPosition, over: Arc<AtomicBool
         let page = store.feed(&at, None, 3).await.unwrap();
         told.extend(of_jobs(&page.changes).iter().map(|change| change.job));
         let moved = page.end != at;
-        // As one who comes back: with what the text says.
+        // Like a client that returns, with the position parsed from its text.
         at = page.end.as_str().parse().unwrap();
         if last && !moved {
             return told;
@@ -128,7 +130,7 @@ async fn who_is_too_far_behind_is_told_so() {
     let behind = CHANGES_BEHIND_MAX.cast_signed();
     sqlx::query(sql).bind(behind).execute(&mut connection).await.unwrap();
     let end = store.feed_end().await.unwrap();
-    assert_eq!(store.feed(&from, Some(&end), 10).await.unwrap().changes.len(), 10, "as far as may be");
+    assert_eq!(store.feed(&from, Some(&end), 10).await.unwrap().changes.len(), 10, "the maximum");
     sqlx::query(sql).bind(1).execute(&mut connection).await.unwrap();
     let end = store.feed_end().await.unwrap();
     let refused = store.feed(&from, Some(&end), 10).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Callers whose transaction is not read committed: what they cannot see does not break a promise.
+//! Tests with callers whose transaction is not read committed: the invariants hold although they do not see later commits.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn grouped() -> NewJob {
     Scene::job().group("t:1")
 }
 
-/// A caller whose snapshot is taken now.
+/// Opens a transaction whose snapshot is taken now.
 async fn caller(database: &Database, level: &str) -> PgConnection {
     let mut caller = PgConnection::connect(&database.url()).await.unwrap();
     let begin = format!("begin isolation level {level}; select count(*) from milepost.job");
@@ -85,7 +85,7 @@ async fn upkeep_gives_out_the_slots_that_such_a_caller_leaves() {
 #[tokio::test(flavor = "multi_thread")]
 async fn such_a_caller_cannot_release_a_job_of_a_group() {
     let (database, _store, scene) = Database::with_scene().await;
-    // A slot is free: it waits for its time.
+    // A slot is free, and the job waits for its start time.
     let mut later = grouped();
     later.start = StartAt::After(Duration::from_secs(3600));
     let waits = scene.enqueue(later).await;
@@ -98,8 +98,8 @@ async fn such_a_caller_cannot_release_a_job_of_a_group() {
     allowed.execute(sqlx::raw_sql(AssertSqlSafe(release))).await.expect("released");
 }
 
-/// What another transaction commits after the caller's snapshot, and the caller's statement that it must fail: `$job` is a running job,
-/// `$token` its run token, `$batch` a running batch.
+/// A change that another transaction commits after the caller's snapshot, and the caller's statement that must then fail:
+/// `$job` is a running job, `$token` its run token, `$batch` a running batch.
 const CONFLICTS: [(&str, &str); 12] = [
     ("milepost.enqueue('k', key => 'a')", "milepost.enqueue('k', key => 'a')"),
     ("milepost.cancel('$job')", "milepost.complete('$job', $token)"),
@@ -128,7 +128,7 @@ async fn a_call_that_meets_a_change_since_its_snapshot_fails_with_40001() {
             let (database, store, scene) = Database::with_scene().await;
             let batches = Batches::on(scene.store.clone()).await;
             let batch = batches.run(graph("d", &[("x", &[]), ("y", &["x"])]), serde_json::json!({})).await;
-            // The batch's own job is claimed as well.
+            // The job of the batch is claimed as well.
             scene.enqueue(Scene::job().key("running")).await;
             let claimed = scene.claim(10).await;
             let run = claimed.iter().find(|job| job.batch.is_none()).unwrap().run;

@@ -1,4 +1,4 @@
-//! A key has one job, whatever retention deletes at the same time.
+//! Tests that a key has one job while retention deletes jobs.
 
 use milepost_core::finish::End;
 use milepost_core::port::MaintenanceStore;
@@ -19,7 +19,7 @@ async fn enqueue(connection: &mut PgConnection, keys: &[&str]) -> Vec<(Uuid, boo
     sqlx::query_as(ENQUEUE).bind(KIND).bind(keys).fetch_all(connection).await.unwrap()
 }
 
-/// A store with one job, which has the key `a` and has succeeded.
+/// Creates a store with one job, which has the key `a` and has succeeded.
 async fn store_with_ended_job() -> (Database, PostgresStore) {
     let (database, store, scene) = Database::with_scene().await;
     let job = scene.running(Scene::job().key("a")).await;
@@ -63,7 +63,7 @@ async fn a_caller_in_repeatable_read_gets_the_new_job_of_a_key_that_was_deleted_
     let made = enqueue(&mut caller, &["a"]).await;
     caller.execute("commit").await.unwrap();
     assert_eq!(made.len(), 1, "{made:?}");
-    assert!(!made[0].1, "it is a new job");
+    assert!(!made[0].1, "a new job is created");
     assert_eq!(owners_of_a(&store).await, [made[0].0]);
 }
 
@@ -84,6 +84,6 @@ async fn an_id_that_a_job_has_is_refused_by_the_documented_constraints() {
         refusals.push(refused.constraint().unwrap().to_owned());
     }
     assert!(refusals.iter().all(|name| ["live_pkey", "job_pkey"].contains(&name.as_str())), "{refusals:?}");
-    assert_eq!(refusals[1], "job_pkey", "it has ended");
+    assert_eq!(refusals[1], "job_pkey", "the job has ended");
     store.close().await;
 }

@@ -1,4 +1,4 @@
-//! Nobody waits for a caller that enqueues into a limited group and keeps its transaction open.
+//! Tests that no other transaction waits for a caller that enqueues into a limited group and keeps its transaction open.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ fn grouped() -> NewJob {
     Scene::job().group("t:1")
 }
 
-/// What is done meanwhile must not wait: the caller's transaction stays open until it is done.
+/// Runs an operation that must not wait for the caller's open transaction.
 async fn at_once<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(wait::LIMIT, what).await.expect("it waits for nobody")
+    tokio::time::timeout(wait::LIMIT, what).await.expect("it does not wait for the open transaction")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -39,9 +39,9 @@ async fn ends_and_enqueues_do_not_wait_for_an_open_enqueue_and_a_limit_is_not_lo
     let mut tx = caller.begin().await.unwrap();
     let open = milepost_postgres::enqueue(&mut tx, &grouped()).await.unwrap().job;
     let next = at_once(scene.enqueue(grouped())).await;
-    assert_eq!(scene.state(next).await, JobState::Blocked, "the second slot is about to be taken");
+    assert_eq!(scene.state(next).await, JobState::Blocked, "the open transaction reserves the second slot");
     at_once(scene.finish(&holder, End::Succeed { result: None })).await;
-    assert_eq!(scene.state(next).await, JobState::Pending, "the first one is handed on all the same");
+    assert_eq!(scene.state(next).await, JobState::Pending, "the first slot is passed on nevertheless");
 
     let refused = at_once(slots(1)).await;
     assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
@@ -50,7 +50,7 @@ async fn ends_and_enqueues_do_not_wait_for_an_open_enqueue_and_a_limit_is_not_lo
     tx.commit().await.unwrap();
     slots(1).await.unwrap();
     assert_eq!(scene.state(open).await, JobState::Pending);
-    assert_eq!(store.limits().await.unwrap()[0].holders, 2, "the surplus drains");
+    assert_eq!(store.limits().await.unwrap()[0].holders, 2, "both holders keep their slots until they end");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,5 +83,5 @@ async fn a_store_in_which_no_group_waits_is_not_looked_at_again() {
     for _ in 0..2 {
         scene.enqueue(grouped()).await;
     }
-    assert!(again_ms().await > Some(100_000), "the second one waits for a token, which takes minutes");
+    assert!(again_ms().await > Some(100_000), "the second job waits minutes for a token");
 }

@@ -1,6 +1,6 @@
-//! The PostgreSQL store: the conformance suite, its statements and plans, and what only PostgreSQL has.
+//! Integration tests of the PostgreSQL store: its statements and plans, and features that only PostgreSQL has.
 //!
-//! One test binary for the whole crate: a file here is a module, listed below.
+//! One test binary for the whole crate: each file here is a module, listed below.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
 

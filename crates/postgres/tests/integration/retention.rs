@@ -1,4 +1,4 @@
-//! What retention leaves in the database, table by table.
+//! Tests of the rows that retention leaves in each table.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +72,7 @@ async fn workers_are_forgotten_when_they_left_nothing_behind() {
         "update milepost.worker set ended_at = ended_at - interval '2 days' where ended_at is not null";
     store.pool().execute(long_ago).await.unwrap();
     assert_eq!(prune(&store, 100).await.what.workers, 1);
-    assert_eq!(rows(&store, "worker").await, 2, "the living one, and the one whose job must be rescued");
+    assert_eq!(rows(&store, "worker").await, 2, "the active worker, and the one whose job must be rescued");
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_job_that_somebody_changes_is_passed_over_without_waiting() {
             .unwrap();
     }
     let pruned = tokio::time::timeout(wait::LIMIT, prune(&store, 100)).await.unwrap();
-    assert_eq!(pruned.what.jobs(), 1, "only the one that nobody changes");
+    assert_eq!(pruned.what.jobs(), 1, "only the job that no transaction changes");
     change.commit().await.unwrap();
     for job in [first, second] {
         assert_eq!(scene.state(job).await, JobState::Pending);
@@ -121,8 +121,8 @@ async fn batches_go_on_where_the_last_one_of_any_process_ended_and_come_round() 
     }
     assert_eq!(forgotten, JOBS as u64);
     assert!(places.windows(2).take(JOBS / 100).all(|pair| pair[0] <= pair[1]), "{places:?}");
-    assert!(places[JOBS / 100] > 0, "it does not begin anew: {places:?}");
-    assert_eq!(places.last(), Some(&0), "at the end it does: {places:?}");
+    assert!(places[JOBS / 100] > 0, "it continues from the last position: {places:?}");
+    assert_eq!(places.last(), Some(&0), "after the end it starts again: {places:?}");
 }
 
 #[tokio::test]
@@ -139,12 +139,12 @@ async fn a_walk_that_found_nothing_is_put_off_for_a_hundredth_of_the_period() {
 #[tokio::test]
 async fn what_is_kept_for_ever_is_not_walked() {
     let (_database, store) = Database::with_store().await;
-    // A thousand blocks: two batches of a walk.
+    // A thousand blocks, which are two batches of a scan.
     let fill = "insert into milepost.ended (id, ended_at, token, attempt, max_attempts, state)
                 select gen_random_uuid(), now(), 1, 1, 1, 'succeeded' from generate_series(1, 90000)";
     store.pool().execute(fill).await.unwrap();
     let pace = Pace { limit: 100, rest: 0 };
     let walked = RetentionPolicy { succeeded: Keep::days(1), ..RetentionPolicy::FOREVER };
-    assert!(store.prune(&walked, pace).await.unwrap().more, "there are further blocks");
+    assert!(store.prune(&walked, pace).await.unwrap().more, "more blocks remain");
     assert_eq!(store.prune(&RetentionPolicy::FOREVER, pace).await.unwrap(), Pruned::default());
 }

@@ -1,4 +1,4 @@
-//! Schedules beside sessions that hold locks.
+//! Tests of schedules while other sessions hold locks.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ async fn a_schedule_that_a_session_locks_is_not_waited_for() {
     store.put_schedule(&schedule, Source::Operator).await.unwrap();
     let view = store.schedules().await.unwrap().remove(0);
     let later = store.clock().await.unwrap().now + SignedDuration::from_hours(2);
-    let tick = view.tick(later).expect("it is due then");
+    let tick = view.tick(later).expect("the schedule has a tick by then");
 
     let mut session = store.pool().begin().await.unwrap();
     sqlx::query("select from milepost.schedule for update").execute(&mut *session).await.unwrap();
     let ticked = tokio::time::timeout(wait::LIMIT, store.tick_schedule(&tick)).await;
-    let error = ticked.expect("it gives up").unwrap_err().chain();
+    let error = ticked.expect("it stops waiting").unwrap_err().chain();
     assert!(error.contains("55P03"), "{error}");
     session.rollback().await.unwrap();
     assert_eq!(store.tick_schedule(&tick).await.unwrap().expect("ticked").new_ones(), 1);
     let timeout: String = sqlx::query_scalar("show lock_timeout").fetch_one(store.pool()).await.unwrap();
-    assert_eq!(timeout, "0", "of that statement alone");
+    assert_eq!(timeout, "0", "the timeout applies to that statement only");
 }

@@ -1,4 +1,5 @@
-//! The schema: fresh = migrated, newer refused, and its table of transitions is the library's.
+//! Tests of the schema: a fresh store equals a migrated one, a newer one is refused, and the table of transitions equals the
+//! library's.
 
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ async fn what_a_database_sets_for_its_sessions_does_not_change_what_statements_m
         let scenes = (0..6).map(async |_| {
             let store = PostgresStore::connect(&database.url(), PostgresOptions::default()).await.unwrap();
             store.migrate().await.unwrap();
-            // Workers that start and claim at the same moment.
+            // Workers that start and claim at the same time.
             let scene = Scene::on(Arc::new(store)).await;
             let jobs = scene.enqueue_many(20, scene::KIND, serde_json::json!({})).await;
             while let [job, ..] = scene.claim(1).await.as_slice() {
@@ -121,7 +122,7 @@ async fn a_migration_may_take_longer_than_the_statements_of_its_role() {
     assert_eq!(noted, ["0"]);
 }
 
-/// Notes under which timeouts each definition is made. Older servers have no timeout of transactions.
+/// Records the timeouts under which each object is created. Older servers have no transaction timeout.
 const NOTE_TIMEOUTS: &str = "
     create table noted (timeout text);
     create function note_timeouts() returns event_trigger language plpgsql as $$
@@ -151,7 +152,7 @@ async fn functions_do_not_depend_on_how_their_caller_reads_strings() {
     assert!(message.contains(r"NUL character (\u0000)"), "{message}");
 }
 
-/// A backslash in any other literal means what the caller's session says.
+/// In other literals, the meaning of a backslash depends on the settings of the caller's session.
 #[test]
 fn backslashes_are_only_in_literals_that_say_how_they_are_read() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/sql");
@@ -164,7 +165,7 @@ fn backslashes_are_only_in_literals_that_say_how_they_are_read() {
     }
 }
 
-/// Whether each backslash of a line is in a literal that begins with E.
+/// Returns whether each backslash of a line is in a literal that begins with E.
 fn in_escape_literals(line: &str) -> bool {
     let (mut inside, mut escapes, mut last) = (false, false, ' ');
     let mut characters = line.chars();

@@ -1,4 +1,4 @@
-//! Encrypted connections: servers whose certificates are checked, and refused when they are not those they should be.
+//! Tests of encrypted connections: certificates of servers are verified, and servers with wrong ones are refused.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ async fn connect(user: &str, address: &str, parameters: &str) -> StoreResult<Pos
     PostgresStore::connect(&url, PostgresOptions::default()).await
 }
 
-/// What a refused connection says, with its causes.
+/// Returns the message of a refused connection, with its causes.
 async fn refusal(user: &str, address: &str, parameters: &str) -> String {
-    let Err(error) = connect(user, address, parameters).await else { panic!("{parameters} was let in") };
+    let Err(error) = connect(user, address, parameters).await else { panic!("{parameters} was accepted") };
     let said = error.chain();
     assert!(!said.contains(PASSWORD), "{said}");
     said

@@ -1,4 +1,4 @@
-//! Values that no reader can hold: refused where SQL hands them over, and harmless where another program wrote them.
+//! Tests of values that readers cannot represent: they are refused in SQL, and do no harm if another program wrote them.
 
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::event::SEQUENCE_MAX;
@@ -14,7 +14,7 @@ use serde_json::json;
 use sqlx::postgres::PgDatabaseError;
 use sqlx::{AssertSqlSafe, Executor, PgPool};
 
-/// JSON that PostgreSQL takes and readers do not: numbers beyond all bounds, more levels than can be read, digits without end.
+/// JSON that PostgreSQL accepts and readers do not: numbers out of range, too many levels, too many digits.
 fn documents() -> Vec<String> {
     let deep = format!("{}{}", "[".repeat(121), "]".repeat(121));
     let digits = format!("[{}0]", "1e-16383,".repeat(70));
@@ -26,7 +26,7 @@ async fn refusal(pool: &PgPool, sql: String) -> String {
     error.as_database_error().unwrap().downcast_ref::<PgDatabaseError>().code().to_owned()
 }
 
-/// Around the largest double, where a number is rounded down to it or up to infinity.
+/// Numbers around the largest double, where they are rounded down to it or up to infinity.
 const AT_THE_BOUND: [&str; 6] = [
     "1.797e308",
     "1.7976931348623157e308",
@@ -204,7 +204,7 @@ async fn a_job_that_cannot_be_read_fails_by_itself() {
     let last = "select to_state::text || ' ' || error_code from milepost.history where job_id = $1 order by pos desc limit 1";
     let ended: String = sqlx::query_scalar(last).bind(bad.0).fetch_one(store.pool()).await.unwrap();
     assert_eq!(ended, format!("failed {UNREADABLE}"));
-    assert_eq!(scene.state(behind).await, JobState::Pending, "its group goes on");
+    assert_eq!(scene.state(behind).await, JobState::Pending, "its group continues");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -224,9 +224,9 @@ async fn a_batch_that_cannot_be_read_does_not_keep_others_from_going_on() {
         batches.step(id, &["a"], done()).await;
         ids.push(id);
     }
-    wait::until("all are worked out", || async { batches.store.advance_batches().await.unwrap() == 0 }).await;
+    wait::until("no task is due", || async { batches.store.advance_batches().await.unwrap() == 0 }).await;
     for bad in [ids[0], ids[1]] {
-        let error = batches.task(bad, "b").await.error.expect("why it failed");
+        let error = batches.task(bad, "b").await.error.expect("the failed task has an error");
         assert!(error.contains(UNREADABLE), "{error}");
     }
     batches.assert_states(ids[2], "a succeeded, b active").await;

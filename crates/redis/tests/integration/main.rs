@@ -1,6 +1,6 @@
-//! Redis as a helper.
+//! Tests of Redis as a helper.
 //!
-//! One test binary for the whole crate: a file here is a module, listed below.
+//! One test binary for the whole crate: each file here is a module, listed below.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
 

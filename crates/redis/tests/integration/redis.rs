@@ -1,4 +1,4 @@
-//! The port against a real Redis.
+//! The coordination port against a real Redis.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,15 @@ use milepost_testkit::wait;
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// Calls that are waited for however slow the machine is.
+/// Returns options with a time limit that is long enough for a slow machine.
 fn patient() -> RedisOptions {
     RedisOptions { timeout: wait::LIMIT, ..RedisOptions::default() }
 }
 
-/// The Redis that all tests share, under a prefix of this test's own.
+/// Returns the Redis that all tests share, with a prefix for this test.
 fn own() -> (String, RedisOptions) {
-    let url = std::env::var("MILEPOST_TEST_REDIS").expect(
-        "MILEPOST_TEST_REDIS names no server; run `scripts/test`, or `scripts/services run cargo test`",
-    );
+    let url = std::env::var("MILEPOST_TEST_REDIS")
+        .expect("MILEPOST_TEST_REDIS is not set; run `scripts/test`, or `scripts/services run cargo test`");
     (url, RedisOptions { prefix: format!("{}:", uuid::Uuid::now_v7()), ..patient() })
 }
 
@@ -35,7 +34,7 @@ fn run(job: JobId, token: i32) -> Run {
     Run { job, token: RunToken(token) }
 }
 
-/// Takes the hints that there are; after the connection was made there is one of each.
+/// Consumes the pending hints: after the connection was made there is one of each type.
 async fn both(hints: &mut dyn WakeStream) {
     let mut seen = [hints.next().await, hints.next().await];
     seen.sort_by_key(|wake| *wake == Wake::Stop);
@@ -49,11 +48,11 @@ async fn a_newer_run_takes_the_lock_over_and_an_older_one_neither_keeps_nor_take
     let job = JobId::new();
     assert!(!zombie.lock(&[run(job, 1)], LONG).await);
     assert!(other.is_held_by_older(run(job, 2)).await);
-    assert!(!other.is_held_by_older(run(job, 1)).await, "it is its own");
+    assert!(!other.is_held_by_older(run(job, 1)).await, "the lock belongs to the run itself");
     other.lock(&[run(job, 2)], LONG).await;
     zombie.lock(&[run(job, 1)], LONG).await;
     zombie.unlock(&[run(job, 1)]).await;
-    assert!(other.is_held_by_older(run(job, 3)).await, "the newer run's lock stands");
+    assert!(other.is_held_by_older(run(job, 3)).await, "the lock of the newer run is kept");
     assert!(!other.is_held_by_older(run(job, 2)).await);
     other.unlock(&[run(job, 2)]).await;
     assert!(!other.is_held_by_older(run(job, 3)).await);
@@ -66,7 +65,7 @@ async fn a_lock_that_is_not_renewed_runs_out() {
     let runs: Vec<Run> = (0..1200).map(|_| run(JobId::new(), 1)).collect();
     redis.lock(&runs, Duration::from_secs(20)).await;
     let last = run(runs[1199].job, 2);
-    assert!(redis.is_held_by_older(last).await, "many at once are locked, too");
+    assert!(redis.is_held_by_older(last).await, "many runs are locked in one call");
     wait::until("the lock has run out", || async { !redis.is_held_by_older(last).await }).await;
 }
 
@@ -79,7 +78,7 @@ async fn a_stop_is_heard_by_all_and_found_by_whoever_locks_the_job_later() {
     assert!(!worker.lock(&[run(job, 1)], LONG).await);
     assert!(teller.flag_stop(job, Verb::Cancel).await);
     assert_eq!(hints.next().await, Wake::Stop);
-    assert!(worker.lock(&[run(JobId::new(), 1), run(job, 1)], LONG).await, "the flag stands");
+    assert!(worker.lock(&[run(JobId::new(), 1), run(job, 1)], LONG).await, "the flag is still set");
     assert!(!worker.lock(&[run(JobId::new(), 1)], LONG).await);
     assert!(teller.announce_ready().await);
     assert_eq!(hints.next().await, Wake::Ready);
@@ -96,7 +95,7 @@ async fn stores_with_different_prefixes_do_not_hear_one_another() {
     let neighbour = connected(&url, options).await;
     assert!(neighbour.flag_stop(JobId::new(), Verb::Abort).await);
     assert!(neighbour.announce_ready().await);
-    assert_eq!(hints.next().await, Wake::Stop, "the first thing heard is the neighbour's");
+    assert_eq!(hints.next().await, Wake::Stop, "the first hint is from the same prefix");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,7 +124,7 @@ async fn what_cannot_be_asked_is_not_remembered() {
     redis.remember("billing", event).await;
     server.start().await;
     assert!(redis.is_up_within(wait::LIMIT).await);
-    wait::until("it is asked again", || async {
+    wait::until("Redis is queried again", || async {
         redis.recall("billing", event).await != Remembered::Nothing
     })
     .await;
@@ -139,7 +138,7 @@ async fn calls_return_at_once_while_redis_is_gone_and_work_again_when_it_is_back
     redis.beat(WorkerId(7), LONG).await;
     assert_eq!(server.keys("*").await, ["milepost:hb:worker:7"]);
     server.kill().await;
-    wait::until("it is known", || async { !redis.health().up }).await;
+    wait::until("the failure is noticed", || async { !redis.health().up }).await;
     assert_many_calls_are_fast(&redis).await;
     server.start().await;
     both(hints.as_mut()).await;
@@ -158,9 +157,9 @@ async fn a_frozen_redis_is_waited_for_once_and_not_again() {
     assert!(!redis.announce_ready().await);
     assert!(redis.health().failures > 0);
     assert_many_calls_are_fast(&redis).await;
-    wait::until("it is known", || async { !redis.health().up }).await;
+    wait::until("the failure is noticed", || async { !redis.health().up }).await;
     server.revive();
-    wait::until("it works again", || async { redis.announce_ready().await && redis.health().up }).await;
+    wait::until("Redis is used again", || async { redis.announce_ready().await && redis.health().up }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,9 +173,9 @@ async fn a_redis_whose_answers_are_lost_counts_as_gone_until_they_come() {
     let redis = connected(&url, RedisOptions::default()).await;
     proxy.lose_replies(true);
     assert!(!redis.flag_stop(JobId::new(), Verb::Cancel).await);
-    wait::until("it is known", || async { !redis.health().up }).await;
+    wait::until("the failure is noticed", || async { !redis.health().up }).await;
     proxy.lose_replies(false);
-    wait::until("it works again", || async { redis.flag_stop(JobId::new(), Verb::Cancel).await }).await;
+    wait::until("Redis is used again", || async { redis.flag_stop(JobId::new(), Verb::Cancel).await }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -193,7 +192,7 @@ async fn a_key_that_somebody_else_misuses_does_not_break_the_connection() {
     assert!(redis.health().up && redis.announce_ready().await);
 }
 
-/// As docs/REDIS.md has it.
+/// The permissions documented in docs/REDIS.md.
 const RIGHTS: &str = "SETUSER milepost on >s3cret ~milepost:* &milepost:* -@all +get +set +del +exists +evalsha \
                       +script|load +publish +subscribe +ping";
 
@@ -234,13 +233,13 @@ async fn an_account_that_is_refused_is_said_to_be_without_its_password() {
     {
         let url = format!("redis://{account}{}", server.address());
         let redis = Redis::start(&url, patient()).unwrap();
-        wait::until("it is said why", || async { redis.trouble().contains(words) }).await;
+        wait::until("the error is shown", || async { redis.trouble().contains(words) }).await;
         assert!(!redis.health().up && !redis.announce_ready().await);
         assert!(!redis.trouble().contains("s3cret"), "{}", redis.trouble());
     }
 }
 
-/// Far more calls than could be waited for one by one.
+/// Asserts that many calls are fast, in a number for which waiting for each would take too long.
 async fn assert_many_calls_are_fast(redis: &Redis) {
     let began = Instant::now();
     for _ in 0..200 {

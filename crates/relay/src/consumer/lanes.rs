@@ -1,10 +1,10 @@
-//! Work by aggregate: one piece at a time of each.
+//! Queues of work by aggregate: one piece of work of each aggregate runs at a time.
 
 use std::collections::{HashMap, VecDeque};
 
 use milepost_core::event::Aggregate;
 
-/// What waits behind the piece of each aggregate that is being done.
+/// The pieces of work that wait for the running one of their aggregate.
 #[derive(Debug)]
 pub(super) struct Lanes<W>(HashMap<Aggregate, VecDeque<W>>);
 
@@ -13,7 +13,7 @@ impl<W> Lanes<W> {
         Self(HashMap::new())
     }
 
-    /// Adds a piece; gives it back when it can begin now.
+    /// Adds a piece of work. Returns it if it can start immediately.
     pub(super) fn enter(&mut self, aggregate: &Aggregate, work: W) -> Option<W> {
         if let Some(waiting) = self.0.get_mut(aggregate) {
             waiting.push_back(work);
@@ -23,7 +23,7 @@ impl<W> Lanes<W> {
         Some(work)
     }
 
-    /// A piece was done; the next one of its aggregate.
+    /// Records that a piece of work has finished. Returns the next one of its aggregate.
     pub(super) fn leave(&mut self, aggregate: &Aggregate) -> Option<W> {
         let next = self.0.get_mut(aggregate).and_then(VecDeque::pop_front);
         if next.is_none() {
@@ -32,7 +32,7 @@ impl<W> Lanes<W> {
         next
     }
 
-    /// All that has not begun.
+    /// Removes and returns all work that has not started.
     pub(super) fn give_back(&mut self) -> Vec<W> {
         self.0.values_mut().flat_map(|waiting| waiting.drain(..)).collect()
     }

@@ -1,7 +1,7 @@
-//! Consumers: events out of a broker, each handed over until what it brought about is committed.
+//! Consumers: read events from a broker and redeliver each until its effect is committed.
 //!
-//! A [`Runner`] takes messages from a [`Source`], a module a broker, and hands their events to a [`Handler`], which takes them in by the
-//! inbox of its own database.
+//! A [`Runner`] reads messages from a [`Source`] (one module for each broker) and passes their events to a [`Handler`], which processes them through
+//! the inbox of its database.
 
 #[cfg(feature = "kafka")]
 mod kafka;
@@ -28,71 +28,71 @@ pub use rabbitmq::RabbitmqSource;
 pub use redis::RedisSource;
 pub use runner::{Counts, Runner, RunnerOptions};
 
-/// A broker that is read from.
+/// A broker from which messages are read.
 #[async_trait]
 pub trait Source: Send + fmt::Debug {
-    /// The next message; waits for it. After an error the next call connects anew. A call that is given up may lose a message
-    /// for this connection: the broker brings it again.
+    /// Waits for the next message. After an error, the next call connects again. If the returned future is dropped, a message may be lost for this
+    /// connection; the broker redelivers it.
     ///
     /// # Errors
-    /// [`SourceDown`] when the broker cannot be read from now.
+    /// [`SourceDown`] if the broker cannot be read at present.
     async fn next(&mut self) -> Result<Incoming, SourceDown>;
 }
 
-/// A message that came.
+/// A received message.
 pub struct Incoming {
-    /// Its event, or what is wrong with it.
+    /// The event, or why the message is not an event.
     pub event: Result<Event, Malformed>,
-    /// To tell the broker what became of it.
+    /// Reports the result to the broker.
     pub receipt: Box<dyn Receipt>,
 }
 
-/// Tells a broker what became of a message. One that is dropped without a word is brought again when its broker sees fit.
+/// Reports to a broker what to do with a message. If a receipt is dropped unused, the broker redelivers the message at a time that it chooses.
 #[async_trait]
 pub trait Receipt: Send + Sync {
-    /// It is done with, for ever.
+    /// The message is finished; the broker never delivers it again.
     async fn acknowledge(self: Box<Self>) -> Result<(), String>;
 
-    /// It shall come again, after this time or later.
+    /// Redeliver the message after this delay or later.
     async fn retry(self: Box<Self>, after: Duration) -> Result<(), String>;
 
-    /// It can never be taken: it shall not come again.
+    /// The message can never be processed; the broker must not deliver it again.
     async fn refuse(self: Box<Self>) -> Result<(), String>;
 }
 
-/// What is done with events.
+/// Processes events.
 #[async_trait]
 pub trait Handler: Send + Sync {
-    /// Takes an event in. When this returns `Ok`, the message is acknowledged: the transaction must have been committed. After an error it
-    /// comes again. Never two at once of the same aggregate in a runner.
+    /// Processes an event. The message is acknowledged when this returns `Ok`, so the transaction must have been committed by then. After an error,
+    /// the event is delivered again. A runner never handles two events of one aggregate at the same time.
     async fn handle(&self, event: &Event) -> Result<(), Cause>;
 
-    /// Takes in what the inbox kept of an aggregate, without a message that says so: after a gap that was given up, for instance.
+    /// Processes the events of an aggregate that the inbox holds and that are ready without a new message, for example after a gap was abandoned.
     async fn drain(&self, aggregate: &Aggregate) -> Result<(), Cause> {
         let _ = aggregate;
         Ok(())
     }
 
-    /// Keeps a message that is no event, for people; then it is refused at its broker. After an error it comes again.
+    /// Stores a message that is not an event, for inspection by an operator; then it is rejected at the broker. After an error, it is delivered again.
     async fn malformed(&self, message: &Malformed) -> Result<(), Cause> {
         let _ = message;
         Ok(())
     }
 }
 
-/// A message that is no event.
+/// A message that is not an event.
 #[derive(Clone, PartialEq, Eq, Error)]
-#[error("a message of {place} is no event: {why}")]
+#[error("a message from {place} is not an event: {why}")]
 pub struct Malformed {
-    /// Where it came from, without secrets.
+    /// Where the message came from, without secrets.
     pub place: String,
-    /// What is wrong with it.
+    /// Why it is not an event.
     pub why: String,
-    /// What it holds.
+    /// The content of the message.
     pub body: Vec<u8>,
 }
 
-/// Never tells what the message holds.
+/// Omits the content of the message.
 impl fmt::Debug for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, why) = (&self.place, &self.why);
@@ -100,23 +100,23 @@ impl fmt::Debug for Malformed {
     }
 }
 
-/// A broker that cannot be read from now.
+/// A broker that cannot be read at present.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{place} brings no events: {why}")]
+#[error("{place} cannot be read: {why}")]
 pub struct SourceDown {
     /// The broker, without secrets.
     pub place: String,
-    /// What it said, or what the driver did.
+    /// The error of the broker or of the driver.
     pub why: String,
 }
 
-/// A setting of a source that cannot be used. Says nothing secret.
+/// An invalid setting of a source. Contains no secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{setting}` of the source cannot be used: {why}")]
 pub struct InvalidSource {
-    /// Its name.
+    /// The name of the setting.
     pub setting: &'static str,
-    /// What is wrong with it, and what to do.
+    /// Why the setting is invalid, and how to fix it.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! Events from NATS JetStream.
+//! Source of events: NATS JetStream.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use super::reading;
 use super::{Incoming, InvalidSource, Receipt, Source, SourceDown};
 use crate::sink::nats::line::Place;
 
-/// What belongs to the server among the headers.
+/// Prefixes of header names that belong to the server.
 const THEIRS: &[&str] = &["nats-"];
-/// How many messages are asked for at once.
+/// How many messages are requested at the same time.
 const BATCH: usize = 100;
 
-/// Messages of a stream, by a durable consumer of the server, which is made if it is missing.
+/// Messages of a stream, read through a durable consumer of the server, which is created if it does not exist.
 #[derive(Debug)]
 pub struct NatsSource {
     place: Place,
@@ -39,10 +39,10 @@ impl std::fmt::Debug for Messages {
 }
 
 impl NatsSource {
-    /// Reads `stream` of the server at `url` (`nats://USER:PASSWORD@HOST:PORT`) as the durable consumer of this name.
+    /// Reads `stream` of the server at `url` (`nats://USER:PASSWORD@HOST:PORT`) through the durable consumer of this name.
     ///
     /// # Errors
-    /// [`InvalidSource`] says what is wrong with the URL or the name.
+    /// [`InvalidSource`] if the URL or the name is invalid.
     pub fn new(
         url: &str,
         stream: impl Into<String>,
@@ -50,7 +50,7 @@ impl NatsSource {
     ) -> Result<Self, InvalidSource> {
         let durable = durable.into();
         if durable.is_empty() || durable.chars().any(|c| c.is_whitespace() || ".*>/\\".contains(c)) {
-            let why = "give it a name without blanks and any of . * > / \\".to_owned();
+            let why = "it must be a name without spaces and without any of . * > / \\".to_owned();
             return Err(InvalidSource { setting: "durable", why });
         }
         let place = Place::parse(url)?;
@@ -58,14 +58,14 @@ impl NatsSource {
         Ok(Self { place, stream, durable, filter: String::new(), ack_wait, messages: None })
     }
 
-    /// Only messages of these subjects, as `milepost.order.>`.
+    /// Reads only messages with these subjects, for example `milepost.order.>`.
     #[must_use]
     pub fn filter(mut self, subject: impl Into<String>) -> Self {
         self.filter = subject.into();
         self
     }
 
-    /// After this time without a word the server brings a message again: longer than handlers take. The default is 30 s.
+    /// Sets how long the server waits for an answer before it redelivers a message. Must be longer than handlers take. The default is 30 s.
     #[must_use]
     pub const fn ack_wait(mut self, ack_wait: Duration) -> Self {
         self.ack_wait = ack_wait;
@@ -73,7 +73,7 @@ impl NatsSource {
     }
 
     async fn subscribe(&self) -> Result<Messages, SourceDown> {
-        // The cryptography that all connections of Milepost use. It is another's choice if there is one.
+        // Installs the cryptography provider that all connections of Milepost use. Has no effect if the process has already installed another.
         let _ = ring::default_provider().install_default();
         let client = self.place.options().connect(self.place.servers()).await.map_err(|e| self.down(&e))?;
         let stream =
@@ -128,7 +128,7 @@ impl Source for NatsSource {
     }
 }
 
-/// Each word waits until the server has heard it: one that is only sent would be lost with a connection that is closed.
+/// Each answer waits until the server has confirmed it: an answer that is only sent would be lost if the connection closes.
 #[async_trait]
 impl Receipt for Acker {
     async fn acknowledge(self: Box<Self>) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! Events from RabbitMQ.
+//! Source of events: a RabbitMQ queue.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use super::reading;
 use super::{Incoming, InvalidSource, Receipt, Source, SourceDown};
 use crate::sink::rabbitmq::place::Place;
 
-/// What the connection is called among the server's.
+/// Name of the connection, as the server lists it.
 const CLIENT: &str = "milepost-consumer";
-/// What attributes begin with in AMQP.
+/// Prefix of attribute names in AMQP.
 const PREFIX: &str = "cloudEvents:";
-/// Headers that queues add.
+/// Prefixes of headers that queues add.
 const THEIRS: &[&str] = &["x-"];
 
-/// Messages of a queue. One that is no event is rejected: it goes to the queue's dead letter exchange if it has one.
+/// Messages of a queue. A message that is not an event is rejected: the server sends it to the dead letter exchange of the queue, if it has one.
 #[derive(Debug)]
 pub struct RabbitmqSource {
     place: Place,
@@ -33,7 +33,7 @@ pub struct RabbitmqSource {
 
 struct Line {
     messages: lapin::Consumer,
-    // Closed when it is dropped.
+    // Keeps the connection open; dropping it closes the connection.
     _connection: lapin::Connection,
 }
 
@@ -47,18 +47,17 @@ impl RabbitmqSource {
     /// Reads a queue, which must exist, of the server at `url` (`amqp://USER:PASSWORD@HOST:PORT/VHOST`).
     ///
     /// # Errors
-    /// [`InvalidSource`] says what is wrong with the URL or the name.
+    /// [`InvalidSource`] if the URL or the name is invalid.
     pub fn new(url: &str, queue: impl Into<String>) -> Result<Self, InvalidSource> {
         let queue = queue.into();
         if queue.is_empty() || queue.len() > 255 {
-            let why = "give it the name of a queue: 1 to 255 bytes".to_owned();
+            let why = "it must be the name of a queue, with 1 to 255 bytes".to_owned();
             return Err(InvalidSource { setting: "queue", why });
         }
         Ok(Self { place: Place::parse(url)?, queue, prefetch: 200, line: None })
     }
 
-    /// How many messages the server brings before the first is acknowledged, those that wait to be tried again among them. The default is
-    /// 200.
+    /// Sets how many unacknowledged messages the server delivers, including those that wait for a retry. The default is 200.
     #[must_use]
     pub const fn prefetch(mut self, messages: u16) -> Self {
         self.prefetch = messages;
@@ -95,8 +94,9 @@ impl Source for RabbitmqSource {
             Some(Ok(delivery)) => delivery,
             ended => {
                 self.line = None;
-                let why =
-                    ended.and_then(Result::err).map_or("the server ended it".to_owned(), |e| e.to_string());
+                let why = ended
+                    .and_then(Result::err)
+                    .map_or("the server closed the consumer".to_owned(), |e| e.to_string());
                 return Err(self.down(why));
             }
         };
@@ -117,7 +117,7 @@ impl Receipt for Acker {
         self.ack(BasicAckOptions::default()).await.map(drop).map_err(|error| error.to_string())
     }
 
-    /// The server would bring it again at once.
+    /// Delays the rejection, because the server redelivers a rejected message immediately.
     async fn retry(self: Box<Self>, after: Duration) -> Result<(), String> {
         let give_back = async move {
             tokio::time::sleep(after).await;
@@ -127,7 +127,7 @@ impl Receipt for Acker {
         if after.is_zero() {
             return give_back.await;
         }
-        // One that is lost comes again with the next connection.
+        // If the rejection is lost, the message is redelivered on the next connection.
         tokio::spawn(give_back);
         Ok(())
     }

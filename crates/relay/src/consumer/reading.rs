@@ -1,4 +1,4 @@
-//! Messages as events: what `message` writes, read.
+//! Conversion of messages to events: the counterpart of `message`.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -8,8 +8,7 @@ use serde_json::value::RawValue;
 
 use super::Malformed;
 
-/// Reads a message. `prefix`: what the names of attributes begin with at this broker; `theirs`: what those of headers begin with that are the
-/// broker's own.
+/// Converts a message to an event. `prefix`: the prefix of attribute names at this broker; `theirs`: prefixes of the headers that the broker adds.
 pub(super) fn read(
     place: &str,
     prefix: &str,
@@ -38,11 +37,11 @@ fn event(
     headers: BTreeMap<String, String>,
     body: &[u8],
 ) -> Result<Event, String> {
-    let payload = std::str::from_utf8(body).map_err(|_| "its body is no text".to_owned())?;
-    let payload = RawValue::from_string(payload.to_owned()).map_err(|_| "its body is no JSON".to_owned())?;
+    let payload = std::str::from_utf8(body).map_err(|_| "its body is not UTF-8 text".to_owned())?;
+    let payload = RawValue::from_string(payload.to_owned()).map_err(|_| "its body is not JSON".to_owned())?;
     let sequence: i64 = parsed(attributes, "aggregateseq")?;
     if sequence < 1 {
-        return Err(format!("its aggregateseq is {sequence}, which is no number from 1 on"));
+        return Err(format!("its aggregateseq is {sequence}; it must be at least 1"));
     }
     Ok(Event {
         id: parsed(attributes, "id")?,
@@ -63,7 +62,7 @@ fn text<'a>(attributes: &'a BTreeMap<String, String>, name: &str) -> Result<&'a 
 }
 
 fn parsed<T: FromStr>(attributes: &BTreeMap<String, String>, name: &str) -> Result<T, String> {
-    text(attributes, name)?.parse().map_err(|_| format!("its attribute {name} cannot be read"))
+    text(attributes, name)?.parse().map_err(|_| format!("its attribute {name} is invalid"))
 }
 
 #[cfg(test)]
@@ -119,10 +118,10 @@ mod tests {
             let why = read_back(without(&format!("ce-{name}")), "{}").unwrap_err();
             assert_eq!(why, format!("it has no attribute {name}"));
         }
-        assert_eq!(read_back(headers(&sent), "s3cret").unwrap_err(), "its body is no JSON");
+        assert_eq!(read_back(headers(&sent), "s3cret").unwrap_err(), "its body is not JSON");
         let mut odd = headers(&sent);
         odd[1].1 = "s3cret".to_owned();
-        assert_eq!(read_back(odd, "{}").unwrap_err(), "its attribute id cannot be read");
+        assert_eq!(read_back(odd, "{}").unwrap_err(), "its attribute id is invalid");
         let malformed =
             Malformed { place: "NATS".to_owned(), why: "odd".to_owned(), body: b"s3cret".to_vec() };
         assert!(!format!("{malformed:?} {malformed}").contains("s3cret"));

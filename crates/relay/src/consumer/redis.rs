@@ -1,4 +1,4 @@
-//! Events from Redis Streams.
+//! Source of events: Redis Streams.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,14 +13,15 @@ use tokio::time::Instant;
 use super::reading;
 use super::{Incoming, InvalidSource, Receipt, Source, SourceDown};
 
-/// How long a read waits for entries. Those that are to be tried again are looked for in between.
+/// How long a read waits for entries. Entries to be retried are checked between reads.
 const BLOCK: Duration = Duration::from_millis(500);
-/// An answer that takes longer, besides that, never comes.
+/// Additional time after which a missing answer is treated as an error.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// How many entries are read at once.
+/// How many entries are read at the same time.
 const BATCH: usize = 100;
 
-/// Entries of a stream, by a consumer group, which is made if it is missing and begins with the stream. What a member that died had in hand is taken over.
+/// Entries of a stream, read through a consumer group, which is created if it does not exist and starts at the beginning of the stream. Entries that a
+/// stopped member had not acknowledged are claimed by the other members.
 #[derive(Debug)]
 pub struct RedisSource {
     client: Client,
@@ -36,18 +37,18 @@ pub struct RedisSource {
 
 #[derive(Debug)]
 struct Line {
-    /// Waits for entries, so that nothing else can be asked on it.
+    /// Connection for blocking reads; no other command can use it.
     reading: MultiplexedConnection,
     telling: MultiplexedConnection,
     claim_at: Instant,
 }
 
 impl RedisSource {
-    /// Reads a stream of the server at `url` (`redis://USER:PASSWORD@HOST:PORT/DB`) as a member of a group. Members that run at the same time
-    /// need different names.
+    /// Reads a stream of the server at `url` (`redis://USER:PASSWORD@HOST:PORT/DB`) as a member of a group. Members that run at the same time need
+    /// different names.
     ///
     /// # Errors
-    /// [`InvalidSource`] says what is wrong with the URL.
+    /// [`InvalidSource`] if the URL is invalid.
     pub fn new(
         url: &str,
         stream: impl Into<String>,
@@ -68,8 +69,8 @@ impl RedisSource {
         })
     }
 
-    /// After this time without a word an entry is taken over from its member: longer than handlers and backoffs take. The default is a
-    /// minute.
+    /// Sets how long an entry may stay unacknowledged before another member claims it. Must be longer than handlers and backoffs take. The default is
+    /// one minute.
     #[must_use]
     pub const fn claim_idle(mut self, claim_idle: Duration) -> Self {
         self.claim_idle = claim_idle;
@@ -90,7 +91,7 @@ impl RedisSource {
         }
     }
 
-    /// Reads entries: those that nobody sees to any more, then new ones.
+    /// Reads entries: first those that have been unacknowledged for `claim_idle`, then new ones.
     async fn read(&mut self) -> RedisResult<()> {
         let line = match self.line.take() {
             Some(line) => line,
@@ -155,7 +156,7 @@ impl Source for RedisSource {
     }
 }
 
-/// An entry that is pending until it is acknowledged.
+/// An entry that stays pending until it is acknowledged.
 struct Entry {
     telling: MultiplexedConnection,
     stream: String,
@@ -173,12 +174,13 @@ impl Receipt for Entry {
         acknowledged.map_err(|error| error.to_string())
     }
 
-    /// Redis brings nothing again by itself: it stays pending, and comes out of our own memory, or is taken over when we are gone.
+    /// Redis does not redeliver entries. The entry stays pending and is returned from memory after the delay; if this process stops, another member
+    /// claims it.
     async fn retry(self: Box<Self>, after: Duration) -> Result<(), String> {
         let Self { entry, again, .. } = *self;
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
-            // There is nobody left to try it.
+            // Fails if the source was dropped; then no retry is needed.
             let _ = again.send(entry);
         });
         Ok(())

@@ -1,4 +1,4 @@
-//! Runs a handler over what a source brings.
+//! Runner: passes the messages of a source to a handler.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,46 +19,46 @@ use super::lanes::Lanes;
 use super::taking::{Ended, Failed, Memory, Message, caught, take_in, told};
 use super::{Handler, Incoming, Malformed, Receipt, Source};
 
-/// How often gaps are given up, and events looked for that the inbox kept and that may follow now.
+/// How often the runner abandons gaps and looks for events in the inbox that have become ready.
 const UPKEEP_EVERY: Duration = Duration::from_secs(2);
-/// The most that upkeep does in one go.
+/// Limit of one upkeep step: about this number of events for abandoned gaps, and this number of ready aggregates.
 const UPKEEP_MAX: u32 = 500;
-/// The first wait for a broker that is down, and the longest.
+/// The first and the longest wait while a broker is unavailable.
 const DOWN_WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-/// Of so many events it is known how often they failed; with more at once, backoffs begin anew.
+/// The maximum number of events with a failure count. When it is reached, all counts are cleared, and backoffs start again at the shortest delay.
 const FAILED_MAX: usize = 10_000;
 
-/// How a consumer runs.
+/// Settings of a runner.
 #[derive(Clone, Debug)]
 pub struct RunnerOptions {
-    /// How many messages it has in hand at most.
+    /// The maximum number of messages in progress.
     pub in_flight_max: usize,
-    /// How long an event waits that failed.
+    /// How long a failed event waits before its next attempt.
     pub backoff: RetryPolicy,
 }
 
 impl Default for RunnerOptions {
-    /// A hundred messages, a second to five minutes.
+    /// 100 messages, backoff from one second to five minutes.
     fn default() -> Self {
         let backoff = RetryPolicy { cap: Duration::from_secs(300), ..RetryPolicy::default() };
         Self { in_flight_max: 100, backoff }
     }
 }
 
-/// What a runner has done, counted.
+/// Counters of a runner.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Events that were handled and acknowledged.
     pub handled: AtomicU64,
-    /// Failures of handlers.
+    /// Failed attempts of handlers.
     pub failed: AtomicU64,
-    /// Messages that were no events.
+    /// Messages that were not events.
     pub malformed: AtomicU64,
-    /// Events that came again and were acknowledged on the word of the cache, without a handler.
+    /// Redelivered events that were acknowledged without running the handler, because the cache had recorded them.
     pub remembered: AtomicU64,
 }
 
-/// A consumer.
+/// A consumer of events.
 pub struct Runner {
     source: Box<dyn Source>,
     handler: Arc<dyn Handler>,
@@ -74,14 +74,14 @@ enum Work {
     Drain,
 }
 
-/// What became of it.
+/// The result of a piece of work.
 struct Done {
     aggregate: Aggregate,
     ended: Ended,
 }
 
 impl Runner {
-    /// A consumer of a source.
+    /// Creates a consumer of a source.
     pub fn new(source: impl Source + 'static, handler: Arc<dyn Handler>) -> Self {
         let counts = Arc::default();
         Self {
@@ -94,35 +94,36 @@ impl Runner {
         }
     }
 
-    /// With these options.
+    /// Sets the options.
     #[must_use]
     pub fn options(mut self, options: RunnerOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Looks after the inbox of this name: gives gaps up, and has what was kept [drained](Handler::drain).
+    /// Maintains the inbox of this name: abandons gaps, and [drains](Handler::drain) aggregates whose events have become ready.
     #[must_use]
     pub fn inbox(mut self, store: Arc<dyn InboxStore>, consumer: impl Into<String>) -> Self {
         self.inbox = Some((store, consumer.into()));
         self
     }
 
-    /// Asks this first whether the consumer of this name has taken an event in already, so that most that come again need no
-    /// transaction. For handlers that take events in by an inbox: that is the truth, also when the cache is gone or empty.
+    /// Asks this cache first whether the consumer of this name has processed an event, so that most redelivered events need no transaction. Use it
+    /// only with handlers that process events through an inbox: the inbox decides, also when the cache is unavailable or empty.
     #[must_use]
     pub fn cache(mut self, cache: Arc<dyn InboxCache>, consumer: impl Into<String>) -> Self {
         self.memory = Some(Memory { cache, consumer: consumer.into() });
         self
     }
 
-    /// Its counts, which go on while it runs.
+    /// Returns the counters, which are updated while the runner runs.
     #[must_use]
     pub fn counts(&self) -> Arc<Counts> {
         Arc::clone(&self.counts)
     }
 
-    /// Runs until it is told to stop: then it takes nothing more, ends what it has begun, acknowledges that, and gives the rest back.
+    /// Runs until `stop` is cancelled. Then it accepts no more messages, finishes and acknowledges those in progress, and returns the rest to the
+    /// broker.
     pub async fn run(self, stop: CancellationToken) {
         let Self { source, handler, options, inbox, memory, counts } = self;
         let places = Arc::new(Semaphore::new(options.in_flight_max.max(1)));
@@ -144,13 +145,13 @@ impl Runner {
         drop(brought);
         desk.stop().await;
         for task in [Some(intake), upkeep].into_iter().flatten() {
-            // It ends by itself, at the same word.
+            // The task ends on the same cancellation.
             let _ = task.await;
         }
     }
 }
 
-/// What is being done, and what waits for it.
+/// Work in progress, and the work that waits for it.
 struct Desk {
     handler: Arc<dyn Handler>,
     memory: Option<Memory>,
@@ -158,7 +159,7 @@ struct Desk {
     counts: Arc<Counts>,
     lanes: Lanes<Work>,
     working: JoinSet<Done>,
-    /// How often events have failed.
+    /// Number of failures of each event.
     failures: HashMap<EventId, u32>,
 }
 
@@ -205,7 +206,7 @@ impl Desk {
     }
 
     async fn ended(&mut self, done: Result<(tokio::task::Id, Done), JoinError>) {
-        // Panics of handlers are caught; nobody aborts the others.
+        // Panics of handlers are caught, and no task is aborted while the desk exists, so a join error is not expected.
         let Ok((_, Done { aggregate, ended })) = done else { return };
         match ended {
             Ended::Drained | Ended::PutOff => {}
@@ -224,7 +225,8 @@ impl Desk {
     async fn failed(&mut self, aggregate: &Aggregate, message: Option<Box<Message>>, why: &Cause) {
         self.counts.failed.fetch_add(1, Ordering::Relaxed);
         let Some(message) = message else {
-            tracing::warn!(%aggregate, error = %why, "taking in what was kept failed; trying again");
+            tracing::warn!(%aggregate, error = %why,
+                "an event kept in the inbox could not be processed; trying again");
             return;
         };
         let Message { event, receipt, _place } = *message;
@@ -235,24 +237,26 @@ impl Desk {
         *times = times.saturating_add(1);
         let after = self.backoff.delay(*times, fastrand::f64());
         let (id, sequence) = (event.id, event.sequence);
-        tracing::warn!(%id, %aggregate, sequence, times, ?after, error = %why, "an event failed; it comes again");
+        tracing::warn!(%id, %aggregate, sequence, times, ?after, error = %why,
+            "an event could not be processed; the broker will redeliver it");
         told(receipt.retry(after).await);
     }
 
-    /// A message that is no event holds up no other.
+    /// Handles a message that is not an event. It delays no other message.
     async fn malformed(&self, malformed: &Malformed, receipt: Box<dyn Receipt>) {
         self.counts.malformed.fetch_add(1, Ordering::Relaxed);
-        tracing::error!(place = malformed.place, why = malformed.why, "a message is no event");
+        tracing::error!(place = malformed.place, why = malformed.why, "a message is not an event");
         match self.handler.malformed(malformed).await {
             Ok(()) => told(receipt.refuse().await),
             Err(why) => {
-                tracing::warn!(place = malformed.place, error = %why, "it could not be kept; it comes again");
+                tracing::warn!(place = malformed.place, error = %why,
+                    "the message could not be stored; the broker will redeliver it");
                 told(receipt.retry(self.backoff.delay(1, fastrand::f64())).await);
             }
         }
     }
 
-    /// Ends what has begun; what has not goes back.
+    /// Finishes work in progress and returns the rest to the broker.
     async fn stop(mut self) {
         for work in self.lanes.give_back() {
             if let Work::Event(message) = work {
@@ -265,7 +269,7 @@ impl Desk {
     }
 }
 
-/// Takes messages as long as there is room for them.
+/// Receives messages while there is room for them.
 async fn take(
     mut source: Box<dyn Source>,
     bring: mpsc::Sender<(Incoming, OwnedSemaphorePermit)>,
@@ -287,7 +291,7 @@ async fn take(
                 }
             }
             Err(down) => {
-                tracing::warn!(place = down.place, why = down.why, "no events come; trying again");
+                tracing::warn!(place = down.place, why = down.why, "the broker cannot be read; trying again");
                 if stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
                     return;
                 }
@@ -297,7 +301,7 @@ async fn take(
     }
 }
 
-/// Gives up gaps, and tells of aggregates in which events may follow that were kept.
+/// Abandons gaps, and sends the aggregates whose events in the inbox have become ready.
 async fn look_after(
     store: Arc<dyn InboxStore>,
     consumer: String,
@@ -315,7 +319,11 @@ async fn look_after(
                     }
                 }
             }
-            Err(error) => tracing::warn!(consumer, error = error.chain(), "looking after the inbox failed"),
+            Err(error) => tracing::warn!(
+                consumer,
+                error = error.chain(),
+                "the maintenance of the inbox failed; trying again"
+            ),
         }
     }
 }
@@ -328,7 +336,7 @@ async fn look(store: &dyn InboxStore, consumer: &str) -> StoreResult<Vec<Aggrega
             consumer,
             gaps,
             letters,
-            "gave up events that the inbox waited for; see the dead letters"
+            "the inbox stopped waiting for missing events; see the dead letters"
         );
     }
     store.inbox_ready(consumer, UPKEEP_MAX).await

@@ -1,4 +1,4 @@
-//! One event in the hands of a handler.
+//! Processing of one event by a handler.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,32 +13,32 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Handler, Receipt};
 
-/// How long an event waits that somebody else is taking in, as the cache says.
+/// How long an event waits if another consumer is processing it according to the cache.
 const PROCESSING_WAIT: Duration = Duration::from_secs(1);
 
-/// What remembers which events the consumer of this name has taken in.
+/// The cache of processed events, and the name of the consumer.
 #[derive(Clone)]
 pub(super) struct Memory {
     pub(super) cache: Arc<dyn InboxCache>,
     pub(super) consumer: String,
 }
 
-/// A message in hand.
+/// A message in progress.
 pub(super) struct Message {
     pub(super) event: Event,
     pub(super) receipt: Box<dyn Receipt>,
     pub(super) _place: OwnedSemaphorePermit,
 }
 
-/// What became of a piece of work.
+/// The result of a piece of work.
 pub(super) enum Ended {
-    /// What was kept was taken in.
+    /// The ready events of the inbox were processed.
     Drained,
     /// An event was handled and acknowledged.
     Handled(EventId),
     /// An event was acknowledged that had been handled before.
     Remembered,
-    /// An event waits for somebody else who is taking it in.
+    /// An event waits because another consumer is processing it.
     PutOff,
     Failed(Failed),
 }
@@ -49,7 +49,7 @@ pub(super) struct Failed {
     pub(super) why: Cause,
 }
 
-/// Has an event taken in, unless it is known that it was or is being taken in.
+/// Runs the handler for an event, unless the cache has recorded that it was processed or is being processed.
 pub(super) async fn take_in(handler: &dyn Handler, memory: Option<&Memory>, message: Box<Message>) -> Ended {
     let id = message.event.id;
     if let Some(Memory { cache, consumer }) = memory {
@@ -85,9 +85,9 @@ pub(super) async fn caught(doing: impl Future<Output = Result<(), Cause>>) -> Re
     AssertUnwindSafe(doing).catch_unwind().await.unwrap_or_else(|_| Err("the handler panicked".into()))
 }
 
-/// A broker that did not hear it brings the message again, which the inbox knows by then.
+/// Logs a failed answer to the broker. The broker then redelivers the message, and the inbox recognizes it.
 pub(super) fn told(answer: Result<(), String>) {
     if let Err(why) = answer {
-        tracing::debug!(why, "the broker was not told what became of a message");
+        tracing::debug!(why, "the result of a message could not be sent to the broker");
     }
 }

@@ -1,4 +1,4 @@
-//! The circuit breaker: a sink that takes nothing is left alone for a while, and no event is blamed for it.
+//! Circuit breaker: stops publishing for a while when the sink accepts nothing, without counting failures of single events.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,46 +7,46 @@ use milepost_core::retry::RetryPolicy;
 
 use crate::sink::Delivery;
 
-/// After so many failures in a row, without any event that was taken, the sink is to blame.
+/// After this number of consecutive failures the sink is considered unavailable.
 pub(super) const FAILURES_MAX: usize = 5;
-/// How long it is left alone: at first, and at most.
+/// First and longest time for which the breaker stays open.
 const WAIT: RetryPolicy =
     RetryPolicy { base: Duration::from_millis(200), cap: Duration::from_secs(30), jitter: 0.2 };
 
-/// After so many trips in a row, about three seconds, the publisher leaves its slots to others until it asks the sink again.
+/// After this number of consecutive trips (about three seconds), the publisher releases its slots to others until it tries the sink again.
 const TRIPS_ASIDE: u32 = 4;
 
-/// Whether the sink is to be asked.
+/// The state of the circuit breaker.
 #[derive(Debug, Default)]
 pub(super) struct Breaker(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Not before this.
+    /// The breaker is open until this time.
     open_until: Option<Instant>,
-    /// How often in a row it was left alone.
+    /// Number of consecutive trips.
     trips: u32,
     failures_in_a_row: usize,
 }
 
 impl Breaker {
-    /// How long the sink is to be left alone yet.
+    /// Returns how long the breaker stays open, or `None` if it is closed.
     pub(super) fn wait(&self) -> Option<Duration> {
         let left = self.state().open_until?.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)
     }
 
-    /// Whether the publisher leaves its slots to others for now.
+    /// Returns whether the publisher releases its slots to other publishers for now.
     pub(super) fn stands_aside(&self) -> bool {
         self.state().trips >= TRIPS_ASIDE && self.wait().is_some()
     }
 
-    /// How many events may be sent at once: few, as long as it is not known that the sink is back.
+    /// Returns how many events may be sent at the same time: only a few until the sink has accepted something again.
     pub(super) fn wave_max(&self, wave_max: usize) -> usize {
         if self.state().trips > 0 { FAILURES_MAX } else { wave_max }
     }
 
-    /// Leaves the sink alone. `asked`: for at least so long; `random` spreads the wait. Answers for how long.
+    /// Opens the breaker, for at least `asked` if given; `random` adds jitter. Returns for how long.
     pub(super) fn trip(&self, asked: Option<Duration>, random: f64) -> Duration {
         let mut state = self.state();
         state.trips = state.trips.saturating_add(1);
@@ -56,14 +56,14 @@ impl Breaker {
         wait
     }
 
-    /// Counts what became of a wave. When the sink is to blame, answers what it said of an event.
+    /// Counts the results of a wave. If the sink is considered unavailable, returns its last error.
     pub(super) fn blames(&self, answers: &[Delivery]) -> Option<String> {
         let mut state = self.state();
         let mut last = None;
         for answer in answers {
             match answer {
                 Delivery::Refused { why } | Delivery::Unknown { why } => last = Some(why),
-                // That an event cannot be taken as it is says that the sink works.
+                // An event that the sink rejects as unacceptable shows that the sink works.
                 Delivery::Acknowledged | Delivery::Unacceptable { .. } => {
                     state.failures_in_a_row = 0;
                     return None;
@@ -74,7 +74,7 @@ impl Breaker {
         last.filter(|_| state.failures_in_a_row >= FAILURES_MAX).cloned()
     }
 
-    /// The sink has taken something. Answers whether that is news.
+    /// Records that the sink has accepted something. Returns whether this closed the breaker.
     pub(super) fn close(&self) -> bool {
         let mut state = self.state();
         if state.failures_in_a_row > 0 {

@@ -1,4 +1,4 @@
-//! Keeps the lease while pages are being published.
+//! Renewal of a publisher's lease while pages are published.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,13 +7,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 
-/// Renews three times in a lease, until `ended`.
+/// Renews the lease three times per lease duration until `ended` is cancelled.
 pub(super) async fn keep(shared: Arc<Shared>, ended: CancellationToken) {
     let every = shared.options.lease / 3;
     while ended.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
         let asked_at = Instant::now();
         if *shared.held_until.borrow() <= asked_at {
-            // It ran out: others may hold what we held. Whoever looks around next takes it anew.
+            // The lease has expired, so other publishers may own the slots. The next balancing acquires a new lease.
             continue;
         }
         match shared.store.renew(&shared.publisher).await {

@@ -1,7 +1,7 @@
-//! Publishers: what goes through a subscription's part of the log and publishes it.
+//! Publishers: each publishes its share of the log for a subscription.
 //!
-//! Three loops share what a publisher knows: one publishes page by page, one tries parked events again, one keeps the lease. The
-//! first two look at the lease before everything they send; what they write is fenced by the store in any case.
+//! A publisher runs three loops that share its state: one publishes page by page, one retries parked events, one renews the lease. The first two check
+//! the lease before they send anything; in addition, the store fences everything that they write.
 
 mod breaker;
 mod heartbeat;
@@ -28,34 +28,34 @@ use crate::sink::{Delivery, Sink};
 use breaker::{Breaker, FAILURES_MAX};
 use parked::Parked;
 
-/// The most characters of a sink's words that are kept.
+/// The maximum number of characters of a sink's error that are stored.
 const WHY_CHARS_MAX: usize = 500;
-/// How long a receiver is left alone that wants no more.
+/// How long the breaker stays open after the receiver has refused all further events.
 const PAUSED_WAIT: Duration = Duration::from_secs(5);
-/// The most events of one call of a sink.
+/// The maximum number of events for one call of a sink.
 const WAVE_MAX: usize = 1_000;
 
-/// What a publisher is to do, and how eagerly.
+/// Settings of a publisher.
 #[derive(Clone, Debug)]
 pub struct PublisherOptions {
-    /// Which events, and how patiently.
+    /// The subscription: which events to publish, and the retry policy.
     pub subscription: Subscription,
-    /// Where a subscription begins that is new.
+    /// Where a new subscription starts.
     pub begin: Begin,
-    /// What the publisher is called for people.
+    /// Name of the publisher, for display.
     pub label: String,
-    /// How much is read at once; what bounds the memory.
+    /// Size of a page; limits the memory use.
     pub page: PageSize,
-    /// How long events are gathered after a hint that there are some.
+    /// How long to collect events after a notification of new ones.
     pub linger: Duration,
-    /// How long others wait before they take the slots of a publisher that is silent.
+    /// How long after its last heartbeat other publishers may acquire the slots of a publisher.
     pub lease: Duration,
-    /// How often the log is looked at without a hint that it has grown.
+    /// How often the log is read without a notification of new events.
     pub poll_interval: Duration,
 }
 
 impl PublisherOptions {
-    /// The defaults: pages of 5,000 events and 16 MiB, a lease of 10 seconds, no linger.
+    /// Default settings: pages of 5,000 events and 16 MiB, a lease of 10 seconds, no linger.
     pub fn new(subscription: Subscription, label: impl Into<String>) -> Self {
         Self {
             subscription,
@@ -69,11 +69,10 @@ impl PublisherOptions {
     }
 }
 
-/// Publishes a subscription until `stop` is canceled: events that are on their way are waited for, and what was answered is
-/// written down. Counts in `stats`.
+/// Publishes a subscription until `stop` is cancelled. It then waits for events in flight and stores their results. Counts in `stats`.
 ///
 /// # Errors
-/// [`StoreError::Relay`] when the subscription cannot be published at all. Everything else is logged and tried again.
+/// [`StoreError::Relay`] if the subscription cannot be published. All other errors are logged, and the operation is retried.
 pub async fn publish(
     store: Arc<dyn RelayStore>,
     sink: Arc<dyn Sink>,
@@ -83,7 +82,7 @@ pub async fn publish(
 ) -> Result<(), StoreError> {
     let shared = Arc::new(Shared::new(store, sink, options, stats, stop));
     let ended = CancellationToken::new();
-    // A set ends its tasks when it is dropped: nobody keeps the lease of a publisher that is gone.
+    // Dropping the set aborts its tasks, so that a dropped publisher does not keep its lease.
     let mut beside = JoinSet::new();
     beside.spawn(heartbeat::keep(shared.clone(), ended.clone()));
     beside.spawn(retries::retry_for_ever(shared.clone(), ended.clone()));
@@ -92,12 +91,12 @@ pub async fn publish(
     beside.join_all().await;
     if let Err(error) = shared.store.leave(&shared.publisher).await {
         let subscription = &shared.publisher.subscription;
-        tracing::warn!(subscription, %error, "the slots could not be given up; their lease will run out");
+        tracing::warn!(subscription, %error, "the slots could not be released; their lease will expire");
     }
     published
 }
 
-/// What the loops of a publisher share.
+/// The state that the loops of a publisher share.
 struct Shared {
     store: Arc<dyn RelayStore>,
     sink: Arc<dyn Sink>,
@@ -105,7 +104,7 @@ struct Shared {
     publisher: Publisher,
     parked: Parked,
     breaker: Breaker,
-    /// Until when what is held is held for certain.
+    /// Until when this publisher certainly owns its slots.
     held_until: watch::Sender<Instant>,
     stats: Arc<PublisherStats>,
     stop: CancellationToken,
@@ -131,23 +130,23 @@ impl Shared {
         Self { store, sink, options, publisher, parked, breaker, held_until, stats, stop }
     }
 
-    /// Whether nobody else can hold what we hold.
+    /// Returns whether no other publisher can own the slots of this one.
     fn is_held(&self) -> bool {
         Instant::now() < *self.held_until.borrow()
     }
 
-    /// Whether more may be sent.
+    /// Returns whether more events may be sent.
     fn may_send(&self) -> bool {
         self.is_held() && !self.stop.is_cancelled()
     }
 
-    /// Waits, unless it is to stop.
+    /// Waits, unless the publisher is stopped.
     async fn rest(&self, wait: Duration) {
         self.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
     }
 
-    /// Sends one wave. Answers what became of its first events; of those that follow nobody knows, and the sink takes nothing
-    /// at present. `attempts`: how many each event has had. `blame`: whether it is the sink's fault when all events fail.
+    /// Sends one wave. Returns the results of its first events; for the following events the result is unknown, and the sink accepts nothing at
+    /// present. `attempts`: previous attempts of each event. `blame`: whether the sink is considered unavailable if all events fail.
     async fn send(
         &self,
         wave: &[Event],
@@ -160,7 +159,7 @@ impl Shared {
                 let mut wait = down.retry_after;
                 if down.for_good {
                     self.pause(&down.to_string()).await;
-                    // Until then we have looked around, and hold nothing.
+                    // By then the publisher has balanced its slots and, since the subscription is paused, owns none.
                     wait = Some(PAUSED_WAIT);
                 }
                 self.trip(&down.to_string(), wait).await;
@@ -176,7 +175,7 @@ impl Shared {
         wave.iter().zip(answers).map(|(event, answer)| self.end(event, attempts(event), answer)).collect()
     }
 
-    /// What follows from the sink's answer for an event; `None`: it is delivered.
+    /// Converts the sink's answer for an event to a failure; `None`: it was delivered.
     fn end(&self, event: &Event, attempts: u32, answer: Delivery) -> Option<Failure> {
         let (why, acceptable) = match answer {
             Delivery::Acknowledged => {
@@ -200,7 +199,7 @@ impl Shared {
         Some(Failure { event: event.id, deliveries, why, then })
     }
 
-    /// The sink takes nothing: nothing goes out for a while.
+    /// Opens the breaker: nothing is published for a while.
     async fn trip(&self, why: &str, asked: Option<Duration>) {
         let wait = self.breaker.trip(asked, fastrand::f64());
         let subscription = &self.publisher.subscription;
@@ -208,7 +207,7 @@ impl Shared {
             subscription,
             why,
             wait_ms = wait.as_millis(),
-            "the sink takes nothing; publishing pauses"
+            "the sink accepts no events; publishing waits"
         );
         self.report(Some(why)).await;
     }
@@ -218,7 +217,7 @@ impl Shared {
         tracing::error!(
             subscription,
             why,
-            "the receiver wants no more events; the subscription is paused until somebody resumes it"
+            "the receiver accepts no more events; the subscription is paused until an operator resumes it"
         );
         if let Err(error) = self.store.pause_subscription(subscription, why).await {
             tracing::warn!(subscription, %error, "the subscription could not be paused");
@@ -228,23 +227,23 @@ impl Shared {
     async fn report(&self, down: Option<&str>) {
         if let Err(error) = self.store.report_sink(&self.publisher, down).await {
             let subscription = &self.publisher.subscription;
-            tracing::warn!(subscription, %error, "the state of the sink could not be written down");
+            tracing::warn!(subscription, %error, "the state of the sink could not be stored");
         }
     }
 
-    /// The lease that was asked for at `asked_at` was given.
+    /// Records that the lease requested at `asked_at` was granted.
     fn held_from(&self, asked_at: Instant) {
-        // For a publisher that holds nothing any more this is without effect.
+        // Has no effect for a publisher that owns no slots any more.
         self.held_until.send_replace(asked_at + self.options.lease);
     }
 
-    /// Others may hold what we held.
+    /// Records that other publishers may own the slots of this one.
     fn lost(&self) {
         self.held_until.send_replace(Instant::now());
     }
 }
 
-/// Whether an aggregate waits after this failure.
+/// Returns whether the aggregate is parked after this failure.
 fn parks(failure: &Failure) -> bool {
     matches!(failure.then, Undelivered::Retry(_) | Undelivered::Halt)
 }

@@ -1,4 +1,4 @@
-//! Publishes the log, page by page.
+//! Publishing loop: publishes the log page by page.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,15 +11,15 @@ use super::unwanted::Unwanted;
 use super::{Shared, WAVE_MAX, parks};
 use crate::waves::Waves;
 
-/// How often a publisher looks around: who else publishes, which slots are free.
+/// How often a publisher balances: checks for other publishers and free slots.
 const BALANCE_EVERY: Duration = Duration::from_secs(1);
-/// For how long a position is kept in hand, and for how many pages: so much is published again after a crash.
+/// Maximum age, and maximum number of pages, of positions that are not stored yet: after a crash, this much is published again.
 const IN_HAND_MAX: Duration = Duration::from_secs(1);
 const PAGES_IN_HAND_MAX: usize = 4;
-/// How long it waits after the store did not answer.
+/// Wait after the store did not answer.
 const TROUBLE_WAIT: Duration = Duration::from_millis(500);
 
-/// Publishes until it is to stop.
+/// Publishes until the publisher is stopped.
 pub(super) async fn publish_for_ever(shared: &Arc<Shared>) -> Result<(), StoreError> {
     let mut pages = Pages {
         shared,
@@ -47,7 +47,7 @@ pub(super) async fn publish_for_ever(shared: &Arc<Shared>) -> Result<(), StoreEr
     }
     if let Err(error) = pages.write_down().await {
         let subscription = &shared.publisher.subscription;
-        tracing::warn!(subscription, %error, cause = cause(&error), "how far it is could not be written down");
+        tracing::warn!(subscription, %error, cause = cause(&error), "the position could not be stored");
     }
     Ok(())
 }
@@ -56,16 +56,16 @@ fn cause(error: &StoreError) -> String {
     std::error::Error::source(error).map(ToString::to_string).unwrap_or_default()
 }
 
-/// The loop that publishes pages.
+/// The state of the publishing loop.
 struct Pages<'a> {
     shared: &'a Arc<Shared>,
     reader: Box<dyn LogReader>,
     wakes: Box<dyn WakeStream>,
-    /// Whether the store knows the subscription.
+    /// Whether the subscription exists in the store.
     subscribed: bool,
-    /// Whether the state changes are recorded that the subscription wants, and no others any more.
+    /// Whether exactly those state changes are recorded that the subscription selects.
     changes_recorded: bool,
-    /// How many slots are held.
+    /// The number of slots that this publisher owns.
     slots: usize,
     looked_around: Option<Instant>,
     is_paused: bool,
@@ -73,7 +73,7 @@ struct Pages<'a> {
     unwanted: Unwanted,
 }
 
-/// What is delivered and not yet written down.
+/// Delivered events whose position is not stored yet.
 #[derive(Default)]
 struct InHand {
     events: usize,
@@ -86,14 +86,14 @@ impl InHand {
         self.since.get_or_insert_with(Instant::now);
     }
 
-    /// For how long it may still wait to be written down; `None`: there is nothing.
+    /// Returns how long storing the position may still be delayed; `None`: there is nothing to store.
     fn may_wait(&self) -> Option<Duration> {
         self.since.map(|since| IN_HAND_MAX.saturating_sub(since.elapsed()))
     }
 }
 
 impl Pages<'_> {
-    /// One round: look around if it is time, then a page, then a rest if there is nothing more.
+    /// Runs one round: balances if due, publishes a page, and waits if there are no more events.
     async fn step(&mut self) -> Result<(), StoreError> {
         let shared = self.shared;
         if self.looked_around.is_none_or(|at| at.elapsed() >= BALANCE_EVERY) || !shared.is_held() {
@@ -115,7 +115,7 @@ impl Pages<'_> {
         if any {
             self.deliver(page).await?;
         } else {
-            // Past what the subscription does not want.
+            // Skips events that the subscription does not select.
             self.pass(0);
         }
         if self.in_hand.events >= PAGES_IN_HAND_MAX * shared.options.page.events_max
@@ -129,14 +129,14 @@ impl Pages<'_> {
         Ok(())
     }
 
-    /// Goes on behind a page of which so many events are delivered.
+    /// Moves the reader past a page of which this number of events was delivered.
     fn pass(&mut self, events: usize) {
         if self.reader.pass() {
             self.in_hand.add(events);
         }
     }
 
-    /// Writes down how far it is.
+    /// Stores the current position.
     async fn write_down(&mut self) -> Result<(), StoreError> {
         if std::mem::take(&mut self.in_hand).since.is_some() {
             self.reader.commit(&Outcome::default()).await?;
@@ -150,7 +150,8 @@ impl Pages<'_> {
         if !self.subscribed {
             let name = &shared.publisher.subscription;
             if shared.store.subscribe(name, shared.options.begin).await? {
-                tracing::info!(subscription = name, begin = ?shared.options.begin, "a new subscription");
+                tracing::info!(subscription = name, begin = ?shared.options.begin,
+                    "created a new subscription");
             }
             self.subscribed = true;
         }
@@ -178,7 +179,7 @@ impl Pages<'_> {
         } else if !self.changes_recorded {
             tracing::warn!(
                 subscription = name,
-                "state changes cannot be recorded otherwise than before while transactions that change jobs are open; trying again"
+                "the recording of state changes cannot be changed while transactions that change jobs are open; trying again"
             );
         }
         Ok(())
@@ -187,7 +188,7 @@ impl Pages<'_> {
     fn tell_of(&mut self, slots: usize, paused: Option<&str>) {
         let subscription = &self.shared.publisher.subscription;
         if std::mem::replace(&mut self.slots, slots) != slots {
-            tracing::info!(subscription, slots, "slots of the log are held");
+            tracing::info!(subscription, slots, "acquired or released slots of the log");
         }
         let was_paused = std::mem::replace(&mut self.is_paused, paused.is_some());
         if was_paused == self.is_paused {
@@ -195,7 +196,7 @@ impl Pages<'_> {
         }
         match paused {
             Some(why) => tracing::warn!(subscription, why, "the subscription is paused"),
-            None => tracing::info!(subscription, "the subscription goes on"),
+            None => tracing::info!(subscription, "the subscription was resumed"),
         }
     }
 
@@ -208,11 +209,11 @@ impl Pages<'_> {
             event_types = ?filter.event_types,
             events = passed.events,
             seen = seen.join(", "),
-            "no event that was there is one that the subscription wants; are its types spelled as they are emitted?"
+            "the filter of the subscription matches none of the existing events; check the spelling of its types"
         );
     }
 
-    /// Publishes a page wave by wave, and writes down what became of it.
+    /// Publishes a page wave by wave and stores the results.
     async fn deliver(&mut self, page: Page) -> Result<(), StoreError> {
         let shared = self.shared;
         let (events, mut outcome) = (page.events.len(), Outcome::default());
@@ -236,7 +237,7 @@ impl Pages<'_> {
                 outcome.failures.push(failure);
             }
             if !all_tried {
-                // Nothing overtakes what is read again.
+                // Stop here, so that no later event overtakes the events that are read again.
                 break;
             }
         }
@@ -249,14 +250,14 @@ impl Pages<'_> {
             self.in_hand = InHand::default();
             self.reader.commit(&outcome).await?;
         }
-        // Not before that: what tries parked events again may have taken one off that had none left.
+        // Only after the commit: the retry loop may have just removed an aggregate that had no parked events left.
         shared.parked.add(held);
         shared.stats.parked_aggregates.set(shared.parked.count());
         shared.stats.pages.add(1);
         Ok(())
     }
 
-    /// Waits for a hint that there is more, for a while.
+    /// Waits for a notification of new events, with a timeout.
     async fn wait_for_more(&mut self) {
         let shared = self.shared;
         let look_in = shared.options.poll_interval.min(BALANCE_EVERY);

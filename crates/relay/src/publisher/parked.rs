@@ -1,4 +1,4 @@
-//! Which aggregates are parked, as a publisher knows it.
+//! Parked aggregates that a publisher knows.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use milepost_core::event::Aggregate;
 use tokio::sync::Notify;
 
-/// Aggregates of which no event goes out but by way of retries.
+/// Aggregates whose events are published only by retries.
 ///
-/// One that is here and has nothing parked any more is harmless: its next events are parked and due at once. One that is missing here
-/// would be published out of order, so aggregates leave only after the store has said that none of their events is left.
+/// An aggregate that is listed here but has no parked events is harmless: its next events are parked and due immediately. If a parked aggregate were
+/// missing here, its events would be published out of order. Therefore aggregates are removed only after the store has reported that they have no
+/// parked events.
 #[derive(Debug, Default)]
 pub(super) struct Parked {
     aggregates: Mutex<Known>,
@@ -18,9 +19,9 @@ pub(super) struct Parked {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Each with the moment at which it was added last.
+    /// Each aggregate with the logical time of its last addition.
     added_at: HashMap<Aggregate, u64>,
-    /// Counts on with every addition.
+    /// Logical time: incremented by every addition.
     now: u64,
 }
 
@@ -36,13 +37,13 @@ impl Parked {
         }
     }
 
-    /// The moment that it is, for [`remove`](Self::remove).
+    /// Returns the current logical time, for [`remove`](Self::remove).
     pub(super) fn now(&self) -> u64 {
         self.known().now
     }
 
-    /// None of these had an event left when the store was asked after `asked_at`: they leave, but for those that were added since, of
-    /// which more may have been parked.
+    /// Removes aggregates that had no parked events when the store was queried after logical time `asked_at`. Aggregates that were added since then
+    /// stay, because more of their events may have been parked.
     pub(super) fn remove(&self, drained: &[Aggregate], asked_at: u64) {
         let mut known = self.known();
         for aggregate in drained {
@@ -52,7 +53,7 @@ impl Parked {
         }
     }
 
-    /// Those of these that are parked.
+    /// Returns those of these aggregates that are parked.
     pub(super) fn of<'a>(&self, aggregates: impl Iterator<Item = &'a Aggregate>) -> Vec<Aggregate> {
         let known = self.known();
         if known.added_at.is_empty() {
@@ -65,7 +66,7 @@ impl Parked {
         self.known().added_at.len()
     }
 
-    /// Waits until one is added.
+    /// Waits until an aggregate is added.
     pub(super) async fn added(&self) {
         self.changed.notified().await;
     }
@@ -84,7 +85,7 @@ mod tests {
         let (parked, order) = (Parked::default(), Aggregate::new("order", "1"));
         parked.add([order.clone()]);
         let asked_at = parked.now();
-        // The page that follows parks more of it, after the store has said that nothing was left.
+        // The next page parks more events of the aggregate after the store has reported that none were left.
         parked.add([order.clone()]);
         parked.remove(std::slice::from_ref(&order), asked_at);
         assert_eq!(parked.count(), 1);

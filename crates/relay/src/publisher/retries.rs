@@ -1,4 +1,4 @@
-//! Tries parked events again when their time has come, while pages go on.
+//! Retry loop: publishes parked events when they are due, while new pages are published.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use tokio_util::sync::CancellationToken;
 use super::{Shared, WAVE_MAX, parks};
 use crate::waves::Waves;
 
-/// How many aggregates are tried at once.
+/// How many aggregates are retried at the same time.
 const AGGREGATES_MAX: u32 = 100;
-/// How often it is looked for what a person wants to be tried now.
+/// How often the loop checks for events that an operator wants to be retried now.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Tries parked events again until `ended`.
+/// Retries parked events until `ended` is cancelled.
 pub(super) async fn retry_for_ever(shared: Arc<Shared>, ended: CancellationToken) {
     while !ended.is_cancelled() {
         let wait = match retry_due(&shared).await {
             Ok(wait) => wait,
             Err(error) => {
                 let subscription = &shared.publisher.subscription;
-                tracing::warn!(subscription, %error, "parked events could not be looked at; trying again");
+                tracing::warn!(subscription, %error, "parked events could not be read; trying again");
                 Some(LOOK_EVERY)
             }
         };
@@ -37,7 +37,7 @@ pub(super) async fn retry_for_ever(shared: Arc<Shared>, ended: CancellationToken
     }
 }
 
-/// Tries what is due. Answers how long to wait before there is something again; `None`: there may be more now.
+/// Retries the events that are due. Returns how long to wait before the next check; `None`: more events may be due now.
 async fn retry_due(shared: &Shared) -> Result<Option<Duration>, StoreError> {
     if !shared.may_send() {
         return Ok(Some(LOOK_EVERY));
@@ -49,7 +49,7 @@ async fn retry_due(shared: &Shared) -> Result<Option<Duration>, StoreError> {
     if due.aggregates.is_empty() {
         return Ok(Some(due.next_in.unwrap_or(LOOK_EVERY).min(LOOK_EVERY)));
     }
-    // What a person wants to be published again is news to us.
+    // The publisher does not yet know aggregates whose events an operator has requested to publish again.
     shared.parked.add(due.aggregates.iter().map(|of| of.aggregate.clone()));
     let retried = send(shared, due.aggregates).await;
     let asked_at = shared.parked.now();
@@ -59,14 +59,14 @@ async fn retry_due(shared: &Shared) -> Result<Option<Duration>, StoreError> {
     Ok(None)
 }
 
-/// Publishes due events, each aggregate's in order and none after one that waits.
+/// Publishes due events: those of each aggregate in order, and none after one that must wait.
 async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
     let mut ends: HashMap<Aggregate, Retried> = HashMap::new();
     let mut attempts: HashMap<EventId, u32> = HashMap::new();
     let mut events = Vec::new();
     for of in due {
         attempts.extend(of.events.first().map(|first| (first.id, of.deliveries)));
-        // What is published again may be more than the subscription wants.
+        // Events that are published again may include some that the subscription does not select.
         let (wanted, others): (Vec<Event>, Vec<Event>) =
             of.events.into_iter().partition(|event| shared.publisher.filter.has(event));
         events.extend(wanted);
@@ -82,7 +82,7 @@ async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
             break;
         }
         let attempts_of = |id: EventId| attempts.get(&id).copied().unwrap_or(0);
-        // Those that failed before and fail again say nothing of the sink.
+        // Repeated failures of parked events are no sign that the sink is unavailable.
         let answers = shared.send(&wave, |event| attempts_of(event.id), false).await;
         let all_tried = answers.len() == wave.len();
         for (event, failure) in wave.into_iter().zip(answers) {

@@ -1,4 +1,4 @@
-//! What a publisher has done so far, counted.
+//! Counters of a publisher.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,14 +12,14 @@ macro_rules! stats {
             $(pub(super) $name: Counter,)+
         }
 
-        /// The counters at one moment.
+        /// The values of the counters at one point in time.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         pub struct PublisherStatsView {
             $($(#[$meta])* pub $name: u64,)+
         }
 
         impl PublisherStats {
-            /// What has been counted.
+            /// Returns the current values.
             pub fn view(&self) -> PublisherStatsView {
                 PublisherStatsView { $($name: self.$name.get(),)+ }
             }
@@ -28,25 +28,25 @@ macro_rules! stats {
 }
 
 stats! {
-    /// Events that the sink has acknowledged, parked ones among them.
+    /// Events that the sink has acknowledged, including parked ones.
     published,
-    /// Deliveries that failed.
+    /// Failed deliveries.
     failed,
-    /// Events that were given up as dead letters.
+    /// Events that became dead letters.
     dead,
-    /// Events that were skipped.
+    /// Skipped events.
     skipped,
-    /// Slots that were taken over from publishers that were silent.
+    /// Slots acquired from publishers whose lease had expired.
     taken_over,
-    /// Pages that were published.
+    /// Published pages.
     pages,
     /// Aggregates that are parked at present.
     parked_aggregates,
-    /// Slots that are held at present.
+    /// Slots that the publisher owns at present.
     slots,
 }
 
-/// A number that many count up.
+/// A counter that several tasks increment.
 #[derive(Debug, Default)]
 pub(super) struct Counter(AtomicU64);
 

@@ -1,8 +1,8 @@
-//! A subscription that wants nothing of what is there, as after a slip in the name of a type.
+//! Detection of subscriptions that match no event of the log, for example because a type name is misspelled.
 
 use milepost_core::event::{LeftOut, Page};
 
-/// What a publisher has gone past, as long as it has met nothing that its subscription wants.
+/// The events that a publisher has skipped, until it finds the first one that its subscription selects.
 #[derive(Debug)]
 pub(super) struct Unwanted(Option<LeftOut>);
 
@@ -11,8 +11,8 @@ impl Unwanted {
         Self(Some(LeftOut::default()))
     }
 
-    /// Looks at the next page. At the end of the log, when there were events and none of them was wanted, answers what was gone
-    /// past: once, so that it is told once.
+    /// Examines the next page. At the end of the log, if there were events and the subscription selected none of them, returns the skipped events.
+    /// Returns them only once, so that they are reported once.
     pub(super) fn look(&mut self, page: &mut Page) -> Option<LeftOut> {
         let passed = self.0.as_mut()?;
         if !page.events.is_empty() {

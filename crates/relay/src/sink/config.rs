@@ -1,4 +1,4 @@
-//! Which sink, and how it is used.
+//! Configuration of sinks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use super::redis::{Redis, RedisConfig};
 use super::webhook::{Webhook, WebhookConfig};
 use crate::template::Template;
 
-/// Where events go, and how. `type` says which broker it is.
+/// A sink: where events are published. `type` is the kind of broker.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum SinkConfig {
-    /// Nowhere.
+    /// Discards events.
     Null(NullConfig),
     /// A file, or the standard output.
     Jsonl(JsonlConfig),
@@ -39,10 +39,10 @@ pub enum SinkConfig {
     Webhook(WebhookConfig),
 }
 
-/// The sink of these settings. Connects to nothing yet: that is done when there are events.
+/// Creates the sink of these settings. Does not connect: the connection is made when there are events.
 ///
 /// # Errors
-/// [`InvalidSink`] says which setting cannot be used, and why.
+/// [`InvalidSink`] if a setting is invalid.
 pub fn open(config: &SinkConfig) -> Result<Arc<dyn Sink>, InvalidSink> {
     Ok(match config {
         SinkConfig::Null(NullConfig {}) => Arc::new(Null),
@@ -54,20 +54,20 @@ pub fn open(config: &SinkConfig) -> Result<Arc<dyn Sink>, InvalidSink> {
         SinkConfig::Kafka(config) => Arc::new(super::kafka::Kafka::open(config)?),
         #[cfg(not(feature = "kafka"))]
         SinkConfig::Kafka(_) => {
-            let why = "this build has no Kafka; build with the feature `kafka`, which is on unless `--no-default-features` is given";
+            let why = "this build does not support Kafka; build with the feature `kafka`, which is on unless `--no-default-features` is given";
             return Err(InvalidSink::new("type", why));
         }
         SinkConfig::Webhook(config) => Arc::new(Webhook::open(config)?),
     })
 }
 
-/// A setting of a sink that cannot be used. Says nothing secret.
+/// An invalid setting of a sink. Contains no secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{setting}` of the sink cannot be used: {why}")]
 pub struct InvalidSink {
-    /// Its name in the configuration.
+    /// The name of the setting in the configuration.
     pub setting: &'static str,
-    /// What is wrong with it, and what to do.
+    /// Why the setting is invalid, and how to fix it.
     pub why: String,
 }
 
@@ -100,33 +100,33 @@ impl fmt::Debug for SecretUrl {
     }
 }
 
-/// How long a call may take, unless something else is said.
+/// Default time limit of a call.
 pub(super) const fn timeout_default_ms() -> u64 {
     5_000
 }
 
-/// What events come from, unless something else is said.
+/// Default of the attribute `source`.
 pub(super) fn source_default() -> String {
     crate::message::SOURCE_DEFAULT.to_owned()
 }
 
-/// A limit of time that can be kept.
+/// Checks a time limit.
 pub(super) fn timeout(timeout_ms: u64) -> Result<Duration, InvalidSink> {
     match timeout_ms {
         1..=600_000 => Ok(Duration::from_millis(timeout_ms)),
-        _ => Err(InvalidSink::new("timeout_ms", "give it 1 to 600000 ms")),
+        _ => Err(InvalidSink::new("timeout_ms", "it must be 1 to 600000 ms")),
     }
 }
 
-/// A source that brokers can carry in a header.
+/// Checks that brokers can carry this `source` in a header.
 pub(super) fn source(source: &str) -> Result<String, InvalidSink> {
     if source.is_empty() || source.len() > 200 || source.chars().any(|c| is_unprintable(c) || c == ' ') {
-        return Err(InvalidSink::new("source", "give it a name or URI of 1 to 200 bytes without spaces"));
+        return Err(InvalidSink::new("source", "it must be a name or URI of 1 to 200 bytes without spaces"));
     }
     Ok(source.to_owned())
 }
 
-/// A template for names.
+/// Parses a template for names.
 pub(super) fn template(setting: &'static str, text: &str) -> Result<Template, InvalidSink> {
     Template::parse(text).map_err(|why| InvalidSink::new(setting, why))
 }

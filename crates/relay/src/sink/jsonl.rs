@@ -1,4 +1,4 @@
-//! Events as lines of JSON, in a file or on the standard output.
+//! Sink: JSON lines in a file or on the standard output.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,20 +14,20 @@ use serde::Deserialize;
 use super::config::{self, InvalidSink};
 use super::{Delivery, Sink, SinkDown};
 
-/// How much of a file's end is read at once in search of its last line.
+/// Block size when the last line is searched backwards from the end of a file.
 const BLOCK_BYTES: u64 = 64 * 1024;
 
-/// One JSON object a line. An acknowledgement says that the line is on the disk (fsync); on the standard output, that it was written.
+/// One JSON object per line. An acknowledgement means that the line is on the disk (fsync) or, on the standard output, that it was written.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JsonlConfig {
-    /// The file, which is appended to and made when it is missing. The default is the standard output.
+    /// The file to append to. It is created if it does not exist. The default is the standard output.
     #[serde(default)]
     pub path: Option<PathBuf>,
-    /// Longer lines are not written; the events are unacceptable. The default is 16 MiB.
+    /// The maximum length of a line in bytes. Events with longer lines are not written and count as unacceptable. The default is 16 MiB.
     #[serde(default = "line_bytes_max_default")]
     pub line_bytes_max: usize,
-    /// How long a call may take. The default is 5000.
+    /// The time limit of a call. The default is 5000.
     #[serde(default = "config::timeout_default_ms")]
     pub timeout_ms: u64,
 }
@@ -36,7 +36,7 @@ const fn line_bytes_max_default() -> usize {
     16 * 1024 * 1024
 }
 
-/// Writes lines.
+/// Writes JSON lines.
 #[derive(Debug)]
 pub(super) struct Jsonl {
     place: String,
@@ -58,12 +58,12 @@ enum Output {
 impl Jsonl {
     pub(super) fn open(config: &JsonlConfig) -> Result<Self, InvalidSink> {
         if config.line_bytes_max == 0 {
-            return Err(InvalidSink::new("line_bytes_max", "give it at least 1 byte"));
+            return Err(InvalidSink::new("line_bytes_max", "it must be at least 1 byte"));
         }
         if config.path.as_ref().is_some_and(|path| path.as_os_str().is_empty()) {
             return Err(InvalidSink::new(
                 "path",
-                "it is empty; name a file, or leave it out for the standard output",
+                "it is empty; name a file, or omit the setting to write to the standard output",
             ));
         }
         let place = config
@@ -82,7 +82,7 @@ impl Jsonl {
         })
     }
 
-    /// The lines of all events that have one, and what is to be said of each event once these are written.
+    /// Returns the lines of all events that fit, and the deliveries to report after the lines have been written.
     fn lines(&self, events: &[Event]) -> (Vec<u8>, Vec<Delivery>) {
         let mut lines = Vec::new();
         let deliveries = events.iter().map(|event| {
@@ -91,7 +91,7 @@ impl Jsonl {
                 lines.truncate(began);
                 return Delivery::Unacceptable { why: format!("it cannot be written as JSON: {error}") };
             }
-            // A payload may be JSON in many lines; between its tokens line breaks mean nothing, and within strings there are none.
+            // A payload may be JSON of several lines. Between tokens, line breaks have no meaning; within strings there are none.
             for byte in lines[began..].iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
                 *byte = b' ';
             }
@@ -122,7 +122,7 @@ impl Sink for Jsonl {
         match tokio::time::timeout(self.timeout, writing).await {
             Ok(Ok(Ok(()))) => Ok(deliveries),
             Ok(Ok(Err(error))) => Err(SinkDown::now(&self.place, error.to_string())),
-            Ok(Err(_)) => Err(SinkDown::now(&self.place, "the writing was broken off")),
+            Ok(Err(_)) => Err(SinkDown::now(&self.place, "the write was interrupted")),
             Err(_) => {
                 let why = format!("it was not written within {:?}", self.timeout);
                 let late = |delivery| match delivery {
@@ -153,7 +153,7 @@ impl Output {
                 };
                 open.write_all(lines)?;
                 open.sync_data()?;
-                // After a failure it stays closed, and is repaired when it is opened again.
+                // After a failure the file stays closed. It is repaired when it is opened again.
                 *file = Some(open);
                 Ok(())
             }
@@ -161,25 +161,25 @@ impl Output {
     }
 }
 
-/// Opens a file at its end and cuts off a last line that was not written to its end.
+/// Opens a file for appending and removes an incomplete last line.
 fn open_whole(path: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-    // Two that cut and append would destroy each other's lines.
+    // Two processes that truncate and append would destroy each other's lines.
     file.try_lock().map_err(|_| io::Error::other("another process writes to it"))?;
     let bytes = file.metadata()?.len();
     let whole = whole_bytes(&mut file, bytes)?;
     if whole < bytes {
-        tracing::warn!(path = %path.display(), cut_bytes = bytes - whole, "the last line was not whole and is cut off");
+        tracing::warn!(path = %path.display(), cut_bytes = bytes - whole, "removing the incomplete last line");
         file.set_len(whole)?;
     }
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        // So that a new file has its name after a power cut, too.
+        // Ensures that the directory entry of a new file survives a power failure.
         File::open(folder)?.sync_all()?;
     }
     Ok(file)
 }
 
-/// How many bytes there are up to the last line break.
+/// Returns the number of bytes up to and including the last line break.
 fn whole_bytes(file: &mut File, bytes: u64) -> io::Result<u64> {
     let (mut end, mut block) = (bytes, Vec::new());
     while end > 0 {

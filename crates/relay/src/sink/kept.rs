@@ -1,4 +1,4 @@
-//! A connection that is made when it is needed, and anew after it broke.
+//! Lazily opened connection, which is replaced after it breaks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use tokio::sync::Mutex;
 
 use super::SinkDown;
 
-/// What can be asked of a connection without talking to the broker.
+/// A connection whose state can be checked without a request to the broker.
 pub(super) trait Connection: Send + Sync {
-    /// Whether it is of use, as far as is known.
+    /// Returns whether the connection can be used, as far as is known locally.
     fn is_usable(&self) -> bool;
 }
 
-/// The one connection of a sink.
+/// The connection of a sink.
 pub(super) struct Kept<C>(Mutex<Option<Arc<C>>>);
 
 impl<C: Connection> Kept<C> {
@@ -21,7 +21,7 @@ impl<C: Connection> Kept<C> {
         Self(Mutex::new(None))
     }
 
-    /// The connection there is, or a new one. Who comes while it is being made waits for it.
+    /// Returns the existing connection or opens one. Concurrent callers wait until it is open.
     pub(super) async fn get(
         &self,
         connect: impl Future<Output = Result<C, SinkDown>> + Send,
@@ -36,7 +36,7 @@ impl<C: Connection> Kept<C> {
         Ok(connection)
     }
 
-    /// Forgets a connection that did not keep its word, unless there is another one by now.
+    /// Discards a broken connection, unless it has already been replaced.
     pub(super) async fn forget(&self, broken: &Arc<C>) {
         self.0.lock().await.take_if(|connection| Arc::ptr_eq(connection, broken));
     }

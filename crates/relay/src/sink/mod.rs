@@ -1,4 +1,4 @@
-//! Where events go: the trait, and a module a broker.
+//! Sinks: the trait, and one module for each broker.
 
 mod config;
 mod jsonl;
@@ -27,67 +27,65 @@ pub use rabbitmq::RabbitmqConfig;
 pub use redis::RedisConfig;
 pub use webhook::{WebhookConfig, WebhookSecret};
 
-/// A broker, or whatever stands for one.
+/// A broker or another receiver of events.
 ///
-/// **An acknowledgement is for ever.** [`Delivery::Acknowledged`] says that the receiver has taken the event over and that what it
-/// promises of events holds from now on: the relay moves its position past it and never sends it again. A sink that
-/// cannot know says [`Delivery::Unknown`]; then the event is published again, under the same id. So receivers see an event at
-/// least once, and those that forget duplicates by its id see it once.
+/// **An acknowledgement is permanent.** [`Delivery::Acknowledged`] means that the receiver has accepted the event and guarantees its durability from
+/// now on: the relay moves its position past the event and never sends it again. A sink that cannot know returns [`Delivery::Unknown`]; then the event
+/// is published again under the same id. Receivers therefore get an event at least once; receivers that discard duplicates by id process it once.
 ///
-/// **Order is the caller's.** A call never has two events of one aggregate, and the caller does not publish the next of
-/// an aggregate before it has the answer for the one before. So a sink may publish the events of a call in any order, and all at
-/// once.
+/// **The caller ensures the order.** A call never contains two events of one aggregate, and the caller publishes the next event of an aggregate only
+/// after it has the result of the previous one. A sink may therefore publish the events of a call in any order and concurrently.
 ///
-/// **A call ends soon**: every sink has a limit of time of its own, after which what was not answered is unknown.
+/// **Calls are bounded.** Every sink has a time limit, after which the result of unanswered events is unknown.
 #[async_trait]
 pub trait Sink: Send + Sync + fmt::Debug {
-    /// Publishes events, each of another aggregate; answers for each, in their order. A sink that can send no more for now answers
-    /// for the first of them, at least for one; the others are published again, and are not to blame.
+    /// Publishes events, each of a different aggregate. Returns their deliveries in the same order. A sink that cannot send more for now returns
+    /// deliveries for the first events only, at least for one; the others are published again, and this does not count as a failed attempt.
     ///
     /// # Errors
-    /// [`SinkDown`] when it cannot take any event now: nothing of this call may have been published, or all of it. The
-    /// caller waits and tries again; no event is to blame.
+    /// [`SinkDown`] if the sink cannot accept any event now. None or all of the events of this call may have been published. The caller waits and
+    /// tries again; this does not count as a failed attempt of any event.
     async fn publish(&self, events: &[Event]) -> Result<Vec<Delivery>, SinkDown>;
 }
 
-/// What became of one event.
+/// The result of publishing one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// The receiver has it.
+    /// The receiver has the event.
     Acknowledged,
-    /// It was refused, or came back: another try may help.
+    /// The event was refused or returned; another attempt may succeed.
     Refused {
-        /// The receiver's words.
+        /// The reason that the receiver gave.
         why: String,
     },
-    /// It can never be taken as it is: it is too large for the receiver, or cannot be written in its form.
+    /// The event can never be accepted in its present form: it is too large for the receiver, or cannot be represented in its format.
     Unacceptable {
-        /// What is wrong with it.
+        /// Why the event cannot be accepted.
         why: String,
     },
-    /// Nobody knows: the answer did not come in time, or the connection broke. The receiver may have it.
+    /// The result is unknown: the answer did not arrive in time, or the connection broke. The receiver may have the event.
     Unknown {
         /// What happened.
         why: String,
     },
 }
 
-/// A sink that cannot take anything now.
+/// A sink that cannot accept events at present.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{place} does not take events: {why}")]
+#[error("{place} does not accept events: {why}")]
 pub struct SinkDown {
     /// The receiver, without secrets.
     pub place: String,
-    /// What it said, or what the driver did.
+    /// The error of the receiver or of the driver.
     pub why: String,
-    /// When it wants to be asked again, if it said so.
+    /// When the receiver wants the next attempt, if it specified that.
     pub retry_after: Option<Duration>,
-    /// Whether it said that it never will: only a person can bring it back.
+    /// Whether the receiver refuses all further events: only an operator can resume.
     pub for_good: bool,
 }
 
 impl SinkDown {
-    /// Down for now.
+    /// A temporary failure.
     fn now(place: &str, why: impl Into<String>) -> Self {
         Self { place: place.to_owned(), why: why.into(), retry_after: None, for_good: false }
     }

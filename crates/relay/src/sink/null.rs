@@ -1,4 +1,4 @@
-//! A sink that forgets everything: for measuring all that comes before it.
+//! Sink that discards all events, for measuring the rest of the relay.
 
 use async_trait::async_trait;
 use milepost_core::event::Event;
@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use super::{Delivery, Sink, SinkDown};
 
-/// There is nothing to set.
+/// Has no settings.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NullConfig {}
 
-/// Acknowledges all.
+/// Acknowledges every event.
 #[derive(Debug)]
 pub(super) struct Null;
 

@@ -1,4 +1,4 @@
-//! Events to Redis Streams.
+//! Sink: Redis Streams.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,28 +21,28 @@ use super::{Delivery, Sink, SinkDown};
 use crate::message::{CONTENT_TYPE, Message};
 use crate::template::Template;
 
-/// How many events are sent in one go: Redis answers nobody else meanwhile, and keeps the answers in memory.
+/// How many events are sent in one pipeline. While Redis executes a pipeline it serves no other client, and it keeps the answers in memory.
 const PIPELINE_MAX: usize = 500;
-/// What Redis calls being out of memory, unlike all errors that it has a kind for.
+/// Error code of Redis for "out of memory", for which the client has no error kind.
 const OUT_OF_MEMORY: &str = "OOM";
 
-/// Redis Streams (`XADD`). An acknowledgement says that the server has the entry in memory: whether it outlives the server is the
-/// server's setting (`appendfsync`).
+/// Redis Streams (`XADD`). An acknowledgement means that the server has the entry in memory. Whether the entry survives a crash of the
+/// server depends on its setting `appendfsync`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedisConfig {
-    /// Where it is: `redis://USER:PASSWORD@HOST:PORT/DB`, `rediss://…` for TLS, or `unix:///PATH`.
+    /// The URL of the server: `redis://USER:PASSWORD@HOST:PORT/DB`, `rediss://…` for TLS, or `unix:///PATH`.
     pub url: SecretUrl,
     /// The stream (key) of an event. The default is `milepost:{aggregate_type}`.
     #[serde(default = "stream_default")]
     pub stream: String,
-    /// How many entries a stream keeps, about (`MAXLEN ~`): the oldest go, read or not. The default is all.
+    /// The approximate maximum number of entries in a stream (`MAXLEN ~`): the oldest are deleted, read or not. The default is no limit.
     #[serde(default)]
     pub entries_max: Option<u64>,
-    /// What events come from, for consumers. The default is `milepost`.
+    /// The CloudEvents attribute `source` of all events. The default is `milepost`.
     #[serde(default = "config::source_default")]
     pub source: String,
-    /// How long a call may take. The default is 5000.
+    /// The time limit of a call. The default is 5000.
     #[serde(default = "config::timeout_default_ms")]
     pub timeout_ms: u64,
 }
@@ -51,7 +51,7 @@ fn stream_default() -> String {
     "milepost:{aggregate_type}".to_owned()
 }
 
-/// Adds to streams.
+/// Publishes events to streams.
 #[derive(Debug)]
 pub(super) struct Redis {
     place: String,
@@ -78,7 +78,10 @@ impl Redis {
     pub(super) fn open(config: &RedisConfig) -> Result<Self, InvalidSink> {
         let (client, place) = server(config.url.expose())?;
         if config.entries_max == Some(0) {
-            return Err(InvalidSink::new("entries_max", "no event would stay; leave it out to keep all"));
+            return Err(InvalidSink::new(
+                "entries_max",
+                "it must be at least 1; omit it to keep all entries",
+            ));
         }
         Ok(Self {
             place,
@@ -122,7 +125,7 @@ impl Redis {
         add
     }
 
-    /// Sends some events; their answers, or why there is none.
+    /// Sends events and returns their answers, or why there are none.
     async fn send(&self, line: &Line, events: &[Event], deadline: Instant) -> Result<Vec<Answer>, String> {
         let mut pipeline = Pipeline::with_capacity(events.len());
         for event in events {
@@ -141,7 +144,7 @@ impl Redis {
     }
 }
 
-/// The id of an entry, or an error.
+/// The id of the new entry, or an error.
 type Answer = RedisResult<String>;
 
 #[async_trait]
@@ -175,7 +178,7 @@ impl Sink for Redis {
         }
         match down {
             Some(why) if !taken => {
-                // The address may lead to another server by now, and the account to other rights.
+                // The address may now lead to another server, and the account may have other permissions.
                 self.line.forget(&line).await;
                 Err(SinkDown::now(&self.place, why))
             }
@@ -191,7 +194,7 @@ fn delivery(answer: Answer) -> Delivery {
     }
 }
 
-/// Whether the server says that it takes no event at all now: it is a replica, full, loading, or refuses the account.
+/// Returns whether the server accepts no events at present: it is a replica, out of memory, loading, or refuses the account.
 fn takes_nothing(error: &RedisError) -> bool {
     use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, ReadOnly};
     matches!(
@@ -201,7 +204,7 @@ fn takes_nothing(error: &RedisError) -> bool {
     ) || matches!(error.code(), Some(OUT_OF_MEMORY | "NOAUTH" | "WRONGPASS" | "MISCONF" | "NOREPLICAS"))
 }
 
-/// A server, and its name for people.
+/// Returns a client for the server, and the server's name for display.
 pub(crate) fn server(url: &str) -> Result<(Client, String), InvalidSink> {
     let refused = |why: &str| InvalidSink::new("url", why);
     if !["redis://", "rediss://", "unix://"].iter().any(|scheme| url.starts_with(scheme)) {
@@ -214,10 +217,10 @@ pub(crate) fn server(url: &str) -> Result<(Client, String), InvalidSink> {
     let place = match client.get_connection_info().addr() {
         ConnectionAddr::Tcp(host, port) => format!("Redis at {host}:{port}"),
         ConnectionAddr::TcpTls { insecure: true, .. } => {
-            return Err(refused("with #insecure it could be anybody's; let rediss:// check the certificate"));
+            return Err(refused("remove #insecure: without it, rediss:// checks the server's certificate"));
         }
         ConnectionAddr::TcpTls { host, port, .. } => {
-            // The cryptography that all connections of Milepost use. It is another's choice if there is one.
+            // Installs the cryptography provider that all connections of Milepost use. Has no effect if the process has already installed another.
             let _ = ring::default_provider().install_default();
             format!("Redis at {host}:{port} (TLS)")
         }

@@ -1,8 +1,8 @@
-//! What clients say of their errors.
+//! Formatting of client errors.
 
 use std::error::Error;
 
-/// An error with its causes, as far as they are not in its own words.
+/// Returns an error with its causes, except for causes that its message already contains.
 pub(super) fn in_full(error: &dyn Error) -> String {
     let (mut text, mut cause) = (error.to_string(), error.source());
     while let Some(error) = cause {

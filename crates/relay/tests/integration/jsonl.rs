@@ -1,4 +1,4 @@
-//! Events to files.
+//! Tests of the JSON lines sink.
 
 use crate::common;
 
@@ -31,7 +31,7 @@ async fn every_event_is_a_line_with_its_payload_as_it_is() {
         assert_eq!(sent.payload.get(), read.payload.get());
     }
     common::publish_all(&*sink, &common::events("order", 1)).await;
-    assert_eq!(read(&path).len(), 2_001, "it was appended");
+    assert_eq!(read(&path).len(), 2_001, "the event was appended");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Events to a Kafka that librdkafka plays.
+//! Tests of the Kafka sink, with the mock cluster of librdkafka.
 
 #![cfg(feature = "kafka")]
 
@@ -24,7 +24,7 @@ const PARTITIONS: i32 = 3;
 
 type Cluster = MockCluster<'static, DefaultProducerContext>;
 
-/// A broker of this test's own, with a topic.
+/// Returns a cluster for one test, with a topic.
 fn cluster() -> Cluster {
     let cluster = MockCluster::new(1).unwrap();
     cluster.create_topic(TOPIC, PARTITIONS, 1).unwrap();
@@ -35,7 +35,7 @@ fn settings(cluster: &Cluster) -> String {
     format!("type = \"kafka\"\nbrokers = \"{}\"\n", cluster.bootstrap_servers())
 }
 
-/// The topic, read from its begin.
+/// The topic, read from the beginning.
 struct Topic {
     brokers: String,
 }
@@ -59,7 +59,7 @@ impl Topic {
         consumer.assign(&places).unwrap();
         let (mut all, mut open) = (Vec::new(), PARTITIONS);
         while open > 0 {
-            match consumer.poll(wait::LIMIT).expect("the broker answers") {
+            match consumer.poll(wait::LIMIT).expect("the broker does not answer") {
                 Ok(message) => all.push(received(&message)),
                 Err(KafkaError::PartitionEOF(_)) => open -= 1,
                 Err(error) => panic!("{error}"),
@@ -68,7 +68,7 @@ impl Topic {
         all
     }
 
-    /// Which events of an aggregate are there, by their numbers, in their order.
+    /// Returns the sequences of an aggregate's events in the order of the topic.
     fn sequences(&self, aggregate: &str) -> Vec<i64> {
         let all = self.read();
         let its = all.iter().filter(|message| message.attributes["aggregateid"] == aggregate);
@@ -169,13 +169,15 @@ async fn a_broker_that_is_gone_is_used_again_when_it_is_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_at_the_address_is_told() {
     let settings = "type = \"kafka\"\nbrokers = \"127.0.0.1:1\"\ntimeout_ms = 10000\n";
-    let why = tokio::time::timeout(wait::LIMIT, common::trouble(settings)).await.expect("it is told in time");
+    let why = tokio::time::timeout(wait::LIMIT, common::trouble(settings))
+        .await
+        .expect("the error was not reported in time");
     assert!(why.contains("Kafka at 127.0.0.1:1") && why.contains("refused"), "{why}");
 }
 
-/// Publishes an event until it is acknowledged: on a busy machine a call may be too short for it.
+/// Publishes an event until it is acknowledged: on a busy machine the time limit of one call may be too short.
 async fn until_taken(sink: &dyn Sink, event: &Event) {
-    wait::until("it is taken", || async {
+    wait::until("the event is acknowledged", || async {
         sink.publish(std::slice::from_ref(event)).await == Ok(vec![Delivery::Acknowledged])
     })
     .await;
@@ -188,11 +190,11 @@ async fn a_broker_that_does_not_answer_is_given_up_in_time_and_what_follows_stay
     until_taken(&*sink, &numbered("17", 1)).await;
     cluster.broker_round_trip_time(1, Duration::from_secs(60)).unwrap();
     let second = numbered("17", 2);
-    // Waited for, its answer would come: it is known only when it was.
+    // The answer would arrive after 60 s, which is later than the time limit, so the result is unknown.
     let deliveries = sink.publish(std::slice::from_ref(&second)).await.unwrap();
     assert!(matches!(&deliveries[..], [Delivery::Unknown { .. }]), "{deliveries:?}");
     cluster.broker_round_trip_time(1, Duration::ZERO).unwrap();
-    // As the relay does it: the same event until it is acknowledged, then the next one.
+    // As the relay does: repeat the same event until it is acknowledged, then publish the next one.
     until_taken(&*sink, &second).await;
     until_taken(&*sink, &numbered("17", 3)).await;
     let mut sequences = tokio::task::block_in_place(|| Topic::of(&cluster).sequences("17"));
@@ -261,7 +263,7 @@ async fn a_producer_that_failed_for_good_is_followed_by_another_one() {
     let not_allowed = RDKafkaRespErr::RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
     cluster.request_errors(RDKafkaApiKey::InitProducerId, &[not_allowed]);
     let deliveries = sink.publish(&common::events("order", 2)).await.unwrap();
-    // The error that came first, or that it was fatal: librdkafka tells now one and now the other.
+    // librdkafka reports either the first error or that the producer has failed with a fatal error.
     let fatal = |why: &str| why.contains("uthoriz") || why.contains("Fatal");
     let unknown = |delivery: &Delivery| matches!(delivery, Delivery::Unknown { why } if fatal(why));
     assert!(deliveries.iter().all(unknown), "{deliveries:?}");

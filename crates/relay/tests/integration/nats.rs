@@ -1,4 +1,4 @@
-//! Events to a real NATS.
+//! Tests of the NATS sink against a real server.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use milepost_relay::sink::Delivery;
 use milepost_testkit::nats::NatsServer;
 use milepost_testkit::proxy::Proxy;
 
-/// A stream of this test's own, for all subjects that begin with its name.
+/// A stream for one test, for all subjects that start with its name.
 struct Stream {
     url: String,
     name: String,
@@ -165,9 +165,9 @@ async fn an_event_whose_answer_is_lost_is_unknown_and_published_again_it_is_ther
     let sink = common::open(&stream.settings(&format!("nats://{}", proxy.address())));
     let lose = || proxy.lose_reply_with(b"\"seq\":");
     let event = common::what_is_not_answered_is_unknown(&*sink, lose, || proxy.has_lost_it()).await;
-    assert_eq!(stream.times().await[&event.id.to_string()], 1, "the stream has it");
+    assert_eq!(stream.times().await[&event.id.to_string()], 1, "the stream has the message");
     common::publish_all(&*sink, std::slice::from_ref(&event)).await;
-    assert_eq!(stream.times().await[&event.id.to_string()], 1, "the stream knew its id");
+    assert_eq!(stream.times().await[&event.id.to_string()], 1, "the stream recognized the message by its id");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,7 +178,7 @@ async fn a_wrong_password_is_told_without_it() {
         format!("type = \"nats\"\nurl = \"{url}\"\nsubject = \"a.{{event_type}}\"\ncreate_stream = \"A\"\n")
     };
     let why = common::trouble(&stream(url("wr0ng"))).await;
-    assert!(why.contains("refuses the user") && why.contains(&server.address()), "{why}");
+    assert!(why.contains("rejects the user") && why.contains(&server.address()), "{why}");
     assert!(!why.contains("wr0ng") && !why.contains("s3"), "{why}");
     common::publish_all(&*common::open(&stream(url("s3%20cret"))), &common::events("order", 1)).await;
 }

@@ -1,4 +1,4 @@
-//! Events to a real RabbitMQ.
+//! Tests of the RabbitMQ sink against a real server.
 
 use crate::common;
 
@@ -12,10 +12,10 @@ use lapin::{Channel, Connection, ConnectionProperties};
 use milepost_relay::sink::Delivery;
 use milepost_testkit::proxy::Proxy;
 
-/// A method frame of the server begins so: it confirms messages (basic.ack).
+/// Start of a method frame with which the server confirms messages (basic.ack).
 const ACK: [u8; 4] = [0, 60, 0, 80];
 
-/// A queue of this test's own, bound to nothing but the default exchange. Removed with its connection.
+/// A queue for one test, bound only to the default exchange. It is deleted with its connection.
 struct Queue {
     name: String,
     channel: Channel,
@@ -53,7 +53,7 @@ fn text(value: &AMQPValue) -> String {
     }
 }
 
-/// Takes the messages out: the second time there are only later ones.
+/// Consumes the messages: a second call returns only later ones.
 #[async_trait]
 impl Reader for Queue {
     async fn messages(&self) -> Vec<Received> {
@@ -61,7 +61,7 @@ impl Reader for Queue {
         let options = BasicGetOptions { no_ack: true };
         while let Some(message) = self.channel.basic_get(self.name.as_str().into(), options).await.unwrap() {
             let properties = &message.delivery.properties;
-            assert_eq!(*properties.delivery_mode(), Some(2), "it is persistent");
+            assert_eq!(*properties.delivery_mode(), Some(2), "the message is persistent");
             let headers = properties.headers().as_ref().unwrap();
             let mut headers: Vec<_> =
                 headers.inner().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
@@ -102,7 +102,7 @@ async fn what_is_too_large_is_unacceptable_and_the_others_arrive() {
 async fn messages_that_no_queue_takes_are_refused_and_no_others() {
     let queue = Queue::make(&[]).await;
     let sink: Arc<_> = common::open(&queue.settings(&url()));
-    // Calls at the same time, each with its own messages that come back, in different places.
+    // Concurrent calls, each of which has returned messages at different positions.
     let calls = (0..4).map(|call| {
         let sink = sink.clone();
         tokio::spawn(async move {
@@ -196,7 +196,7 @@ async fn an_event_whose_confirm_is_lost_is_unknown_and_published_again_it_is_the
     )
     .await;
     common::publish_all(&*sink, std::slice::from_ref(&event)).await;
-    assert_eq!(queue.times().await[&event.id.to_string()], 2, "consumers know it by its id");
+    assert_eq!(queue.times().await[&event.id.to_string()], 2, "both deliveries have the same id");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,7 +204,7 @@ async fn a_wrong_password_is_told_without_it() {
     let address = url().split_once('@').unwrap().1.to_owned();
     let settings = |user: &str| format!("type = \"rabbitmq\"\nurl = \"amqp://{user}@{address}\"\n");
     let why = common::trouble(&settings("guest:wr0ng")).await;
-    assert!(why.contains("refuses the user") && why.contains(&address) && !why.contains("wr0ng"), "{why}");
+    assert!(why.contains("rejects the user") && why.contains(&address) && !why.contains("wr0ng"), "{why}");
     let why = common::trouble("type = \"rabbitmq\"\nurl = \"amqp://ada:s3cret@h:x\"").await;
     assert!(why.contains("`url`") && !why.contains("s3cret"), "{why}");
 }

@@ -1,4 +1,4 @@
-//! Events to a real Redis.
+//! Tests of the Redis sink against a real server.
 
 use crate::common;
 
@@ -11,7 +11,7 @@ use milepost_testkit::proxy::Proxy;
 use milepost_testkit::redis::RedisServer;
 use redis::streams::StreamRangeReply;
 
-/// A stream of this test's own.
+/// A stream for one test.
 struct Stream {
     url: String,
     name: String,
@@ -118,7 +118,7 @@ async fn a_server_that_does_not_answer_is_given_up_in_time_and_used_again() {
     server.pause();
     let events = common::events("order", 1_200);
     let published = tokio::time::timeout(milepost_testkit::wait::LIMIT, sink.publish(&events)).await;
-    let deliveries = published.expect("it is given up").unwrap();
+    let deliveries = published.expect("timed out").unwrap();
     assert!(
         deliveries.iter().all(|delivery| matches!(delivery, Delivery::Unknown { .. }))
             && deliveries.len() == 1_200
@@ -150,11 +150,11 @@ async fn an_event_whose_answer_is_lost_is_unknown_and_published_again_it_is_ther
     let stream = Stream::shared();
     let proxy = Proxy::before(stream.url.replace("redis://", "")).await;
     let sink = common::open(&stream.settings(&format!("redis://{}", proxy.address())));
-    // As in the id of every entry.
+    // The hyphen occurs in the id of every entry.
     let lose = || proxy.lose_reply_with(b"-");
     let event = common::what_is_not_answered_is_unknown(&*sink, lose, || proxy.has_lost_it()).await;
     common::publish_all(&*sink, std::slice::from_ref(&event)).await;
-    assert_eq!(stream.times().await[&event.id.to_string()], 2, "consumers know it by its id");
+    assert_eq!(stream.times().await[&event.id.to_string()], 2, "both deliveries have the same id");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! What clients of brokers log, down to their traces.
+//! Checks that brokers' clients log no secrets, not even at trace level.
 
 use crate::common;
 
@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex};
 use milepost_testkit::nats::NatsServer;
 use milepost_testkit::redis::RedisServer;
 
-/// An account of Kafka, and all that librdkafka can tell.
+/// Credentials for Kafka, and all debug output of librdkafka.
 #[cfg(feature = "kafka")]
 const SASL: &str = "properties = { \"security.protocol\" = \"sasl_plaintext\", \"sasl.mechanisms\" = \"PLAIN\", \
     \"sasl.username\" = \"ada\", \"sasl.password\" = \"s3cret\", \"debug\" = \"all\" }";
-/// A webhook's secret, on this machine.
+/// A webhook secret; the network of this machine is allowed.
 const SIGNED: &str =
     "secrets = [\"whsec_s3cretAAAAAAAAAAAAAAAAAAAAAAAAAA\"]\nallow_networks = [\"127.0.0.0/8\"]";
 
-/// All that was logged.
+/// Everything that was logged.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 

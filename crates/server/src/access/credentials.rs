@@ -1,11 +1,11 @@
-//! What a request shows of who sends it.
+//! The credentials of a request.
 
 use axum::http::{HeaderMap, StatusCode, header};
 use milepost_core::token::Secret;
 
 use crate::problem::Problem;
 
-/// The token that a request shows; `None`: it shows none.
+/// Returns the bearer token of a request; `None` if it has none.
 pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
     let Some(given) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
     let text = given.to_str().unwrap_or_default();
@@ -15,12 +15,12 @@ pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
         None => Err(Problem::new(
             StatusCode::UNAUTHORIZED,
             "unknown_token",
-            "the header Authorization holds no token of this server; it is written: Bearer mp_…",
+            "the header Authorization contains no valid token; the format is: Bearer mp_…",
         )),
     }
 }
 
-/// What a cookie of this name holds. A name that is there twice counts for nothing: who knows who put it there.
+/// Returns the value of a cookie. A cookie that occurs twice is ignored: either of the two may have been planted by another site.
 pub(crate) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|cookies| cookies.to_str().ok());
     let mut values = cookies

@@ -1,4 +1,4 @@
-//! The gate before every route.
+//! The middleware that authenticates and authorizes every request.
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -12,9 +12,9 @@ use crate::client::Client;
 use crate::problem::Problem;
 use crate::session::{self, Signed};
 
-/// Lets requests pass whose sender may do what they ask for; the route finds an [`Identity`] with them.
+/// Passes a request on if its caller has the role that the route needs. The route finds an [`Identity`] in the extensions.
 pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
-    // What meets no route is answered with that, whoever asks.
+    // A request that matches no route gets that response, whoever the caller is.
     let Some(path) = request.extensions().get::<MatchedPath>().cloned() else {
         return next.run(request).await;
     };
@@ -36,20 +36,17 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
 fn needed(app: &App, method: &Method, path: &str) -> Result<Needed, Problem> {
     app.roles.needed(method, path).ok_or_else(|| {
         if app.roles.knows(path) {
-            let words = format!("{path} cannot be asked with {method}; /openapi.json says how");
+            let words =
+                format!("{path} does not support {method}; /openapi.json lists the supported methods");
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", words)
         } else {
-            Problem::new(
-                StatusCode::FORBIDDEN,
-                "no_role_known",
-                format!("nobody has said who may use {path}"),
-            )
+            Problem::new(StatusCode::FORBIDDEN, "no_role_known", format!("no role is defined for {path}"))
         }
     })
 }
 
-/// The request if it may go on, and whatever becomes of it the cookie of a session whose id was changed: without it somebody would be signed
-/// out.
+/// Authenticates and authorizes the request. If the id of the session was rotated, also returns the cookie with the new id, even
+/// for a refused request: without the cookie, the user would be signed out.
 async fn admit(
     app: &App,
     mut request: Request,
@@ -66,14 +63,14 @@ async fn admit(
     if let Needed::Role(role) = needed
         && !identity.may(role)
     {
-        let words = format!("this needs the role {role}, which {} has not", identity.who);
+        let words = format!("this needs the role {role}, which {} does not have", identity.who);
         return (Err(Problem::new(StatusCode::FORBIDDEN, "role_needed", words)), cookie);
     }
     request.extensions_mut().insert(identity);
     (Ok(request), cookie)
 }
 
-/// Who asks for what needs this.
+/// Identifies the caller of a route with this requirement.
 async fn identify(app: &App, headers: &HeaderMap, client: Client, needed: Needed) -> Result<Signed, Problem> {
     let anonymous = |allowed| Ok(Signed { identity: Identity::anonymous(allowed), cookie: None });
     if needed == Needed::Nothing {
@@ -88,7 +85,8 @@ async fn identify(app: &App, headers: &HeaderMap, client: Client, needed: Needed
     }
 }
 
-/// Who asks, as far as that is known: for pages that say what went wrong. A session is not used by this, and keeps its id.
+/// Identifies the caller for error pages, as far as possible. This does not count as use of the session and does not rotate its
+/// id.
 pub(crate) async fn known(app: &App, headers: &HeaderMap, client: Client) -> Option<Identity> {
     if !app.tokens.are_asked_for().await.ok()? {
         return Some(Identity::anonymous(Allowed::Everything));
@@ -99,12 +97,12 @@ pub(crate) async fn known(app: &App, headers: &HeaderMap, client: Client) -> Opt
     }
 }
 
-/// Who shows a token, if one is shown.
+/// Identifies the caller by a bearer token, if there is one.
 async fn by_token(app: &App, headers: &HeaderMap, client: Client) -> Result<Option<Identity>, Problem> {
     let Some(secret) = bearer(headers)? else { return Ok(None) };
     let recalled = app.tokens.recall(&secret);
     if recalled == Recalled::Nothing
-        // The store is asked: not as often as a stranger likes. Who has a token of the store is none.
+        // The store has to be queried. The rate of such queries is limited for each client, except for tokens that exist.
         && let Err(too_many) = app.limits.check_stranger(client)
         && !app.tokens.is_listed(&secret).await?
     {
@@ -115,7 +113,7 @@ async fn by_token(app: &App, headers: &HeaderMap, client: Client) -> Result<Opti
         _ => app.tokens.find(&secret).await?,
     };
     let Some(token) = found else {
-        return Err(Problem::new(StatusCode::UNAUTHORIZED, "unknown_token", "this store has no such token"));
+        return Err(Problem::new(StatusCode::UNAUTHORIZED, "unknown_token", "unknown token"));
     };
     check(&token)?;
     Ok(Some(Identity::of_token(&token.view)))
@@ -125,6 +123,6 @@ fn nobody() -> Problem {
     Problem::new(
         StatusCode::UNAUTHORIZED,
         "no_token",
-        "this needs a token: Authorization: Bearer mp_…; `milepost tokens create` makes one",
+        "this needs a token: Authorization: Bearer mp_…; `milepost tokens create` creates one",
     )
 }

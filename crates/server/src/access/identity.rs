@@ -1,41 +1,41 @@
-//! Who asks.
+//! The identity of the caller.
 
 use std::sync::Arc;
 
 use milepost_core::token::{Digest, Role, TokenView};
 
-/// Who asks, in the extensions of every request that reaches a route.
+/// The identity of the caller, in the extensions of every request that reaches a route.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// Who, for the audit: `token:NAME`, or `anonymous`.
+    /// The name in the audit log: `token:NAME`, or `anonymous`.
     pub(crate) who: Arc<str>,
     pub(crate) allowed: Allowed,
-    /// The prefix of the token that they have shown, or signed in with.
+    /// The prefix of the token of the request, or of the token that the session was opened with.
     pub(crate) token: Option<Arc<str>>,
-    /// The id of the session in which they have signed in.
+    /// The id of the session, if the caller has signed in.
     pub(crate) session: Option<Digest>,
-    /// What the forms of their session carry; empty for those who have none.
+    /// The CSRF token of the session; empty without a session.
     pub(crate) csrf: Arc<str>,
 }
 
-/// What somebody may do.
+/// The permissions of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allowed {
-    /// Everything: nobody is asked for a token.
+    /// Everything: the server does not need tokens.
     Everything,
-    /// What the role of their token says.
+    /// The permissions of the token's role.
     Role(Role),
-    /// What is open to all: they were not asked, and others would be.
+    /// Only public routes: the route needs no token, although other routes do.
     Nothing,
 }
 
 impl Identity {
-    /// Somebody of whom nothing is known.
+    /// Creates the identity of an unidentified caller.
     pub(crate) fn anonymous(allowed: Allowed) -> Self {
         Self { who: "anonymous".into(), allowed, token: None, session: None, csrf: "".into() }
     }
 
-    /// The bearer of a token.
+    /// Creates the identity of a caller with this token.
     pub(crate) fn of_token(token: &TokenView) -> Self {
         let who = format!("token:{}", token.name).into();
         Self {
@@ -47,7 +47,7 @@ impl Identity {
         }
     }
 
-    /// Whether they may do what needs this role.
+    /// Returns whether the caller may use a route that needs this role.
     pub(crate) fn may(&self, needed: Role) -> bool {
         match self.allowed {
             Allowed::Everything => true,

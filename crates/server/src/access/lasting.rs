@@ -1,4 +1,4 @@
-//! For how long somebody may listen: as long as what they came with counts.
+//! The lifetime of a stream: as long as its credentials are valid.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,32 +12,32 @@ use crate::app::App;
 use crate::patience::in_time;
 use crate::session;
 
-/// How often the store is asked whether it still counts. Well within the time for which the id before the present one of a session does.
+/// Interval of the check of the credentials. Well within the time for which the previous id of a session is still accepted.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// How long somebody who is known may listen at once. A reader comes back, and shows again who it is.
+/// Maximum duration of a stream with credentials. The client then reconnects and authenticates again.
 const LASTS: Duration = Duration::from_secs(60 * 60);
 
-/// What somebody who listens came with.
+/// The credentials that a stream was opened with.
 pub(crate) struct Lasting {
     app: App,
     by: By,
 }
 
 enum By {
-    /// Nothing, since nobody was asked for anything.
+    /// None, because the server needed no tokens.
     Nothing,
     /// The token with this prefix.
     Token(Arc<str>),
-    /// The session with this id, which changes.
+    /// The session with this id, which is rotated.
     Session(Digest),
 }
 
-/// Why somebody may not listen any more.
+/// The reason why a stream must end.
 #[derive(Debug)]
 pub(crate) struct Over {
-    /// In a word, as requests are refused with it.
+    /// The code, as in the error response to a request.
     pub(crate) reason: &'static str,
-    /// In a sentence.
+    /// The description.
     pub(crate) words: String,
 }
 
@@ -57,7 +57,8 @@ impl Lasting {
         Self { app, by }
     }
 
-    /// Waits until it does not count. A store that does not answer says nothing; to look is not to use a session.
+    /// Waits until the credentials are no longer valid, or a stream with credentials has lasted for [`LASTS`]. Errors of the store are
+    /// ignored. A check does not count as use of the session.
     pub(crate) async fn over(mut self) -> Over {
         let began = Instant::now();
         loop {
@@ -66,11 +67,14 @@ impl Lasting {
                 Ok(Some(over)) => return over,
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::debug!(error = error.chain(), "whether a stream may go on is not known");
+                    tracing::debug!(
+                        error = error.chain(),
+                        "the credentials of a stream could not be checked"
+                    );
                 }
             }
             if began.elapsed() >= LASTS && !matches!(self.by, By::Nothing) {
-                return Over::new("lasted_an_hour", "a stream lasts an hour; come back with the last id");
+                return Over::new("lasted_an_hour", "a stream lasts an hour; reconnect with the last id");
             }
         }
     }
@@ -79,18 +83,18 @@ impl Lasting {
         let token = match &mut self.by {
             By::Nothing => {
                 let asked = self.app.tokens.are_asked_for().await?;
-                return Ok(asked.then(|| Over::new("no_token", "a token is asked for now")));
+                return Ok(asked.then(|| Over::new("no_token", "the server needs a token now")));
             }
             By::Token(prefix) => {
                 let found = in_time(self.app.store.token(prefix)).await?;
-                found.ok_or_else(|| Over::new("unknown_token", "this store has no such token any more"))
+                found.ok_or_else(|| Over::new("unknown_token", "the token no longer exists"))
             }
             By::Session(id) => match session::look(&self.app, id).await? {
                 Some(found) => {
                     *id = found.id;
                     Ok(found.token)
                 }
-                None => Err(Over::new("session_over", "nobody is signed in here any more; sign in again")),
+                None => Err(Over::new("session_over", "the session has ended; sign in again")),
             },
         };
         let counts = token

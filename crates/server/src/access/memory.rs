@@ -1,4 +1,4 @@
-//! What the store said of secrets, remembered for a moment.
+//! A short-lived cache of the store's results for tokens and sessions.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,20 +8,20 @@ use milepost_core::token::Digest;
 
 use super::FRESH;
 
-/// How many are remembered.
+/// Maximum number of entries.
 const KNOWN_MAX: usize = 4_096;
 
-/// What was said of each secret, by its digest.
+/// The result for each secret, by its digest.
 pub(crate) struct Memory<V>(Mutex<HashMap<[u8; 32], (Instant, V)>>);
 
-/// What is remembered of a secret.
+/// The cache's result for a secret.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Recalled<V> {
-    /// What still counts.
+    /// A result that is still valid.
     Fresh(V),
-    /// That the store knew it, and is to be asked again.
+    /// The store knew the secret, but the result has expired.
     Stale,
-    /// Nothing: it may be a guess.
+    /// No result: the secret may be a guess.
     Nothing,
 }
 

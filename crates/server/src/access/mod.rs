@@ -1,7 +1,7 @@
-//! Who may ask for what.
+//! Access control.
 //!
-//! [`gate()`] stands before every route: it finds out who asks, by a token or by a session, and holds that against the role that the route
-//! [needs](roles). A route of which nobody has said what it needs is refused.
+//! [`gate()`] runs before every route: it identifies the caller by a token or a session, and checks the caller's role against the
+//! one that the route [needs](roles). A route without a declared role is refused.
 
 mod credentials;
 mod gate;
@@ -27,23 +27,23 @@ pub(crate) use self::origin::{Hosts, comes_from_here, foreign, guard};
 pub(crate) use self::roles::{Needed, Roles};
 pub(crate) use self::tokens::{Tokens, check};
 
-/// For how long an answer of the store about tokens and sessions counts: so long after it was revoked a token may still be used.
+/// How long results of the store for tokens and sessions are cached. A revoked token may be accepted for this long.
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 
-/// Who may use a server.
+/// Options of access control.
 #[derive(Clone, Debug, Default)]
 pub struct AccessOptions {
-    /// Whether a token is asked for though there is none in the store.
+    /// Whether requests need a token even if the store has none.
     pub require_tokens: bool,
-    /// Whether everybody who reaches the address may do everything as long as there is no token in the store. A server that listens beyond
-    /// this machine refuses to start without tokens unless this is said; for one that does not it changes nothing.
+    /// Whether every client that can reach the address may do everything as long as the store has no token. A server that listens
+    /// beyond this machine does not start without tokens unless this is set. On a loopback address it has no effect.
     pub open_to_all: bool,
-    /// The names under which the server is reached, beside those of this machine. None: any name, once tokens are asked for.
+    /// Accepted host names, in addition to those of this machine. If empty, any name is accepted once tokens are needed.
     pub allowed_hosts: Vec<String>,
-    /// How long people stay signed in.
+    /// Lifetimes of console sessions.
     pub sessions: SessionTimes,
-    /// Proxies that say from which address a request came.
+    /// Proxies whose headers with the client address are trusted.
     pub trusted_proxies: TrustedProxies,
-    /// Whether people reach it by HTTPS, though it does not speak TLS itself: by a proxy.
+    /// Whether browsers reach the server by HTTPS through a proxy, although it does not use TLS itself.
     pub behind_tls: bool,
 }

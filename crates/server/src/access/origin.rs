@@ -1,8 +1,8 @@
-//! By which name a server is asked, and from which page.
+//! Checks of the host name and the origin of a request.
 //!
-//! A page of another origin can make a browser send requests to the loopback address, and by a name that it lets resolve to that
-//! address it can even read the answers. So a server that asks nobody for a token answers to loopback names only, and none answers
-//! what a page of elsewhere makes a browser send.
+//! A page of another origin can make a browser send requests to the loopback address. With a name that resolves to that address
+//! (DNS rebinding), it can even read the responses. Therefore a server without tokens accepts loopback names only, and every
+//! server refuses requests that pages of other origins send.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ use super::AccessOptions;
 use crate::app::App;
 use crate::problem::Problem;
 
-/// The names under which a server is reached.
+/// The accepted host names of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
     allowed: Vec<String>,
@@ -29,7 +29,7 @@ impl Hosts {
         Self { allowed, open_to_all: options.open_to_all }
     }
 
-    /// Whether it may be asked by this name.
+    /// Returns whether requests with this host name are accepted.
     fn allow(&self, host: &str, asks_for_tokens: bool) -> bool {
         is_loopback(host)
             || self.allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
@@ -37,7 +37,7 @@ impl Hosts {
     }
 }
 
-/// Lets requests pass that name a host of this server, and come from none of elsewhere's pages.
+/// Passes a request on if it has an accepted host name and was not sent by a page of another origin.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     match check(&app, request.headers(), request.uri()).await {
         Ok(()) => next.run(request).await,
@@ -64,11 +64,13 @@ fn check_single(headers: &HeaderMap) -> Result<(), Problem> {
 async fn check(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem> {
     check_single(headers)?;
     let host = host(headers, uri)?;
-    // A store that does not answer opens no other name.
+    // If the store does not respond, no further names are accepted.
     let asks_for_tokens = || async { app.tokens.are_asked_for().await.unwrap_or(false) };
     if !app.hosts.allow(host.host(), false) && !app.hosts.allow(host.host(), asks_for_tokens().await) {
-        let words =
-            format!("this server does not answer to {:?}; name it in allowed_hosts of [serve]", host.host());
+        let words = format!(
+            "this server does not accept the host name {:?}; add it to allowed_hosts in [serve]",
+            host.host()
+        );
         return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", words).at("header Host"));
     }
     if headers.contains_key(header::ORIGIN) && !comes_from_here(headers, uri) {
@@ -77,17 +79,17 @@ async fn check(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem>
     Ok(())
 }
 
-/// What a page of elsewhere is told.
+/// The response to requests from pages of other origins.
 pub(crate) fn foreign() -> Problem {
     let words = "web pages of other origins may not use this server";
     Problem::new(StatusCode::FORBIDDEN, "wrong_origin", words).at("header Origin")
 }
 
-/// Whether a browser says that one of this server's own pages sent it.
+/// Returns whether the `Origin` header names this server.
 pub(crate) fn comes_from_here(headers: &HeaderMap, uri: &Uri) -> bool {
     let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
     let (Some(origin), Ok(host)) = (origin, host(headers, uri)) else { return false };
-    // A proxy may end TLS before this server, so that either scheme can be its own.
+    // A proxy may terminate TLS in front of this server, so both schemes are accepted.
     let origin = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
     origin.is_some_and(|origin| origin.eq_ignore_ascii_case(host.as_str()))
 }
@@ -98,11 +100,13 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Problem> {
     if let (Some(header), Some(target)) = (in_header, in_target)
         && !header.eq_ignore_ascii_case(target)
     {
-        let words = format!("it is {header:?}, but the request's target is on {target:?}; name one host");
+        let words =
+            format!("it is {header:?}, but the request's target is on {target:?}; use the same host in both");
         return Err(Problem::bad_request("two_hosts", words).at("header Host"));
     }
     in_header.or(in_target).and_then(authority).ok_or_else(|| {
-        let words = "a request names the host that it is for: a name or an address, and a port at most";
+        let words =
+            "the request has no valid Host header; it must be a name or an address, optionally with a port";
         Problem::bad_request("no_host", words).at("header Host")
     })
 }
@@ -143,7 +147,7 @@ mod tests {
         for foreign in ["jobs.example.org", "10.0.0.1", "localhost.evil.example", "[::2]"] {
             assert!(!any.allow(foreign, false) && any.allow(foreign, true), "{foreign}");
         }
-        assert!(hosts(&[], true).allow("jobs.example.org", false), "that was asked for by name");
+        assert!(hosts(&[], true).allow("jobs.example.org", false), "the name is in the list");
     }
 
     #[test]

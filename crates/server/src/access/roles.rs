@@ -1,4 +1,4 @@
-//! Which role a route needs. Of the API this stands in the OpenAPI document, from where it is read; other routes say it when they are
+//! The role that each route needs. For the API, it is read from the OpenAPI document; other routes declare it when they are
 //! added.
 
 use std::collections::HashMap;
@@ -9,29 +9,29 @@ use thiserror::Error;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::{OpenApi, PathItem};
 
-/// What a route needs.
+/// The access that a route needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needed {
-    /// Nothing: anybody may ask.
+    /// None: the route is public.
     Nothing,
-    /// A token or a session of a role that allows this one.
+    /// A token or session whose role includes this one.
     Role(Role),
 }
 
-/// What every route needs.
+/// The access that all routes need.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roles(HashMap<String, HashMap<Method, Needed>>);
 
 /// An operation of the document that does not name the role it needs.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("{method} {path} does not say which role it needs: security((\"token\" = [\"operator\"]))")]
+#[error("{method} {path} does not declare the role it needs: add security((\"token\" = [\"operator\"]))")]
 pub(crate) struct UnknownRole {
     method: Method,
     path: String,
 }
 
 impl Roles {
-    /// What the operations of a document need.
+    /// Reads the roles of the operations of a document.
     pub(crate) fn of(document: &OpenApi) -> Result<Self, UnknownRole> {
         let mut roles = Self::default();
         for (path, item) in &document.paths.paths {
@@ -45,18 +45,18 @@ impl Roles {
         Ok(roles)
     }
 
-    /// Says what another route needs.
+    /// Adds the access that a route needs.
     pub(crate) fn add(&mut self, method: Method, path: &str, needed: Needed) {
         self.0.entry(path.to_owned()).or_default().insert(method, needed);
     }
 
-    /// What a request needs that met the route of this path. Who may GET may ask for the HEAD of it.
+    /// Returns the access that a request to this route needs. HEAD needs the same as GET.
     pub(crate) fn needed(&self, method: &Method, path: &str) -> Option<Needed> {
         let method = if method == Method::HEAD { &Method::GET } else { method };
         self.0.get(path)?.get(method).copied()
     }
 
-    /// Whether there is anything at this path.
+    /// Returns whether there is a route with this path.
     pub(crate) fn knows(&self, path: &str) -> bool {
         self.0.contains_key(path)
     }
@@ -76,7 +76,7 @@ fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
     operations.into_iter().filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
 }
 
-/// The one role that an operation names. A requirement tells its names only as JSON.
+/// Returns the only role that an operation names. utoipa exposes the names of a requirement only as JSON.
 fn role(operation: &Operation) -> Option<Role> {
     let [requirement] = operation.security.as_deref()? else { return None };
     let requirement = serde_json::to_value(requirement).ok()?;

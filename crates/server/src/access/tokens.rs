@@ -1,4 +1,4 @@
-//! What the store says of tokens, remembered for a moment.
+//! Tokens of the store, cached for a short time.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,19 +14,19 @@ use super::{FRESH, Memory, Recalled};
 use crate::patience::in_time;
 use crate::problem::Problem;
 
-/// How old the note of a token's last use may be.
+/// The precision of a token's last use: it is stored at most once in this time.
 const USED_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
 /// The tokens of a store.
 pub(crate) struct Tokens {
     store: Arc<dyn Store>,
-    /// Whether they are asked for in any case.
+    /// Whether tokens are needed even if the store has none.
     required: bool,
-    /// Whether the store has any, and when it said so.
+    /// Whether the store has tokens, and when it was queried.
     asked: Mutex<Option<(Instant, bool)>>,
-    /// Tokens that were shown.
+    /// Tokens that requests contained.
     known: Memory<FoundToken>,
-    /// The digests of all tokens, and when they were read: for when strangers ask too often.
+    /// The digests of all tokens, and when they were read. Used when unknown clients send too many requests.
     listed: tokio::sync::Mutex<Option<(Instant, HashSet<[u8; 32]>)>>,
 }
 
@@ -41,7 +41,7 @@ impl Tokens {
         }
     }
 
-    /// Whether everybody is asked for a token. A store that does not answer is believed to be as it was when it did.
+    /// Returns whether requests need a token. If the store does not respond, its last result is used.
     pub(crate) async fn are_asked_for(&self) -> Result<bool, StoreError> {
         if self.required {
             return Ok(true);
@@ -60,12 +60,12 @@ impl Tokens {
         }
     }
 
-    /// What is remembered of a token.
+    /// Returns the cached result for a token.
     pub(crate) fn recall(&self, secret: &Secret) -> Recalled<FoundToken> {
         self.known.recall(&secret.hash())
     }
 
-    /// Whether the store has this token. All are read at a time, and once a second at most, however many ask.
+    /// Returns whether the store has this token. Reads all tokens, at most once a second for all callers.
     pub(crate) async fn is_listed(&self, secret: &Secret) -> Result<bool, StoreError> {
         let mut listed = self.listed.lock().await;
         let digests = match listed.take().filter(|(at, _)| at.elapsed() < FRESH) {
@@ -79,7 +79,7 @@ impl Tokens {
         Ok(known.contains(secret.hash().as_bytes()))
     }
 
-    /// The token that this is, whatever its standing; `None` when it is none.
+    /// Returns the token, valid or not; `None` if it does not exist.
     pub(crate) async fn find(&self, secret: &Secret) -> Result<Option<FoundToken>, StoreError> {
         let found = in_time(self.store.token(secret.prefix())).await?;
         let Some(token) = found.filter(|token| token.hash == secret.hash()) else { return Ok(None) };
@@ -88,7 +88,7 @@ impl Tokens {
         Ok(Some(token))
     }
 
-    /// Has the store note that the token was used, in its own time: nobody waits for that.
+    /// Stores the time of last use in the background.
     fn note_use(&self, token: &FoundToken) {
         let noted = token.view.last_used_at.is_some_and(|used| token.at.duration_since(used) < USED_WITHIN);
         if noted || token.standing() != Standing::Valid {
@@ -97,13 +97,13 @@ impl Tokens {
         let (store, prefix) = (Arc::clone(&self.store), token.view.prefix.clone());
         tokio::spawn(async move {
             if let Err(error) = store.touch_token(&prefix).await {
-                tracing::debug!(error = error.chain(), "the use of a token was not noted");
+                tracing::debug!(error = error.chain(), "the time of a token's last use was not stored");
             }
         });
     }
 }
 
-/// Refuses a token that cannot be used now, and says why.
+/// Refuses a token that is revoked, expired or not yet valid.
 pub(crate) fn check(token: &FoundToken) -> Result<(), Problem> {
     let refused = |code, words: String| Err(Problem::new(StatusCode::UNAUTHORIZED, code, words));
     let (view, now) = (&token.view, token.at);
@@ -113,14 +113,14 @@ pub(crate) fn check(token: &FoundToken) -> Result<(), Problem> {
         Standing::NotYet => refused(
             "token_not_yet_valid",
             format!(
-                "token {} is valid from {:.0} on; on the store's clock it is {now:.0}",
+                "token {} is not valid before {:.0}; the time on the store's clock is {now:.0}",
                 view.name, view.starts_at
             ),
         ),
         Standing::Expired => {
             let at = view.expires_at.unwrap_or(now);
             let words =
-                format!("token {} expired at {at:.0}; on the store's clock it is {now:.0}", view.name);
+                format!("token {} expired at {at:.0}; the time on the store's clock is {now:.0}", view.name);
             refused("token_expired", words)
         }
     }

@@ -1,4 +1,4 @@
-//! Attempts, as history tells them.
+//! Attempts, derived from the history of a job.
 
 use jiff::Timestamp;
 use milepost_core::history::HistoryEntry;
@@ -11,28 +11,28 @@ use utoipa::ToSchema;
 /// One claim of a job, and its end.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Attempt {
-    /// Which try, from 1. One that was given back does not count, and the next has its number.
+    /// Its number, from 1. If an attempt does not count, such as a snoozed one, the next one has the same number.
     pub(crate) attempt: u32,
-    /// The token of its claim.
+    /// The run token of its claim.
     pub(crate) token: RunToken,
-    /// Who made it.
+    /// The worker that ran it.
     pub(crate) worker: Option<WorkerId>,
-    /// When it began.
+    /// Its start time.
     pub(crate) started_at: Timestamp,
-    /// When it ended.
+    /// Its end time.
     pub(crate) ended_at: Option<Timestamp>,
-    /// How it ended. Missing while it runs.
+    /// The outcome. Missing while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) outcome: Option<Verb>,
-    /// A stable name of its failure.
+    /// The error code of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error_code: Option<String>,
-    /// Its failure, for people.
+    /// The error message of its failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error_message: Option<String>,
 }
 
-/// The attempts of a history, the oldest first.
+/// Returns the attempts of a history, oldest first.
 pub(crate) fn attempts(history: &[HistoryEntry]) -> Vec<Attempt> {
     let mut attempts: Vec<Attempt> = Vec::new();
     for entry in history {

@@ -1,4 +1,4 @@
-//! Who did what.
+//! The audit log.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,28 +17,28 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_audit))
 }
 
-/// Which entries.
+/// Filter of the entries.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct AuditParams {
-    /// Only of this actor.
+    /// Only changes by this actor.
     who: Option<String>,
-    /// Only this, as `job.cancel`.
+    /// Only this action, such as `job.cancel`.
     what: Option<String>,
-    /// Only to this: the id of a job or a batch, the name of a queue.
+    /// Only changes of this subject: the id of a job or a batch, the name of a queue.
     subject: Option<String>,
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<i64>,
 }
 
-/// List the audit
+/// List the audit log
 ///
-/// What people and their tools changed, each with how its subject stood before and after. The newest first.
+/// Changes by users and their tools, each with the state of its subject before and after. Newest first.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "audit", params(AuditParams), responses((status = 200, body = Page<AuditEntry>)),
     security(("token" = ["operator"]))

@@ -1,4 +1,4 @@
-//! Creating jobs: one, or many at once.
+//! Creating jobs: one, or many in one request.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -27,50 +27,50 @@ use crate::intake::store_each;
 use crate::params::Query;
 use crate::problem::Problem;
 
-/// How many jobs one request creates at most.
+/// Maximum number of jobs in one request.
 pub(crate) const JOBS_MAX: usize = 5_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(create_job)).routes(routes!(create_jobs))
 }
 
-/// A job to be created.
+/// A job to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct JobRequest {
-    /// Which handler runs it.
+    /// Its kind, which determines the handler.
     #[schema(min_length = 1, max_length = 200, examples("mail"))]
     kind: String,
     /// Its input: any JSON.
     #[serde(default)]
     #[schema(value_type = Option<serde_json::Value>)]
     payload: Option<Box<RawValue>>,
-    /// Where it waits. The default is `default`.
+    /// Its queue. The default is `default`.
     #[schema(min_length = 1, max_length = 200)]
     queue: Option<String>,
-    /// At most one job of a kind ever has a key; asking again answers the same job.
+    /// A unique key among the jobs of its kind. A repeated request with the same key returns the same job.
     #[schema(min_length = 1, max_length = 1000)]
     key: Option<String>,
-    /// Jobs of a group run one at a time, or as many as its limit says.
+    /// Its group. Jobs of a group run one at a time, unless a limit allows more.
     #[schema(min_length = 1, max_length = 200)]
     group: Option<String>,
-    /// Which jobs of the queue go first: 1 before 2 (the default) before 3 before 4.
+    /// Its priority within the queue: from 1 (first) to 4 (last). The default is 2.
     #[schema(value_type = Option<u8>, minimum = 1, maximum = 4)]
     priority: Option<Priority>,
-    /// How many attempts it gets. The default is 25.
+    /// Maximum number of attempts. The default is 25.
     #[schema(minimum = 1, maximum = 1_000_000)]
     max_attempts: Option<u32>,
-    /// How long an attempt may take, in milliseconds. The default is the handler's own.
+    /// Time limit of an attempt, in milliseconds. The default is that of the handler.
     #[schema(minimum = 1)]
     timeout_ms: Option<u64>,
-    /// Not before so many milliseconds from now have passed. Not together with `start_at`.
+    /// Delay before the start, in milliseconds from now. Cannot be combined with `start_at`.
     delay_ms: Option<u64>,
-    /// Not before this time.
+    /// The earliest start time.
     start_at: Option<Timestamp>,
 }
 
 impl JobRequest {
-    /// The job that is asked for.
+    /// Converts the request to a job.
     fn into_job(self) -> Result<NewJob, Problem> {
         let start = start(self.delay_ms, self.start_at)?;
         let mut job = NewJob::new(self.kind, &()).map_err(invalid)?;
@@ -91,7 +91,7 @@ impl JobRequest {
     }
 }
 
-/// When a job may start that is to wait so long, or until then.
+/// Returns the start time of a job with this delay or start time.
 pub(super) fn start(delay_ms: Option<u64>, start_at: Option<Timestamp>) -> Result<StartAt, Problem> {
     match (delay_ms, start_at) {
         (None, None) => Ok(StartAt::Now),
@@ -108,12 +108,12 @@ pub(super) fn invalid(invalid: InvalidJob) -> Problem {
     Problem::unprocessable("invalid_job", invalid.to_string())
 }
 
-/// The job that stands for a request.
+/// The job of a request.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(crate) struct Created {
     /// Its id.
     id: JobId,
-    /// Whether it was there before, under the same key; then nothing was changed.
+    /// Whether it already existed under this key. In that case nothing was changed.
     duplicate: bool,
 }
 
@@ -131,10 +131,11 @@ impl IntoResponse for Created {
 
 /// Create a job
 ///
-/// Answered when the job is durable. With a `key`, or with the header `Idempotency-Key` in its place, the request can be repeated.
+/// The response is sent when the job is durable. With a `key`, or with the header `Idempotency-Key` instead, the request can be repeated
+/// safely.
 #[utoipa::path(
     post, path = "/v1/jobs", tag = "jobs", params(IdempotencyKey), request_body = JobRequest,
-    responses((status = 201, body = Created), (status = 200, description = "It was there, under the same key", body = Created)),
+    responses((status = 201, body = Created), (status = 200, description = "It already existed under this key", body = Created)),
     security(("token" = ["operator"]))
 )]
 async fn create_job(
@@ -153,7 +154,7 @@ async fn create_job(
     Ok(created.into())
 }
 
-/// Jobs to be created.
+/// Jobs to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct JobsRequest {
@@ -162,39 +163,39 @@ struct JobsRequest {
     jobs: Vec<JobRequest>,
 }
 
-/// How many are created.
+/// Options for creating many jobs.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct CreateParams {
-    /// `true`: each job by itself, those that can be; what cannot be accepted is answered in its place. The default is all or none.
+    /// `true`: each job separately; the result of a job that is refused contains the problem. By default, all jobs are created or none.
     #[serde(default)]
     each: bool,
 }
 
-/// What became of one of many: `id` and `duplicate`, or a `problem`.
+/// The result for one of many jobs: `id` and `duplicate`, or a `problem`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 enum OneOfMany {
-    /// It stands.
+    /// The job was created, or already existed.
     Created(Created),
-    /// It was refused.
+    /// The job was refused.
     Refused {
-        /// Why.
+        /// The reason.
         problem: Problem,
     },
 }
 
-/// What became of many, in the order of the request.
+/// The results for many jobs, in the order of the request.
 #[derive(Debug, Serialize, ToSchema)]
 struct CreatedMany {
-    /// Each of them.
+    /// One result for each job.
     jobs: Vec<OneOfMany>,
 }
 
 /// Create many jobs
 ///
-/// All or none, in one transaction; with `each=true` every job by itself.
+/// All or none, in one transaction; with `each=true`, each job separately.
 #[utoipa::path(
     post, path = "/v1/jobs/create-many", tag = "jobs", params(IdempotencyKey, CreateParams), request_body = JobsRequest,
     responses((status = 201, body = CreatedMany)),
@@ -228,7 +229,7 @@ async fn create_jobs(
     Ok((StatusCode::CREATED, Json(CreatedMany { jobs })))
 }
 
-/// All or none; those at `repeatable` have the request's key.
+/// Creates all jobs or none; those at `repeatable` have a key from the request's header.
 async fn all(
     store: &dyn Store,
     asked: Vec<Result<NewJob, Problem>>,
@@ -244,26 +245,27 @@ async fn all(
     }
     let created = store.enqueue_many(&jobs).await?;
     if !known && repeatable.iter().any(|&index| created[index].duplicate) {
-        // Another with the key has come in between.
+        // Another request with the same key came in between.
         idempotency::check_repeated(store, &keyed).await?;
     }
     Ok(created.into_iter().map(|created| OneOfMany::Created(created.into())).collect())
 }
 
-/// Refuses a key that two jobs of a request have: all or none is not to be had for them.
+/// Refuses a key that two jobs of the request share: they cannot be created all or none.
 fn check_keys(jobs: &[NewJob]) -> Result<(), Problem> {
     let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
     for (index, job) in jobs.iter().enumerate() {
         let Some(key) = &job.key else { continue };
         if let Some(first) = seen.insert((&job.kind, key), index) {
-            let words = format!("jobs[{first}] has the key {key:?} already; a key is of one job");
+            let words = format!("jobs[{first}] already has the key {key:?}; each job needs a different key");
             return Err(Problem::unprocessable("key_twice", words).at(format!("jobs[{index}].key")));
         }
     }
     Ok(())
 }
 
-/// Those that the store takes, and why it does not take the others; those at `repeatable` have the request's key.
+/// Creates the jobs that the store accepts and returns the reason for each refused one; those at `repeatable` have a key from the
+/// request's header.
 async fn each(
     store: &dyn Store,
     asked: Vec<Result<NewJob, Problem>>,
@@ -293,7 +295,8 @@ async fn each(
     Ok(answers.into_iter().flatten().collect())
 }
 
-/// Refuses those whose key, the request's, something else was created with, or may have been: the others are told what became of them.
+/// Refuses jobs whose key from the request's header belongs to a different job, or cannot be checked; the other jobs keep their
+/// results.
 async fn refuse_taken(
     store: &dyn Store,
     asked: &[NewJob],

@@ -1,4 +1,4 @@
-//! Where pages end of lists whose order is made of several things.
+//! Cursors of lists that are ordered by several columns.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
@@ -10,22 +10,23 @@ use milepost_core::event::Aggregate;
 use milepost_core::event::listing::{AggregatePlace, DeadPlace};
 use serde::de::{Deserialize, Deserializer, Error as _};
 
-/// A place in a list as clients carry it from page to page: its parts, with a NUL between two since none has one, as base64url.
+/// A position in a list, as clients pass it from page to page: its parts separated by NUL (no part contains NUL), encoded as
+/// base64url.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor<P>(pub(crate) P);
 
-/// A place that can be taken apart and put together.
+/// A position that can be split into parts and restored from them.
 pub(crate) trait Parts: Sized {
-    /// Its parts, without NUL.
+    /// Returns the parts, without NUL.
     fn parts(&self) -> Vec<String>;
 
-    /// The place with these parts; `None` when there is none.
+    /// Restores the position from its parts; `None` if they are invalid.
     fn of(parts: &[&str]) -> Option<Self>;
 }
 
-/// What is said of a cursor that no page ended with.
+/// The error for a text that is not a cursor of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no cursor of this list; give the next_cursor of the page before as it is")]
+#[error("this is not a cursor of this list; pass the next_cursor of the previous page unchanged")]
 pub(crate) struct NoCursor;
 
 impl<P: Parts> Display for Cursor<P> {
@@ -74,12 +75,12 @@ impl Parts for DeadPlace {
     }
 }
 
-/// As exact as the stores' times are.
+/// Microseconds, the precision of times in the stores.
 fn micros(at: Timestamp) -> String {
     at.as_microsecond().to_string()
 }
 
-/// A time that a store can have written: none is before 1970.
+/// Parses a time that a store can have written: none is before 1970.
 fn time(micros: &str) -> Option<Timestamp> {
     let micros: u64 = micros.parse().ok()?;
     Timestamp::from_microsecond(i64::try_from(micros).ok()?).ok()

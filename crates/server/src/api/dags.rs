@@ -21,7 +21,7 @@ use crate::body::Body;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
-/// The fewest digits by which a version is looked for.
+/// The minimum number of digits to identify a version by a prefix.
 const VERSION_DIGITS_MIN: usize = 6;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// List DAGs
 ///
-/// The latest version of each, by name.
+/// The latest version of each DAG, ordered by name.
 #[utoipa::path(
     get, path = "/v1/dags", tag = "batches", responses((status = 200, body = Vec<VersionView>)),
     security(("token" = ["viewer"]))
@@ -44,11 +44,11 @@ async fn list_dags(State(app): State<App>) -> Result<Json<Vec<VersionView>>, Pro
 
 /// Define a DAG
 ///
-/// The same content is the same version. Batches keep the version that they were started with; those that are started from now on get
-/// this one. All that is wrong with a definition is told in `faults`.
+/// The same content is the same version. Running batches keep the version that they were started with; later batches use this one.
+/// `faults` lists all errors of an invalid definition.
 #[utoipa::path(
     post, path = "/v1/dags", tag = "batches", params(Why), request_body = Definition,
-    responses((status = 201, body = Defined), (status = 200, description = "It was there, and is the latest now", body = Defined)),
+    responses((status = 201, body = Defined), (status = 200, description = "The version already existed, and is the latest now", body = Defined)),
     security(("token" = ["operator"]))
 )]
 async fn define_dag(
@@ -64,7 +64,7 @@ async fn define_dag(
     Ok((status, Json(defined)))
 }
 
-/// Checks a definition beside the requests: a large one takes its time.
+/// Checks a definition on a blocking thread, since a large one takes long.
 pub(super) async fn checked(definition: Definition) -> Result<Dag, Problem> {
     let checked = tokio::task::spawn_blocking(move || Dag::check(definition)).await;
     let checked = checked.map_err(|error| {
@@ -76,7 +76,7 @@ pub(super) async fn checked(definition: Definition) -> Result<Dag, Problem> {
 
 /// List the versions of a DAG
 ///
-/// The newest first.
+/// Newest first.
 #[utoipa::path(
     get, path = "/v1/dags/{name}/versions", tag = "batches", params(("name" = String, Path, description = "The DAG")),
     responses((status = 200, body = Vec<VersionView>)), security(("token" = ["viewer"]))
@@ -96,7 +96,7 @@ async fn versions(name: &str, store: &dyn Store) -> Result<Vec<VersionView>, Pro
     Ok(versions)
 }
 
-/// The version of a DAG that has this number, or begins with these digits.
+/// Returns the version of a DAG with this number, or whose hash begins with these digits.
 pub(super) async fn version(name: &str, text: &str, store: &dyn Store) -> Result<Version, Problem> {
     let versions = versions(name, store).await?;
     let number = text.parse::<u32>().ok();
@@ -116,28 +116,28 @@ pub(super) async fn version(name: &str, text: &str, store: &dyn Store) -> Result
     }
 }
 
-/// A version of a DAG with its content.
+/// A version of a DAG with its definition.
 #[derive(Debug, Serialize, ToSchema)]
 struct DagDetail {
     /// The version.
     #[serde(flatten)]
     view: VersionView,
-    /// What was defined.
+    /// The definition.
     definition: Definition,
 }
 
-/// Which version.
+/// The requested version.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct DagParams {
-    /// Its number, or its first digits. The default is the latest.
+    /// Its number, or the first digits of its hash. The default is the latest.
     version: Option<String>,
 }
 
 /// Get a DAG
 ///
-/// The latest version of it, or the one that is asked for, with its content.
+/// The latest or the requested version, with its definition.
 #[utoipa::path(
     get, path = "/v1/dags/{name}", tag = "batches", params(("name" = String, Path, description = "The DAG"), DagParams),
     responses((status = 200, body = DagDetail)), security(("token" = ["viewer"]))

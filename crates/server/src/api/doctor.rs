@@ -1,4 +1,4 @@
-//! The doctor: whether the store keeps its promises, and what can be mended safely.
+//! The doctor: checks of the store's invariants, and safe repairs.
 
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,13 @@ use crate::body::Body;
 use crate::params::Query;
 use crate::problem::Problem;
 
-/// How long one question may take.
+/// Time limit of one check.
 const QUESTION_MAX: Duration = Duration::from_secs(10);
-/// How long a request asks and mends, questions that are under way not counted.
+/// How long a request starts new checks or repairs; one in progress is finished.
 const REQUEST_MAX: Duration = Duration::from_secs(30);
-/// How long what settles by itself gets before the second look.
+/// Time before a finding that may resolve without intervention is checked again.
 const SETTLING: Duration = Duration::from_secs(3);
-/// What one transaction of a repair mends at most, so that it stays short.
+/// Maximum number of repairs in one transaction, so that it stays short.
 const MENDED_AT_ONCE: u32 = 200;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -35,20 +35,20 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(repair_store))
 }
 
-/// One question to the store.
+/// A check of the store.
 #[derive(Debug, Serialize, ToSchema)]
 struct CheckView {
-    /// Which.
+    /// The check.
     check: Check,
-    /// How bad it is when it finds something.
+    /// The severity of its findings.
     severity: Severity,
-    /// What it reads: what needs attention now, or all that is kept.
+    /// The amount that it reads: unfinished work and small tables, or the complete store.
     cost: Cost,
-    /// What a finding means.
+    /// The meaning of a finding.
     means: &'static str,
-    /// What a person does about it.
+    /// The remedy for an operator.
     mend: &'static str,
-    /// What a repair does about it. Missing: nothing is safe without a person.
+    /// The effect of a repair. Missing if no automatic repair is safe.
     repair: Option<&'static str>,
 }
 
@@ -61,7 +61,7 @@ impl From<Check> for CheckView {
 
 /// List the doctor's checks
 ///
-/// Those that this store has.
+/// The checks that apply to this store.
 #[utoipa::path(
     get, path = "/v1/doctor/checks", tag = "doctor", responses((status = 200, body = Vec<CheckView>)),
     security(("token" = ["viewer"]))
@@ -70,44 +70,44 @@ async fn list_checks(State(app): State<App>) -> Json<Vec<CheckView>> {
     Json(app.store.checks().into_iter().map(CheckView::from).collect())
 }
 
-/// What is asked.
+/// The requested checks.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct DoctorParams {
     /// Only this check.
     check: Option<Check>,
-    /// Whether questions are asked, too, that read all that is kept. The default is not, unless one is named.
+    /// Whether to run also the checks that read the complete store. The default is `false`; a check that is named always runs.
     #[serde(default)]
     full: bool,
 }
 
-/// What was found.
+/// The result of an examination.
 #[derive(Debug, Serialize, ToSchema)]
 struct ExaminationView {
-    /// Promises that are broken, and what is in their way.
+    /// The violated guarantees, and risks to guarantees.
     findings: Vec<Finding>,
-    /// How many questions were answered.
+    /// Number of completed checks.
     answered: usize,
-    /// How many were not asked, to be quick.
+    /// Number of checks that were skipped because they are not quick.
     left_out: usize,
-    /// Those that found no answer in time.
+    /// Checks that were not completed.
     unanswered: Vec<UnansweredView>,
 }
 
-/// A question without an answer.
+/// A check that was not completed.
 #[derive(Debug, Serialize, ToSchema)]
 struct UnansweredView {
-    /// Which.
+    /// The check.
     check: Check,
-    /// Why.
+    /// The reason.
     why: String,
 }
 
 /// Examine the store
 ///
-/// Asks one question a promise, each on one snapshot: jobs in flight are never a finding. It ends within about half a minute; what was not
-/// asked by then is told. One examination runs at a time (429).
+/// Runs one check for each guarantee, each on one snapshot: jobs in flight are never a finding. Ends after about half a minute at most, and
+/// lists the checks that were not completed by then. One examination runs at a time (429).
 #[utoipa::path(
     get, path = "/v1/doctor", tag = "doctor", params(DoctorParams), responses((status = 200, body = ExaminationView)),
     security(("token" = ["viewer"]))
@@ -129,9 +129,9 @@ async fn examine_store(
     Ok(Json(examination))
 }
 
-/// Whose turn it is to examine the store, as long as this is held.
+/// Acquires the permit to examine the store; one examination runs at a time.
 pub(crate) fn turn(app: &App) -> Result<SemaphorePermit<'_>, Problem> {
-    let words = "somebody else examines the store; try again when that is done";
+    let words = "another examination of the store is in progress; try again when it has ended";
     app.doctor.try_acquire().map_err(|_| Problem::too_many("doctor_busy", words))
 }
 
@@ -139,7 +139,7 @@ fn known_check(known: &[Check], check: Check) -> Result<Check, Problem> {
     if known.contains(&check) {
         return Ok(check);
     }
-    let words = format!("{check} is a check for {} only", check.stores());
+    let words = format!("the check {check} exists for {} only", check.stores());
     Err(Problem::unprocessable("no_such_check", words))
 }
 
@@ -154,7 +154,7 @@ async fn examine(store: &dyn Store, checks: &[Check]) -> ExaminationView {
     let mut settling = Vec::new();
     for &check in checks {
         if began.elapsed() > REQUEST_MAX {
-            let why = "there was no time left for it; ask for it alone".to_owned();
+            let why = "the time limit was reached before it started; run it separately".to_owned();
             examination.unanswered.push(UnansweredView { check, why });
             continue;
         }
@@ -183,30 +183,30 @@ async fn examine(store: &dyn Store, checks: &[Check]) -> ExaminationView {
     examination
 }
 
-/// What is to be mended.
+/// A repair.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RepairRequest {
-    /// What this check finds.
+    /// The check whose findings are repaired.
     check: Check,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct RepairAnswer {
-    /// How many breaches were mended.
+    /// Number of repaired findings.
     mended: u64,
-    /// What the check finds now.
+    /// The findings of the check after the repair.
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<Finding>,
 }
 
-/// Mend what a check finds
+/// Repair the findings of a check
 ///
-/// As far as it is safe, in short transactions that are noted in the audit; within about half a minute.
+/// Repairs only what is safe, in short transactions that are recorded in the audit log. Ends after about half a minute at most.
 #[utoipa::path(
     post, path = "/v1/doctor/repair", tag = "doctor", request_body = RepairRequest, responses((status = 200, body = RepairAnswer)),
     security(("token" = ["admin"]))
@@ -219,7 +219,7 @@ async fn repair_store(
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let check = known_check(&store.checks(), request.check).map_err(|problem| problem.at("check"))?;
     if check.repair().is_none() {
-        let words = format!("nothing of {check} can be mended without a person: {}", check.mend());
+        let words = format!("findings of {check} cannot be repaired automatically: {}", check.mend());
         return Err(Problem::unprocessable("not_repairable", words).at("check"));
     }
     let _turn = turn(&app)?;

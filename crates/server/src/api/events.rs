@@ -1,4 +1,4 @@
-//! Events: emitted, and read.
+//! Emitting and listing events.
 
 use std::collections::BTreeMap;
 
@@ -23,47 +23,47 @@ use crate::idempotency::IdempotencyKey;
 use crate::params::Query;
 use crate::problem::Problem;
 
-/// How many events one request emits at most.
+/// Maximum number of events in one request.
 const EVENTS_MAX: usize = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(emit_events, list_events))
 }
 
-/// Events to be emitted.
+/// Events to emit.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct EmitRequest {
-    /// They; those of one aggregate in their order.
+    /// The events. Events of the same aggregate are emitted in this order.
     #[schema(min_items = 1, max_items = 1000)]
     events: Vec<EventRequest>,
 }
 
-/// An event to be emitted.
+/// An event to emit.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct EventRequest {
-    /// What sort of thing it is about.
+    /// The type of its aggregate.
     #[schema(min_length = 1, max_length = 200, examples("order"))]
     aggregate_type: String,
-    /// Which one.
+    /// The id of its aggregate.
     #[schema(min_length = 1, max_length = 1000, examples("17"))]
     aggregate_id: String,
-    /// What happened.
+    /// Its type.
     #[schema(min_length = 1, max_length = 200, examples("order.paid"))]
     event_type: String,
-    /// What is said of it. The default is `{}`. Published byte by byte as it is given.
+    /// Its payload, which is published byte for byte. The default is `{}`.
     #[schema(value_type = Option<serde_json::Value>)]
     payload: Option<Box<RawValue>>,
-    /// Its id for ever. Emitted again with the same content it changes nothing.
+    /// Its permanent id. Emitting it again with the same content changes nothing.
     event_id: Option<EventId>,
-    /// Its place among the events of its aggregate, if you count them: it must follow the last one.
+    /// Its sequence in its aggregate, if the application assigns sequences: it must follow the last one.
     #[schema(minimum = 1)]
     aggregate_seq: Option<i64>,
-    /// Whether that may leave numbers out.
+    /// Whether the sequence may skip numbers.
     #[serde(default)]
     gap_allowed: bool,
-    /// What goes along with it.
+    /// Its headers.
     #[serde(default)]
     headers: BTreeMap<String, String>,
 }
@@ -82,27 +82,27 @@ impl EventRequest {
     }
 }
 
-/// The events of a request, in its order.
+/// The emitted events, in the order of the request.
 #[derive(Debug, Serialize, ToSchema)]
 struct EmitAnswer {
-    /// They.
+    /// The events.
     events: Vec<EmittedEvent>,
 }
 
-/// An event that stands.
+/// An emitted event.
 #[derive(Debug, Serialize, ToSchema)]
 struct EmittedEvent {
     /// Its id.
     event_id: EventId,
-    /// Its place among the events of its aggregate.
+    /// Its sequence in its aggregate.
     aggregate_seq: i64,
-    /// Whether it was there before; then nothing was changed.
+    /// Whether it already existed. In that case nothing was changed.
     duplicate: bool,
 }
 
 /// Emit events
 ///
-/// All or none, in one transaction. With ids, or with the header `Idempotency-Key` in their place, the request can be repeated.
+/// All or none, in one transaction. With ids, or with the header `Idempotency-Key` instead, the request can be repeated safely.
 #[utoipa::path(
     post, path = "/v1/events", tag = "events", params(IdempotencyKey), request_body = EmitRequest,
     responses((status = 201, body = EmitAnswer)), security(("token" = ["operator"]))
@@ -129,28 +129,28 @@ async fn emit_events(
     Ok((StatusCode::CREATED, Json(EmitAnswer { events: emitted.collect() })))
 }
 
-/// Which events.
+/// Filter of the events.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct EventsParams {
-    /// Only of this aggregate; together with `aggregate_id`.
+    /// Only events of this aggregate type; needs `aggregate_id`.
     aggregate_type: Option<String>,
-    /// Only of this aggregate; together with `aggregate_type`.
+    /// Only events of this aggregate id; needs `aggregate_type`.
     aggregate_id: Option<String>,
-    /// Only of this type.
+    /// Only events of this type.
     event_type: Option<String>,
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<i64>,
 }
 
 /// List events
 ///
-/// The newest first.
+/// Newest first.
 #[utoipa::path(
     get, path = "/v1/events", tag = "events", params(EventsParams), responses((status = 200, body = Page<LoggedEvent>)),
     security(("token" = ["viewer"]))
@@ -164,7 +164,7 @@ async fn list_events(
         (Some(kind), Some(id)) => Some(Aggregate { kind, id }),
         (None, None) => None,
         _ => {
-            let words = "an aggregate is named by aggregate_type and aggregate_id together";
+            let words = "an aggregate needs both aggregate_type and aggregate_id";
             return Err(Problem::bad_request("invalid_parameter", words).at("query aggregate_id"));
         }
     };

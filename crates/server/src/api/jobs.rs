@@ -1,4 +1,4 @@
-//! Looking at jobs.
+//! Listing and reading jobs.
 
 use axum::Json;
 use axum::extract::State;
@@ -28,44 +28,44 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(get_job_attempts))
 }
 
-/// Which jobs.
+/// Filter of the jobs.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct JobsParams {
-    /// Only in this state.
+    /// Only jobs in this state.
     state: Option<JobState>,
-    /// Only of this kind.
+    /// Only jobs of this kind.
     kind: Option<String>,
-    /// Only in this queue.
+    /// Only jobs in this queue.
     queue: Option<String>,
-    /// Only those with this key.
+    /// Only jobs with this key.
     key: Option<String>,
-    /// Only those of which an attempt failed with this code, or with these words in its message.
+    /// Only jobs with an attempt that failed with this error code, or with this text in its error message.
     error: Option<String>,
-    /// Only those with this in their payload: a path and what is there, such as `customer.id=42`.
+    /// Only jobs with this value in their payload: a path and a value, such as `customer.id=42`.
     payload: Option<String>,
-    /// Only those created at this time or later.
+    /// Only jobs created at this time or later.
     #[param(value_type = Option<String>, format = DateTime)]
     created_from: Option<Timestamp>,
-    /// Only those created before this time.
+    /// Only jobs created before this time.
     #[param(value_type = Option<String>, format = DateTime)]
     created_before: Option<Timestamp>,
-    /// Only those that failed for good at this time or later.
+    /// Only jobs that failed permanently at this time or later.
     #[param(value_type = Option<String>, format = DateTime)]
     failed_from: Option<Timestamp>,
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<JobId>,
 }
 
 /// List jobs
 ///
-/// The newest first. What `kind`, `queue`, `error`, `payload` and times ask for is looked for among 5,000 jobs at a time: a page may be empty and have a
-/// `next_cursor` all the same.
+/// Newest first. The filters `kind`, `queue`, `error`, `payload` and times search 5,000 jobs per page, so a page may be empty and still have a
+/// `next_cursor`.
 #[utoipa::path(
     get, path = "/v1/jobs", tag = "jobs", params(JobsParams), responses((status = 200, body = Page<JobRow>)),
     security(("token" = ["viewer"]))
@@ -92,7 +92,7 @@ async fn list_jobs(
 }
 
 impl JobsParams {
-    /// What has to be looked for in the jobs themselves; `None`: an index says it all.
+    /// Returns the search if the filter needs to read the jobs themselves; `None` if an index answers it.
     fn search(&self, limit: u32) -> Result<Option<JobSearch>, Problem> {
         let search = JobSearch {
             state: self.state,
@@ -110,14 +110,14 @@ impl JobsParams {
         };
         let times = [search.created_from, search.created_before, search.failed_from];
         let in_jobs = search.error.is_some() || search.payload.is_some();
-        // A key says which jobs; of a kind or a queue there may be few among many.
+        // A key identifies its jobs. With a kind or a queue, few jobs may match among many.
         let of_some = search.key.is_none() && (search.kind.is_some() || search.queue.is_some());
         let is_asked = in_jobs || of_some || times.iter().any(Option::is_some);
         Ok(is_asked.then_some(search))
     }
 }
 
-/// What is asked for of payloads.
+/// Parses the payload filter.
 pub(super) fn payload_match(text: Option<&str>, at: &str) -> Result<Option<PayloadMatch>, Problem> {
     let parsed = text.map(PayloadMatch::parse).transpose();
     parsed.map_err(|words| Problem::bad_request("invalid_parameter", words).at(at))
@@ -125,7 +125,7 @@ pub(super) fn payload_match(text: Option<&str>, at: &str) -> Result<Option<Paylo
 
 /// Get a job
 ///
-/// With its payload, its result, and why it does not run now.
+/// With its payload, its result, and the reason why it does not run now.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
     responses((status = 200, body = JobView)), security(("token" = ["viewer"]))
@@ -137,7 +137,7 @@ async fn get_job(State(app): State<App>, Path(id): Path<JobId>) -> Result<Json<J
 
 /// Get a job's history
 ///
-/// Every change of its state, the oldest first.
+/// Every change of its state, oldest first.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/history", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
     responses((status = 200, body = Vec<HistoryEntry>)), security(("token" = ["viewer"]))
@@ -151,7 +151,7 @@ async fn get_job_history(
 
 /// Get a job's attempts
 ///
-/// Each claim of it with its end, the oldest first.
+/// Each claim of the job and its end, oldest first.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/attempts", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
     responses((status = 200, body = Vec<Attempt>)), security(("token" = ["viewer"]))
@@ -163,7 +163,7 @@ async fn get_job_attempts(
     Ok(Json(attempts(&history(&app, id).await?)))
 }
 
-/// Its history; a job that there is not has none.
+/// Returns the history of a job; an error if the job does not exist.
 async fn history(app: &App, id: JobId) -> Result<Vec<HistoryEntry>, Problem> {
     let history = app.store.history(id).await?;
     if history.is_empty() && app.store.job(id).await?.is_none() {

@@ -1,4 +1,4 @@
-//! Limits: how fast kinds may start, and how fast and how many at once groups.
+//! Limits: start rates of kinds; rates and concurrency of groups.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,25 +19,25 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_limits, put_limit, delete_limit))
 }
 
-/// A limit and what it does now.
+/// A limit and its current use.
 #[derive(Debug, Serialize, ToSchema)]
 struct LimitRow {
-    /// Of this kind, or of this group or class of groups `prefix:*`.
+    /// The kind, the group, or the class of groups (`prefix:*`).
     #[serde(flatten)]
     target: Target,
-    /// How many jobs of the group may be under way at once.
+    /// Maximum number of jobs of the group that run at the same time.
     concurrency: Option<u32>,
-    /// How many may start in a second.
+    /// Maximum number of starts per second.
     per_second: Option<f64>,
-    /// How many may start at once after a pause.
+    /// Maximum number of jobs that start at the same time after a pause.
     burst: Option<u32>,
-    /// Who made it.
+    /// Its source.
     source: Source,
-    /// How many starts it would allow now; below nothing while it is in debt. Missing without a rate, and for a class.
+    /// Number of starts that the limit allows now; negative while it is in debt. Missing without a rate, and for a class.
     tokens: Option<f64>,
-    /// How many jobs hold a slot of the group, or run, for a kind.
+    /// For a group: number of jobs that hold a slot. For a kind: number of running jobs.
     holders: i64,
-    /// How many jobs wait: of a group, for a slot or a token; of a kind, to be claimed.
+    /// For a group: number of jobs that wait for a slot or a token. For a kind: number of jobs that wait to be claimed.
     waiting: i64,
 }
 
@@ -51,7 +51,7 @@ impl From<LimitView> for LimitRow {
 
 /// List limits
 ///
-/// All of them: kinds first, by name.
+/// All limits: kinds first, ordered by name.
 #[utoipa::path(
     get, path = "/v1/limits", tag = "limits", responses((status = 200, body = Vec<LimitRow>)),
     security(("token" = ["viewer"]))
@@ -60,25 +60,25 @@ async fn list_limits(State(app): State<App>) -> Result<Json<Vec<LimitRow>>, Prob
     Ok(Json(app.store.limits().await?.into_iter().map(LimitRow::from).collect()))
 }
 
-/// What a limit is to be: of exactly one of `kind` and `group`.
+/// A limit of a kind or of a group. Give exactly one of `kind` and `group`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct LimitRequest {
     /// The kind.
     kind: Option<String>,
-    /// The group, or a class `prefix:*`, which stands for each group whose name starts with `prefix:`.
+    /// The group, or a class `prefix:*`: each group whose name starts with `prefix:`.
     #[schema(examples("tenant:*"))]
     group: Option<String>,
-    /// How many jobs of the group may be under way at once.
+    /// Maximum number of jobs of the group that run at the same time.
     #[schema(minimum = 1, maximum = 1000)]
     concurrency: Option<u32>,
-    /// How many may start in a time: `10/s`, `100/m`, `2000/h`, `5/d`, `0.5/s` or `7/15m`.
+    /// Maximum rate of starts: `10/s`, `100/m`, `2000/h`, `5/d`, `0.5/s` or `7/15m`.
     #[schema(examples("100/m"))]
     rate: Option<String>,
-    /// How many may start at once after a pause. The default is those of a second, at least 1.
+    /// Maximum number of jobs that start at the same time after a pause. The default is the number of one second, at least 1.
     #[schema(minimum = 1, maximum = 1_000_000)]
     burst: Option<u32>,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
@@ -87,7 +87,7 @@ impl LimitRequest {
     fn limit(self) -> Result<Limit, Problem> {
         let target = target(self.kind, self.group, "")?;
         if self.burst.is_some() && self.rate.is_none() {
-            return Err(refused("burst", "a burst means something only beside a rate"));
+            return Err(refused("burst", "burst needs a rate; give rate, or omit burst"));
         }
         let rate = self.rate.as_deref().map(Rate::parse_per_second).transpose();
         let rate = rate.map_err(|invalid| refused("rate", invalid.to_string()))?.map(|per_second| {
@@ -113,22 +113,22 @@ fn refused(at: &str, words: impl Into<String>) -> Problem {
     Problem::unprocessable("invalid_limit", words).at(at)
 }
 
-/// What a limit is about; `part` is where the request says so: empty for the body, or `query `.
+/// Returns the target of a limit. `part` is the prefix of positions in error messages: empty for the body, or `query `.
 fn target(kind: Option<String>, group: Option<String>, part: &str) -> Result<Target, Problem> {
     match (kind, group) {
         (Some(kind), None) => Ok(Target::Kind(kind)),
         (None, Some(group)) => Ok(Target::Group(group)),
-        (None, None) => Err(refused(&format!("{part}kind"), "a limit is of a kind or of a group; name one")),
+        (None, None) => Err(refused(&format!("{part}kind"), "a limit needs a kind or a group; give one")),
         (Some(_), Some(_)) => {
-            Err(refused(&format!("{part}group"), "a limit is of a kind or of a group; name one of the two"))
+            Err(refused(&format!("{part}group"), "kind and group exclude each other; give one of them"))
         }
     }
 }
 
 /// Set a limit
 ///
-/// As a whole: what is not given is not limited. It is an operator's from then on, and no configuration changes it. More slots are filled
-/// at once; of fewer, what is too many ends by itself.
+/// Replaces the limit; omitted fields are not limited. The limit is then an operator's, and no configuration changes it. Additional slots
+/// are assigned immediately; with fewer slots, running jobs continue until they end.
 #[utoipa::path(
     put, path = "/v1/limits", tag = "limits", request_body = LimitRequest, responses((status = 204)),
     security(("token" = ["operator"]))
@@ -143,7 +143,7 @@ async fn put_limit(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whose limit: of exactly one of `kind` and `group`; and why.
+/// The limit to remove. Give exactly one of `kind` and `group`.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -152,14 +152,14 @@ struct LimitParams {
     kind: Option<String>,
     /// The group, or a class `prefix:*`.
     group: Option<String>,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[param(max_length = 1000)]
     reason: Option<String>,
 }
 
 /// Remove a limit
 ///
-/// A group then has one slot again, or what its class has. One of a configuration is refused, which would set it again.
+/// A group then has one slot again, or the limit of its class. Limits of a configuration are refused, because it would set them again.
 #[utoipa::path(
     delete, path = "/v1/limits", tag = "limits", params(LimitParams), responses((status = 204)),
     security(("token" = ["operator"]))
@@ -174,12 +174,12 @@ async fn delete_limit(
     let known = app.store.limits().await?.into_iter().find(|view| view.limit.target == target);
     if known.is_some_and(|view| view.source == Source::Config) {
         let words = format!(
-            "the limit of {target} comes from a configuration, which would set it again; take it out there, or set another one"
+            "the limit of {target} comes from a configuration, which would set it again; remove it there, or set another limit"
         );
         return Err(Problem::conflict("of_configuration", words));
     }
     if !store.remove_limit(&target, Source::Operator).await? {
-        return Err(Problem::not_found("no_such_limit", format!("{target} has no limit of its own")));
+        return Err(Problem::not_found("no_such_limit", format!("{target} has no separate limit")));
     }
     Ok(StatusCode::NO_CONTENT)
 }

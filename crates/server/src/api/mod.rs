@@ -1,4 +1,4 @@
-//! `/v1`: what programs ask for. A module a noun; its `routes` are all that the rest of the server knows of it.
+//! The API under `/v1`, with one module for each resource. Each module exports only its `routes` to the rest of the server.
 
 pub(crate) mod attempt;
 mod audit;
@@ -26,7 +26,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub(crate) use self::protocol::Tally;
 use crate::app::App;
 
-/// All routes under `/v1`, with what the OpenAPI document says of them.
+/// Returns all routes under `/v1` with their OpenAPI descriptions.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(audit::routes())

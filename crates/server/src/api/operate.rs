@@ -1,4 +1,4 @@
-//! Doing something to one job.
+//! Operations on one job.
 
 use std::time::Duration;
 
@@ -23,60 +23,60 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(operate_job))
 }
 
-/// What is to be done, and how.
+/// The operation and its parameters.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = OperateRequest)]
 pub(super) struct Settings {
-    /// What.
+    /// The operation.
     pub(super) operation: JobOperation,
-    /// How long a running job gets to stop by itself, in milliseconds (cancel, abort). The default is 10 seconds.
+    /// Grace period for a running job to stop, in milliseconds (cancel, abort). The default is 10 seconds.
     pub(super) grace_ms: Option<u64>,
-    /// Not to be claimed before so many milliseconds have passed (snooze, which needs it; retry, resume, rerun).
+    /// Delay before the job can be claimed, in milliseconds (required for snooze; optional for retry, resume, rerun).
     pub(super) delay_ms: Option<u64>,
-    /// Why; stands in the job's history and in the audit.
+    /// The reason, for the job's history and the audit log.
     #[schema(max_length = 1000)]
     pub(super) reason: Option<String>,
 }
 
-/// What can be done to a job.
+/// An operation on a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum JobOperation {
-    /// It ends as canceled; one that runs is asked to stop.
+    /// Ends the job as canceled. A running job is asked to stop.
     Cancel,
-    /// It stops and can be resumed; one that runs is asked to stop.
+    /// Stops the job, which can be resumed. A running job is asked to stop.
     Abort,
-    /// An aborted job goes on.
+    /// Resumes an aborted job.
     Resume,
-    /// A failed job, one that waits for its next attempt or an aborted one runs as soon as a worker is free.
+    /// Makes a failed or aborted job, or one that waits for its next attempt, run as soon as a worker is free.
     Retry,
-    /// A job that ended begins anew.
+    /// Runs an ended job again from the beginning.
     Rerun,
-    /// A waiting job waits longer.
+    /// Delays a waiting job.
     Snooze,
-    /// A waiting job ends as skipped.
+    /// Ends a waiting job as skipped.
     Skip,
-    /// A job that waits or has failed ends as succeeded.
+    /// Ends a waiting or failed job as succeeded.
     Mark,
-    /// A blocked job is not blocked any more.
+    /// Unblocks a blocked job.
     Release,
 }
 
-/// How long a running job gets to stop by itself when nobody says.
+/// Default grace period in which a running job may stop.
 pub(super) const GRACE_DEFAULT: Duration = Duration::from_secs(10);
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct OperateAnswer {
-    /// The job's state now, or `stop_requested`: its worker was asked to stop it.
+    /// The new state of the job, or `stop_requested`: its worker was asked to stop it.
     #[schema(examples("canceled", "stop_requested"))]
     outcome: String,
 }
 
-/// Do something to a job
+/// Operate on a job
 ///
-/// Cancel, abort, resume, retry, rerun, snooze, skip, mark or release it. 409 when its state does not allow it.
+/// Cancel, abort, resume, retry, rerun, snooze, skip, mark or release it. 409 when its state does not allow the operation.
 #[utoipa::path(
     post, path = "/v1/jobs/{id}/operate", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
     request_body = Settings, responses((status = 200, body = OperateAnswer)), security(("token" = ["operator"]))
@@ -92,7 +92,7 @@ async fn operate_job(
     Ok(Json(OperateAnswer { outcome: outcome(app.acting(actor).operate(id, &operation).await?) }))
 }
 
-/// What became of an operation, as answers say it.
+/// Returns the result of an operation as text.
 pub(super) fn outcome(operated: Operated) -> String {
     match operated {
         Operated::Done(state) => state.to_string(),
@@ -101,7 +101,7 @@ pub(super) fn outcome(operated: Operated) -> String {
 }
 
 impl Settings {
-    /// The operation, as this verb.
+    /// Returns the operation with this verb.
     pub(super) fn operation(&self, verb: Verb) -> Result<Operation, Problem> {
         Ok(Operation {
             verb,
@@ -115,7 +115,7 @@ impl Settings {
         match self.delay_ms {
             Some(delay_ms) => Ok(Duration::from_millis(delay_ms)),
             None if self.operation == JobOperation::Snooze => {
-                Err(Problem::unprocessable("invalid_body", "a snooze needs delay_ms: for how long")
+                Err(Problem::unprocessable("invalid_body", "a snooze needs delay_ms, its duration")
                     .at("delay_ms"))
             }
             None => Ok(Duration::ZERO),
@@ -124,7 +124,7 @@ impl Settings {
 }
 
 impl JobOperation {
-    /// What it is to a job; a retry depends on the job's state.
+    /// Returns the verb of the operation. For a retry, the verb depends on the job's state.
     pub(super) const fn verb(self) -> Verb {
         match self {
             Self::Cancel => Verb::Cancel,
@@ -145,6 +145,6 @@ async fn verb(store: &dyn Store, id: JobId, operation: JobOperation) -> Result<V
         return Ok(operation.verb());
     }
     let view = store.job(id).await?.ok_or(StoreError::NoSuchJob(id))?;
-    // Where none fits, the store says that it cannot be.
+    // If no verb fits the state, the store refuses the operation.
     Ok(Verb::that_retries(view.row.state).unwrap_or(Verb::RetryNow))
 }

@@ -1,4 +1,4 @@
-//! Doing something to all jobs that fit a filter: a bulk job, seen, stopped and resumed as any other.
+//! Operations on all jobs that match a filter, run by a bulk job, which can be viewed, aborted and resumed like any other.
 
 use axum::Json;
 use axum::extract::State;
@@ -27,74 +27,75 @@ use crate::idempotency::{self, IdempotencyKey};
 use crate::many;
 use crate::problem::Problem;
 
-/// How many jobs of a preview are named.
+/// Maximum number of job ids in a preview.
 const NAMED_MAX: usize = 20;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(operate_jobs))
 }
 
-/// To which jobs, what, and why.
+/// The jobs, the operation and its parameters.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct OperateManyRequest {
-    /// To which jobs.
+    /// The filter of the jobs.
     filter: OperateFilter,
-    /// What.
+    /// The operation.
     operation: JobOperation,
-    /// Why; stands in the history of each job.
+    /// The reason, for the history of each job.
     #[schema(min_length = 1, max_length = 1000)]
     reason: String,
-    /// As for one job.
+    /// As for a single job.
     grace_ms: Option<u64>,
-    /// As for one job.
+    /// As for a single job.
     delay_ms: Option<u64>,
-    /// Only say to which jobs it would be done.
+    /// Returns a preview of the jobs and changes nothing.
     #[serde(default)]
     dry: bool,
 }
 
-/// Jobs that fit all that is given.
+/// A filter of jobs. A job must match all given fields.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct OperateFilter {
-    /// In this state.
+    /// Jobs in this state.
     state: JobState,
-    /// Of this kind.
+    /// Jobs of this kind.
     kind: Option<String>,
-    /// In this queue.
+    /// Jobs in this queue.
     queue: Option<String>,
-    /// With this code of an error, or these words in its message.
+    /// Jobs with this error code, or with this text in the error message.
     error: Option<String>,
-    /// With this in its payload, such as `customer.id=42`.
+    /// Jobs with this value in their payload, such as `customer.id=42`.
     payload: Option<String>,
-    /// Created at this time or later.
+    /// Jobs created at this time or later.
     #[schema(value_type = Option<String>, format = DateTime)]
     created_from: Option<Timestamp>,
-    /// Created before this time.
+    /// Jobs created before this time.
     #[schema(value_type = Option<String>, format = DateTime)]
     created_before: Option<Timestamp>,
-    /// Failed for good at this time or later.
+    /// Jobs that failed permanently at this time or later.
     #[schema(value_type = Option<String>, format = DateTime)]
     failed_from: Option<Timestamp>,
 }
 
-/// To how many jobs it is done.
+/// The number of jobs, and the bulk job that applies the operation.
 #[derive(Debug, Serialize, ToSchema)]
 struct OperateManyAnswer {
-    /// The bulk job that does it; none when it was only asked to how many it would be done, or when there is no such job.
+    /// The bulk job that applies the operation. Missing for a preview, and if no job matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     bulk: Option<JobId>,
-    /// How many jobs fit now; they are what it is done to, others that come are not.
+    /// Number of jobs that match now. The operation applies to these jobs, not to later ones.
     jobs: usize,
-    /// Some of them.
+    /// The ids of some of them.
     some: Vec<JobId>,
 }
 
-/// Do something to all jobs that fit a filter
+/// Operate on all jobs that match a filter
 ///
-/// With `dry`, says how many there are and names some. Without, starts a bulk job over those that fit now, 100,000 at most, which can be watched, aborted and resumed at
-/// `/v1/bulk`; a job to which it cannot be done is one of its failures. A server does it beside its API.
+/// With `dry`, returns the number of matching jobs and some of their ids. Otherwise starts a bulk job over the jobs that match
+/// now, at most 100,000. It can be watched, aborted and resumed at `/v1/bulk-runs`. A job that does not allow the operation is
+/// one of its failures. Servers run it in addition to their API.
 #[utoipa::path(
     post, path = "/v1/jobs/operate-many", tag = "jobs", params(IdempotencyKey), request_body = OperateManyRequest,
     responses((status = 200, body = OperateManyAnswer), (status = 202, body = OperateManyAnswer)),
@@ -107,9 +108,8 @@ async fn operate_jobs(
     Body(request): Body<OperateManyRequest>,
 ) -> Result<Response, Problem> {
     if request.reason.trim().is_empty() {
-        return Err(
-            Problem::unprocessable("invalid_body", "whoever looks at these jobs will ask why").at("reason")
-        );
+        return Err(Problem::unprocessable("invalid_body", "give the reason, for the history of these jobs")
+            .at("reason"));
     }
     let store = app.acting(actor.because(Some(&request.reason))?);
     let verb = verb(request.operation, request.filter.state)?;
@@ -137,7 +137,7 @@ async fn operate_jobs(
     Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
 }
 
-/// What an earlier request with the same key started; refuses one that asked for something else.
+/// Returns the run that an earlier request with the same key started; refuses a request with different content.
 async fn started_before(store: &dyn Store, job: &NewJob) -> Result<Option<OperateManyAnswer>, Problem> {
     if job.key.is_none() {
         return Ok(None);
@@ -149,11 +149,11 @@ async fn started_before(store: &dyn Store, job: &NewJob) -> Result<Option<Operat
     Ok(Some(OperateManyAnswer { bulk: Some(bulk), jobs, some: Vec::new() }))
 }
 
-/// What the operation is for jobs of this state.
+/// Returns the verb of the operation for jobs in this state.
 fn verb(operation: JobOperation, state: JobState) -> Result<Verb, Problem> {
     match operation {
         JobOperation::Retry => Verb::that_retries(state).ok_or_else(|| {
-            let words = format!("jobs that are {state} cannot be retried");
+            let words = format!("jobs in the state {state} cannot be retried");
             Problem::unprocessable("illegal_transition", words).at("filter.state")
         }),
         other => Ok(other.verb()),

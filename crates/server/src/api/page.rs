@@ -1,4 +1,4 @@
-//! Pages of lists: a page says where the next one begins.
+//! Pages of lists, with the cursor of the next page.
 
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -6,23 +6,23 @@ use utoipa::ToSchema;
 
 use crate::problem::Problem;
 
-/// How many rows a page has when nobody says.
+/// Default number of rows in a page.
 pub(crate) const ROWS_DEFAULT: u32 = 50;
-/// How many rows a page has at most.
+/// Maximum number of rows in a page.
 pub(crate) const ROWS_MAX: u32 = 1_000;
 
-/// Some of the rows that there are.
+/// A page of rows.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Page<T: ToSchema> {
     /// The rows.
     pub(crate) items: Vec<T>,
-    /// Give it as `cursor` for the rows that follow. Missing: there are none.
+    /// The `cursor` of the next page. Missing on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_cursor: Option<String>,
 }
 
 impl<T: ToSchema> Page<T> {
-    /// The page of the rows that were found when one more than `limit` were looked for.
+    /// Builds a page from rows that were queried with `limit` + 1.
     pub(crate) fn of(mut found: Vec<T>, limit: u32, cursor: impl Fn(&T) -> String) -> Self {
         let limit = limit as usize;
         let next_cursor = match limit.checked_sub(1).and_then(|last| found.get(last)) {
@@ -34,22 +34,24 @@ impl<T: ToSchema> Page<T> {
     }
 }
 
-/// Refuses a request that speaks of nothing, or of more than it may.
+/// Refuses a request with no items, or with more than `max`.
 pub(crate) fn check_count(given: usize, max: usize, at: &str) -> Result<(), Problem> {
     if (1..=max).contains(&given) {
         return Ok(());
     }
-    let words = format!("a request has from 1 to {max} of {at}, not {given}; split it");
+    let words = format!("a request must have 1 to {max} {at}, not {given}; split it");
     Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words).at(at))
 }
 
-/// How many rows are asked for.
+/// Returns the requested number of rows, or the default.
 pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     match asked.unwrap_or(ROWS_DEFAULT) {
         limit @ 1..=ROWS_MAX => Ok(limit),
         limit => Err(Problem::bad_request(
             "invalid_parameter",
-            format!("a page has from 1 to {ROWS_MAX} rows, not {limit}; go on with next_cursor"),
+            format!(
+                "a page must have 1 to {ROWS_MAX} rows, not {limit}; read the next page with next_cursor"
+            ),
         )
         .at("query limit")),
     }

@@ -21,8 +21,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// List queues
 ///
-/// Every queue that has jobs which need attention, is served or is paused. On a store so large that counting takes longer than 100 ms the
-/// answer is told again for 20 times as long as that took, until a queue is paused or goes on through this server.
+/// Every queue that has unfinished jobs, is served or is paused. If counting takes longer than 100 ms, the response is cached for 20 times
+/// that time, or until a queue is paused or resumed through this server.
 #[utoipa::path(
     get, path = "/v1/queues", tag = "queues", responses((status = 200, body = Vec<QueueView>)),
     security(("token" = ["viewer"]))
@@ -31,27 +31,27 @@ async fn list_queues(State(app): State<App>) -> Result<Json<Vec<QueueView>>, Pro
     Ok(Json(app.queues.get(app.store.queues()).await?))
 }
 
-/// What is to hold of a queue.
+/// The new state of a queue.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct QueueRequest {
-    /// Whether its jobs wait until it goes on.
+    /// Whether the queue is paused.
     paused: bool,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct QueueAnswer {
-    /// Whether that changed anything.
+    /// Whether anything changed.
     changed: bool,
 }
 
-/// Pause a queue, or let it go on
+/// Pause or resume a queue
 ///
-/// Jobs that run are not touched.
+/// Running jobs are not affected.
 #[utoipa::path(
     put, path = "/v1/queues/{name}", tag = "queues", params(("name" = String, Path, description = "The queue")),
     request_body = QueueRequest, responses((status = 200, body = QueueAnswer)), security(("token" = ["operator"]))

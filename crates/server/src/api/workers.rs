@@ -1,4 +1,4 @@
-//! Workers, as operators see them.
+//! The list of workers.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,7 +15,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// List workers
 ///
-/// The living, and those that ended within the last day.
+/// Active workers, and those that stopped within the last day.
 #[utoipa::path(
     get, path = "/v1/workers", tag = "workers", responses((status = 200, body = Vec<WorkerView>)),
     security(("token" = ["viewer"]))

@@ -1,4 +1,4 @@
-//! Forms: what changes something asks first, wants a reason, and comes back to its page.
+//! Forms that change something: each asks for confirmation and a reason, and returns to the page it was opened on.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,50 +21,50 @@ use crate::app::App;
 use crate::destination::own_path;
 use crate::problem::Problem;
 
-/// How long a reason may be.
+/// Maximum length of a reason, in characters.
 const REASON_CHARS_MAX: usize = 1000;
 
-/// A button that opens a form, which asks and does it.
+/// A button that opens a form with a confirmation.
 #[derive(Debug, Template)]
 #[template(path = "action.html")]
 pub(crate) struct Action {
-    /// Names it among those of its page.
+    /// An id that is unique on the page.
     id: String,
     url: String,
-    /// What stands on the button.
+    /// The label of the button.
     label: &'static str,
-    /// What it asks, and what will happen.
+    /// The question, and the effect of the action.
     question: String,
     effect: String,
-    /// Whether it destroys or stops something.
+    /// Whether the action destroys or stops something.
     danger: bool,
-    /// Whether it wants to know why.
+    /// Whether the form asks for a reason.
     reason: bool,
     fields: Vec<Field>,
     back: String,
     csrf: String,
 }
 
-/// Something a form asks for.
+/// A form field.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
-    /// What it is called; empty: it is not shown.
+    /// The label; empty for hidden fields.
     pub(crate) label: &'static str,
     pub(crate) value: String,
     pub(crate) hint: &'static str,
     pub(crate) required: bool,
-    /// Whether it has many lines.
+    /// Whether it is a text area.
     pub(crate) long: bool,
 }
 
 impl Field {
-    /// One that nobody sees.
+    /// Creates a hidden field.
     pub(crate) fn hidden(name: &'static str, value: impl Into<String>) -> Self {
         Self { name, label: "", value: value.into(), hint: "", required: false, long: false }
     }
 
-    /// One to be filled in.
+    /// Creates a visible field.
     pub(crate) fn shown(
         name: &'static str,
         label: &'static str,
@@ -78,7 +78,7 @@ impl Field {
 impl askama::filters::HtmlSafe for Action {}
 
 impl Action {
-    /// One that comes back to its page. `id` has to be its own on it.
+    /// Creates an action that returns to its page. `id` must be unique on the page.
     pub(crate) fn new(
         page: &Page,
         id: impl Into<String>,
@@ -99,28 +99,28 @@ impl Action {
         }
     }
 
-    /// Asks this before, and says what it will do.
+    /// Sets the question and the effect.
     #[must_use]
     pub(crate) fn asks(mut self, question: impl Into<String>, effect: impl Into<String>) -> Self {
         (self.question, self.effect) = (question.into(), effect.into());
         self
     }
 
-    /// It stops or destroys something.
+    /// Marks the action as one that stops or destroys something.
     #[must_use]
     pub(crate) fn danger(mut self) -> Self {
         self.danger = true;
         self
     }
 
-    /// It wants to know why.
+    /// Makes the form ask for a reason.
     #[must_use]
     pub(crate) fn with_reason(mut self) -> Self {
         self.reason = true;
         self
     }
 
-    /// The same among several on a page.
+    /// Makes the id unique among similar actions on the page.
     #[must_use]
     pub(crate) fn among(mut self, place: usize) -> Self {
         self.id = format!("{}-{place}", self.id);
@@ -133,30 +133,31 @@ impl Action {
         self
     }
 
-    /// Whether writing begins in this field: the first that is shown.
+    /// Returns whether this field gets the focus: the first visible one.
     fn begins_in(&self, field: &Field) -> bool {
         self.fields.iter().find(|field| !field.label.is_empty()).is_some_and(|first| first.name == field.name)
     }
 
-    /// Whether why is all that it asks for.
+    /// Returns whether the reason is the only visible field.
     fn asks_only_why(&self) -> bool {
         self.fields.iter().all(|field| field.label.is_empty())
     }
 }
 
-/// The store as whoever sent a form uses it, with why.
+/// Returns the store, acting for the sender of the form with the given reason.
 pub(crate) fn acting(app: &App, sent: &Sent) -> Arc<dyn Store> {
     let actor = sent.actor.because(sent.field("reason")).unwrap_or_else(|_| sent.actor.actor());
     app.acting(actor)
 }
 
-/// Has looked at anew what a form may have changed, once it is done or nobody waits for it any more: the next page shows it.
+/// Clears the cached counts after a form that may have changed something, even if the client has disconnected, so that the next
+/// page shows the change.
 pub(crate) async fn look_anew(State(app): State<App>, request: Request, next: Next) -> Response {
     let _anew = may_change(&request).then(|| LookAnew(app));
     next.run(request).await
 }
 
-/// Whether it is a form of somebody who may change something.
+/// Returns whether the request is a form of a caller who may change something.
 fn may_change(request: &Request) -> bool {
     let is_form = request.method() == Method::POST && !request.uri().path().starts_with("/v1/");
     let sender = request.extensions().get::<Identity>();
@@ -171,7 +172,7 @@ impl Drop for LookAnew {
     }
 }
 
-/// A form that was sent.
+/// A submitted form.
 #[derive(Debug)]
 pub(crate) struct Sent {
     actor: RequestActor,
@@ -179,41 +180,40 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// A field, without space around it; `None` when it is empty.
+    /// Returns a field without surrounding whitespace; `None` if it is empty.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// A field that has to be there.
+    /// Returns a required field.
     pub(crate) fn needed(&self, name: &str) -> Result<&str, Flash> {
         self.field(name).ok_or_else(|| Flash::refused(format!("nothing was done: {name} is missing")))
     }
 
-    /// A field that has to be readable, if it is there.
+    /// Parses an optional field.
     pub(crate) fn read<T: std::str::FromStr<Err: std::fmt::Display>>(
         &self,
         name: &str,
     ) -> Result<Option<T>, Flash> {
         let refuse = |value: &str, error: T::Err| {
-            Flash::refused(format!("nothing was done: {name} is {value:?}, which cannot be read: {error}"))
+            Flash::refused(format!("nothing was done: {name} is {value:?}, which is invalid: {error}"))
         };
         self.field(name).map(|value| value.parse().map_err(|error| refuse(value, error))).transpose()
     }
 
-    /// Why; who finds it changed will ask.
+    /// Returns the required reason, truncated to the maximum length.
     pub(crate) fn reason(&self) -> Result<String, Flash> {
-        let reason = self.field("reason").ok_or_else(|| {
-            Flash::refused("nothing was done: a reason is needed; whoever finds it changed will ask why")
-        })?;
+        let reason =
+            self.field("reason").ok_or_else(|| Flash::refused("nothing was done: the reason is missing"))?;
         Ok(reason.chars().take(REASON_CHARS_MAX).collect())
     }
 
-    /// The page it came from: a path of this server, whatever was sent.
+    /// Returns the path of the page it came from: always a path of this server, even if the form contains another URL.
     fn back(&self) -> &str {
         own_path(self.field("back").unwrap_or_default())
     }
 
-    /// Says what became of it on the page that it came from.
+    /// Redirects to the page it came from, which shows the result.
     pub(crate) fn answer(&self, done: Result<String, Flash>) -> Response {
         match done {
             Ok(words) => Flash::done(words).on(self.back()),

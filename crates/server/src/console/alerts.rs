@@ -1,4 +1,4 @@
-//! What is wrong, and what stops just that: the first thing that somebody sees who was woken up.
+//! Alerts of the overview page, each with buttons for actions that limit the damage.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,31 +22,31 @@ use super::page::Page;
 use super::words::{between, count, cut, encoded, length, query, relative, several};
 use super::{batch, bulks, events, limits, schedules};
 
-/// How many causes of failures are told one by one.
+/// Maximum number of causes of failures that are listed separately.
 pub(super) const CAUSES_MAX: usize = 8;
-/// Later than this an event or a tick is late.
+/// The delay after which an event or a tick counts as late.
 const LATE: Duration = Duration::from_secs(60);
-/// For so long a worker that died is news.
+/// How long the death of a worker is reported.
 const NEWS: Duration = Duration::from_secs(15 * 60);
 
-/// Something that is wrong.
+/// A problem.
 pub(crate) struct Alert {
-    /// Whether somebody has to do something, rather than look.
+    /// Whether an operator must act; otherwise it is only a warning.
     pub(crate) error: bool,
     pub(crate) title: String,
     pub(crate) words: String,
-    /// Where it is to be looked at.
+    /// The page with details.
     pub(crate) url: String,
     pub(crate) actions: Vec<Action>,
 }
 
-/// What failed jobs have in common: kind, queue, and what their failure is called.
+/// The common properties of failed jobs: kind, queue and error code.
 type Cause<'a> = (&'a str, &'a str, &'a str);
-/// A failed job and its failure.
+/// A failed job and its last failure.
 type FailedJob<'a> = (&'a JobRow, Option<&'a LastFailure>);
 
 impl Facts {
-    /// All that is wrong, what needs somebody first.
+    /// Returns all alerts, errors first.
     pub(super) fn alerts(&self, page: &Page) -> Vec<Alert> {
         let mut alerts = Vec::new();
         alerts.extend(self.unserved(page));
@@ -70,7 +70,7 @@ impl Facts {
         alerts
     }
 
-    /// Failed jobs, by kind and by what their failures are called.
+    /// Alerts for failed jobs, grouped by kind, queue and error code.
     fn failing(&self, page: &Page) -> Vec<Alert> {
         let mut groups: BTreeMap<Cause<'_>, Vec<FailedJob<'_>>> = BTreeMap::new();
         for job in &self.failed {
@@ -85,7 +85,7 @@ impl Facts {
         let alert = |((kind, queue, code), jobs): (Cause<'_>, Vec<FailedJob<'_>>)| {
             let last = jobs.iter().filter_map(|(_, failure)| *failure).max_by_key(|failure| failure.at);
             let words = last.map_or_else(String::new, |last| {
-                let message = last.message.as_deref().unwrap_or("no words were left");
+                let message = last.message.as_deref().unwrap_or("no error message");
                 format!(
                     "{}, the last {}: {}",
                     if code.is_empty() { "failed" } else { code },
@@ -109,22 +109,22 @@ impl Facts {
             let jobs: u64 = others.iter().map(|(_, jobs)| jobs.len() as u64).sum();
             let causes = several(others.len() as u64, "more cause", "more causes");
             let title = format!("{}{more} failed for {causes}", several(jobs, "job", "jobs"));
-            to_look_at(true, title, "They are in the list of failed jobs.", "/jobs?state=failed")
+            to_look_at(true, title, "See the list of failed jobs.", "/jobs?state=failed")
         });
         groups.into_iter().map(alert).chain(others).collect()
     }
 
-    /// Jobs that somebody stopped; a bulk job is told of by itself.
+    /// The alert for aborted jobs. Bulk jobs have separate alerts.
     fn aborted(&self) -> Option<Alert> {
         let is_bulk = |job: &&JobRow| self.bulks.iter().any(|(bulk, _)| bulk.id == job.id);
         let stopped = self.aborted.iter().filter(|job| !is_bulk(job)).count() as u64;
         let more = if self.aborted.len() == JOBS_MAX as usize { "At least " } else { "" };
         let title = format!("{more}{} aborted", several(stopped, "job is", "jobs are"));
-        let words = "They rest until somebody retries them, or cancels them for good.";
+        let words = "They remain aborted until an operator retries or cancels them.";
         (stopped > 0).then(|| to_look_at(false, title, words, "/jobs?state=aborted"))
     }
 
-    /// Where there are more than are told one by one.
+    /// Alerts for the lists that contain more entries than are shown.
     fn more_runs(&self) -> Vec<Alert> {
         let batches = |state| self.batches.iter().filter(|batch| batch.state == state).count();
         let bulks = |state| self.bulks.iter().filter(|(bulk, _)| bulk.state == state).count();
@@ -135,7 +135,7 @@ impl Facts {
             (bulks(JobState::Aborted), false, "More bulk jobs may be stopped", "/bulk?state=aborted"),
         ];
         let full = all.into_iter().filter(|(number, ..)| *number == RUNS_MAX as usize);
-        let words = format!("Only the newest {RUNS_MAX} are told here.");
+        let words = format!("Only the newest {RUNS_MAX} are shown here.");
         full.map(|(_, error, title, url)| to_look_at(error, title.to_owned(), &words, url)).collect()
     }
 
@@ -147,7 +147,10 @@ impl Facts {
         Some(Alert {
             error: false,
             title: format!("{} died", several(dead.len() as u64, "worker", "workers")),
-            words: format!("The last {}; what it held was given to others.", relative(last, now)),
+            words: format!(
+                "The last one {}. Jobs of dead workers are released to other workers.",
+                relative(last, now)
+            ),
             url: "/workers".to_owned(),
             actions: Vec::new(),
         })
@@ -160,22 +163,22 @@ fn of_promotion(finding: &Finding) -> Alert {
     to_look_at(false, "The database server was promoted or restored".to_owned(), &words, "/settings")
 }
 
-/// What is done on another page.
+/// Creates an alert without actions, which links to another page.
 pub(super) fn to_look_at(error: bool, title: String, words: &str, url: &str) -> Alert {
     Alert { error, title, words: words.to_owned(), url: url.to_owned(), actions: Vec::new() }
 }
 
-/// How many jobs of the queue wait to be claimed.
+/// Returns the number of jobs in the queue that wait for a claim.
 pub(super) fn waiting(queue: &QueueKinds) -> i64 {
     queue.counts.iter().filter(|count| count.state.is_waiting()).map(|count| count.jobs).sum()
 }
 
-/// The button that stops a queue.
+/// The button that pauses a queue.
 pub(super) fn pause_of(queue: &str, page: &Page) -> Option<Action> {
     let action = Action::new(page, format!("pause-{}", encoded(queue)), "/queues/set", "Pause the queue")
         .asks(
             format!("Pause queue {queue}?"),
-            "Nothing of it is claimed until somebody resumes it; jobs that run are not touched.",
+            "Its jobs are not claimed until an operator resumes it. Running jobs are not affected.",
         )
         .with(Field::hidden("queue", queue))
         .with(Field::hidden("paused", "true"))
@@ -184,10 +187,10 @@ pub(super) fn pause_of(queue: &str, page: &Page) -> Option<Action> {
     page.viewer.operates.then_some(action)
 }
 
-/// The button that lets a queue go on.
+/// The button that resumes a queue.
 pub(super) fn resume_of(queue: &str, page: &Page) -> Option<Action> {
     let action = Action::new(page, format!("resume-{}", encoded(queue)), "/queues/set", "Resume the queue")
-        .asks(format!("Let queue {queue} go on?"), "Its jobs are claimed again.")
+        .asks(format!("Resume queue {queue}?"), "Its jobs are claimed again.")
         .with(Field::hidden("queue", queue))
         .with(Field::hidden("paused", "false"))
         .with_reason();
@@ -219,16 +222,16 @@ fn of_batch(batch: &BatchView, page: &Page) -> Alert {
         title: format!("A batch of {} {became}{key}", batch.dag),
         words: if error {
             format!(
-                "{} of {} failed, {} for that; {when}",
+                "{} of {} failed; {} for them; {when}",
                 count(batch.counts.failed),
                 several(batch.counts.total(), "task", "tasks"),
-                several(batch.counts.waiting, "waits", "wait"),
+                several(batch.counts.waiting, "task waits", "tasks wait"),
             )
         } else {
             format!("{}; {when}", batch::standing(batch))
         },
         url: format!("/batches/{}", batch.id),
-        // One that was stopped needs the button that lets it go on.
+        // An aborted batch has the button that resumes it.
         actions: if error { Vec::new() } else { batch::actions(batch, page) },
     }
 }
@@ -244,36 +247,33 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
     let mut alerts = Vec::new();
     let (name, lag) = (&of.name, of.oldest_at.map(|at| between(at, page.now)));
     if of.halted_aggregates > 0 {
-        let words = "Their first events were refused too often; nothing of them goes out until somebody retries, edits or skips these.";
+        let words = "Their first events failed too often. No event of these aggregates is published until an operator retries, edits or skips the first one.";
         let halted = several(of.halted_aggregates.unsigned_abs(), "aggregate is", "aggregates are");
         alerts.push(alert(true, format!("{halted} halted in {name}"), words.to_owned()));
     }
     let behind = several(of.backlog.unsigned_abs(), "event", "events");
     let down = of.publishers.iter().find_map(|publisher| Some((publisher, publisher.down_since?)));
     if let Some((publisher, since)) = down {
-        let why = publisher.down_why.as_deref().unwrap_or("it did not say why");
+        let why = publisher.down_why.as_deref().unwrap_or("no reason given");
         let words = format!("Since {}, {behind} behind: {}", relative(since, page.now), cut(why, 200));
-        alerts.push(alert(true, format!("The sink of {name} takes nothing"), words));
+        alerts.push(alert(true, format!("The sink of {name} is down"), words));
     }
     if let Some(at) = of.paused_at {
-        let why = of.paused_why.as_deref().unwrap_or("nobody said why");
+        let why = of.paused_why.as_deref().unwrap_or("no reason given");
         alerts.push(alert(
             false,
             format!("Subscription {name} is paused"),
             format!("Since {}: {why}", relative(at, page.now)),
         ));
     } else if let Some(lag) = lag.filter(|lag| *lag > LATE && down.is_none()) {
-        let nobody = if of.publishers.is_empty() { "; nothing publishes it" } else { "" };
+        let nobody = if of.publishers.is_empty() { "; no relay publishes it" } else { "" };
         let words = format!("{behind} behind{nobody}");
         alerts.push(alert(of.publishers.is_empty(), format!("{name} lags by {}", length(lag)), words));
     }
     if of.dead > 0 {
         let dead = several(of.dead.unsigned_abs(), "event was", "events were");
-        let mut given_up = alert(
-            false,
-            format!("{dead} given up in {name}"),
-            "They wait for a person: retry or drop them.".to_owned(),
-        );
+        let mut given_up =
+            alert(false, format!("{dead} dead-lettered in {name}"), "Retry or drop them.".to_owned());
         given_up.actions.clear();
         given_up.url = format!("/dead-letters?{}", query(&[("subscription", name)]));
         alerts.push(given_up);
@@ -283,26 +283,24 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
 
 fn of_bulk(bulk: &BulkView, stopped: Option<&str>, page: &Page) -> Option<Alert> {
     let now = page.now;
-    // One that looks again only much later was meant to wait, as for its window.
+    // A run that checks again only much later waits intentionally, for example for its time window.
     let looks = bulk.due_at.zip(bulk.updated_at).is_none_or(|(due, left)| between(left, due) <= LATE);
     let since = bulk.throttle_since.filter(|since| looks && between(*since, now) > LATE);
     let held = bulks::held(bulk).zip(since);
     let (done, failed) = (count(bulk.counts.done), count(bulk.counts.failed));
     let why = stopped.map_or_else(String::new, |why| format!("{}. ", cut(why, 200).trim_end_matches('.')));
     let (error, title, words) = match (bulk.state, held) {
-        (JobState::Failed, _) => (
-            true,
-            format!("Bulk job {} failed", bulk.name),
-            format!("{why}{done} done, {failed} could not be"),
-        ),
+        (JobState::Failed, _) => {
+            (true, format!("Bulk job {} failed", bulk.name), format!("{why}{done} done, {failed} failed"))
+        }
         (JobState::Aborted, _) => (
             false,
             format!("Bulk job {} is stopped", bulk.name),
-            format!("{why}{done} done, {failed} could not be; resumed it goes on from there"),
+            format!("{why}{done} done, {failed} failed; if resumed, it continues from there"),
         ),
         (_, Some((why, since))) => (
             false,
-            format!("Bulk job {} is held", bulk.name),
+            format!("Bulk job {} is throttled", bulk.name),
             format!("Since {}: {}", relative(since, now), cut(why, 200)),
         ),
         _ => return None,
@@ -323,12 +321,12 @@ fn of_consumer(of: &ConsumerView) -> Vec<Alert> {
         (
             of.parked,
             ["event waits", "events wait"],
-            "One before them is missing; when it does not come in time they are given up.",
+            "An earlier event is missing. If it does not arrive in time, the consumer's gap setting applies.",
         ),
         (
             of.dead,
             ["dead letter", "dead letters"],
-            "Events came out of order, and what was missing did not come in time.",
+            "Events arrived out of order, and missing events did not arrive in time.",
         ),
     ];
     let there = all.into_iter().filter(|(number, ..)| *number > 0);
@@ -347,11 +345,12 @@ fn of_schedule(view: &ScheduleView, page: &Page) -> Option<Alert> {
         (None, Some(at)) => (
             true,
             format!("Schedule {name} does not tick"),
-            format!("Its tick was due {}; does a worker live?", relative(at, now)),
+            format!("Its tick was due {}. Check that a worker is active.", relative(at, now)),
         ),
         (None, None) => {
             let at = view.paused_at?;
-            let words = format!("Since {}; it does not tick until somebody resumes it.", relative(at, now));
+            let words =
+                format!("Since {}; it does not tick until an operator resumes it.", relative(at, now));
             (false, format!("Schedule {name} is paused"), words)
         }
     };

@@ -1,4 +1,4 @@
-//! Style, scripts and their licences, compiled in. Their URLs carry a hash of what they hold, so browsers keep them for good.
+//! Style sheets and scripts, compiled in. Their URLs contain a hash of the contents, so that browsers can cache them permanently.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
-/// A file for browsers.
+/// A static file.
 struct Asset {
     name: &'static str,
     content_type: &'static str,
@@ -30,19 +30,20 @@ const ASSETS: &[Asset] = assets! {
     "icon.svg" "image/svg+xml",
 };
 
-/// Changes whenever one of them does.
+/// A hash of all files, which is part of their URLs.
 static EDITION: LazyLock<String> = LazyLock::new(|| {
     let mut hash = Sha256::new();
     ASSETS.iter().for_each(|asset| hash.update(asset.content));
     hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 });
 
-/// Where a file is.
+/// Returns the URL of a file.
 pub(crate) fn url(name: &str) -> String {
     format!("/assets/{}/{name}", *EDITION)
 }
 
-/// Answers one. One of another edition is answered, too, but not to be kept: somebody's page is older than this server.
+/// Returns a file. If the hash in the URL is a different one, the page was served by another version of this server; the response
+/// is then not cached.
 pub(super) async fn get(Path((edition, name)): Path<(String, String)>) -> Response {
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
         return StatusCode::NOT_FOUND.into_response();

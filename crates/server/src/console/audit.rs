@@ -1,4 +1,4 @@
-//! `/audit`: who did what to what, why, and what that changed. What is looked for stands in the URL.
+//! `/audit`: the audit log. The filter is in the URL.
 
 use askama::Template;
 use axum::extract::State;
@@ -12,14 +12,14 @@ use super::words::{cut, encoded, query};
 use crate::app::App;
 use crate::params::Query;
 
-/// How many entries a page shows.
+/// Number of entries on a page.
 const ROWS: u32 = 50;
-/// How much of a value is shown.
+/// Maximum length of a displayed value, in characters.
 const VALUE_CHARS: usize = 300;
-/// How many lines stand open.
+/// Entries with up to this number of lines are expanded.
 const OPEN: usize = 6;
 
-/// What is looked for.
+/// The filter.
 #[derive(Debug, Deserialize)]
 pub(super) struct Search {
     #[serde(default)]
@@ -49,7 +49,7 @@ impl Search {
     }
 }
 
-/// What an entry tells of one fact of its subject: how it was, or how it is.
+/// A value of the subject that an entry changed: the value before, or the value after.
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     was: bool,
@@ -59,7 +59,7 @@ struct Line {
 
 struct Row {
     entry: AuditEntry,
-    /// Where its subject is to be seen.
+    /// The page of the subject.
     url: Option<String>,
     lines: Vec<Line>,
     open: bool,
@@ -73,7 +73,7 @@ struct Audit {
     whats: &'static [&'static str],
     rows: Vec<Row>,
     next: Option<String>,
-    /// The first page's query.
+    /// The query of the first page.
     first: String,
 }
 
@@ -105,7 +105,7 @@ impl Row {
     }
 }
 
-/// Where the subject of what was done is to be seen.
+/// Returns the page of an entry's subject, if there is one.
 fn page_of(what: &str, subject: &str) -> Option<String> {
     match what.split('.').next()? {
         "job" => subject.parse::<JobId>().ok().map(|job| format!("/jobs/{job}")),
@@ -120,7 +120,7 @@ fn page_of(what: &str, subject: &str) -> Option<String> {
     }
 }
 
-/// What is not the same before and after, how it was first.
+/// Returns the values that differ before and after, the one before first.
 fn lines(detail: &Value) -> Vec<Line> {
     let none = Map::new();
     let side = |name: &str| detail.get(name).and_then(Value::as_object).unwrap_or(&none);

@@ -1,4 +1,4 @@
-//! `/batches/{id}`: one batch: its graph, what failed, what takes longest, and what can be done.
+//! `/batches/{id}`: a batch with its graph, tasks, critical path and actions.
 
 use std::time::Duration;
 
@@ -24,16 +24,16 @@ use crate::app::App;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
-/// How many tasks are listed.
+/// Maximum number of listed tasks.
 const TASKS: usize = 100;
-/// How many steps of the longest way are told.
+/// Maximum number of displayed steps of the critical path.
 const STEPS: usize = 12;
-/// How many changes are shown.
+/// Maximum number of displayed state transitions.
 const ENTRIES: u32 = 100;
-/// How long running jobs get to stop by themselves.
+/// Grace period for running jobs to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Which tasks are listed.
+/// The filter of the task list.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Chosen {
     #[serde(default)]
@@ -57,7 +57,7 @@ struct Batch {
     counts: Vec<(&'static str, String)>,
     input: String,
     may_have_failed: bool,
-    /// Whether its tasks are known yet.
+    /// Whether its tasks have been read.
     is_read: bool,
     drawing: Option<String>,
     levels: Vec<Level>,
@@ -76,7 +76,7 @@ struct Task {
     view: TaskView,
     ran: String,
     again: String,
-    /// When something happened to it last.
+    /// Time of its last change.
     at: Option<Timestamp>,
     actions: Vec<Action>,
 }
@@ -89,7 +89,7 @@ pub(super) async fn show(
 ) -> Drawn {
     let detail = app.store.batch(id).await?;
     let detail = detail.ok_or_else(|| {
-        Problem::not_found("no_such_batch", format!("There is no batch {id}, or it was forgotten."))
+        Problem::not_found("no_such_batch", format!("There is no batch {id}, or it was deleted."))
     })?;
     let (board, history) =
         tokio::join!(app.known.board(id, &app.store), app.store.last_of_batch(id, ENTRIES + 1));
@@ -151,7 +151,7 @@ impl Batch {
     }
 }
 
-/// Whether a task has failed or was aborted, or may have in a batch that a task is.
+/// Returns whether a task has failed or was aborted, or may have been within an inner batch.
 fn may_have_failed(row: &BatchView, board: Option<&Board>) -> bool {
     let goes_inside = |board: &Board| {
         board.tasks.iter().any(|task| task.batch.is_some() && task.state == TaskState::Active)
@@ -159,7 +159,8 @@ fn may_have_failed(row: &BatchView, board: Option<&Board>) -> bool {
     row.counts.failed + row.counts.aborted > 0 || board.is_some_and(goes_inside)
 }
 
-/// The tasks that were asked for, else those that need somebody, else those under way, and what they are.
+/// Lists the selected tasks. Without a selection: failed and aborted tasks, or else tasks in progress. Also returns the heading
+/// and the next page.
 fn list(board: &Board, chosen: &Chosen, url: &str) -> (String, Vec<TaskView>, Option<String>) {
     let layer = chosen.level.parse::<u32>().ok();
     let state = chosen.state.parse::<TaskState>().ok();
@@ -189,9 +190,9 @@ fn list(board: &Board, chosen: &Chosen, url: &str) -> (String, Vec<TaskView>, Op
         };
         let needy = in_state(&[TaskState::Failed, TaskState::Aborted]);
         let (words, tasks) = if needy.is_empty() {
-            ("Tasks under way", in_state(&[TaskState::Active, TaskState::Due]))
+            ("Tasks in progress", in_state(&[TaskState::Active, TaskState::Due]))
         } else {
-            ("Tasks that need somebody", needy)
+            ("Tasks that need attention", needy)
         };
         let first = if tasks.len() > TASKS { format!(", the first {TASKS}") } else { String::new() };
         (format!("{words}{first}"), tasks)
@@ -216,19 +217,21 @@ fn task(view: TaskView, place: usize, row: &BatchView, page: &Page) -> Task {
         };
         if matches!(view.state, TaskState::Failed | TaskState::Aborted) {
             actions.push(act("mark", "Mark as done").asks(
-                format!("Take {} as done?", view.key),
-                "What comes after it goes on as if it had succeeded.",
+                format!("Mark {} as done?", view.key),
+                "Downstream tasks continue as if it had succeeded.",
             ));
         }
-        actions
-            .push(act("cancel", "Cancel").asks(format!("Give {} up?", view.key), "And what comes after it."));
+        actions.push(
+            act("cancel", "Cancel")
+                .asks(format!("Cancel {}?", view.key), "All downstream tasks are canceled, too."),
+        );
     }
     let took = ran(&view, page.now);
     let at = view.ended_at.or(view.started_at).or(view.released_at);
     Task { at, ran: if took.is_zero() { String::new() } else { length(took) }, again, actions, view }
 }
 
-/// A form that does something to the batch as it was looked at.
+/// Creates a form for an operation on the batch at the displayed generation.
 fn operation(row: &BatchView, page: &Page, deed: &'static str, label: &'static str) -> Action {
     Action::new(page, deed, format!("/batches/{}/operate", row.id), label)
         .with(Field::hidden("deed", deed))
@@ -236,7 +239,7 @@ fn operation(row: &BatchView, page: &Page, deed: &'static str, label: &'static s
         .with_reason()
 }
 
-/// What can be done to a batch as a whole.
+/// Returns the actions for the whole batch.
 pub(super) fn actions(row: &BatchView, page: &Page) -> Vec<Action> {
     let mut actions = Vec::new();
     if !page.viewer.operates || row.state.is_ended() {
@@ -244,38 +247,39 @@ pub(super) fn actions(row: &BatchView, page: &Page) -> Vec<Action> {
     }
     if row.stopped {
         actions.push(
-            operation(row, page, "resume", "Resume").asks("Let this batch go on?", "Where it was stopped."),
+            operation(row, page, "resume", "Resume")
+                .asks("Resume this batch?", "It continues where it was stopped."),
         );
     } else {
-        let effect = "Nothing of it starts any more until it is resumed; what runs is asked to stop, and after 10 s its workers lose it.";
-        actions.push(operation(row, page, "abort", "Abort").asks("Stop this batch?", effect).danger());
+        let effect = "No further tasks start until it is resumed. Running jobs are asked to stop; after 10 s their workers lose them.";
+        actions.push(operation(row, page, "abort", "Abort").asks("Abort this batch?", effect).danger());
     }
-    let effect = "All tasks that have not ended are given up; those that clear up may still run.";
-    actions.push(operation(row, page, "cancel-all", "Cancel").asks("Give this batch up?", effect).danger());
+    let effect = "All tasks that have not ended are canceled, except tasks with the rule `always`.";
+    actions.push(operation(row, page, "cancel-all", "Cancel").asks("Cancel this batch?", effect).danger());
     actions
 }
 
-/// Where a batch stands, and what that means.
+/// Describes the state of a batch.
 pub(super) fn standing(row: &BatchView) -> String {
     let counts = &row.counts;
     let failed = several(counts.failed, "task", "tasks");
     match row.state {
-        BatchState::Running if row.stopped => "asked to stop, and waits for what still runs".to_owned(),
-        BatchState::Running if counts.failed > 0 => format!("some go on, {failed} failed"),
+        BatchState::Running if row.stopped => "asked to stop; waits for running jobs".to_owned(),
+        BatchState::Running if counts.failed > 0 => format!("{failed} failed; others continue"),
         BatchState::Failed if counts.waiting > 0 => {
-            format!("{failed} failed, and {} for that", several(counts.waiting, "waits", "wait"))
+            format!("{failed} failed; {} for them", several(counts.waiting, "task waits", "tasks wait"))
         }
         BatchState::Failed => format!("{failed} failed, all others have ended"),
         BatchState::Aborted if row.stopped => "nothing starts until it is resumed".to_owned(),
         BatchState::Aborted => {
-            format!("{} aborted, and nothing else can go on", several(counts.aborted, "task", "tasks"))
+            format!("{} aborted; no other task can continue", several(counts.aborted, "task", "tasks"))
         }
         BatchState::Canceled => format!("{} canceled", several(counts.canceled, "task", "tasks")),
         _ => String::new(),
     }
 }
 
-/// Does something to the batch.
+/// Performs an operation on the batch.
 pub(super) async fn operate(State(app): State<App>, Path(id): Path<BatchId>, sent: Sent) -> Response {
     let done = async {
         let (reason, generation) = (sent.reason()?, sent.read("generation")?);
@@ -293,14 +297,16 @@ pub(super) async fn operate(State(app): State<App>, Path(id): Path<BatchId>, sen
             "cancel" => BatchVerb::Cancel { tasks: cancel_set(&board, Some(named("task")?)) },
             "cancel-all" => BatchVerb::Cancel { tasks: cancel_set(&board, None) },
             other => {
-                return Err(Flash::refused(format!("nothing was done: {other:?} cannot be done to a batch")));
+                return Err(Flash::refused(format!(
+                    "nothing was done: unknown operation {other:?}; expected abort, resume, mark, cancel or cancel-all"
+                )));
             }
         };
         let operation = BatchOperation { batch: id, generation, grace: GRACE, note: Some(reason), what };
         let operated = acting(&app, &sent).operate_batch(&operation).await?;
         let stopping = match operated.stopping {
             0 => String::new(),
-            running => format!("; {} that run were asked to stop", count(running)),
+            running => format!("; asked {} to stop", several(running, "running job", "running jobs")),
         };
         Ok(format!("Done: {} changed{stopping}.", several(operated.changed, "task", "tasks")))
     };
@@ -308,7 +314,7 @@ pub(super) async fn operate(State(app): State<App>, Path(id): Path<BatchId>, sen
     sent.answer(done)
 }
 
-/// The tasks that a cancel gives up: all but those that clear up, or those from one on.
+/// Returns the tasks that a cancel includes: all except those with the rule `always`, or a task and everything downstream of it.
 fn cancel_set(board: &Board, from: Option<u32>) -> Vec<u32> {
     match (&board.dag, from) {
         (Some(dag), Some(task)) => dag.cancel_set(&[task]),

@@ -13,10 +13,10 @@ use super::words::{count, encoded, query, several};
 use crate::app::App;
 use crate::params::Query;
 
-/// How many batches a page shows.
+/// Number of batches on a page.
 const ROWS: usize = 50;
 
-/// What is looked for; what is empty is not.
+/// The filter; empty fields are ignored.
 #[derive(Debug, Deserialize)]
 pub(super) struct Search {
     #[serde(default)]
@@ -88,7 +88,7 @@ impl Batches {
     }
 }
 
-/// `12 of 40 tasks ended (30 %)`.
+/// Formats the progress: `12 of 40 tasks ended (30 %)`.
 pub(super) fn progress(counts: &Counts) -> String {
     let percent = (counts.ended() * 100).checked_div(counts.total()).unwrap_or(100);
     format!("{} of {} ended ({percent} %)", count(counts.ended()), several(counts.total(), "task", "tasks"))

@@ -1,4 +1,4 @@
-//! A batch with all its tasks, as pages draw it. It is read beside requests and kept for a while: a batch may have 50,000 tasks.
+//! A batch with all its tasks, as pages show it. It is read in a separate task and cached, since a batch may have 50,000 tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use milepost_core::port::{Store, StoreResult};
 
 use super::words::between;
 
-/// How many tasks are read at once.
+/// Number of tasks read by one query.
 const PORTION: u32 = 5_000;
 
 /// A batch, its DAG and its tasks.
 pub(crate) struct Board {
     /// The DAG; `None` for the items of a list, which are numbered and have no edges.
     pub(super) dag: Option<Dag>,
-    /// By number.
+    /// The tasks, ordered by number.
     pub(super) tasks: Vec<TaskView>,
 }
 
 impl Board {
-    /// Reads it.
+    /// Reads a batch.
     pub(super) async fn read(id: BatchId, store: Arc<dyn Store>) -> StoreResult<Arc<Self>> {
         let detail = store.batch(id).await?.ok_or(StoreError::Batch(InvalidBatch::NoSuchBatch(id)))?;
         let dag = dag(&detail.row, store.as_ref()).await?;
@@ -52,7 +52,7 @@ impl Board {
         self.task(number).map_or(TaskState::Waiting, |task| task.state)
     }
 
-    /// The number of the task with this key; of an item its place.
+    /// Returns the number of the task with this key. The key of an item is its number.
     pub(super) fn number(&self, key: &str) -> Option<u32> {
         match &self.dag {
             Some(dag) => dag.graph().task(key),
@@ -60,7 +60,7 @@ impl Board {
         }
     }
 
-    /// The way through it that took longest so far, with the time of each step.
+    /// Returns the path that has taken longest so far, with the duration of each step.
     pub(super) fn critical_path(&self, now: Timestamp) -> Vec<(u32, Duration)> {
         let Some(dag) = &self.dag else { return Vec::new() };
         let took = |number: u32| self.task(number).map_or(Duration::ZERO, |task| ran(task, now));
@@ -73,7 +73,7 @@ impl Board {
     }
 }
 
-/// The DAG of a batch, unless it is the items of a list.
+/// Returns the DAG of a batch; `None` for the items of a list.
 pub(super) async fn dag(row: &BatchView, store: &dyn Store) -> StoreResult<Option<Dag>> {
     if row.parent.as_ref().is_some_and(|parent| parent.items) {
         return Ok(None);
@@ -84,9 +84,9 @@ pub(super) async fn dag(row: &BatchView, store: &dyn Store) -> StoreResult<Optio
     checked.map(Some).map_err(|fault| StoreError::Database { verb: "dag", cause: Box::new(fault) })
 }
 
-/// How long a task ran so far.
+/// Returns how long a task has run so far.
 pub(super) fn ran(task: &TaskView, now: Timestamp) -> Duration {
-    // A batch of its own runs from when it is made.
+    // An inner batch runs from its creation.
     let started = task.started_at.or(task.released_at.filter(|_| task.batch.is_some()));
     started.map_or(Duration::ZERO, |started| between(started, task.ended_at.unwrap_or(now)))
 }

@@ -1,4 +1,4 @@
-//! `/bulk/{id}`: one run of a bulk job, with what it may take and what could not be done.
+//! `/bulk/{id}`: a run of a bulk job, with its load settings and failed targets.
 
 use std::slice;
 
@@ -20,7 +20,7 @@ use crate::app::App;
 use crate::params::Path;
 use crate::problem::Problem;
 
-/// How many failures are shown.
+/// Maximum number of displayed failures.
 const FAILURES: u32 = 100;
 
 #[derive(Template)]
@@ -30,7 +30,7 @@ struct Bulk {
     row: Row,
     view: BulkView,
     why: Option<String>,
-    /// Why it was stopped, or failed.
+    /// The reason of the abort or failure.
     stopped: Option<String>,
     facts: Vec<(&'static str, String)>,
     parameters: String,
@@ -43,7 +43,7 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     let filter = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
     let view = app.store.bulks(&filter).await?.pop();
     let view = view.ok_or_else(|| {
-        Problem::not_found("no_such_bulk_job", format!("There is no bulk job {id}, or it was forgotten."))
+        Problem::not_found("no_such_bulk_job", format!("There is no bulk job {id}, or it was deleted."))
     })?;
     let (job, mut failures) =
         tokio::try_join!(app.store.job(id), app.store.bulk_failures(id, 0, FAILURES + 1))?;
@@ -69,7 +69,7 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     Ok(draw(&bulk))
 }
 
-/// Whether what it waits for is more than that it looks again soon whether it is still held.
+/// Returns whether the reason for the wait adds information: a throttled run always waits for its next check.
 fn says_more(waiting: &Waiting, view: &BulkView) -> bool {
     held(view).is_none() || !matches!(waiting, Waiting::Time { .. } | Waiting::Turn)
 }
@@ -77,15 +77,13 @@ fn says_more(waiting: &Waiting, view: &BulkView) -> bool {
 fn facts(view: &BulkView) -> Vec<(&'static str, String)> {
     let span = |ms| length(std::time::Duration::from_millis(ms));
     let cursor = match (&view.cursor, &view.upper) {
-        (Some(cursor), Some(upper)) => {
-            Some(format!("all up to {cursor} is done; the last target is {upper}"))
-        }
-        (Some(cursor), None) => Some(format!("all up to {cursor} is done")),
+        (Some(cursor), Some(upper)) => Some(format!("done up to {cursor}; the last target is {upper}")),
+        (Some(cursor), None) => Some(format!("done up to {cursor}")),
         (None, Some(upper)) => Some(format!("at the beginning; the last target is {upper}")),
         (None, None) => None,
     };
     let chunks = view.chunk_rows.zip(view.chunk_ms).map(|(rows, ms)| {
-        format!("{}, now of {} rows; the last one took {ms} ms", count(view.counts.chunks), count(rows))
+        format!("{}, currently of {} rows; the last one took {ms} ms", count(view.counts.chunks), count(rows))
     });
     let all = [
         ("group", view.group.as_ref().map(|group| format!("{group}, priority {}", view.priority))),
@@ -98,21 +96,21 @@ fn facts(view: &BulkView) -> Vec<(&'static str, String)> {
             view.rows_per_busy_s()
                 .map(|rate| format!("{} while chunks ran ({})", per_second(rate), span(view.busy_ms))),
         ),
-        ("held", (view.held_ms > 0).then(|| format!("{} in all", span(view.held_ms)))),
-        ("a crash", view.effects.map(|effects| effects.as_str().replace('_', " "))),
-        ("may take", settings(&view.settings)),
+        ("throttled", (view.held_ms > 0).then(|| format!("{} in total", span(view.held_ms)))),
+        ("after a crash", view.effects.map(|effects| effects.as_str().replace('_', " "))),
+        ("settings", settings(&view.settings)),
     ];
     all.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect()
 }
 
-/// What operators set, if they set anything.
+/// Describes the settings by operators, if there are any.
 fn settings(set: &Settings) -> Option<String> {
     let all = [
         set.rows_per_s.map(|rows| format!("at most {}", per_second(rows))),
-        set.duty.map(|duty| format!("chunks take {:.0} % of the time at most", duty * 100.0)),
-        set.chunk_ms.map(|ms| format!("a chunk shall take {ms} ms")),
-        set.chunk_rows_min.map(|rows| format!("at least {} rows a chunk", count(rows))),
-        set.chunk_rows_max.map(|rows| format!("at most {} rows a chunk", count(rows))),
+        set.duty.map(|duty| format!("chunks take at most {:.0} % of the time", duty * 100.0)),
+        set.chunk_ms.map(|ms| format!("{ms} ms per chunk")),
+        set.chunk_rows_min.map(|rows| format!("at least {} rows per chunk", count(rows))),
+        set.chunk_rows_max.map(|rows| format!("at most {} rows per chunk", count(rows))),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join(", "))
@@ -125,37 +123,37 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
     }
     let (id, set) = (view.id, &view.settings);
     let text = |value: Option<String>| value.unwrap_or_default();
-    let as_it_is = "stays as it is";
+    let as_it_is = "unchanged";
     if view.state.is_live() {
         let set = Action::new(page, "set", format!("/bulk/{id}/set"), "Set")
-            .asks("What may it take?", "Counts from its next chunk on. An empty field stays as it is.")
+            .asks("Change the settings?", "They apply from its next chunk on. Empty fields are unchanged.")
             .with(Field::shown(
                 "rate",
-                "Rows a second at most",
+                "Maximum rows per second",
                 text(set.rows_per_s.map(|rate| rate.to_string())),
                 as_it_is,
             ))
             .with(Field::shown(
                 "duty",
-                "Part of the time that chunks take, 0 to 1",
+                "Maximum share of the time for chunks, 0 to 1",
                 text(set.duty.map(|duty| duty.to_string())),
                 as_it_is,
             ))
             .with(Field::shown(
                 "chunk_ms",
-                "How long a chunk shall take, ms",
+                "Target duration of a chunk, ms",
                 text(set.chunk_ms.map(|ms| ms.to_string())),
                 as_it_is,
             ))
             .with(Field::shown(
                 "rows_min",
-                "Fewest rows of a chunk",
+                "Minimum rows per chunk",
                 text(set.chunk_rows_min.map(|rows| rows.to_string())),
                 as_it_is,
             ))
             .with(Field::shown(
                 "rows_max",
-                "Most rows of a chunk",
+                "Maximum rows per chunk",
                 text(set.chunk_rows_max.map(|rows| rows.to_string())),
                 as_it_is,
             ))
@@ -165,10 +163,10 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
     }
     if has_failures {
         let retry =
-            Action::new(page, "retry-failures", format!("/bulk/{id}/retry-failures"), "Retry the failures")
+            Action::new(page, "retry-failures", format!("/bulk/{id}/retry-failures"), "Retry failures")
                 .asks(
-                    "Try what failed again?",
-                    "A run over the failures of this one is started, with the same parameters.",
+                    "Retry the failed targets?",
+                    "Starts a run over the failed targets of this run, with the same parameters.",
                 )
                 .with_reason();
         actions.push(retry);
@@ -176,7 +174,7 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
     actions
 }
 
-/// Sets what a run may take.
+/// Changes the load settings of a run.
 pub(super) async fn set(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
     let done = async {
         sent.reason()?;
@@ -195,18 +193,18 @@ pub(super) async fn set(State(app): State<App>, Path(id): Path<JobId>, sent: Sen
         let priority = priority.map(Priority::try_from).transpose();
         let priority = priority.map_err(|error| Flash::refused(format!("nothing was done: {error}")))?;
         acting(&app, &sent).set_bulk(id, &settings, priority).await?;
-        Ok("Set; it counts from the next chunk on.".to_owned())
+        Ok("Changed; it applies from the next chunk on.".to_owned())
     };
     let done = done.await;
     sent.answer(done)
 }
 
-/// Starts a run over what failed.
+/// Starts a run over the failed targets.
 pub(super) async fn retry_failures(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
     let done = async {
         sent.reason()?;
         let started = acting(&app, &sent).retry_bulk_failures(id).await?;
-        Ok(format!("Job {} tries them again.", started.job))
+        Ok(format!("Job {} retries them.", started.job))
     };
     let done = done.await;
     sent.answer(done)

@@ -1,4 +1,4 @@
-//! `/bulk`: bulk jobs, how far they are and what holds them.
+//! `/bulk`: runs of bulk jobs with progress, rate and throttling.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,14 +23,14 @@ use crate::app::App;
 use crate::params::Query;
 use crate::problem::Problem;
 
-/// How many runs a page shows.
+/// Maximum number of runs on a page.
 const ROWS: u32 = 100;
-/// After all ids: where those begin that are over.
+/// The maximum id: the cursor at which the finished runs begin.
 const NEWEST: JobId = JobId(uuid::Uuid::max());
-/// Of how many runs the pace is remembered.
+/// Maximum number of runs whose rate is remembered.
 const PACES_MAX: usize = 200;
 
-/// How fast runs go, as pages have seen it.
+/// Rates of runs, measured between page views.
 #[derive(Default)]
 pub(crate) struct Paces {
     known: Mutex<HashMap<JobId, (Instant, u64, Pace)>>,
@@ -41,7 +41,7 @@ impl Paces {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Rows a second now, and how long the rest takes: `2 min to 5 min`.
+    /// Updates the measurement. Returns the current rate in rows/s, and the remaining time: `2 min to 5 min`.
     pub(super) fn learn(&self, view: &BulkView, now: Timestamp) -> (Option<f64>, Option<String>) {
         if view.state != JobState::Running {
             return (None, None);
@@ -60,7 +60,7 @@ impl Paces {
             let range = if soonest == latest { soonest } else { format!("{soonest} to {latest}") };
             return (pace.rows_per_s(), Some(range));
         }
-        // Nobody has watched it for long: by what it did since it began.
+        // No measurement yet: use the average since the start.
         let took = view.started_at.map_or(0.0, |at| between(at, now).as_secs_f64());
         let rate = (took > 1.0 && passed > 0).then(|| passed as f64 / took);
         let rest = rate
@@ -70,7 +70,7 @@ impl Paces {
     }
 }
 
-/// A run as a row.
+/// A run as a row of the list.
 pub(super) struct Row {
     pub(super) id: JobId,
     pub(super) name: String,
@@ -125,12 +125,12 @@ impl Row {
     }
 }
 
-/// What holds a run, also while it leaves its worker to others until it looks again.
+/// Returns the reason for which a run is throttled, also while it is pending until its next check.
 pub(super) fn held(view: &BulkView) -> Option<&String> {
     view.throttle.as_ref().filter(|_| matches!(view.state, JobState::Running | JobState::Pending))
 }
 
-/// What was said when those that stand were stopped, or failed.
+/// Returns the error messages or notes of aborted and failed runs.
 pub(super) async fn why_stopped(
     bulks: &[BulkView],
     store: &dyn Store,
@@ -141,13 +141,13 @@ pub(super) async fn why_stopped(
         return Ok(HashMap::new());
     }
     let changes = store.last_changes(&ids).await?;
-    // One that has gone on since is stopped no more.
+    // Runs that have been resumed since are not included.
     let stopped = changes.into_iter().filter(|it| matches!(it.to, JobState::Aborted | JobState::Failed));
     let said = stopped.filter_map(|it| Some((it.job, it.error_message.or(it.note)?)));
     Ok(said.collect())
 }
 
-/// How far it is: `12,300 of 1,000,000 (1.2 %)`. What is not quite all is not said to be.
+/// Formats the progress: `12,300 of 1,000,000 (1.2 %)`. The percentage is rounded down, so that 100 % means all.
 fn progress(view: &BulkView) -> String {
     let passed = count(view.passed());
     let Some(total) = view.total else { return format!("{passed} targets") };
@@ -156,7 +156,7 @@ fn progress(view: &BulkView) -> String {
     format!("{passed} of {about}{} ({percent:.1} %)", count(total.rows))
 }
 
-/// Whose turn it is in the group.
+/// Describes the start time, or the position in the group.
 fn turn(view: &BulkView, now: Timestamp) -> String {
     match (view.state, view.next, view.due_at) {
         (JobState::Blocked | JobState::Pending, _, Some(at)) if view.started_at.is_none() && at > now => {
@@ -168,7 +168,7 @@ fn turn(view: &BulkView, now: Timestamp) -> String {
     }
 }
 
-/// Pause, go on, and give up: a run that is aborted keeps its cursor.
+/// The actions of a run: pause, resume and cancel. An aborted run keeps its cursor.
 pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     if !page.viewer.operates {
         return Vec::new();
@@ -183,21 +183,21 @@ pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     let name = &view.name;
     let mut actions = Vec::new();
     if Deed::Abort.verb(view.state).is_some() && view.stopping.is_none() {
-        let effect = "It stops before its next chunk and keeps its place; it can be resumed.";
+        let effect = "It stops before its next chunk and keeps its position. It can be resumed.";
         actions.push(act(Deed::Abort, "Pause", format!("Pause {name}?"), effect).danger());
     }
     if Deed::Retry.verb(view.state).is_some() {
-        let effect = "It goes on behind the last target that is done.";
-        actions.push(act(Deed::Retry, "Resume", format!("Let {name} go on?"), effect));
+        let effect = "It continues after the last target that is done.";
+        actions.push(act(Deed::Retry, "Resume", format!("Resume {name}?"), effect));
     }
     if Deed::Cancel.verb(view.state).is_some() {
-        let effect = "It ends for good; what was done stays done, and the rest is left.";
-        actions.push(act(Deed::Cancel, "Give up", format!("Give {name} up?"), effect).danger());
+        let effect = "It ends permanently. Targets that are done remain done; the rest is not applied.";
+        actions.push(act(Deed::Cancel, "Cancel", format!("Cancel {name}?"), effect).danger());
     }
     actions
 }
 
-/// What is looked for; what is empty is not.
+/// The filter; empty fields are ignored.
 #[derive(Debug, Deserialize)]
 pub(super) struct Search {
     #[serde(default)]
@@ -211,17 +211,17 @@ pub(super) struct Search {
 struct Bulks {
     page: Page,
     states: &'static [JobState],
-    /// The state in which they are looked for.
+    /// The selected state.
     wanted: Option<JobState>,
-    /// Of which state the page is told when jobs come to be in it.
+    /// The state whose changes are streamed to the page.
     told: JobState,
     rows: Vec<Row>,
-    /// Whether more are under way or wait than are shown: they have no order in which a next page could begin.
+    /// Whether more unfinished runs exist than are shown: they have no order in which a next page could begin.
     more_wait: bool,
     next: Option<String>,
     /// Whether it is not the first page.
     later: bool,
-    /// The first page's query.
+    /// The query of the first page.
     first: String,
 }
 
@@ -260,16 +260,17 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
     }))
 }
 
-/// After which run the next page begins, when there are more of which the first is over, or not.
+/// Returns the cursor of the next page. `is_over`: whether the first run beyond this page has finished.
 fn after(shown: &[BulkView], is_over: bool, state: Option<JobState>) -> Option<JobId> {
     match shown.last() {
         Some(last) if last.is_over() => Some(last.id),
-        // All that are over come behind those that are not; of one state are only the ones or the others.
+        // Finished runs follow unfinished ones. With a state filter, the list contains only one of the two.
         _ => (is_over || state.is_none()).then_some(NEWEST),
     }
 }
 
-/// Of one state, since nobody can read all that happens to jobs: of those in which somebody is needed, the one that is looked for, or else of failures.
+/// Returns the state whose changes are streamed to the page. Streaming all changes would be too much: aborted or canceled jobs if
+/// that state is selected, otherwise failed ones.
 fn told(state: Option<JobState>) -> JobState {
     state.filter(|state| matches!(state, JobState::Aborted | JobState::Canceled)).unwrap_or(JobState::Failed)
 }

@@ -1,4 +1,4 @@
-//! Doing something to many jobs at once: first it is shown what would happen, then a bulk job does it.
+//! Actions on many jobs: a preview of the affected jobs, then a bulk job that changes them.
 
 use std::str::FromStr;
 
@@ -26,19 +26,19 @@ use crate::destination::own_path;
 use crate::many;
 use crate::problem::Problem;
 
-/// How many jobs can be ticked; a page shows fewer.
+/// Maximum number of jobs that can be selected; a page shows fewer.
 const TICKED_MAX: usize = 1_000;
 
-/// What is to be done, and to which jobs: what the query of the preview says, and its form says again.
+/// The action and the selected jobs, as in the query of the preview and in its form.
 struct Wish {
     deed: Deed,
     jobs: Chosen,
 }
 
 enum Chosen {
-    /// Those that were ticked.
+    /// Jobs that were selected individually.
     Some(Vec<JobId>),
-    /// All that are found.
+    /// All jobs that match the filter.
     All(Box<Search>),
 }
 
@@ -58,7 +58,7 @@ impl Wish {
         Ok(Self { deed, jobs })
     }
 
-    /// To which jobs it would be done now.
+    /// Returns the jobs that the action would apply to now.
     async fn reach(&self, now: Timestamp, store: &dyn Store) -> Result<Reach, Problem> {
         match &self.jobs {
             Chosen::Some(ids) => Ok(Reach::of(self.deed, ticked(ids, store).await?)),
@@ -66,7 +66,7 @@ impl Wish {
         }
     }
 
-    /// Since when the jobs are, if that was asked for.
+    /// Describes the lower time bound of the filter, if there is one.
     fn since(&self) -> Option<String> {
         match &self.jobs {
             Chosen::Some(_) => None,
@@ -74,7 +74,7 @@ impl Wish {
         }
     }
 
-    /// The list of them, where they can be narrowed.
+    /// Returns the list of these jobs, where the filter can be narrowed.
     fn list(&self) -> String {
         match &self.jobs {
             Chosen::Some(_) => "/jobs".to_owned(),
@@ -82,7 +82,8 @@ impl Wish {
         }
     }
 
-    /// All of them that were there at this time, by the verb that does it to them; those that stay as they are are left out.
+    /// Returns the jobs that existed at this time, grouped by the verb of the action. Jobs that the action does not apply to are
+    /// omitted.
     async fn by_verb(&self, seen: Timestamp, store: &dyn Store) -> Result<Vec<(Verb, Vec<JobId>)>, Problem> {
         let jobs: Vec<(JobId, JobState)> = match &self.jobs {
             Chosen::Some(ids) => {
@@ -105,7 +106,7 @@ impl Wish {
     }
 }
 
-/// Those of the jobs that there still are.
+/// Returns the jobs that still exist.
 async fn ticked(ids: &[JobId], store: &dyn Store) -> Result<Vec<JobRow>, Problem> {
     let mut jobs = Vec::new();
     for &id in ids {
@@ -114,7 +115,7 @@ async fn ticked(ids: &[JobId], store: &dyn Store) -> Result<Vec<JobRow>, Problem
     Ok(jobs)
 }
 
-/// Too many jobs are told in the words of the page on which they can be narrowed.
+/// Replaces the message for too many jobs by one that refers to the filters of the job list.
 fn to_be_narrowed(problem: Problem) -> Problem {
     match problem.code() {
         code @ "too_many_jobs" => Problem::unprocessable(code, format!("nothing was done: {}", too_many())),
@@ -127,21 +128,21 @@ fn to_be_narrowed(problem: Problem) -> Problem {
 struct Choice {
     page: Page,
     deed: Deed,
-    /// What can be done and to how many.
+    /// The newest jobs that the action applies to, and their total number.
     can: Vec<JobRow>,
     total: usize,
     number: String,
-    /// Those that stay as they are, by state.
+    /// The number of jobs that the action does not apply to, by state.
     cannot: Vec<(&'static str, usize)>,
-    /// What is to be known of the number.
+    /// A note on the accuracy of the number.
     notice: Option<String>,
     since: Option<String>,
-    /// Where the jobs are listed.
+    /// The list of the jobs.
     list: String,
     action: Option<Action>,
 }
 
-/// Shows what would happen.
+/// Shows the preview.
 pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     let query = page.url.split_once('?').map_or("", |(_, query)| query);
     let wish = Wish::read(query).map_err(|words| Problem::bad_request("invalid_parameter", words))?;
@@ -171,17 +172,14 @@ fn action(page: &Page, deed: Deed, query: &str, reach: &Reach) -> Action {
         None => action,
     };
     let action = if deed == Deed::Snooze {
-        action.with(Field {
-            required: true,
-            ..Field::shown("wait", "For how long", "10m", "90s, 10m, 2h or 1d")
-        })
+        action.with(Field { required: true, ..Field::shown("wait", "Duration", "10m", "90s, 10m, 2h or 1d") })
     } else {
         action
     };
     if deed.is_dangerous() { action.danger() } else { action }
 }
 
-/// Starts the bulk job, and leads to it.
+/// Starts the bulk jobs and redirects to them.
 pub(super) async fn change(State(app): State<App>, sent: Sent) -> Response {
     match start(&app, &sent).await {
         Ok((number, runs)) => {
@@ -189,15 +187,14 @@ pub(super) async fn change(State(app): State<App>, sent: Sent) -> Response {
                 [run] => format!("/bulk/{run}"),
                 _ => "/bulk".to_owned(),
             };
-            Flash::done(format!("{number} are changed one after the other; this tells how far it is"))
-                .on(&page)
+            Flash::done(format!("{number} are being changed; this page shows the progress")).on(&page)
         }
         Err(Refused { why, look_again: Some(preview) }) => why.on(own_path(&preview)),
         Err(Refused { why, look_again: None }) => sent.answer(Err(why)),
     }
 }
 
-/// Why nothing was done, and where to look at it anew if that is what is needed.
+/// The reason why nothing was done, and the preview to show again, if needed.
 struct Refused {
     why: Flash,
     look_again: Option<String>,
@@ -209,7 +206,7 @@ impl<F: Into<Flash>> From<F> for Refused {
     }
 }
 
-/// To how many jobs it is done, and by which bulk jobs: one for each verb that it is.
+/// Starts a bulk job for each verb. Returns the total number of jobs and the ids of the bulk jobs.
 async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Refused> {
     let reason = sent.reason()?;
     let refuse = |words: String| Flash::refused(format!("nothing was done: {words}"));
@@ -219,13 +216,13 @@ async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Refused> 
     let seen = sent.read("seen")?.unwrap_or_else(Timestamp::now);
     let by_verb = wish.by_verb(seen, app.store.as_ref()).await?;
     if by_verb.is_empty() {
-        return Err(refuse(format!("there is no job to {} any more", wish.deed)).into());
+        return Err(refuse(format!("there are no more jobs to {}", wish.deed)).into());
     }
     let total: usize = by_verb.iter().map(|(_, jobs)| jobs.len()).sum();
-    // What was asked for is what was seen. Fewer do no harm: those that are left out need it no more.
+    // Never apply the action to more jobs than the preview showed. Fewer are fine: the others no longer need it.
     if let Some(of) = sent.read::<usize>("of")?.filter(|of| total > *of) {
         let (is, was) = (several(total as u64, "job", "jobs"), count(of));
-        let why = refuse(format!("it would be done to {is} now, not to {was} as it was shown"));
+        let why = refuse(format!("the action now applies to {is}, not to {was} as shown"));
         return Err(Refused { why, look_again: Some(format!("/jobs/change?{chosen}")) });
     }
     let store = acting(app, sent);

@@ -1,12 +1,12 @@
-//! The colours of the style sheet are told apart: text on its ground as WCAG 2.2 wants it at level AA.
+//! Tests of the contrast between text and background colors of the style sheet (WCAG 2.2, level AA).
 
 use std::collections::HashMap;
 
 const CSS: &str = include_str!("../../assets/console.css");
-/// What text of the size of the console has to have.
+/// The minimum contrast for text of the size that the console uses.
 const RATIO_MIN: f64 = 4.5;
 
-/// Every text, and the grounds that it stands on.
+/// The text colors, each with its background colors.
 const PAIRS: &[(&str, &[&str])] = &[
     ("text", &["page", "card", "raised", "idle-ground", "busy-ground", "warn-ground", "bad-ground"]),
     ("muted", &["page", "card", "raised", "idle-ground", "busy-ground", "warn-ground", "bad-ground"]),
@@ -17,20 +17,20 @@ const PAIRS: &[(&str, &[&str])] = &[
     ("busy", &["card", "busy-ground"]),
     ("idle", &["card", "idle-ground"]),
     ("off", &["card", "off-ground"]),
-    // Buttons that stand out.
+    // Emphasized buttons.
     ("card", &["bad", "busy"]),
 ];
 
 type Colors = HashMap<&'static str, [f64; 3]>;
 
-/// The colours that are set behind this selector, by their names.
+/// Returns the colors declared for this selector, by name.
 fn colors(selector: &str) -> Colors {
     let block = CSS.split_once(selector).and_then(|(_, rest)| rest.split_once('}')).unwrap().0;
     let declared = block.split(';').filter_map(|line| line.trim().strip_prefix("--")?.split_once(": #"));
     declared.map(|(name, hex)| (name, color(hex))).collect()
 }
 
-/// The shares of red, green and blue.
+/// Returns the components red, green and blue, from 0 to 1.
 fn color(hex: &str) -> [f64; 3] {
     let digits = hex.len() / 3;
     [0, 1, 2].map(|at| {

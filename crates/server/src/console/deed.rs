@@ -1,4 +1,4 @@
-//! What can be done to a job, in the words of the buttons that do it.
+//! Actions on jobs, with labels and descriptions for the console.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,10 +12,10 @@ use milepost_core::transition::{Readiness, Verb, transition};
 
 use super::flash::Flash;
 
-/// How long a running job gets to stop by itself.
+/// Grace period for a running job to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Something that is done to a job.
+/// An action on a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Retry,
@@ -53,7 +53,7 @@ impl Deed {
         }
     }
 
-    /// What stands on its button.
+    /// The label of its button.
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Retry => "Retry now",
@@ -67,22 +67,24 @@ impl Deed {
         }
     }
 
-    /// What happens then.
+    /// The effect.
     pub(super) const fn effect(self) -> &'static str {
         match self {
             Self::Retry => {
-                "It runs as soon as a worker is free; an aborted one goes on from its last checkpoint."
+                "It runs as soon as a worker is free. An aborted job continues from its last checkpoint."
             }
-            Self::Rerun => "It begins anew, with all its attempts and without its old checkpoint.",
-            Self::Release => "It no longer waits for others or for its group.",
+            Self::Rerun => {
+                "It starts from the beginning, with all its attempts and without its old checkpoint."
+            }
+            Self::Release => "It no longer waits for other jobs or for its group.",
             Self::Snooze => "It is not claimed before that time.",
             Self::Skip => "It ends as skipped without running.",
             Self::Mark => "It ends as succeeded without running.",
             Self::Abort => {
-                "It stops and can be resumed. If it runs it is asked to stop, and after 10 s its worker loses it."
+                "It stops and can be resumed. If it is running, it is asked to stop; after 10 s its worker loses it."
             }
             Self::Cancel => {
-                "It ends for good. If it runs it is asked to stop, and after 10 s its worker loses it."
+                "It ends permanently. If it is running, it is asked to stop; after 10 s its worker loses it."
             }
         }
     }
@@ -91,7 +93,7 @@ impl Deed {
         matches!(self, Self::Skip | Self::Mark | Self::Abort | Self::Cancel)
     }
 
-    /// By which verb it is done to a job in this state, if it can be.
+    /// Returns the verb of the action for a job in this state, if it is allowed.
     pub(super) fn verb(self, state: JobState) -> Option<Verb> {
         let verb = match self {
             Self::Retry => return Verb::that_retries(state),
@@ -106,7 +108,7 @@ impl Deed {
         transition(Some(state), verb, Readiness::Ready).ok().map(|_| verb)
     }
 
-    /// Does it to one job. `wait`: for how long it is snoozed.
+    /// Applies the action to one job. `wait`: duration of a snooze.
     pub(super) async fn to(
         self,
         job: JobId,
@@ -116,13 +118,13 @@ impl Deed {
     ) -> Result<Operated, Flash> {
         let view = store.job(job).await?.ok_or(StoreError::NoSuchJob(job))?;
         let state = view.row.state;
-        let verb = self
-            .verb(state)
-            .ok_or_else(|| Flash::refused(format!("job {job} is {state}: there is nothing to {self}")))?;
+        let verb = self.verb(state).ok_or_else(|| {
+            Flash::refused(format!("nothing was done: job {job} is {state} and does not allow {self}"))
+        })?;
         Ok(store.operate(job, &self.operation(verb, wait, reason)?).await?)
     }
 
-    /// What is done by this verb, which it is. `wait`: for how long is snoozed.
+    /// Returns the operation with this verb. `wait`: duration of a snooze.
     pub(super) fn operation(
         self,
         verb: Verb,
@@ -132,7 +134,7 @@ impl Deed {
         let delay = match (self, wait) {
             (Self::Snooze, Some(wait)) => wait,
             (Self::Snooze, None) => {
-                return Err(Flash::refused("nothing was done: for how long is it snoozed?"));
+                return Err(Flash::refused("nothing was done: a snooze needs a duration, such as 10m"));
             }
             _ => Duration::ZERO,
         };
@@ -150,11 +152,14 @@ impl FromStr for Deed {
     type Err = &'static str;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|deed| deed.name() == name).ok_or("nothing that can be done is called so")
+        Self::ALL
+            .into_iter()
+            .find(|deed| deed.name() == name)
+            .ok_or("expected retry, rerun, release, snooze, skip, mark, abort or cancel")
     }
 }
 
-/// What became of it, in words.
+/// Describes the result.
 pub(super) fn told(operated: Operated) -> String {
     match operated {
         Operated::Done(state) => state.to_string(),
@@ -162,10 +167,12 @@ pub(super) fn told(operated: Operated) -> String {
     }
 }
 
-/// A length of time as people write it: `90s`, `10m`, `2h`, `1d`.
+/// Parses a duration: `90s`, `10m`, `2h`, `1d`.
 pub(super) fn wait(text: &str) -> Result<Duration, Flash> {
     let refuse = || {
-        Flash::refused(format!("nothing was done: {text:?} is no length of time; write 90s, 10m, 2h or 1d"))
+        Flash::refused(format!(
+            "nothing was done: {text:?} is not a duration; write it as 90s, 10m, 2h or 1d"
+        ))
     };
     let text = text.trim();
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));

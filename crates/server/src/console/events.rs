@@ -1,4 +1,4 @@
-//! `/events`: subscriptions, what is parked, and the log.
+//! `/events`: subscriptions, parked aggregates and the event log.
 
 use askama::Template;
 use axum::extract::State;
@@ -18,12 +18,12 @@ use crate::api::cursor::Cursor;
 use crate::app::App;
 use crate::params::Query;
 
-/// How many parked aggregates are shown.
+/// Maximum number of displayed parked aggregates.
 const PARKED: u32 = 50;
-/// How many events of the log are shown.
+/// Maximum number of displayed events of the log.
 const EVENTS: u32 = 50;
 
-/// What is looked for; what is empty is not.
+/// The filter; empty fields are ignored.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Search {
     #[serde(default)]
@@ -36,13 +36,13 @@ pub(super) struct Search {
     event_type: String,
     #[serde(default)]
     before: String,
-    /// Where the page of parked aggregates begins.
+    /// The cursor of the list of parked aggregates.
     #[serde(default)]
     parked: String,
 }
 
 impl Search {
-    /// The same with the pages of the log and of what is parked beginning there, as a query.
+    /// Returns the query with other cursors for the log and for the parked aggregates.
     fn query(&self, before: &str, parked: &str) -> String {
         let Self { subscription, aggregate_type, aggregate_id, event_type, .. } = self;
         query(&[
@@ -73,7 +73,7 @@ struct Subscription {
     view: SubscriptionView,
     lag: String,
     state: &'static str,
-    /// What its sinks said.
+    /// The error of its sink.
     down: Option<String>,
     actions: Vec<Action>,
 }
@@ -126,7 +126,7 @@ impl Events {
     }
 }
 
-/// How a subscription stands, in a word.
+/// Returns the state of a subscription.
 pub(super) fn standing(view: &SubscriptionView) -> &'static str {
     let is_down = view.publishers.iter().any(|publisher| publisher.down_since.is_some());
     if view.paused_at.is_some() {
@@ -146,7 +146,7 @@ fn subscription(view: SubscriptionView, place: usize, page: &Page) -> Subscripti
     let down = view.publishers.iter().find(|publisher| publisher.down_since.is_some());
     Subscription {
         lag: view.oldest_at.map_or_else(|| "–".to_owned(), |at| length(between(at, page.now))),
-        down: down.map(|publisher| cut(publisher.down_why.as_deref().unwrap_or("it did not say why"), 200)),
+        down: down.map(|publisher| cut(publisher.down_why.as_deref().unwrap_or("no reason given"), 200)),
         actions: if page.viewer.operates { actions(&view, place, page) } else { Vec::new() },
         state: standing(&view),
         view,
@@ -157,21 +157,21 @@ fn actions(view: &SubscriptionView, place: usize, page: &Page) -> Vec<Action> {
     let name = &view.name;
     let replay = Action::new(page, "replay", "/events/replay", "Replay")
         .asks(
-            format!("Publish events of {name} again?"),
-            "Those of one aggregate from a sequence on, or all since a time. Receivers that keep no inbox see them twice.",
+            format!("Replay events of {name}?"),
+            "Publishes events again: those of one aggregate from a sequence on, or all since a time. Receivers without an inbox get them twice.",
         )
         .with(Field::hidden("subscription", name))
-        .with(Field::shown("since", "All since this time", "", "2026-11-01T00:00:00Z"))
-        .with(Field::shown("aggregate_type", "Or of the aggregate of this type", "", "order"))
-        .with(Field::shown("aggregate_id", "with this id", "", "17"))
-        .with(Field::shown("from", "from this sequence on", "", "1"))
+        .with(Field::shown("since", "All events since", "", "2026-11-01T00:00:00Z"))
+        .with(Field::shown("aggregate_type", "Or events of one aggregate: its type", "", "order"))
+        .with(Field::shown("aggregate_id", "Its id", "", "17"))
+        .with(Field::shown("from", "First sequence", "", "1"))
         .danger()
         .with_reason()
         .among(place);
     vec![stop(view, page).among(place), replay]
 }
 
-/// The button that stops a subscription, or lets it go on.
+/// The button that pauses or resumes a subscription.
 pub(super) fn stop(view: &SubscriptionView, page: &Page) -> Action {
     let name = &view.name;
     let act = |label, deed: &str| {
@@ -181,11 +181,10 @@ pub(super) fn stop(view: &SubscriptionView, page: &Page) -> Action {
             .with_reason()
     };
     if view.paused_at.is_some() {
-        act("Resume", "resume")
-            .asks(format!("Let {name} go on?"), "It is published again from where it stopped.")
+        act("Resume", "resume").asks(format!("Resume {name}?"), "Publishing continues from its position.")
     } else {
         let effect =
-            "Nothing of it is published until somebody resumes it; what is on its way is waited for.";
+            "No events are published until an operator resumes it. Events in flight are completed first.";
         act("Pause", "pause").asks(format!("Pause {name}?"), effect).danger()
     }
 }
@@ -206,11 +205,11 @@ fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
     let actions = if page.viewer.operates {
         vec![
             act("retry", "Retry", "retry")
-                .asks(format!("Try the first event of {of} now?"), "With all its attempts before it."),
+                .asks(format!("Retry the first event of {of} now?"), "It gets all its attempts again."),
             act("edit", "Edit", "edit")
                 .asks(
-                    format!("Publish another payload for {of} instead?"),
-                    "The log keeps what was emitted; this is what goes out.",
+                    format!("Publish the first event of {of} with another payload?"),
+                    "The log keeps the original payload.",
                 )
                 .with(Field {
                     required: true,
@@ -220,7 +219,7 @@ fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
             act("skip", "Skip", "skip")
                 .asks(
                     format!("Skip the first event of {of}?"),
-                    "It is kept as skipped, and the next one goes on.",
+                    "It is kept as skipped, and publishing continues with the next one.",
                 )
                 .danger(),
         ]
@@ -230,7 +229,7 @@ fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
     Parked { payload, actions, view }
 }
 
-/// Pauses a subscription, or lets it go on.
+/// Pauses or resumes a subscription.
 pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         let (reason, name) = (sent.reason()?, sent.needed("subscription")?);
@@ -242,18 +241,18 @@ pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
             }
             "resume" => {
                 store.resume_subscription(name).await?;
-                Ok(format!("Subscription {name} goes on."))
+                Ok(format!("Subscription {name} is resumed."))
             }
-            other => {
-                Err(Flash::refused(format!("nothing was done: {other:?} cannot be done to a subscription")))
-            }
+            other => Err(Flash::refused(format!(
+                "nothing was done: unknown operation {other:?}; expected pause or resume"
+            ))),
         }
     };
     let done = done.await;
     sent.answer(done)
 }
 
-/// Has events published again.
+/// Replays events.
 pub(super) async fn replay(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         sent.reason()?;
@@ -267,29 +266,29 @@ pub(super) async fn replay(State(app): State<App>, sent: Sent) -> Response {
             _ => return Err(Flash::refused("nothing was done: give a time, or type and id of an aggregate")),
         };
         let events = acting(&app, &sent).replay(name, &replay).await?;
-        Ok(format!("{} events of {name} go out again.", count(events)))
+        Ok(format!("{} events of {name} are published again.", count(events)))
     };
     let done = done.await;
     sent.answer(done)
 }
 
-/// Does something with the first event of a parked aggregate.
+/// Retries, edits or skips the first event of a parked aggregate.
 pub(super) async fn change_parked(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         sent.reason()?;
         let name = sent.needed("subscription")?;
         let aggregate = Aggregate::new(sent.needed("aggregate_type")?, sent.needed("aggregate_id")?);
         let (verb, words) = match sent.needed("deed")? {
-            "retry" => (ParkedVerb::Retry, "is tried now"),
-            "skip" => (ParkedVerb::Skip, "was skipped; the next one goes on"),
+            "retry" => (ParkedVerb::Retry, "is retried now"),
+            "skip" => (ParkedVerb::Skip, "was skipped; publishing continues with the next one"),
             "edit" => {
                 let payload = sent.needed("payload")?;
                 let edit = ParkedVerb::edit(payload).map_err(|error| Flash::refused(error.to_string()))?;
-                (edit, "was edited and is tried now")
+                (edit, "was edited and is retried now")
             }
             other => {
                 return Err(Flash::refused(format!(
-                    "nothing was done: {other:?} cannot be done to an event"
+                    "nothing was done: unknown operation {other:?}; expected retry, skip or edit"
                 )));
             }
         };

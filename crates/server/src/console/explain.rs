@@ -1,4 +1,4 @@
-//! What went wrong, as a page: people at a browser are not shown JSON.
+//! Errors as HTML pages, since users of a browser should not get JSON.
 
 use askama::Template;
 use axum::extract::{Request, State};
@@ -22,13 +22,13 @@ struct Trouble<'a> {
     title: &'static str,
     words: &'a str,
     code: &'static str,
-    /// Where somebody came from whose form was refused.
+    /// The page with the refused form.
     back: Option<&'a str>,
-    /// Where to sign in, if that is what is missing.
+    /// The sign-in page, if the user has to sign in.
     sign_in: Option<String>,
 }
 
-/// Makes a page of a problem for whoever asked for a page; who has to sign in first is sent there.
+/// Converts a problem to a page if the client asked for HTML. Redirects to the sign-in page if the user has to sign in first.
 pub(crate) async fn explain(State(app): State<App>, request: Request, next: Next) -> Response {
     if !wants_a_page(&request) {
         return next.run(request).await;
@@ -47,7 +47,7 @@ pub(crate) async fn explain(State(app): State<App>, request: Request, next: Next
     with_headers_of(page, &response)
 }
 
-/// Whether it is a person at a browser who asks.
+/// Returns whether the client is a browser that expects a page.
 fn wants_a_page(request: &Request) -> bool {
     let accepted = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     !request.uri().path().starts_with("/v1/")
@@ -65,10 +65,12 @@ fn draw_problem(problem: &Problem, is_look: bool, page: Page, headers: &HeaderMa
     let back = back.map(|from| own_path(path(from)));
     let sign_in = problem.is_unauthorized().then(|| sign_in_path(back.unwrap_or("/")));
     let title = match problem.status() {
-        StatusCode::NOT_FOUND => "There is nothing here",
-        _ if is_look => "This cannot be shown",
-        status if status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT => "This was not done",
-        _ => "Whether this was done is not known",
+        StatusCode::NOT_FOUND => "Not found",
+        _ if is_look => "The page cannot be shown",
+        status if status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT => {
+            "The request was refused"
+        }
+        _ => "The outcome of the request is unknown",
     };
     let back = back.filter(|_| !is_look);
     let mut response =
@@ -77,7 +79,7 @@ fn draw_problem(problem: &Problem, is_look: bool, page: Page, headers: &HeaderMa
     response
 }
 
-/// What the first answer says beside its body counts: cookies, and when to come again.
+/// Copies the cookies and `Retry-After` of the original response.
 fn with_headers_of(mut page: Response, first: &Response) -> Response {
     for name in [header::SET_COOKIE, header::RETRY_AFTER] {
         for value in first.headers().get_all(&name) {

@@ -1,4 +1,4 @@
-//! What became of what somebody did, said once at the top of the next page: it travels in a cookie.
+//! Flash messages: the result of an action, shown once at the top of the next page. A cookie carries the message.
 
 use axum::extract::{Request, State};
 use axum::http::header::{LOCATION, SET_COOKIE};
@@ -12,23 +12,23 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::session::Cookie;
 
-/// How much is said.
+/// Maximum length of a message, in characters.
 const CHARS_MAX: usize = 600;
 
-/// Something to be said.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Flash {
-    /// Whether it is done, rather than refused.
+    /// Whether the action was performed; otherwise it was refused.
     pub(crate) done: bool,
     pub(crate) words: String,
 }
 
-/// What an answer does with the cookie, among its extensions.
+/// The change of the cookie by a response, in its extensions.
 #[derive(Clone, Debug)]
 pub(super) enum Said {
-    /// The next page says this.
+    /// The next page shows this message.
     Next(Flash),
-    /// This page has said it.
+    /// This page has shown the message.
     Here,
 }
 
@@ -59,7 +59,7 @@ impl Flash {
         Self { done: false, words: words.into() }
     }
 
-    /// What the browser brought back.
+    /// Reads the message from the cookie.
     fn of(headers: &HeaderMap, cookie: Cookie) -> Option<Self> {
         let (kind, words) = read_cookie(headers, cookie.name())?.split_once('.')?;
         let words = percent_encoding::percent_decode_str(words).decode_utf8().ok()?.into_owned();
@@ -72,7 +72,7 @@ impl Flash {
         cookie.briefly(&format!("{kind}.{words}"))
     }
 
-    /// Says it on the page at `back`.
+    /// Redirects to the page at `back`, which shows the message.
     pub(crate) fn on(self, back: &str) -> Response {
         let location = HeaderValue::from_str(back).unwrap_or_else(|_| HeaderValue::from_static("/"));
         let mut response = StatusCode::SEE_OTHER.into_response();

@@ -1,4 +1,4 @@
-//! A batch's graph: drawn where it can be read, else level by level.
+//! The graph of a batch: drawn if it is small enough, otherwise summarized by level.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use super::stack::Stack;
 use super::words::cut;
 use crate::layout::{BOX_HEIGHT, BOX_PADDING, Line, Picture, TaskBox};
 
-/// How many tasks and edges are drawn; larger graphs are collapsed.
+/// Maximum number of tasks and edges in a drawing; larger graphs are summarized.
 const TASKS_MAX: usize = 150;
 const EDGES_MAX: usize = 600;
-/// How many characters of a key are drawn.
+/// Maximum number of displayed characters of a key.
 const KEY_CHARS: usize = 26;
 
 /// A level of a graph that is not drawn.
@@ -24,21 +24,21 @@ pub(super) struct Level {
     pub(super) counts: Counts,
 }
 
-/// The graph as SVG; `None` when it is too large to be read. Keys of tasks are escaped here.
+/// Draws the graph as SVG; `None` if it is too large. Keys of tasks are escaped here.
 pub(super) fn draw(board: &Board, batch_url: &str, path: &[u32]) -> Option<String> {
     let dag = board.dag.as_ref()?;
     let graph = dag.graph();
     if graph.len() > TASKS_MAX || graph.edges() > EDGES_MAX {
         return None;
     }
-    // Its mark and a space stand before a key.
+    // A key is preceded by a symbol and a space.
     let columns = |task: u32| cut(graph.key(task), KEY_CHARS).chars().count() + 2;
     let picture = Picture::of(graph, columns, 0.0).ok()?;
     let (width, height) = (picture.width, picture.height);
     let steps: HashSet<(u32, u32)> = path.windows(2).map(|step| (step[0], step[1])).collect();
     let mut svg = format!(
         "<svg class=\"dag\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
-         aria-label=\"The graph of its tasks\"><defs><marker id=\"end\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerUnits=\"userSpaceOnUse\" markerWidth=\"7\" \
+         aria-label=\"Graph of the tasks\"><defs><marker id=\"end\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerUnits=\"userSpaceOnUse\" markerWidth=\"7\" \
          markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker></defs>"
     );
     for Line { from, to, path } in &picture.lines {
@@ -83,7 +83,7 @@ fn escaped(text: &str) -> String {
     askama::filters::escape(text, askama::filters::Html).map(|text| text.to_string()).unwrap_or_default()
 }
 
-/// How many tasks stand where, level by level.
+/// Counts the tasks of each level by state.
 pub(super) fn levels(board: &Board) -> Vec<Level> {
     let Some(dag) = &board.dag else { return Vec::new() };
     let graph = dag.graph();

@@ -1,4 +1,4 @@
-//! `/jobs/{id}`: one job, its way, and why it does not run.
+//! `/jobs/{id}`: a job with its attempts, its state transitions, and the reason why it does not run.
 
 use std::str::FromStr;
 
@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::params::Path;
 use crate::problem::Problem;
 
-/// How many changes and how many attempts are drawn: a bulk job that is held for a night has thousands.
+/// Maximum number of displayed transitions and attempts: a bulk job that is throttled for a night has thousands.
 const DRAWN: usize = 100;
 
 #[derive(Template)]
@@ -40,7 +40,7 @@ struct Job {
     why: Option<Why>,
     failure: Option<String>,
     machine: String,
-    /// The newest attempts, and how many there are if these are not all; so with what happened.
+    /// The newest attempts, and their total number if not all are shown; likewise for transitions.
     lanes: Vec<Lane>,
     all_attempts: Option<String>,
     history: Vec<Entry>,
@@ -48,18 +48,18 @@ struct Job {
     actions: Vec<Action>,
 }
 
-/// Why it does not run, and where to go about it.
+/// The reason why the job does not run, and a link to the related page.
 struct Why {
     words: String,
     link: Option<(String, &'static str)>,
     action: Option<Action>,
 }
 
-/// An attempt on the line of time.
+/// An attempt on the timeline.
 struct Lane {
     attempt: Attempt,
     took: String,
-    /// From where to where, of 1000.
+    /// Position and width on a timeline of 1000 units.
     x: f64,
     width: f64,
     class: &'static str,
@@ -73,7 +73,7 @@ struct Entry {
 
 pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Page) -> Drawn {
     let view = app.store.job(id).await?.ok_or_else(|| {
-        Problem::not_found("no_such_job", format!("There is no job {id}, or it was forgotten."))
+        Problem::not_found("no_such_job", format!("There is no job {id}, or it was deleted."))
     })?;
     let history = app.store.history(id).await?;
     let bulk = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
@@ -106,7 +106,7 @@ impl Job {
         encoded(text)
     }
 
-    /// How far it says it is.
+    /// Describes the progress that the handler reported.
     fn share(&self) -> Option<String> {
         let progress = self.view.progress.as_ref()?;
         let of = progress.total.map_or_else(String::new, |total| format!(" of {}", words::count(total)));
@@ -118,11 +118,11 @@ impl Job {
 fn reason_of(waiting: &Waiting, page: &Page) -> Why {
     let (link, action) = match waiting {
         Waiting::Group { holder: Some(job), .. } => {
-            (Some((format!("/jobs/{job}"), "The job that holds it")), None)
+            (Some((format!("/jobs/{job}"), "The job that holds the slot")), None)
         }
         Waiting::PausedQueue { queue } => (Some(("/queues".to_owned(), "Queues")), resume_of(queue, page)),
         Waiting::NoWorker { .. } => (Some(("/workers".to_owned(), "Workers")), None),
-        Waiting::Turn => (Some(("/workers".to_owned(), "What they are busy with")), None),
+        Waiting::Turn => (Some(("/workers".to_owned(), "Their running jobs")), None),
         _ => (None, None),
     };
     Why { words: why(waiting, page.now), link, action }
@@ -149,7 +149,7 @@ fn actions(page: &Page, view: &JobView) -> Vec<Action> {
             let action = match deed {
                 Deed::Snooze => action.with(Field {
                     required: true,
-                    ..Field::shown("wait", "For how long", "10m", "90s, 10m, 2h or 1d")
+                    ..Field::shown("wait", "Duration", "10m", "90s, 10m, 2h or 1d")
                 }),
                 _ => action,
             };
@@ -158,7 +158,7 @@ fn actions(page: &Page, view: &JobView) -> Vec<Action> {
         .collect()
 }
 
-/// The newest attempts, each with its part of the time between the first of them and the last.
+/// Returns the newest attempts with their positions on a timeline from the first of them to the last.
 fn lanes(mut attempts: Vec<Attempt>, now: Timestamp) -> Vec<Lane> {
     attempts.drain(..attempts.len().saturating_sub(DRAWN));
     let Some(first) = attempts.first().map(|attempt| attempt.started_at) else { return Vec::new() };
@@ -178,7 +178,7 @@ fn lanes(mut attempts: Vec<Attempt>, now: Timestamp) -> Vec<Lane> {
     attempts.into_iter().map(lane).rev().collect()
 }
 
-/// The last changes, newest first.
+/// Returns the latest transitions, newest first.
 fn entries(history: Vec<HistoryEntry>) -> Vec<Entry> {
     let earlier = history.len().saturating_sub(DRAWN);
     let mut before: Option<Timestamp> = earlier.checked_sub(1).map(|last| history[last].at);
@@ -186,7 +186,7 @@ fn entries(history: Vec<HistoryEntry>) -> Vec<Entry> {
     for entry in history.into_iter().skip(earlier) {
         let mut reasons: Vec<String> = failure(&entry).into_iter().chain(entry.note.clone()).collect();
         if let Some(ready_at) = entry.ready_at.filter(|ready_at| *ready_at > entry.at) {
-            reasons.push(format!("not before {} later", length(between(entry.at, ready_at))));
+            reasons.push(format!("ready after {}", length(between(entry.at, ready_at))));
         }
         let after =
             before.map_or_else(String::new, |before| format!("+{}", length(between(before, entry.at))));
@@ -197,7 +197,7 @@ fn entries(history: Vec<HistoryEntry>) -> Vec<Entry> {
     entries
 }
 
-/// Does something to the job.
+/// Performs an action on the job.
 pub(super) async fn operate(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
     let done = async {
         let (reason, deed) = (sent.reason()?, sent.needed("deed")?);

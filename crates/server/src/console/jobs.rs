@@ -1,4 +1,4 @@
-//! `/jobs`: looking for jobs. What is looked for stands in the URL.
+//! `/jobs`: the list of jobs with filters. The filters are in the URL.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,21 +20,21 @@ use super::words::{self, cut, query};
 use crate::app::App;
 use crate::problem::Problem;
 
-/// How many jobs a page shows.
+/// Number of jobs on a page.
 const ROWS: usize = 50;
-/// How long a page looks; older jobs are looked at when somebody asks for more.
+/// How long one request searches; older jobs are searched by the next request.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How many jobs it looks at at once: few enough to be read from a disk in a few hundredths of a second.
+/// Number of jobs scanned by one query: few enough to be read from a disk in a few hundredths of a second.
 const SCAN: u32 = 250;
 
-/// Of what age jobs are looked for.
+/// A filter by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// As the URL says it.
+    /// The name in the URL.
     pub(super) name: &'static str,
     pub(super) label: &'static str,
-    /// `None`: any.
+    /// `None`: any age.
     since: Option<SignedDuration>,
 }
 
@@ -55,11 +55,11 @@ impl Window {
 
     fn parse(name: &str) -> Result<Self, String> {
         let named = Self::ALL.into_iter().find(|window| window.name == name);
-        named.ok_or_else(|| format!("created: {name:?} is none of 1h, 1d, 7d, 30d and any"))
+        named.ok_or_else(|| format!("created: {name:?} is invalid; expected 1h, 1d, 7d, 30d or any"))
     }
 }
 
-/// What is looked for.
+/// The filters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     pub(super) state: Option<JobState>,
@@ -68,9 +68,9 @@ pub(super) struct Search {
     pub(super) key: String,
     pub(super) error: String,
     pub(super) payload: String,
-    /// When they were created, if that is chosen.
+    /// The age filter, if one is selected.
     window: Option<Window>,
-    /// Since when they are as they are looked for, as it was written and as it was read.
+    /// The lower time bound: when failed jobs failed, when other jobs were created; as entered and as parsed.
     pub(super) since: String,
     since_at: Option<Timestamp>,
     before: Option<JobId>,
@@ -78,7 +78,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Reads it; what is empty is not looked for.
+    /// Parses the filters; empty fields are ignored.
     pub(super) fn read(url_query: &str) -> Result<Self, String> {
         let mut fields: HashMap<String, String> =
             form_urlencoded::parse(url_query.as_bytes()).into_owned().collect();
@@ -106,7 +106,7 @@ impl Search {
         })
     }
 
-    /// As a query, from this job on.
+    /// Returns the filters as a query, starting before this job.
     pub(super) fn query(&self, before: Option<JobId>) -> String {
         let before = before.map(|job| job.to_string()).unwrap_or_default();
         query(&[
@@ -125,7 +125,8 @@ impl Search {
         ])
     }
 
-    /// Which changes may change what is found; of all jobs only failures, since nobody can read all that happens.
+    /// Returns the filter of the stream that refreshes the page. Without a filter, only failures are streamed, since all changes
+    /// of all jobs would be too many.
     fn stream(&self) -> String {
         let state = match self.state {
             None if self.kind.is_empty() && self.queue.is_empty() => Some(JobState::Failed),
@@ -138,23 +139,23 @@ impl Search {
         self.window.unwrap_or(self.usual())
     }
 
-    /// Payloads have no index: unless another time is chosen, only those of the last day are looked into.
+    /// Payloads have no index: by default, only those of the last day are searched.
     fn usual(&self) -> Window {
         if self.payload.is_empty() || self.since_at.is_some() { Window::ANY } else { Window::DAY }
     }
 
-    /// Of jobs that failed somebody wants to know since when they have, however old they are.
+    /// For failed jobs, the time bound applies to the failure, whatever the age of the job.
     fn is_of_failures(&self) -> bool {
         self.state == Some(JobState::Failed)
     }
 
-    /// Since when the jobs are: what is said of them.
+    /// Describes the lower time bound.
     pub(super) fn since_words(&self) -> Option<String> {
         let what = if self.is_of_failures() { "that failed" } else { "created" };
         self.since_at.map(|at| format!("{what} since {at}"))
     }
 
-    /// As the store is asked.
+    /// Returns the filters as a search of the store.
     pub(super) fn of_store(&self, now: Timestamp) -> JobSearch {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let in_window = self.window().since.and_then(|since| now.checked_sub(since).ok());
@@ -177,7 +178,7 @@ impl Search {
         }
     }
 
-    /// The jobs that are found, at most so many, within the bounds of one look.
+    /// Searches for at most `most` jobs within the time limit.
     async fn look(
         &self,
         most: usize,
@@ -211,23 +212,23 @@ impl Search {
     }
 }
 
-/// A job that was found.
+/// A job and its last failure.
 struct FoundJob {
     row: JobRow,
     failure: Option<LastFailure>,
 }
 
-/// What was found.
+/// The search result.
 #[derive(Default)]
 struct Found {
     jobs: Vec<FoundJob>,
-    /// From where on there is more.
+    /// The position at which the search continues.
     next: Option<JobId>,
-    /// Whether the look ended before there were enough.
+    /// Whether the time limit ended the search.
     gave_up: bool,
 }
 
-/// A job as a row of the page.
+/// A job as a row of the list.
 struct Row {
     id: JobId,
     kind: String,
@@ -235,7 +236,7 @@ struct Row {
     key: Option<String>,
     state: &'static str,
     tries: String,
-    /// The time that matters most in its state, and what happens then.
+    /// The most relevant time in its state, and what it means.
     what: &'static str,
     at: Timestamp,
     created_at: Timestamp,
@@ -266,7 +267,7 @@ impl Row {
     }
 }
 
-/// What happens when.
+/// Returns the most relevant time and what it means.
 fn when(row: &JobRow, now: Timestamp) -> (&'static str, Timestamp) {
     match (row.state, row.ready_at, row.started_at, row.ended_at) {
         (JobState::Pending | JobState::RetryWait, Some(at), _, _) if at > now => ("due", at),
@@ -281,20 +282,20 @@ fn when(row: &JobRow, now: Timestamp) -> (&'static str, Timestamp) {
 struct Jobs {
     page: Page,
     search: Search,
-    /// What is wrong with what was asked for.
+    /// The error in the filters.
     wrong: Option<String>,
-    /// Which changes the page is told of.
+    /// The filter of the stream that refreshes the page.
     stream: String,
     states: &'static [JobState],
     deeds: [Deed; 8],
     rows: Vec<Row>,
     windows: [Window; 5],
-    /// How far the page has looked, if not as far as it was to.
+    /// The time that the search has reached, if it is incomplete.
     looked_to: Option<Timestamp>,
     next: Option<String>,
     /// Whether it is not the first page.
     later: bool,
-    /// The first page's query.
+    /// The query of the first page.
     first: String,
 }
 
@@ -303,7 +304,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
         Ok(search) => (search, None),
         Err(wrong) => (Search::default(), Some(wrong)),
     };
-    // Somebody who has an id looks for the job.
+    // A job id in the key field opens that job.
     if let Ok(id) = search.key.parse::<JobId>()
         && app.store.job(id).await?.is_some()
     {
@@ -331,17 +332,17 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
 }
 
 impl Jobs {
-    /// Whether anything is looked for.
+    /// Returns whether any filter is set.
     fn is_narrowed(&self) -> bool {
         !self.first.is_empty()
     }
 
-    /// Whether only jobs of some age are looked for.
+    /// Returns whether the age filter is set.
     fn is_windowed(&self) -> bool {
         self.search.window() != Window::ANY
     }
 
-    /// The queue as part of a URL.
+    /// Encodes a text for a URL.
     fn encoded(&self, text: &str) -> String {
         words::encoded(text)
     }

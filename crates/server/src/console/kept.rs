@@ -17,15 +17,15 @@ use super::board::Board;
 use crate::metrics::KINDS_MAX;
 use crate::problem::Problem;
 
-/// How long an answer is fresh at least.
+/// Minimum time for which an answer is fresh.
 const FRESH: Duration = Duration::from_secs(1);
-/// An answer is fresh for this many times as long as it took, so that counting takes at most a twentieth of the time.
+/// An answer is fresh for this multiple of its query time, so that counting takes at most a twentieth of the time.
 const TIMES: u32 = 20;
-/// How long a stale answer is still shown while the next one is counted: this many times as long as it took, and this time.
+/// How long a stale answer is still shown while the next one is counted: this multiple of its query time, plus this time.
 const SHOWN: (u32, Duration) = (2, Duration::from_secs(10));
-/// How many batches are cached with their tasks.
+/// Maximum number of batches that are cached with their tasks.
 const BOARDS_MAX: usize = 8;
-/// How long a page waits for an answer, unless the server is configured otherwise; then it shows the answer before, or none.
+/// Default time that a page waits for an answer. After that, it shows the previous answer, or none.
 pub(crate) const PAGE_WAIT: Duration = Duration::from_millis(50);
 
 /// The counts that pages share.
@@ -211,7 +211,7 @@ mod tests {
     async fn a_slow_answer_comes_with_a_later_page_and_is_asked_for_once() {
         let kept = Kept::new(PAGE_WAIT);
         assert!(matches!(kept.get(slow(1)).await, Ok(None)));
-        assert!(matches!(kept.get(slow(2)).await, Ok(None)), "the first is still on its way");
+        assert!(matches!(kept.get(slow(2)).await, Ok(None)), "the first answer is pending");
         tokio::time::sleep(Duration::from_secs(4)).await;
         assert!(matches!(kept.get(slow(3)).await, Ok(Some(1))));
     }
@@ -230,9 +230,9 @@ mod tests {
         let kept = Kept::new(PAGE_WAIT);
         assert!(matches!(kept.get(slow(1)).await, Ok(None)));
         tokio::time::sleep(Duration::from_secs(64)).await;
-        assert!(matches!(kept.get(slow(2)).await, Ok(Some(1))), "the next one is on its way");
+        assert!(matches!(kept.get(slow(2)).await, Ok(Some(1))), "the next answer is pending");
         tokio::time::sleep(Duration::from_secs(3_600)).await;
-        assert!(matches!(kept.get(slow(3)).await, Ok(None)), "hours may have passed");
+        assert!(matches!(kept.get(slow(3)).await, Ok(None)), "the answer may be hours old");
         tokio::time::sleep(Duration::from_secs(4)).await;
         assert!(matches!(kept.get(slow(4)).await, Ok(Some(3))));
     }
@@ -247,9 +247,12 @@ mod tests {
         assert!(matches!(kept.get(after(3_000, 1)).await, Ok(None)));
         kept.forget();
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert!(matches!(kept.get(after(3_000, 2)).await, Ok(Some(1))), "nothing newer is known");
+        assert!(matches!(kept.get(after(3_000, 2)).await, Ok(Some(1))), "there is no newer answer");
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert!(matches!(kept.get(after(3_000, 3)).await, Ok(Some(2))), "it was not taken for good");
+        assert!(
+            matches!(kept.get(after(3_000, 3)).await, Ok(Some(2))),
+            "the answer was not kept permanently"
+        );
         kept.forget();
         let before = kept.get(after(20, 4));
         let changed = async {
@@ -260,7 +263,7 @@ mod tests {
         let (_, changed) = tokio::join!(before, changed);
         assert!(
             matches!(changed, Ok(Some(5))),
-            "a page that comes after a change waits for the answer after it"
+            "a page after a change waits for an answer from after the change"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `/dead-letters`: what was given up: jobs, events of subscriptions, and events that inboxes could not take in.
+//! `/dead-letters`: failed jobs, dead events of subscriptions, and dead letters and gaps of inboxes.
 
 use askama::Template;
 use axum::extract::State;
@@ -20,19 +20,19 @@ use crate::api::cursor::Cursor;
 use crate::app::App;
 use crate::params::Query;
 
-/// How many of each sort are shown.
+/// Maximum number of displayed rows of each list.
 const ROWS: u32 = 50;
-/// How much is told at once of why it was given up.
+/// Number of characters of a reason that are shown without expanding it.
 const WHY_CHARS: usize = 200;
 
-/// What is looked for; what is empty is not.
+/// The filter; empty fields are ignored.
 #[derive(Debug, Deserialize)]
 pub(super) struct Search {
     #[serde(default)]
     subscription: String,
     #[serde(default)]
     consumer: String,
-    /// Where the pages of the lists begin.
+    /// The cursors of the lists.
     #[serde(default)]
     events: String,
     #[serde(default)]
@@ -42,7 +42,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Where the page is on which this list begins at the cursor, and the others stay.
+    /// Returns the URL of the page with another cursor for this list.
     fn url(&self, list: &str, cursor: &str) -> String {
         let Self { subscription, consumer, events, letters, gaps } = self;
         let mut pairs = [
@@ -103,7 +103,7 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
     Ok(draw(&page_of))
 }
 
-/// Each row with its buttons, which its place on the page tells from those of others.
+/// Adds the actions to each row. Their ids contain the position of the row.
 fn with_actions<T>(rows: Vec<T>, actions: impl Fn(&T, usize) -> Vec<Action>) -> Vec<(T, Vec<Action>)> {
     let rows = rows.into_iter().enumerate();
     rows.map(|(place, row)| {
@@ -142,10 +142,12 @@ fn event_actions(view: &DeadView, place: usize, page: &Page) -> Vec<Action> {
             .among(place)
     };
     vec![
-        act("retry", "Retry", "retry")
-            .asks(format!("Publish {named} now?"), "Later events of its aggregate may have gone before it."),
+        act("retry", "Retry", "retry").asks(
+            format!("Publish {named} now?"),
+            "Later events of its aggregate may have been published before it.",
+        ),
         act("drop", "Drop", "drop")
-            .asks(format!("Forget {named}?"), "The subscription will never get it; the log keeps it.")
+            .asks(format!("Drop {named}?"), "It is never published for the subscription; the log keeps it.")
             .danger(),
     ]
 }
@@ -165,26 +167,30 @@ fn letter_actions(view: &DeadLetter, place: usize, page: &Page) -> Vec<Action> {
     };
     vec![
         act("retry", "Retry", "retry").asks(
-            format!("Let {named} wait again for what is missing?"),
-            "Its consumer must not have gone on past it.",
+            format!("Retry {named}?"),
+            "It waits again for the missing earlier event. The position of its consumer must not be after it.",
         ),
         act("drop", "Drop", "drop")
-            .asks(format!("Drop {named} for good?"), "Its consumer will never get it.")
+            .asks(format!("Drop {named} permanently?"), "Its consumer never gets it.")
             .danger(),
     ]
 }
 
-/// Does something with an event that a subscription gave up.
+/// Retries or drops a dead event of a subscription.
 pub(super) async fn change_event(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         sent.reason()?;
         let (name, event) = (sent.needed("subscription")?, sent.needed("event")?);
         let event: EventId =
-            event.parse().map_err(|_| Flash::refused("nothing was done: that is no id of an event"))?;
+            event.parse().map_err(|_| Flash::refused("nothing was done: the id of the event is invalid"))?;
         let (verb, words) = match sent.needed("deed")? {
             "retry" => (DeadVerb::Retry, "is published now"),
             "drop" => (DeadVerb::Drop, "was dropped"),
-            other => return Err(Flash::refused(format!("nothing was done: {other:?} cannot be done to it"))),
+            other => {
+                return Err(Flash::refused(format!(
+                    "nothing was done: unknown operation {other:?}; expected retry or drop"
+                )));
+            }
         };
         acting(&app, &sent).change_dead(name, event, verb).await?;
         Ok(format!("Event {event} {words}."))
@@ -193,18 +199,23 @@ pub(super) async fn change_event(State(app): State<App>, sent: Sent) -> Response
     sent.answer(done)
 }
 
-/// Does something with what an inbox gave up.
+/// Retries or drops a dead letter of an inbox.
 pub(super) async fn change_letter(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         sent.reason()?;
-        let letter: i64 =
-            sent.read("letter")?.ok_or_else(|| Flash::refused("nothing was done: which one?"))?;
+        let letter: i64 = sent
+            .read("letter")?
+            .ok_or_else(|| Flash::refused("nothing was done: the id of the dead letter is missing"))?;
         let store = acting(&app, &sent);
         let letters = [LetterId(letter)];
         match sent.needed("deed")? {
             "retry" => store.retry_dead(&letters).await.map(|_| "It waits again.".to_owned()),
             "drop" => store.drop_dead(&letters).await.map(|_| "It was dropped.".to_owned()),
-            other => return Err(Flash::refused(format!("nothing was done: {other:?} cannot be done to it"))),
+            other => {
+                return Err(Flash::refused(format!(
+                    "nothing was done: unknown operation {other:?}; expected retry or drop"
+                )));
+            }
         }
         .map_err(Flash::from)
     };

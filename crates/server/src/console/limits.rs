@@ -1,4 +1,4 @@
-//! Limits: one that slows a kind down, whatever else waits in its queues, and how one is lifted.
+//! Rate limits that operators set on a kind to slow it down, and their removal.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -12,41 +12,42 @@ use super::page::Page;
 use super::words::{encoded, several};
 use crate::app::App;
 
-/// What is offered to all but stop a kind: one starts at once, and shows whether the trouble is over.
+/// The suggested rate, which nearly stops a kind: one job starts immediately and shows whether the problem persists.
 const SLOW: &str = "1/h";
-/// A kind that an operator lets start no more often than once a minute is told of until somebody lifts that.
+/// Rates up to one per minute that an operator has set for a kind cause an alert until they are removed.
 const SLOW_PER_SECOND: f64 = 1.0 / 60.0;
 
-/// The button that slows a kind down; none while it is unknown whether it has a limit, and where it has one, which would be lost.
+/// The button that slows a kind down. Not available if the kind has a limit, which would be lost, or if that is not known yet.
 pub(super) fn slow_down(kind: &str, limits: Option<&[LimitView]>, page: &Page) -> Option<Action> {
     let is_free = limits?.iter().all(|view| !is_of(view, kind));
     let action = Action::new(page, format!("slow-{}", encoded(kind)), "/limits/set", "Slow the kind")
         .asks(
             format!("Slow kind {kind} down?"),
-            "One of its jobs starts at once and shows how it goes, the others as slowly as you say, in whatever queue, until somebody lifts that. Other kinds go on, and jobs that run are not touched.",
+            "One of its jobs starts immediately and shows whether the problem persists. The others start at this rate, in all queues, until an operator removes the limit. Other kinds and running jobs are not affected.",
         )
         .with(Field::hidden("kind", kind))
-        .with(Field::shown("rate", "How many may start", SLOW, "10/s, 100/m, 1/h or 1/30d"))
+        .with(Field::shown("rate", "Maximum rate of starts", SLOW, "10/s, 100/m, 1/h or 1/30d"))
         .danger()
         .with_reason();
     (page.viewer.operates && is_free).then_some(action)
 }
 
-/// The button that lifts a limit; one of a configuration would be set again.
+/// The button that removes a limit. Not available for limits from a configuration, which would be set again.
 pub(super) fn lift(view: &LimitView, page: &Page) -> Option<Action> {
     let (noun, left) = match &view.limit.target {
         Target::Kind(_) => ("kind", "Its jobs start as soon as workers are free."),
-        Target::Group(_) => ("group", "A group then has one slot again, or what its class has."),
+        Target::Group(_) => ("group", "The group then has one slot again, or the limit of its class."),
     };
     let name = view.limit.target.name();
-    let action = Action::new(page, format!("lift-{noun}-{}", encoded(name)), "/limits/remove", "Lift it")
-        .asks(format!("Lift the limit of {}?", view.limit.target), left)
-        .with(Field::hidden(noun, name))
-        .with_reason();
+    let action =
+        Action::new(page, format!("lift-{noun}-{}", encoded(name)), "/limits/remove", "Remove limit")
+            .asks(format!("Remove the limit of {}?", view.limit.target), left)
+            .with(Field::hidden(noun, name))
+            .with_reason();
     (page.viewer.operates && view.source == Source::Operator).then_some(action)
 }
 
-/// Kinds that somebody slowed down.
+/// Alerts for kinds that an operator has slowed down.
 pub(super) fn slowed(limits: &[LimitView], page: &Page) -> Vec<Alert> {
     let of = |view: &LimitView| {
         let (Target::Kind(kind), Some(rate), Source::Operator) =
@@ -58,7 +59,7 @@ pub(super) fn slowed(limits: &[LimitView], page: &Page) -> Vec<Alert> {
             error: false,
             title: format!("Kind {kind} is slowed down"),
             words: format!(
-                "No more than {rate} of it start; {}.",
+                "At most {rate} of its jobs start; {}.",
                 several(view.waiting.unsigned_abs(), "job waits", "jobs wait")
             ),
             url: format!("/jobs?state=pending&kind={}", encoded(kind)),
@@ -72,13 +73,15 @@ fn is_of(view: &LimitView, kind: &str) -> bool {
     matches!(&view.limit.target, Target::Kind(its) if its == kind)
 }
 
-/// Every limit, as it was counted lately.
+/// Returns all limits from the cache.
 async fn known(app: &App) -> Result<Vec<LimitView>, Flash> {
     let limits = app.known.limits(&app.store).await?;
-    limits.ok_or_else(|| Flash::refused("nothing was done: limits are being counted; try again in a moment"))
+    limits.ok_or_else(|| {
+        Flash::refused("nothing was done: the limits are still being counted; try again in a moment")
+    })
 }
 
-/// Lets no more jobs of a kind start than that.
+/// Sets the rate limit of a kind.
 pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         sent.reason()?;
@@ -87,17 +90,17 @@ pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
         if let Some(view) = known(&app).await?.iter().find(|view| is_of(view, kind)) {
             let has = view.limit.rate.map(|rate| format!(" of {rate}")).unwrap_or_default();
             return Err(Flash::refused(format!(
-                "nothing was done: kind {kind} has a limit{has} already, which would be lost; `milepost limits set` sets another one"
+                "nothing was done: kind {kind} already has a limit{has}, which would be lost; change it with `milepost limits set`"
             )));
         }
         acting(&app, &sent).put_limit(&Limit::kind(kind, rate), Source::Operator).await?;
-        Ok(format!("No more than {rate} of kind {kind} start from now on."))
+        Ok(format!("At most {rate} of kind {kind} start from now on."))
     };
     let done = done.await;
     sent.answer(done)
 }
 
-/// Removes a limit that an operator set.
+/// Removes a limit that an operator has set.
 pub(super) async fn remove(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         sent.reason()?;
@@ -113,7 +116,7 @@ pub(super) async fn remove(State(app): State<App>, sent: Sent) -> Response {
             )));
         }
         let was = acting(&app, &sent).remove_limit(&target, Source::Operator).await?;
-        Ok(format!("{target} has no limit of its own{}.", if was { " any more" } else { "; it had none" }))
+        Ok(format!("{target} has no separate limit{}.", if was { " any more" } else { "; it had none" }))
     };
     let done = done.await;
     sent.answer(done)

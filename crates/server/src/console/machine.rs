@@ -1,20 +1,20 @@
-//! The states of a job as a drawing: where this one was, how it went, and where it is.
+//! The state diagram of a job, with its past transitions and its current state.
 
 use std::fmt::Write as _;
 
 use milepost_core::history::HistoryEntry;
 use milepost_core::state::JobState;
 
-/// Half the width and height of a box.
+/// Half the width and half the height of a box.
 const BOX: (i32, i32) = (52, 15);
 
-/// The drawing of a job's way. It has no words but names of states, so that nothing has to be escaped.
+/// Draws the diagram. It contains no text except names of states, so nothing needs to be escaped.
 pub(super) fn draw(state: JobState, history: &[HistoryEntry]) -> String {
     let was = |state: JobState| history.iter().any(|entry| entry.to == state);
     let went =
         |from: JobState, to: JobState| history.iter().any(|entry| entry.from == Some(from) && entry.to == to);
     let mut svg = String::from(
-        "<svg class=\"machine\" viewBox=\"0 0 860 200\" role=\"img\" aria-label=\"Its way through the states\">\
+        "<svg class=\"machine\" viewBox=\"0 0 860 200\" role=\"img\" aria-label=\"State transitions\">\
          <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerUnits=\"userSpaceOnUse\" markerWidth=\"9\" markerHeight=\"9\" \
          orient=\"auto\"><path d=\"M1 1L7 4L1 7\"/></marker></defs>",
     );
@@ -64,7 +64,7 @@ const fn place(state: JobState) -> (i32, i32) {
     }
 }
 
-/// The ways that jobs usually go; those of operators into `canceled` and `skipped` would only be in the way.
+/// The usual transitions. Most of those by operators to `canceled` and `skipped` are omitted to keep the diagram readable.
 const WAYS: &[(JobState, JobState, &str)] = &[
     (JobState::Blocked, JobState::Pending, "M122 100H196"),
     (JobState::Pending, JobState::Running, "M302 95H376"),

@@ -1,7 +1,7 @@
-//! The console: pages for people, made here and kept new by a small script. A file a page.
+//! The console: pages rendered on the server and refreshed by a small script. Each page has its own module.
 //!
-//! Pages read the store's ports as the API does. What changes something is a form that asks for a reason ([`act`]) and comes back to
-//! its page, which says what became of it ([`flash`]). What is slow to count is remembered for a while ([`kept`]).
+//! Pages read from the store's ports, as the API does. Changes are forms that ask for a reason ([`act`]) and redirect to their
+//! page, which shows the result ([`flash`]). Slow counts are cached ([`kept`]).
 
 mod act;
 mod alerts;
@@ -57,12 +57,12 @@ pub(crate) use flash::carry;
 pub(crate) use kept::{Known, PAGE_WAIT};
 pub(crate) use page::{Drawn, Page, draw};
 
-/// Who may look.
+/// Access to pages that only show data.
 const VIEWER: Needed = Needed::Role(Role::Viewer);
-/// Who may change something.
+/// Access to pages and forms that change data.
 const OPERATOR: Needed = Needed::Role(Role::Operator);
 
-/// All pages, and what they send.
+/// Returns the routes of all pages and forms.
 pub(crate) fn routes() -> Pages {
     Pages::default()
         .add(Method::GET, "/", VIEWER, get(overview::show))

@@ -1,4 +1,4 @@
-//! `/`: what is wrong, and how it goes.
+//! `/`: the overview page, with alerts, key figures, queues and subscriptions.
 
 use askama::Template;
 use axum::extract::State;
@@ -15,7 +15,7 @@ use super::stack::Stack;
 use super::words::{self, between, count, length};
 use crate::app::App;
 
-/// How many queues are shown.
+/// Maximum number of displayed queues.
 const QUEUES: usize = 8;
 
 #[derive(Template)]
@@ -23,9 +23,9 @@ const QUEUES: usize = 8;
 struct Overview {
     page: Page,
     alerts: Vec<Alert>,
-    /// Whether nothing was ever done here.
+    /// Whether the store is unused.
     is_new: bool,
-    /// Whether all that has to be counted is known yet, of it the queues and the subscriptions.
+    /// Whether all counts are available; whether those of queues and of subscriptions are.
     counted: bool,
     knows_queues: bool,
     knows_relay: bool,
@@ -34,7 +34,7 @@ struct Overview {
     relay: Vec<Lag>,
 }
 
-/// A number that matters.
+/// A key figure.
 struct Tile {
     number: String,
     what: &'static str,
@@ -99,15 +99,15 @@ fn tiles(facts: &Facts, waits: i64, minute: Minute) -> Vec<Tile> {
     let class = |wrong: bool, class| if wrong { class } else { "" };
     let tile = |number, what, url, class| Tile { number, what, url, class };
     vec![
-        tile(known(failed), "failed", "/jobs?state=failed", class(failed > 0, "bad")),
-        tile(known(retrying), "wait to be retried", "/jobs?state=retry_wait", class(retrying > 0, "warn")),
-        tile(known(waits), "wait for a worker", "/jobs?state=pending", ""),
-        tile(known(running), "running", "/jobs?state=running", class(running > 0, "busy")),
+        tile(known(failed), "failed jobs", "/jobs?state=failed", class(failed > 0, "bad")),
+        tile(known(retrying), "waiting for a retry", "/jobs?state=retry_wait", class(retrying > 0, "warn")),
+        tile(known(waits), "waiting for a worker", "/jobs?state=pending", ""),
+        tile(known(running), "running jobs", "/jobs?state=running", class(running > 0, "busy")),
         tile(count(minute.started), "started in the last minute", "/jobs", ""),
-        tile(count(minute.succeeded), "succeeded in it", "/jobs?state=succeeded", ""),
+        tile(count(minute.succeeded), "succeeded in the last minute", "/jobs?state=succeeded", ""),
         tile(
             count(minute.failed),
-            "attempts failed in it",
+            "attempts failed in the last minute",
             "/jobs?state=retry_wait",
             class(minute.failed > 0, "warn"),
         ),
@@ -115,13 +115,13 @@ fn tiles(facts: &Facts, waits: i64, minute: Minute) -> Vec<Tile> {
             minute
                 .wait_p99_ms
                 .map_or_else(|| "–".to_owned(), |ms| length(std::time::Duration::from_millis(ms))),
-            "wait to start (p99)",
+            "queue latency (p99)",
             "/queues",
             "",
         ),
         tile(
             count(alive),
-            if alive == 1 { "worker lives" } else { "workers live" },
+            if alive == 1 { "active worker" } else { "active workers" },
             "/workers",
             class(alive == 0, "warn"),
         ),

@@ -1,4 +1,4 @@
-//! What every page has: who looks, where it is in the menu, what to say at its top.
+//! The frame of every page: user, navigation and flash message.
 
 use std::convert::Infallible;
 
@@ -18,19 +18,19 @@ use crate::access::Identity;
 use crate::problem::Problem;
 use crate::session::mask;
 
-/// Who looks at the console, and what they may do. Where no token is asked for everybody may do everything.
+/// The user of the console and their permissions. If the server needs no tokens, every user may do everything.
 #[derive(Clone, Debug)]
 pub(crate) struct Viewer {
-    /// What they are called, if that is known.
+    /// The name, if known.
     pub(crate) name: Option<String>,
-    /// Whether they may change things.
+    /// Whether the user may change things.
     pub(crate) operates: bool,
-    /// What every form carries back, so that no other site can send it.
+    /// The CSRF token that every form contains.
     pub(crate) csrf: String,
 }
 
 impl Viewer {
-    /// Nobody of whom anything is known.
+    /// An unidentified user.
     fn nobody() -> Self {
         Self { name: None, operates: false, csrf: String::new() }
     }
@@ -45,28 +45,28 @@ impl Viewer {
     }
 }
 
-/// What the frame of a page needs.
+/// The data of the page frame.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     pub(crate) viewer: Viewer,
     pub(crate) now: Timestamp,
-    /// Its path and query.
+    /// The path and query.
     pub(crate) url: String,
-    /// What became of what was done last.
+    /// The result of the last action.
     pub(crate) flash: Option<Flash>,
 }
 
-/// A place in the menu.
+/// An entry of the navigation.
 pub(crate) struct Place {
     pub(crate) key: char,
     pub(crate) url: &'static str,
     pub(crate) title: &'static str,
-    /// Who is shown it.
+    /// The role that is needed to see it.
     role: Role,
 }
 
 impl Place {
-    /// One for all who may look.
+    /// Creates an entry for all users.
     const fn of(key: char, url: &'static str, title: &'static str) -> Self {
         Self { key, url, title, role: Role::Viewer }
     }
@@ -87,19 +87,19 @@ const PLACES: &[Place] = &[
 ];
 
 impl Page {
-    /// The page at this address for somebody.
+    /// Creates the frame of the page at this address.
     pub(super) fn of(uri: &Uri, flash: Option<Flash>, identity: Option<&Identity>) -> Self {
         let url = uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
         Self { viewer: Viewer::of(identity), now: Timestamp::now(), url, flash }
     }
 
-    /// The menu, as whoever looks has it.
+    /// Returns the navigation for this user.
     pub(crate) fn places(&self) -> impl Iterator<Item = &'static Place> {
         let operates = self.viewer.operates;
         PLACES.iter().filter(move |place| operates || place.role == Role::Viewer)
     }
 
-    /// Whether the page is at this place of the menu, or below it.
+    /// Returns whether the page is at this entry or below it.
     pub(crate) fn is_at(&self, place: &Place) -> bool {
         let path = self.url.split('?').next().unwrap_or_default();
         path == place.url
@@ -114,7 +114,7 @@ impl Page {
         When { at: *at, now: self.now }
     }
 
-    /// A time, or nothing.
+    /// Formats a time that may be missing.
     pub(crate) fn maybe(&self, at: &Option<Timestamp>) -> MaybeWhen {
         MaybeWhen(at.map(|at| self.when(&at)))
     }
@@ -146,7 +146,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Page {
     }
 }
 
-/// Draws a page. What was said at its top is not said again.
+/// Renders a page. Removes the flash message, which the page has shown.
 pub(crate) fn draw(template: &impl Template) -> Response {
     match template.render() {
         Ok(html) => {
@@ -156,11 +156,11 @@ pub(crate) fn draw(template: &impl Template) -> Response {
             response
         }
         Err(error) => {
-            tracing::error!(%error, "a page could not be drawn");
+            tracing::error!(%error, "a page could not be rendered");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
 }
 
-/// What a page answers; a problem is [explained](super::explain()).
+/// The result of a page handler. A problem is [rendered as a page](super::explain()).
 pub(crate) type Drawn = Result<Response, Problem>;

@@ -1,31 +1,31 @@
-//! Lists that stand with others on a page: each has pages of its own.
+//! Paginated lists that share a page with others.
 
 use std::fmt::Display;
 
 use askama::Template;
 use askama::filters::HtmlSafe;
 
-/// A page of such a list, and the ways to its others.
+/// One page of such a list, with links to others.
 pub(super) struct Part<T> {
     pub(super) rows: Vec<T>,
     pub(super) ways: Ways,
 }
 
-/// Links to the first page and to the one that follows; none where there is nothing.
+/// Links to the first and the next page of a list, if they exist.
 #[derive(Debug, Template)]
 #[template(path = "ways.html")]
 pub(super) struct Ways {
     first: Option<String>,
     next: Option<String>,
-    /// Whether the newest stand first.
+    /// Whether the list is ordered newest first.
     newest_first: bool,
 }
 
 impl HtmlSafe for Ways {}
 
 impl<T> Part<T> {
-    /// The page at `here` (empty: the first) of the rows that were found when one more than `max` were looked for. `cursor` says where a
-    /// row stands, `url` where the page is that begins after it.
+    /// Builds the page at the cursor `here` (empty: the first page) from rows that were queried with `max` + 1. `cursor` returns
+    /// the cursor of a row, `url` the URL of the page that begins after a cursor.
     pub(super) fn of<C: Display>(
         mut found: Vec<T>,
         max: u32,
@@ -44,7 +44,7 @@ impl<T> Part<T> {
         Self { rows: found, ways }
     }
 
-    /// The same of a list whose newest rows stand first.
+    /// Marks the list as ordered newest first.
     pub(super) fn newest_first(mut self) -> Self {
         self.ways.newest_first = true;
         self

@@ -1,4 +1,4 @@
-//! `/queues`: what waits where, and which of it is stopped.
+//! `/queues`: queues with their jobs, workers and pause state.
 
 use askama::Template;
 use axum::extract::State;
@@ -27,9 +27,9 @@ struct Row {
     name: String,
     encoded: String,
     paused_at: Option<Timestamp>,
-    /// How many living workers serve it.
+    /// Number of active workers that serve it.
     workers: usize,
-    /// Whether jobs wait that nobody will claim.
+    /// Whether jobs wait but no active worker serves the queue.
     forsaken: bool,
     waiting: String,
     counts: Vec<(&'static str, String)>,
@@ -70,15 +70,15 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
     Ok(draw(&Queues { rows, counted, page }))
 }
 
-/// Pauses a queue, or lets it go on.
+/// Pauses or resumes a queue.
 pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         sent.reason()?;
         let (queue, paused) = (sent.needed("queue")?, sent.needed("paused")? == "true");
         check_queue(queue).map_err(|invalid| Flash::refused(invalid.to_string()))?;
         let changed = acting(&app, &sent).pause_queue(queue, paused).await?;
-        let is = if paused { "is paused" } else { "goes on" };
-        let before = if changed { "" } else { "; it did before, too" };
+        let is = if paused { "is paused" } else { "is resumed" };
+        let before = if changed { "" } else { "; nothing changed" };
         Ok(format!("Queue {queue} {is}{before}."))
     };
     let done = done.await;

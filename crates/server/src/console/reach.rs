@@ -1,4 +1,4 @@
-//! How far a change of many jobs reaches: to how many of them it would be done, counted as the change itself finds them.
+//! The number of jobs that an action on many jobs would change, counted with the same search as the action itself.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,43 +13,43 @@ use super::words::{count, several};
 use crate::many::JOBS_MAX;
 use crate::problem::Problem;
 
-/// How long jobs are counted.
+/// Time limit of the count.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many are shown.
+/// Maximum number of displayed jobs.
 const SHOWN: usize = 20;
 
-/// Where the count ended.
+/// How the count ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum End {
-    /// At the last of them.
+    /// All jobs were counted.
     #[default]
     Last,
-    /// Where the time was up.
+    /// The time limit was reached.
     Late,
-    /// Where there were more than one change is done to.
+    /// There are more jobs than one action may change.
     TooMany,
 }
 
 #[derive(Default)]
 pub(super) struct Reach {
-    /// The newest of those that it can be done to.
+    /// The newest jobs that the action applies to.
     pub(super) newest: Vec<JobRow>,
-    /// How many these are.
+    /// The number of jobs that the action applies to.
     pub(super) total: usize,
-    /// Those that stay as they are.
+    /// The number of jobs that the action does not apply to, by state.
     cannot: BTreeMap<JobState, usize>,
     end: End,
 }
 
 impl Reach {
-    /// Of these jobs.
+    /// Counts these jobs.
     pub(super) fn of(deed: Deed, jobs: Vec<JobRow>) -> Self {
         let mut reach = Self::default();
         reach.take_in(deed, jobs);
         reach
     }
 
-    /// Of all that fit.
+    /// Counts all matching jobs.
     pub(super) async fn of_all(deed: Deed, search: JobSearch, store: &dyn Store) -> Result<Self, Problem> {
         let begun = Instant::now();
         let (mut reach, mut search) = (Self::default(), JobSearch { limit: SCAN_MAX, ..search });
@@ -82,7 +82,7 @@ impl Reach {
         }
     }
 
-    /// To how many it is done, in words.
+    /// Describes the number of jobs.
     pub(super) fn number(&self) -> String {
         let jobs = several(self.total as u64, "job", "jobs");
         match self.end {
@@ -92,12 +92,12 @@ impl Reach {
         }
     }
 
-    /// To how many it is done, if that is known.
+    /// Returns the number of jobs, if it is exact.
     pub(super) fn exactly(&self) -> Option<usize> {
         (self.end == End::Last).then_some(self.total)
     }
 
-    /// Whether it can be done to any.
+    /// Returns whether the action applies to any job.
     pub(super) fn is_possible(&self) -> bool {
         match self.end {
             End::Last => self.total > 0,
@@ -106,31 +106,31 @@ impl Reach {
         }
     }
 
-    /// Those that stay as they are, by state.
+    /// Returns the number of jobs that the action does not apply to, by state.
     pub(super) fn cannot(&self) -> Vec<(&'static str, usize)> {
         self.cannot.iter().map(|(state, number)| (state.as_str(), *number)).collect()
     }
 
-    /// What whoever counts on the number has to know.
+    /// Returns a note if the number is not exact.
     pub(super) fn notice(&self) -> Option<String> {
         match self.end {
             End::Last => None,
             End::Late => Some(format!(
-                "At least {}: counting took too long. It is done to all that fit, {} at most; jobs that are created \
-                 after this page stay as they are. Narrow them by a time (since) to be shown how many they are.",
+                "At least {}: counting took too long. The action applies to all matching jobs, at most {}; jobs that are created \
+                 after this page are not changed. Narrow the filter by a time (since) to get the exact number.",
                 several(self.total as u64, "job", "jobs"),
                 count(JOBS_MAX)
             )),
-            End::TooMany => Some(format!("Nothing can be done: {}.", too_many())),
+            End::TooMany => Some(format!("The action is not possible: {}.", too_many())),
         }
     }
 }
 
-/// That there are more jobs than one change is done to, and what to do about it.
+/// The message for more jobs than one action may change.
 pub(super) fn too_many() -> String {
     let most = count(JOBS_MAX);
     format!(
-        "more than {most} jobs fit, and one change is done to {most} at most; narrow them by a time (since)"
+        "more than {most} jobs match, and one action changes at most {most}; narrow the filter by a time (since)"
     )
 }
 
@@ -148,6 +148,6 @@ mod tests {
         assert!(late.notice().unwrap().starts_with("At least 1,200 jobs: counting took too long."));
         assert!(late.is_possible() && !too_many.is_possible());
         let notice = too_many.notice().unwrap();
-        assert!(notice.contains("more than 100,000 jobs fit") && notice.contains("(since)"), "{notice}");
+        assert!(notice.contains("more than 100,000 jobs match") && notice.contains("(since)"), "{notice}");
     }
 }

@@ -1,4 +1,4 @@
-//! `/batches/{id}/rerun`: what would run again is shown, then it runs again.
+//! `/batches/{id}/rerun`: the preview of a rerun, and its start.
 
 use askama::Template;
 use axum::extract::State;
@@ -19,10 +19,10 @@ use crate::app::App;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
-/// How many names of a list are told.
+/// Maximum number of displayed names of a list.
 const NAMES: usize = 200;
 
-/// What is to run again.
+/// The tasks to rerun.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Wanted {
     /// `failed`, `task` or `downstream`.
@@ -42,18 +42,18 @@ struct Preview {
     wanted: Wanted,
     change: Option<Change>,
     names: String,
-    /// Stopped inner batches that are resumed.
+    /// Aborted inner batches that are resumed.
     resumed: String,
     total: String,
     counts: Vec<(&'static str, String)>,
-    /// What is in its way.
+    /// The reason why the rerun is not possible now.
     hindrance: Option<String>,
     has_latest: bool,
     action: Option<Action>,
 }
 
 impl Wanted {
-    /// What it comes to, as the batch stands.
+    /// Plans the rerun for the current state of the batch.
     async fn plan(&self, id: BatchId, store: &dyn Store) -> Result<(BatchView, Rerun), Problem> {
         let task = || vec![self.task.clone()];
         let chosen = match self.what.as_str() {
@@ -61,7 +61,7 @@ impl Wanted {
             "task" => Chosen::Tasks(task()),
             "downstream" => Chosen::Downstream(task()),
             other => {
-                let words = format!("{other:?} is not what can run again; it is failed, task or downstream");
+                let words = format!("{other:?} is invalid; expected failed, task or downstream");
                 return Err(Problem::bad_request("invalid_parameter", words).at("query what"));
             }
         };
@@ -72,7 +72,7 @@ impl Wanted {
     }
 }
 
-/// Shows what would run again.
+/// Shows the preview.
 pub(super) async fn preview(
     State(app): State<App>,
     Path(id): Path<BatchId>,
@@ -84,7 +84,7 @@ pub(super) async fn preview(
     let active = if plan.change.is_some() { row.counts.active } else { counts.active };
     let hindrance = (active > 0).then(|| {
         format!(
-            "{} under way: what runs cannot run again. Wait for them, or abort the batch first.",
+            "{} in progress and cannot be rerun. Wait for them, or abort the batch first.",
             several(active, "task is", "tasks are")
         )
     });
@@ -92,7 +92,7 @@ pub(super) async fn preview(
     let keys = plan.keys();
     let resumed: Vec<&str> = plan.resumed().collect();
     let action = Action::new(&page, "rerun", format!("/batches/{id}/rerun"), "Run again")
-        .asks("Run these tasks again?", "Each is decided anew when its predecessors have ended.")
+        .asks("Run these tasks again?", "Each task is evaluated again when its predecessors have ended.")
         .with(Field::hidden("what", &wanted.what))
         .with(Field::hidden("task", &wanted.task))
         .with(Field::hidden("version", &wanted.version))
@@ -118,7 +118,7 @@ pub(super) async fn preview(
     Ok(draw(&preview))
 }
 
-/// The first of these names, and how many more there are.
+/// Returns the first names, and the number of further ones.
 fn named(keys: &[impl AsRef<str>]) -> String {
     let (told, more) = keys.split_at(keys.len().min(NAMES));
     let told = told.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
@@ -135,7 +135,7 @@ impl Preview {
     }
 }
 
-/// Runs them again.
+/// Starts the rerun.
 pub(super) async fn rerun(State(app): State<App>, Path(id): Path<BatchId>, sent: Sent) -> Response {
     let done = async {
         let (reason, generation) = (sent.reason()?, sent.read("generation")?);
@@ -151,7 +151,7 @@ pub(super) async fn rerun(State(app): State<App>, Path(id): Path<BatchId>, sent:
         };
         let operated = acting(&app, &sent).operate_batch(&operation).await?;
         Ok(format!(
-            "Rerun {}: {} put back.",
+            "Rerun {}: {} reset.",
             operated.generation.saturating_sub(1),
             several(operated.changed, "task", "tasks")
         ))

@@ -1,4 +1,4 @@
-//! `/schedules`: what comes back, and when.
+//! `/schedules`: schedules and their next ticks.
 
 use askama::Template;
 use axum::extract::State;
@@ -22,7 +22,7 @@ struct Row {
     view: ScheduleView,
     ticks: String,
     makes: String,
-    /// What its ticks made.
+    /// The list of the jobs or batches that its ticks created.
     url: String,
     fired: String,
     obstacle: Option<String>,
@@ -45,7 +45,7 @@ fn row(view: ScheduleView, place: usize, nobody: bool, page: &Page) -> Row {
         }
     };
     let obstacle = if nobody && view.paused_at.is_none() {
-        Some("no worker lives to let it tick".to_owned())
+        Some("no active worker to run its ticks".to_owned())
     } else {
         view.refused
             .as_ref()
@@ -68,21 +68,21 @@ fn row(view: ScheduleView, place: usize, nobody: bool, page: &Page) -> Row {
 fn actions(view: &ScheduleView, place: usize, page: &Page) -> Vec<Action> {
     let name = &view.schedule.name;
     let run = act(name, page, "Run now", "run")
-        .asks(format!("Run {name} now?"), "Once, beside its ticks, even while it is paused.");
+        .asks(format!("Run {name} now?"), "Once, in addition to its ticks, even while it is paused.");
     vec![run.among(place), stop(view, page).among(place)]
 }
 
-/// The button that stops a schedule, or lets it tick again.
+/// The button that pauses or resumes a schedule.
 pub(super) fn stop(view: &ScheduleView, page: &Page) -> Action {
     let name = &view.schedule.name;
     if view.paused_at.is_some() {
         act(name, page, "Resume", "resume").asks(
-            format!("Let {name} tick again?"),
-            "With its next tick from now; those that came meanwhile are dropped.",
+            format!("Resume {name}?"),
+            "It continues with its next tick from now on. Ticks during the pause are dropped.",
         )
     } else {
         act(name, page, "Pause", "pause")
-            .asks(format!("Pause {name}?"), "It does not tick until somebody resumes it.")
+            .asks(format!("Pause {name}?"), "It does not tick until an operator resumes it.")
             .danger()
     }
 }
@@ -94,7 +94,7 @@ fn act(schedule: &str, page: &Page, label: &'static str, deed: &str) -> Action {
         .with_reason()
 }
 
-/// Pauses a schedule, lets it go on, or runs it now.
+/// Pauses, resumes or runs a schedule.
 pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         sent.reason()?;
@@ -102,14 +102,14 @@ pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
         let store = acting(&app, &sent);
         match sent.needed("deed")? {
             "pause" => store.pause_schedule(name).await.map(|_| format!("Schedule {name} is paused.")),
-            "resume" => store.resume_schedule(name).await.map(|_| format!("Schedule {name} ticks again.")),
+            "resume" => store.resume_schedule(name).await.map(|_| format!("Schedule {name} is resumed.")),
             "run" => store.run_schedule_now(name, None).await.map(|made| match made {
                 Made::Job(job) => format!("Job {} was enqueued.", job.job),
                 Made::Batch(batch) => format!("Batch {} was started.", batch.batch),
             }),
             other => {
                 return Err(Flash::refused(format!(
-                    "nothing was done: {other:?} cannot be done to a schedule"
+                    "nothing was done: unknown operation {other:?}; expected pause, resume or run"
                 )));
             }
         }

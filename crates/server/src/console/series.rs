@@ -1,4 +1,4 @@
-//! The last quarter of an hour in numbers, kept in memory: what started and ended, and how long it took.
+//! Time series of the last 15 minutes, kept in memory: started and ended attempts, waits, run times and backlog.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,22 +18,23 @@ use super::alerts::waiting;
 use super::kept::Known;
 use crate::app::App;
 
-/// How long a bucket is, in seconds.
+/// Length of a bucket, in seconds.
 const BUCKET_S: i64 = 5;
-/// How many buckets are kept: 15 minutes.
+/// Number of buckets: 15 minutes.
 const BUCKETS: usize = 180;
-/// How many lengths of time a bucket remembers, for its quantiles.
+/// Maximum number of durations that a bucket keeps for quantiles.
 const LENGTHS_MAX: usize = 512;
-/// How often the store is asked.
+/// Polling interval of the activity.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often it is asked how many jobs wait: each bucket has one, or two.
+/// Polling interval of the backlog: one or two values for each bucket.
 const BACKLOG_EVERY: Duration = Duration::from_secs(3);
-/// After how long without an answer it is begun anew: to count all that happened meanwhile could take as long again.
+/// After a failure of this length, the series starts again at the end of the feed: counting everything since could take as long
+/// again.
 const GAP_MAX: Duration = Duration::from_secs(60);
-/// Of how many jobs of a second the store tells how long they waited or ran.
+/// Maximum number of jobs for each second whose waits and run times the store returns.
 const TOLD_MAX: u32 = 128;
 
-/// Lengths of time, of which a bounded sample is kept.
+/// Durations, of which a bounded sample is kept.
 #[derive(Clone, Debug, Default)]
 struct Lengths {
     seen: usize,
@@ -41,7 +42,7 @@ struct Lengths {
 }
 
 impl Lengths {
-    /// Reservoir sampling: every one has the same chance to be among those that are kept.
+    /// Adds a duration by reservoir sampling: each has the same chance of being kept.
     fn add(&mut self, ms: u64) {
         self.seen += 1;
         if self.kept.len() < LENGTHS_MAX {
@@ -51,7 +52,7 @@ impl Lengths {
         }
     }
 
-    /// The length that this share of them does not go over.
+    /// Returns the quantile, in milliseconds.
     fn quantile(&self, share: f64) -> Option<u64> {
         let mut sorted = self.kept.clone();
         sorted.sort_unstable();
@@ -62,7 +63,7 @@ impl Lengths {
 
 #[derive(Clone, Debug, Default)]
 struct Bucket {
-    /// Its place in time: seconds since 1970, by [`BUCKET_S`].
+    /// Start time, in seconds since 1970 divided by [`BUCKET_S`].
     at: i64,
     started: u64,
     succeeded: u64,
@@ -70,22 +71,22 @@ struct Bucket {
     waits: Lengths,
     runs: Lengths,
     backlog: Option<i64>,
-    /// Whether all of it was looked at. Else what is counted may be a part.
+    /// Whether the whole bucket was observed. Otherwise its counts may be incomplete.
     known: bool,
 }
 
-/// What happened lately, of all nodes.
+/// Recent activity of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Series {
     buckets: Mutex<VecDeque<Bucket>>,
 }
 
-/// The series as charts want it: a column a name, oldest first; the bucket that is being filled is left out.
+/// The series in columns, oldest first, without the current bucket.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Columns {
     /// Seconds since 1970.
     at: Vec<i64>,
-    /// A second; nothing where nobody looked, as before this server began.
+    /// Per second; `None` where nothing was observed, for example before the server started.
     started: Vec<Option<f64>>,
     succeeded: Vec<Option<f64>>,
     failed: Vec<Option<f64>>,
@@ -100,11 +101,11 @@ pub(super) struct Columns {
 
 impl Series {
     fn buckets(&self) -> MutexGuard<'_, VecDeque<Bucket>> {
-        // What a panic left behind are numbers still.
+        // The numbers are usable even if another thread panicked while it held the lock.
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to ask the store, until it is to stop. Must be called within a Tokio runtime.
+    /// Starts polling the store until `stop` is cancelled. Must be called within a Tokio runtime.
     pub(crate) fn start(
         self: &Arc<Self>,
         store: &Arc<dyn Store>,
@@ -119,7 +120,8 @@ impl Series {
         tokio::spawn(stop.clone().run_until_cancelled_owned(waits));
     }
 
-    /// Takes in how many jobs wait, also while nobody looks: who is woken up sees since when.
+    /// Records the number of waiting jobs, even while the console is not open, so that operators can see later when a backlog
+    /// began.
     async fn look_at_backlog(&self, known: &Known, store: &Arc<dyn Store>) {
         loop {
             if let Ok(Some(queues)) = known.queues(store).await {
@@ -140,14 +142,17 @@ impl Series {
             match self.look_once(store, at.as_ref()).await {
                 Ok(end) => {
                     let now = Timestamp::now().as_second().div_euclid(BUCKET_S);
-                    // The bucket in which it is begun is one of which a part is missing.
+                    // The bucket in which polling starts is incomplete.
                     from = if at.is_some() { self.cover(from, now) } else { now + 1 };
                     (at, answered, failing) = (Some(end), Instant::now(), false);
                 }
                 Err(StoreError::Feed(InvalidFeed::Foreign)) => at = None,
                 Err(error) => {
                     if !failing {
-                        tracing::warn!(error = error.chain(), "what happens cannot be counted; trying again");
+                        tracing::warn!(
+                            error = error.chain(),
+                            "the activity cannot be read from the store; retrying"
+                        );
                     }
                     failing = true;
                 }
@@ -156,7 +161,7 @@ impl Series {
         }
     }
 
-    /// Answers where it has looked to.
+    /// Reads new activity and returns its end.
     async fn look_once(&self, store: &dyn Store, at: Option<&FeedPosition>) -> StoreResult<FeedPosition> {
         let Some(at) = at else { return store.feed_end().await };
         let activity = store.activity(at, TOLD_MAX).await?;
@@ -164,7 +169,7 @@ impl Series {
         Ok(activity.end)
     }
 
-    /// Takes in that all was looked at that happened from this bucket on and before that one; answers from where to go on.
+    /// Marks the buckets from `from` up to `now` as fully observed. Returns the next value for `from`.
     fn cover(&self, from: i64, now: i64) -> i64 {
         for at in from.max(now - BUCKETS as i64)..now {
             self.fill(at * BUCKET_S, |bucket| bucket.known = true);
@@ -172,7 +177,7 @@ impl Series {
         from.max(now)
     }
 
-    /// Takes in what happened in a second. What is older than what is kept is left out.
+    /// Records the activity of one second. Activity older than the oldest bucket is ignored.
     fn learn(&self, counted: &Counted) {
         self.fill(counted.at_s, |bucket| match counted.verb {
             Verb::Claim => {
@@ -206,7 +211,7 @@ impl Series {
         }
     }
 
-    /// How many started, succeeded and failed in the last minute, and the quantiles of how long they waited.
+    /// Returns the counts of the last minute and the 99th percentile of the waits.
     pub(super) fn last_minute(&self, now: Timestamp) -> Minute {
         let since = now.as_second().div_euclid(BUCKET_S) - 60 / BUCKET_S;
         let buckets = self.buckets();
@@ -246,7 +251,7 @@ impl Series {
     }
 }
 
-/// The last minute in numbers.
+/// Figures of the last minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Minute {
     pub(super) started: u64,
@@ -255,7 +260,7 @@ pub(super) struct Minute {
     pub(super) wait_p99_ms: Option<u64>,
 }
 
-/// What charts are drawn from.
+/// Returns the data of the charts.
 pub(super) async fn get(State(app): State<App>) -> Json<Columns> {
     Json(app.series.columns(Timestamp::now()))
 }
@@ -284,7 +289,7 @@ mod tests {
         assert_eq!(series.cover(now - 2, now), now);
         let columns = series.columns(at(10));
         assert_eq!(columns.at.len(), BUCKETS);
-        assert_eq!(columns.started[BUCKETS - 3..], [None, Some(2.0), Some(0.0)], "nobody looked before");
+        assert_eq!(columns.started[BUCKETS - 3..], [None, Some(2.0), Some(0.0)], "not observed before");
         assert_eq!(columns.succeeded[BUCKETS - 3..], [None, Some(0.0), Some(0.2)]);
         assert_eq!((columns.wait_p99[BUCKETS - 2], columns.run_p50[BUCKETS - 1]), (Some(4.0), Some(7.0)));
         let minute = series.last_minute(at(10));

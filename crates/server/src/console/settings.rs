@@ -1,4 +1,4 @@
-//! `/settings`: what this server is, and whether the store can keep its promises.
+//! `/settings`: server settings, limits, and checks of the store.
 
 use askama::Template;
 use axum::extract::State;
@@ -14,11 +14,11 @@ use crate::api::doctor;
 use crate::app::App;
 use crate::params::Query;
 
-/// How long a check may take.
+/// Time limit of a check.
 const CHECK_MAX: std::time::Duration = std::time::Duration::from_secs(5);
-/// How many are made at once: others ask the store, too.
+/// Maximum number of concurrent checks, since other requests use the store, too.
 const AT_ONCE: usize = 2;
-/// The checks of the database's own settings, which are made each time; all of them are quick.
+/// Checks of the database's configuration, which run on every view of the page; all of them are quick.
 const OF_SETTINGS: [Check; 8] = [
     Check::WeakDurability,
     Check::Promoted,
@@ -32,7 +32,7 @@ const OF_SETTINGS: [Check; 8] = [
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Asked {
-    /// Whether all quick checks are to be made.
+    /// Whether to run all quick checks.
     #[serde(default)]
     examine: String,
 }
@@ -42,12 +42,12 @@ pub(super) struct Asked {
 struct Settings {
     page: Page,
     about: Vec<(&'static str, String)>,
-    /// Every limit, and the button that lifts it; none: they are being counted.
+    /// The limits with their buttons; `None` while they are being counted.
     limits: Option<Vec<(LimitView, Option<Action>)>>,
     examined: bool,
     checks: usize,
     findings: Vec<Finding>,
-    /// Checks that could not be made.
+    /// Checks that failed to run.
     unable: Vec<(&'static str, String)>,
 }
 

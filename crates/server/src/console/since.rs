@@ -1,20 +1,22 @@
-//! A time that somebody writes: with an offset, or as a clock in UTC shows it.
+//! Parsing of times that users enter: with an offset, or in UTC.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// Reads it, or says what can be read.
+/// Parses a time. The error describes the accepted formats.
 pub(super) fn read(text: &str) -> Result<Timestamp, String> {
     let exact = text.parse::<Timestamp>().ok();
     let at = exact.or_else(|| of_clock(text)).filter(|at| *at >= Timestamp::UNIX_EPOCH);
     at.ok_or_else(|| {
-        format!("since: {text:?} is no time such as 2026-11-23 14:00 (UTC) or 2026-11-23T14:00:00+01:00")
+        format!(
+            "since: {text:?} is not a time; write it as 2026-11-23 14:00 (UTC) or 2026-11-23T14:00:00+01:00"
+        )
     })
 }
 
 fn of_clock(text: &str) -> Option<Timestamp> {
-    // The name of a zone would be passed over.
+    // The parser would ignore the name of a time zone.
     let clock = text.parse::<DateTime>().ok().filter(|_| !text.contains('['))?;
     TimeZone::UTC.to_timestamp(clock).ok()
 }
@@ -38,7 +40,7 @@ mod tests {
         for text in
             ["yesterday", "14:00", "2026-13-01", "2026-11-23T14:00[Europe/Berlin]", "1969-12-31 23:59"]
         {
-            assert!(at(text).is_err_and(|words| words.contains("is no time such as")), "{text}");
+            assert!(at(text).is_err_and(|words| words.contains("is not a time; write it as")), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How many stand where, as a bar.
+//! A stacked bar that shows how many jobs or tasks are in each state.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use askama::filters::HtmlSafe;
 use milepost_core::dag::state::{Counts, TaskState};
 use milepost_core::state::JobState;
 
-/// How wide the drawing is, in its own units.
+/// Width of the drawing, in units of its view box.
 const WIDTH: f64 = 1000.0;
 
-/// A bar of parts.
+/// A stacked bar.
 #[derive(Clone, Debug)]
 pub(crate) struct Stack(Vec<(&'static str, u64)>);
 
 impl Stack {
-    /// Of jobs, by state.
+    /// Creates the bar of jobs by state.
     pub(crate) fn of_jobs(counts: &[(JobState, i64)]) -> Self {
         let order = [
             JobState::Failed,
@@ -28,13 +28,13 @@ impl Stack {
         Self(order.into_iter().map(|state| (state.as_str(), number(state).unsigned_abs())).collect())
     }
 
-    /// Of tasks, by state; what has ended first.
+    /// Creates the bar of tasks by state, ended ones first.
     pub(crate) fn of_tasks(counts: &Counts) -> Self {
         Self(by_state(counts).map(|(state, number)| (state.as_str(), number)).to_vec())
     }
 }
 
-/// How many tasks stand where, as they are told.
+/// Returns the number of tasks in each state, in display order.
 pub(crate) const fn by_state(counts: &Counts) -> [(TaskState, u64); 8] {
     [
         (TaskState::Succeeded, counts.succeeded),
@@ -60,7 +60,7 @@ impl fmt::Display for Stack {
         )?;
         let mut x = 0.0;
         for (state, number) in some {
-            // The few among many are seen, too.
+            // The minimum width keeps small counts visible.
             let width = (*number as f64 / total as f64 * WIDTH).max(8.0);
             write!(f, "<rect class=\"b-{state}\" x=\"{x:.0}\" width=\"{width:.0}\" height=\"10\"/>")?;
             x += width;

@@ -1,4 +1,4 @@
-//! Jobs that wait although nobody is there who would run them.
+//! Alerts for waiting jobs without a worker.
 
 use std::cmp::Reverse;
 
@@ -9,11 +9,11 @@ use super::facts::Facts;
 use super::page::Page;
 use super::words::{query, several};
 
-/// A queue, a kind of it, and how many of its jobs could be claimed.
+/// A queue, one of its kinds, and the number of due jobs.
 type Forsaken<'a> = (&'a QueueKinds, &'a str, i64);
 
 impl Facts {
-    /// Queues that nobody serves; and in those that are served, kinds that nobody has a handler for.
+    /// Alerts for queues that no worker serves, and for kinds in served queues without a handler.
     pub(super) fn unserved(&self, page: &Page) -> Vec<Alert> {
         let queues = self.queues.iter().flatten();
         let waits = queues.filter(|queue| queue.paused_at.is_none() && waiting(queue) > 0);
@@ -25,14 +25,14 @@ impl Facts {
         let more = kinds.split_off(kinds.len().min(CAUSES_MAX));
         let more = (!more.is_empty()).then(|| {
             let kinds = several(more.len() as u64, "more kind", "more kinds");
-            let words = "Their jobs could run, and no living worker of their queues has a handler for them.";
-            to_look_at(true, format!("Nobody runs {kinds}"), words, "/queues")
+            let words = "Their jobs are due, but no active worker of their queues has a handler for them.";
+            to_look_at(true, format!("No handler for {kinds}"), words, "/queues")
         });
         let others = others.into_iter().map(|queue| of_queue(queue, page));
         others.chain(kinds.into_iter().map(of_kind)).chain(more).collect()
     }
 
-    /// The kinds of a queue whose time has come and for which none of its workers has a handler.
+    /// Returns the kinds of a queue that have due jobs but no handler on any of its workers.
     fn forsaken<'a>(&'a self, queue: &'a QueueKinds) -> Vec<Forsaken<'a>> {
         let has_handler = |kind: &str| {
             self.alive().any(|worker| {
@@ -51,9 +51,9 @@ impl Facts {
 fn of_queue(queue: &QueueKinds, page: &Page) -> Alert {
     Alert {
         error: true,
-        title: format!("Nobody works on queue {}", queue.name),
+        title: format!("No worker serves queue {}", queue.name),
         words: format!(
-            "{}, and no living worker serves the queue. Start one, or look why the last one ended.",
+            "{}, but no active worker serves the queue. Start one, or find out why the last one ended.",
             several(waiting(queue).unsigned_abs(), "job waits", "jobs wait")
         ),
         url: "/workers".to_owned(),
@@ -63,10 +63,10 @@ fn of_queue(queue: &QueueKinds, page: &Page) -> Alert {
 
 fn of_kind((queue, kind, due): Forsaken<'_>) -> Alert {
     let words = format!(
-        "{} in queue {}, and no living worker of it has a handler for the kind. Start one that has, or look which deploy lost it.",
+        "{} in queue {}, but no active worker of the queue has a handler for the kind. Start one that has, or find the deployment that removed it.",
         several(due.unsigned_abs(), "job waits", "jobs wait"),
         queue.name
     );
     let url = format!("/jobs?{}", query(&[("state", "pending"), ("kind", kind), ("queue", &queue.name)]));
-    to_look_at(true, format!("Nobody runs kind {kind}"), &words, &url)
+    to_look_at(true, format!("No handler for kind {kind}"), &words, &url)
 }

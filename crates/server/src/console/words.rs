@@ -1,4 +1,4 @@
-//! Facts in words and marks: times, lengths, numbers, states. What is made here is HTML of known characters alone.
+//! Formatting of times, durations, numbers and states. HTML that is built here contains only known characters.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use milepost_core::listing::Waiting;
 
 pub(crate) use crate::words::{count, length, per_second, pretty, relative};
 
-/// A time, relative and exact; the style sheet shows one of them.
+/// A time, relative and absolute; the style sheet shows one of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct When {
     pub(crate) at: Timestamp,
@@ -30,7 +30,7 @@ impl fmt::Display for When {
 
 impl HtmlSafe for When {}
 
-/// A state with its mark; the style sheet gives each a shape beside its colour.
+/// A state; the style sheet gives each a symbol and a color.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Badge(pub(crate) &'static str);
 
@@ -42,17 +42,17 @@ impl fmt::Display for Badge {
 
 impl HtmlSafe for Badge {}
 
-/// From one time to another, which is not earlier.
+/// Returns the time between two instants; zero if `to` is earlier.
 pub(crate) fn between(from: Timestamp, to: Timestamp) -> Duration {
     to.duration_since(from).try_into().unwrap_or_default()
 }
 
-/// `1 job`, `12 jobs`.
+/// Formats a number with a noun: `1 job`, `12 jobs`.
 pub(crate) fn several(number: u64, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{} {many}", count(number)) }
 }
 
-/// The first characters of what may be long.
+/// Truncates a text to its first characters.
 pub(crate) fn cut(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -60,27 +60,31 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
     }
 }
 
-/// Why a job that is to run does not run, in words.
+/// Describes why a job does not run.
 pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
     match waiting {
-        Waiting::Time { until } => format!("its time comes {}", relative(*until, now)),
-        Waiting::Group { group, taken: 0..=1, .. } => format!("group {group} is taken by another job"),
-        Waiting::Group { group, taken, .. } => format!("all {taken} slots of group {group} are taken"),
+        Waiting::Time { until } => format!("it is due {}", relative(*until, now)),
+        Waiting::Group { group, taken: 0..=1, .. } => {
+            format!("the slot of group {group} is held by another job")
+        }
+        Waiting::Group { group, taken, .. } => {
+            format!("all {taken} slots of group {group} are held by other jobs")
+        }
         Waiting::Rate { target, until } => {
-            format!("for the rate limit of {target}: more may start {}", relative(*until, now))
+            format!("the rate limit of {target} is reached; the next job may start {}", relative(*until, now))
         }
         Waiting::PausedQueue { queue } => format!("queue {queue} is paused"),
-        Waiting::NoWorker { kind, queue } => format!("no living worker serves kind {kind} in queue {queue}"),
-        Waiting::Turn => "workers serve it and are busy with other jobs".to_owned(),
+        Waiting::NoWorker { kind, queue } => format!("no active worker serves kind {kind} in queue {queue}"),
+        Waiting::Turn => "the workers that serve it are busy with other jobs".to_owned(),
     }
 }
 
-/// A part of a URL: of its path or its query.
+/// Encodes a text for the path or the query of a URL.
 pub(crate) fn encoded(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// The pairs that say something, as a query.
+/// Encodes the pairs with a value as a query.
 pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
     let some = pairs.iter().filter(|(_, value)| !value.is_empty());
     form_urlencoded::Serializer::new(String::new()).extend_pairs(some).finish()

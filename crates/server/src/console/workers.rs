@@ -1,4 +1,4 @@
-//! `/workers`: who works, and who does not any more.
+//! `/workers`: active and stopped workers, and running jobs.
 
 use askama::Template;
 use axum::extract::State;
@@ -10,12 +10,12 @@ use super::page::{Drawn, Page, draw};
 use super::words::{between, count, length};
 use crate::app::App;
 
-/// How many jobs that run are looked at, and how many are shown.
+/// Maximum number of running jobs that are read, and that are displayed.
 const LOOKED: u32 = 1_000;
 const RUNNING: usize = 50;
-/// How many workers that ended are shown.
+/// Maximum number of displayed stopped workers.
 const ENDED: usize = 30;
-/// How many names of kinds or queues are told.
+/// Maximum number of displayed names of kinds or queues.
 const NAMES: usize = 6;
 
 #[derive(Template)]
@@ -25,7 +25,7 @@ struct Workers {
     alive: Vec<WorkerView>,
     ended: Vec<WorkerView>,
     running: Vec<JobRow>,
-    /// What they are.
+    /// The heading of the running jobs.
     shown: String,
 }
 
@@ -37,14 +37,14 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
     alive.sort_by_key(|worker| std::cmp::Reverse(worker.running));
     ended.sort_by_key(|worker| std::cmp::Reverse(worker.ended_at));
     ended.truncate(ENDED);
-    // What has run for longest is what somebody looks for.
+    // Longest running jobs first: operators usually search for those.
     running.sort_by_key(|job| job.started_at);
     let shown = match running.len() {
-        0..=RUNNING => "What they run, the longest first".to_owned(),
+        0..=RUNNING => "Running jobs, longest first".to_owned(),
         number if number < LOOKED as usize => {
-            format!("The {RUNNING} that run for longest, of {}", count(number))
+            format!("The {RUNNING} longest-running jobs of {}", count(number))
         }
-        _ => format!("The {RUNNING} that run for longest, of the newest {}", count(LOOKED)),
+        _ => format!("The {RUNNING} longest-running jobs of the newest {}", count(LOOKED)),
     };
     running.truncate(RUNNING);
     Ok(draw(&Workers { page, alive, ended, running, shown }))

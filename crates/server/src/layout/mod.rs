@@ -1,4 +1,4 @@
-//! Where the tasks of a graph lie when it is drawn: layer by layer, with as few crossings as can be had quickly.
+//! Layout of a graph of tasks: layer by layer, with few crossings.
 
 mod picture;
 
@@ -10,49 +10,50 @@ use rust_sugiyama::configure::{Config, CrossingMinimization, RankingType};
 
 pub use self::picture::{BOX_HEIGHT, BOX_PADDING, CHAR_WIDTH, Line, MARGIN, Picture, TaskBox};
 
-/// The most tasks with bends of edges, or edges from layer to layer, that are drawn.
+/// Maximum number of points (tasks and bends of edges), and of edges between adjacent layers.
 const POINTS_MAX: usize = 20_000;
 
-/// A graph that is too large to be drawn.
+/// The error for a graph that is too large to be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMuch;
 
 impl fmt::Display for TooMuch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this graph has too much in it to be drawn: more than {POINTS_MAX} tasks or edges")
+        write!(f, "the graph is too large to be drawn: it has more than {POINTS_MAX} tasks or edges")
     }
 }
 
 impl std::error::Error for TooMuch {}
 
-/// A graph with a place for everything.
+/// The layout of a graph.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// The place of each task within its layer, by number.
+    /// The position of each task within its layer, by task number.
     pub places: Vec<f64>,
-    /// Its edges.
+    /// The edges.
     pub edges: Vec<Edge>,
 }
 
-/// An edge on its way through the layers.
+/// An edge with its bends.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// The task that is waited for.
+    /// The predecessor.
     pub from: u32,
-    /// The task that waits.
+    /// The successor.
     pub to: u32,
-    /// Its places in the layers between them, in order.
+    /// Its positions in the layers between the two tasks, in order.
     pub bends: Vec<f64>,
 }
 
-/// Lays a graph out; places are multiples of about one.
+/// Computes the layout of a graph. Adjacent positions differ by about one.
 ///
 /// # Errors
-/// [`TooMuch`] when it would take long, and nobody could read it.
+/// [`TooMuch`] when the computation would take long; nobody could read such a graph.
 pub fn of(graph: &Graph) -> Result<Layout, TooMuch> {
     let tasks = u32::try_from(graph.len()).unwrap_or(u32::MAX);
     let all = (0..tasks).flat_map(|from| graph.successors(from).iter().map(move |&to| (from, to)));
-    // Where edges pass layers they have a point in each, those from one task the same, so that they have their way.
+    // An edge gets a point in each layer that it passes, so that space is reserved for it. Edges from the same task share these
+    // points.
     let (mut passing, mut short, mut edges) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
     for (from, to) in all {
         let mut way = vec![from];
@@ -85,10 +86,10 @@ pub fn of(graph: &Graph) -> Result<Layout, TooMuch> {
     })
 }
 
-/// The place of each point in its layer. What hangs together lies together, one after the other.
+/// Computes the position of each point in its layer. Connected components are placed side by side.
 fn places(points: u32, edges: &[(u32, u32)]) -> HashMap<u32, f64> {
     let points: Vec<(u32, (f64, f64))> = (0..points).map(|point| (point, (1.0, 1.0))).collect();
-    // Swapping neighbours once more takes 12 s for 1,000 tasks instead of 20 ms, for a few crossings less.
+    // Transposing neighbors would take 12 s instead of 20 ms for 1,000 tasks, and avoid only a few crossings.
     let config = Config {
         vertex_spacing: 0.0,
         ranking_type: RankingType::Up,

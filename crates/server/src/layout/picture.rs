@@ -1,4 +1,4 @@
-//! Where everything of a graph lies in a picture, from left to right.
+//! The drawing of a graph from left to right, in pixels.
 
 use std::fmt::Write as _;
 
@@ -6,61 +6,61 @@ use milepost_core::dag::graph::Graph;
 
 use super::{Edge, Layout, TooMuch, of};
 
-/// Pixels.
+/// Height of a row, in pixels.
 const ROW: f64 = 38.0;
 const BETWEEN_LAYERS: f64 = 80.0;
-/// How high a box is.
+/// Height of a box.
 pub const BOX_HEIGHT: f64 = 26.0;
-/// What is free on either side of a box's text.
+/// Padding on either side of a box's text.
 pub const BOX_PADDING: f64 = 12.0;
-/// How wide a column of text is.
+/// Width of a character.
 pub const CHAR_WIDTH: f64 = 7.2;
-/// What is free around the picture.
+/// Margin around the drawing.
 pub const MARGIN: f64 = 16.0;
 
-/// A graph with its place in pixels for everything.
+/// The drawing of a graph; all coordinates are in pixels.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// How wide it is.
+    /// Width.
     pub width: f64,
-    /// How high it is.
+    /// Height.
     pub height: f64,
-    /// The box of each task, by number.
+    /// The box of each task, by task number.
     pub boxes: Vec<TaskBox>,
-    /// Its edges.
+    /// The edges.
     pub lines: Vec<Line>,
 }
 
 /// The box of a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaskBox {
-    /// Where it begins.
+    /// Left edge.
     pub x: f64,
-    /// How high its middle lies.
+    /// Vertical center.
     pub middle: f64,
-    /// How wide it is.
+    /// Width.
     pub width: f64,
 }
 
 /// An edge.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The task that is waited for.
+    /// The predecessor.
     pub from: u32,
-    /// The task that waits.
+    /// The successor.
     pub to: u32,
-    /// Its way, as the `d` of a path in SVG.
+    /// The line, as the `d` attribute of an SVG path.
     pub path: String,
 }
 
-/// Where a layer begins and ends.
+/// The left and right edge of a layer.
 type Column = (f64, f64);
 
 impl Picture {
-    /// Of a graph. `columns`: how many columns of text the box of a task has. `top`: how many pixels stay free above it.
+    /// Draws a graph. `columns`: the text width of a task's box, in characters. `top`: empty space above the graph, in pixels.
     ///
     /// # Errors
-    /// [`TooMuch`] when nobody could read it.
+    /// [`TooMuch`] when the graph is too large to be read.
     pub fn of(graph: &Graph, columns: impl Fn(u32) -> usize, top: f64) -> Result<Self, TooMuch> {
         let layout = of(graph)?;
         let top = top + MARGIN;
@@ -96,7 +96,7 @@ fn rows(layout: &Layout) -> f64 {
     layout.places.iter().copied().fold(0.0, f64::max)
 }
 
-/// How high the middle of a place lies.
+/// Returns the vertical center of a position.
 fn height(top: f64, place: f64) -> f64 {
     top + place * ROW + ROW / 2.0
 }
@@ -104,7 +104,7 @@ fn height(top: f64, place: f64) -> f64 {
 fn line(edge: &Edge, graph: &Graph, boxes: &[TaskBox], layers: &[Column], top: f64) -> Line {
     let (first, last) = (graph.layer(edge.from) as usize, graph.layer(edge.to) as usize);
     let (start, end) = (boxes[edge.from as usize], boxes[edge.to as usize]);
-    // Past wider boxes of its layer, and only then up or down.
+    // The line first passes wider boxes of its layer horizontally.
     let mut at = (layers[first].1, start.middle);
     let mut path = format!("M{:.1} {:.1}H{:.1}", start.x + start.width, start.middle, at.0);
     for (&(left, right), &bend) in layers[first + 1..last].iter().zip(&edge.bends) {
@@ -117,7 +117,7 @@ fn line(edge: &Edge, graph: &Graph, boxes: &[TaskBox], layers: &[Column], top: f
     Line { from: edge.from, to: edge.to, path }
 }
 
-/// An edge from here to there that leaves and arrives level.
+/// Adds a curve that is horizontal at both ends.
 fn curve(path: &mut String, (x, y): (f64, f64), (to_x, to_y): (f64, f64)) {
     let middle = f64::midpoint(x, to_x);
     let _ = write!(path, "C{middle:.1} {y:.1} {middle:.1} {to_y:.1} {to_x:.1} {to_y:.1}");

@@ -1,4 +1,4 @@
-//! How many bytes of bodies may be in memory at once, for a client and for the server.
+//! Limits on the bytes of request bodies in memory, for each client and for the server.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 
-/// The bytes that requests hold.
+/// The body bytes that requests hold.
 pub(crate) struct Bodies<K> {
     of_each: usize,
     of_all: usize,
@@ -21,19 +21,19 @@ struct Totals<K> {
     of: HashMap<K, usize>,
 }
 
-/// What is used up.
+/// The limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// What the client may hold.
+    /// The limit of the client.
     Client,
-    /// What the server may.
+    /// The limit of the server.
     Server,
 }
 
-/// The bytes of one request, until this is dropped.
+/// The body bytes of one request; released on drop.
 pub(crate) struct Held<K: Hash + Eq> {
     bodies: Arc<Bodies<K>>,
-    /// Whose share they are of; `None`: of the server's only.
+    /// The client whose limit also applies; `None`: only the server's limit applies.
     of: Option<K>,
     state: Mutex<(usize, Option<Full>)>,
 }
@@ -43,7 +43,7 @@ impl<K: Hash + Eq + Clone> Bodies<K> {
         Arc::new(Self { of_each, of_all, held: Mutex::new(Totals { all: 0, of: HashMap::new() }) })
     }
 
-    /// A request that holds nothing yet.
+    /// Registers a request, with no bytes yet.
     pub(crate) fn begin(self: &Arc<Self>, of: Option<K>) -> Arc<Held<K>> {
         Arc::new(Held { bodies: Arc::clone(self), of, state: Mutex::default() })
     }
@@ -78,7 +78,7 @@ impl<K: Hash + Eq + Clone> Held<K> {
         Ok(())
     }
 
-    /// Why the body was not read to its end, if it was too much.
+    /// Returns the limit that stopped the body, if one did.
     pub(crate) fn refused(&self) -> Option<Full> {
         lock(&self.state).1
     }
@@ -99,7 +99,7 @@ impl<K: Hash + Eq> Drop for Held<K> {
     }
 }
 
-/// A body whose bytes are counted as they come.
+/// A body whose bytes are counted while it is read.
 pub(crate) struct Counted<K: Hash + Eq> {
     pub(crate) body: Body,
     pub(crate) held: Arc<Held<K>>,
@@ -119,7 +119,9 @@ impl<K: Hash + Eq + Clone> HttpBody for Counted<K> {
             _ => 0,
         };
         if bytes > 0 && self.held.take(bytes).is_err() {
-            return Poll::Ready(Some(Err(axum::Error::new("too many bytes of bodies are being read"))));
+            return Poll::Ready(Some(Err(axum::Error::new(
+                "the maximum total size of request bodies is reached",
+            ))));
         }
         Poll::Ready(frame)
     }
@@ -158,9 +160,9 @@ mod tests {
         drop(one);
         assert_eq!((same.take(6), here.take(1)), (Ok(()), Err(Full::Server)));
         drop((same, other));
-        assert_eq!(here.take(20), Ok(()), "this machine has all that there is");
+        assert_eq!(here.take(20), Ok(()), "clients on this machine may use the whole limit");
         drop(here);
         let held = lock(&bodies.held);
-        assert!(held.all == 0 && held.of.is_empty(), "who holds nothing takes no memory");
+        assert!(held.all == 0 && held.of.is_empty(), "clients without bodies take no memory");
     }
 }

@@ -1,16 +1,16 @@
-//! How much is under way for each of many.
+//! Limits on concurrency for each of many keys.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many are under way for each who has any.
+/// The number in flight for each key.
 pub(crate) struct InFlight<K: Hash + Eq> {
     max: usize,
     of: Mutex<HashMap<K, usize>>,
 }
 
-/// One that is under way, until this is dropped.
+/// One in flight, until it is dropped.
 pub(crate) struct Place<K: Hash + Eq> {
     all: Arc<InFlight<K>>,
     of: K,
@@ -21,7 +21,7 @@ impl<K: Hash + Eq + Clone> InFlight<K> {
         Arc::new(Self { max, of: Mutex::default() })
     }
 
-    /// A place for one more, unless there are too many.
+    /// Registers one more, or returns `None` if the maximum is reached.
     pub(crate) fn enter(self: &Arc<Self>, of: K) -> Option<Place<K>> {
         let mut all = self.lock();
         let count = all.entry(of.clone()).or_default();
@@ -64,6 +64,6 @@ mod tests {
         drop(one);
         assert!(all.enter("a").is_some());
         drop(two);
-        assert!(all.lock().is_empty(), "who has none takes no memory");
+        assert!(all.lock().is_empty(), "clients without requests take no memory");
     }
 }

@@ -1,4 +1,4 @@
-//! How much a client may ask for at once, and in a time.
+//! Limits on the requests of a client: rate, concurrency and body sizes.
 
 mod bodies;
 pub(crate) mod in_flight;
@@ -21,41 +21,42 @@ use crate::app::App;
 use crate::client::{Caller, Client};
 use crate::problem::Problem;
 
-/// How many unknown tokens an address may show in a second, and how many at once: each costs the store a question.
+/// Rate of unknown tokens that an address may send (per second, and burst): each of them costs a query of the store.
 const STRANGERS: Rate = Rate::new(50.0, 200);
 
-/// What a server takes on.
+/// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How large the body of a request may be, in bytes.
+    /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
-    /// How many bytes of bodies the requests of a client may hold together: one token, or one address where none is shown. Programs of this
-    /// machine that are not asked for a token may hold as many as the server.
+    /// Maximum body bytes that the concurrent requests of a client hold. A client is a token, or an address without a token.
+    /// Programs on this machine that need no token may use the limit of the server.
     pub body_bytes_of_client: usize,
-    /// How many bytes of bodies all requests may hold together.
+    /// Maximum body bytes that all concurrent requests hold.
     pub body_bytes_of_all: usize,
-    /// How many bytes the headers of a request may have together.
+    /// Maximum total size of the headers of a request, in bytes.
     pub header_bytes: usize,
-    /// How many requests a client may make in a time: one token, or one address where none is shown. Programs of this machine that are
-    /// not asked for a token may make any number. `None`: so may all.
+    /// Maximum request rate of a client: a token, or an address without a token. It does not apply to programs on this machine
+    /// that need no token. `None`: no limit for any client.
     pub rate: Option<Rate>,
-    /// How many requests of a client may be under way at once.
+    /// Maximum number of concurrent requests of a client.
     pub in_flight: usize,
-    /// How many connections there may be at once; of more, one request each waits until one ends, and probes are answered at once. Of one address
-    /// other than this machine's half of them; what goes beyond is closed.
+    /// Maximum number of connections. A connection beyond it can send one request, which waits until another connection ends;
+    /// probes are answered immediately. One address, other than this machine's, may use half of the connections; further ones are
+    /// closed.
     pub connections: usize,
-    /// How long the headers of a request may take to come, from the answer before or the beginning of the connection.
+    /// Time limit for the headers of a request, from the previous response or the start of the connection.
     pub header_time: Duration,
-    /// How long a request may take until its answer begins. Longer than the longest wait of a claim.
+    /// Time limit until the response starts. Longer than the longest wait of a claim.
     pub request_time: Duration,
-    /// How long a client may take nothing of what it is sent.
+    /// How long a client may accept no data while the server is sending.
     pub write_time: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // Several thousand jobs with small payloads, a few with the largest.
+            // Several thousand jobs with small payloads, or a few with the largest payload.
             body_bytes: 16 * 1024 * 1024,
             body_bytes_of_client: 64 * 1024 * 1024,
             body_bytes_of_all: 256 * 1024 * 1024,
@@ -70,7 +71,7 @@ impl Default for Limits {
     }
 }
 
-/// What clients have asked for lately.
+/// The counters of the limits.
 pub(crate) struct Counted {
     rates: Option<Rates<Caller>>,
     strangers: Rates<Client>,
@@ -90,7 +91,8 @@ impl Counted {
         }
     }
 
-    /// Counts a request that is refused for want of a token that counts: it comes no further, where others are counted.
+    /// Counts a request without valid credentials against its address, since it does not reach the middleware that counts the
+    /// others.
     pub(crate) fn check_refused(&self, client: Client) -> Result<(), Problem> {
         match self.rates.as_ref().filter(|_| !client.is_here()) {
             Some(rates) => rates.take(Caller::Address(client)).map_err(too_many),
@@ -98,13 +100,13 @@ impl Counted {
         }
     }
 
-    /// Refuses a client that shows too many tokens that nobody knows.
+    /// Refuses a client that sends too many unknown tokens.
     pub(crate) fn check_stranger(&self, client: Client) -> Result<(), Problem> {
         self.strangers.take(client).map_err(too_many)
     }
 }
 
-/// Lets requests pass that are not too many, and gives up those that take too long.
+/// Refuses requests beyond the limits, and aborts those that exceed the time limit.
 pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) -> Response {
     let caller = Caller::of(request.extensions());
     let is_neighbour = matches!(caller, Caller::Address(client) if client.is_here());
@@ -116,7 +118,7 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
     }
     let held = counted.bodies.begin((!is_neighbour).then(|| caller.clone()));
     let Some(_place) = counted.in_flight.enter(caller) else {
-        let words = "too many requests of this client are under way; wait for some of them";
+        let words = "too many requests of this client are in flight; wait until some have ended";
         return Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_in_flight", words)
             .retry_after_s(1)
             .into_response();
@@ -129,7 +131,7 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
     match answered {
         Ok(response) => response,
         Err(_) => {
-            let words = "the request took too long; whether it was done is not known";
+            let words = "the request exceeded its time limit; it is unknown whether it was executed";
             Problem::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", words).into_response()
         }
     }
@@ -139,17 +141,17 @@ fn too_many_bytes(full: Full) -> Problem {
     let (status, words) = match full {
         Full::Client => (
             StatusCode::TOO_MANY_REQUESTS,
-            "the bodies of this client's requests are too large together; wait for some of them",
+            "the bodies of this client's requests are too large in total; wait until some requests have ended",
         ),
         Full::Server => (
             StatusCode::SERVICE_UNAVAILABLE,
-            "the server holds as many bytes of bodies as it may; ask again after the time in Retry-After",
+            "the server's limit on the total size of bodies is reached; retry after the time in Retry-After",
         ),
     };
     Problem::new(status, "too_many_bytes", words).retry_after_s(1)
 }
 
 fn too_many(wait: Duration) -> Problem {
-    let words = "this client asks too often; ask again after the time in Retry-After";
+    let words = "this client sends too many requests; retry after the time in Retry-After";
     Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", words).retry_after_s(wait.as_secs() + 1)
 }

@@ -1,4 +1,4 @@
-//! How often something may happen for each of many.
+//! Rate limits for each of many keys.
 
 use std::hash::Hash;
 use std::num::NonZeroU32;
@@ -10,12 +10,12 @@ use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 use milepost_core::limit::Rate;
 
-/// How many are remembered before those are forgotten who have all their tokens back.
+/// Number of keys at which those with a full bucket are removed.
 const KNOWN_MAX: usize = 16_384;
 
 type Limiter<K> = RateLimiter<K, HashMapStateStore<K>, DefaultClock, NoOpMiddleware>;
 
-/// A bucket for each.
+/// A token bucket for each key.
 pub(super) struct Rates<K: Hash + Eq + Clone> {
     limiter: Limiter<K>,
     clock: DefaultClock,
@@ -29,7 +29,7 @@ impl<K: Hash + Eq + Clone> Rates<K> {
         Self { limiter: RateLimiter::hashmap(quota), clock: DefaultClock::default() }
     }
 
-    /// Takes a token out of the bucket of one; `Err`: there will be one after so much time.
+    /// Takes a token from the bucket of a key. `Err` contains the time until the next token.
     pub(super) fn take(&self, of: K) -> Result<(), Duration> {
         if self.limiter.len() >= KNOWN_MAX {
             self.limiter.retain_recent();

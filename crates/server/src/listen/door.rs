@@ -1,4 +1,4 @@
-//! Where connections come in: each gets a place, or a spare seat when all places are taken.
+//! Accepting connections: each gets a place, or a spare seat if all places are taken.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use super::spare::{Seat, Spare};
 use crate::client::Client;
 use crate::proxies::TrustedProxies;
 
-/// How long to wait when no connection can be taken: there are no more files, mostly.
+/// Wait after a connection could not be accepted, mostly because the process has no file descriptors left.
 const REST: Duration = Duration::from_millis(100);
-/// How long a newcomer waits for a place before idle connections make room, and again until they have.
+/// How long a new connection waits for a place before idle connections are evicted, and again afterwards.
 const EVICTION_PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) struct Door {
@@ -24,18 +24,19 @@ pub(super) struct Door {
     pub(super) spare: Arc<Spare>,
     pub(super) idle: Arc<Idle>,
     pub(super) proxies: TrustedProxies,
-    /// Whether all places were in use when the last connection came, though idle ones had been asked to make room.
+    /// Whether all places were still in use for the last new connection, after idle connections had been evicted.
     pub(super) crowded: bool,
 }
 
-/// What a connection was given.
+/// The place or the spare seat of a connection.
 pub(super) enum Admitted {
     Place(Place),
     Seat(Arc<Seat>),
 }
 
 impl Door {
-    /// The next connection. It holds no place before there is a connection for it: those on spare seats wait for places, too.
+    /// Returns the next connection. Acquires a place only after a connection has arrived: connections on spare seats wait for
+    /// places, too.
     pub(super) async fn next(&mut self) -> Option<(Admitted, TcpStream, SocketAddr)> {
         loop {
             let (stream, peer) = self.accept().await;
@@ -43,18 +44,22 @@ impl Door {
             if let Some(permit) = self.free().await? {
                 match self.places.give(permit, client, is_proxy) {
                     Ok(place) => return Some((Admitted::Place(place), stream, peer)),
-                    Err(_) => tracing::debug!(%peer, "a connection was closed: its address has half of all"),
+                    Err(_) => {
+                        tracing::debug!(%peer, "a connection was closed: its address already uses half of all places")
+                    }
                 }
                 continue;
             }
             match self.spare.enter(client, is_proxy) {
                 Some(seat) => return Some((Admitted::Seat(seat), stream, peer)),
-                None => tracing::debug!(%peer, "a connection was closed: all places and seats are taken"),
+                None => {
+                    tracing::debug!(%peer, "a connection was closed: all places and spare seats are in use")
+                }
             }
         }
     }
 
-    /// A free place, once idle connections had time to make room; `None` inside: all are in use.
+    /// Returns a free place, after idle connections had time to end; the inner `None` means that all are in use.
     async fn free(&mut self) -> Option<Option<OwnedSemaphorePermit>> {
         if let Some(permit) = self.places.try_free() {
             self.crowded = false;
@@ -67,7 +72,7 @@ impl Door {
         for _ in 0..2 {
             match tokio::time::timeout(EVICTION_PAUSE, self.places.free()).await {
                 Ok(permit) => return permit.map(Some),
-                // A tenth of all, so that many newcomers do not wait for one another.
+                // A tenth of all places, so that many new connections do not wait for each other.
                 Err(_) => self.idle.evict(self.places.all().div_ceil(10)),
             }
         }
@@ -80,7 +85,7 @@ impl Door {
             match self.listener.accept().await {
                 Ok(connection) => return connection,
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be taken");
+                    tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(REST).await;
                 }
             }

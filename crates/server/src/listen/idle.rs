@@ -1,5 +1,5 @@
-//! Connections without a request in progress. When all places are taken, the oldest of them make room: a client that connects and sends
-//! nothing keeps nobody else out.
+//! Idle connections: those without a request in progress. If all places are taken, the longest idle ones are evicted, so that
+//! clients that connect and send nothing do not keep others out.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::places::Place;
 
-/// How long a connection that is to make room may still send what it was writing.
+/// How long an evicted connection can still start a request that it was sending.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// The idle connections of a server, longest idle first.
@@ -27,7 +27,7 @@ struct Queue {
 }
 
 impl Idle {
-    /// Registers a connection that has just begun.
+    /// Registers a new connection.
     pub(super) fn connection(self: &Arc<Self>) -> Arc<Connection> {
         let connection =
             Connection { idle: Arc::clone(self), evicted: Arc::default(), number: Mutex::default() };
@@ -35,7 +35,7 @@ impl Idle {
         Arc::new(connection)
     }
 
-    /// Asks the connections that are idle for longest, up to `count`, to end.
+    /// Evicts up to `count` connections, longest idle first.
     pub(super) fn evict(&self, count: usize) {
         let mut queue = self.lock();
         for _ in 0..count {
@@ -53,23 +53,23 @@ impl Idle {
 pub(super) struct Connection {
     idle: Arc<Idle>,
     evicted: Arc<Notify>,
-    /// Its place in the queue; `None` while a request is in progress.
+    /// Its number in the queue; `None` while a request is in progress.
     number: Mutex<Option<u64>>,
 }
 
 impl Connection {
-    /// A request has begun; it is in progress until the returned value is dropped.
+    /// Marks the connection as busy until the returned value is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> Busy {
         self.leave();
         Busy(Arc::clone(self))
     }
 
-    /// Returns when the connection has to end for another one.
+    /// Returns when the connection has been evicted.
     pub(super) async fn evicted(&self) {
         loop {
             self.evicted.notified().await;
             tokio::time::sleep(GRACE).await;
-            // A request that has come meanwhile is served.
+            // A request that has arrived in the meantime is served.
             if self.number().is_some() {
                 return;
             }
@@ -102,7 +102,7 @@ impl Drop for Connection {
     }
 }
 
-/// A request in progress, until its answer is sent.
+/// A request in progress, until its response has been sent.
 pub(super) struct Busy(Arc<Connection>);
 
 impl Drop for Busy {
@@ -111,11 +111,11 @@ impl Drop for Busy {
     }
 }
 
-/// The body of an answer, with the request that it belongs to.
+/// The body of a response, which keeps its request in progress.
 pub(super) struct Answer {
     pub(super) body: Body,
     pub(super) _request: Busy,
-    /// Its place, if its connection has none.
+    /// The place of the request, if its connection has none.
     pub(super) _place: Option<Place>,
 }
 
@@ -149,7 +149,7 @@ mod tests {
         let connections: Vec<_> = (0..4).map(|_| idle.connection()).collect();
         let request = connections[0].begin();
         drop(connections[1].begin());
-        // Idle are 2, 3 and 1, in this order.
+        // The idle connections are 2, 3 and 1, in this order.
         idle.evict(2);
         for (at, ends) in [(0, false), (1, false), (2, true), (3, true)] {
             let ended = tokio::time::timeout(GRACE * 2, connections[at].evicted()).await.is_ok();
@@ -161,7 +161,10 @@ mod tests {
         let evicted = idle.connection();
         idle.evict(1);
         let request = evicted.begin();
-        assert!(tokio::time::timeout(GRACE * 2, evicted.evicted()).await.is_err(), "its request came first");
+        assert!(
+            tokio::time::timeout(GRACE * 2, evicted.evicted()).await.is_err(),
+            "it had started a request before"
+        );
         drop((request, evicted, connections));
         assert!(idle.lock().waiting.is_empty());
     }

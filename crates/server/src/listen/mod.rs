@@ -1,6 +1,6 @@
-//! Connections: how many, how long, and with TLS.
+//! Connections: limits on their number, time limits, and TLS.
 //!
-//! This is not `axum::serve`, which has no bound for a client that connects and says nothing.
+//! `axum::serve` is not used, since it has no time limit for a client that connects and sends nothing.
 
 mod door;
 mod idle;
@@ -41,12 +41,12 @@ use crate::limits::Limits;
 use crate::problem::Problem;
 use crate::proxies::TrustedProxies;
 
-/// How many headers a request may have.
+/// Maximum number of headers of a request.
 const HEADERS_MAX: usize = 100;
-/// How long a client may take to agree on TLS.
+/// Time limit of the TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
-/// What every connection is served with.
+/// The settings that all connections share.
 struct Host {
     router: Router,
     http: http1::Builder,
@@ -56,7 +56,7 @@ struct Host {
     places: Arc<Places>,
 }
 
-/// Takes connections until it is to stop, and then waits for the requests that are under way.
+/// Accepts connections until `stop` is cancelled, then waits for the requests in flight.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -90,18 +90,18 @@ pub(crate) async fn serve(
                 tokio::spawn(async move {
                     tokio::select! {
                         () = host.welcome(stream, peer, watcher, &connection, None) => {}
-                        () = connection.evicted() => tracing::debug!(%peer, "an idle connection made room for another one"),
+                        () = connection.evicted() => tracing::debug!(%peer, "an idle connection was closed in favor of another one"),
                     }
                     drop(place);
                 });
             }
             Admitted::Seat(seat) => {
                 tokio::spawn(async move {
-                    // Nobody takes a place from it.
+                    // Connections on spare seats are not evicted through the queue of idle ones.
                     let connection = Arc::new(Idle::default()).connection();
                     tokio::select! {
                         () = host.welcome(stream, peer, watcher, &connection, Some(&seat)) => {}
-                        () = seat.evicted() => tracing::debug!(%peer, "a connection without a place made room for another one"),
+                        () = seat.evicted() => tracing::debug!(%peer, "a connection without a place was closed in favor of another one"),
                     }
                 });
             }
@@ -112,7 +112,7 @@ pub(crate) async fn serve(
 }
 
 impl Host {
-    /// Serves a connection until its end.
+    /// Serves a connection until it ends.
     async fn welcome(
         &self,
         stream: TcpStream,
@@ -121,14 +121,14 @@ impl Host {
         connection: &Arc<Connection>,
         seat: Option<&Arc<Seat>>,
     ) {
-        // What is answered is written at once.
+        // Send responses immediately (no Nagle's algorithm).
         let _ = stream.set_nodelay(true);
         let stream = Patience::new(stream, self.write_time);
         let Some(tls) = &self.tls else { return self.serve(stream, peer, watcher, connection, seat).await };
         match tokio::time::timeout(HANDSHAKE_TIME, tls.acceptor().accept(stream)).await {
             Ok(Ok(stream)) => self.serve(stream, peer, watcher, connection, seat).await,
-            Ok(Err(error)) => tracing::debug!(%error, %peer, "a client did not agree on TLS"),
-            Err(_) => tracing::debug!(%peer, "a client took too long to agree on TLS"),
+            Ok(Err(error)) => tracing::debug!(%error, %peer, "the TLS handshake with a client failed"),
+            Err(_) => tracing::debug!(%peer, "the TLS handshake with a client exceeded the time limit"),
         }
     }
 
@@ -157,7 +157,7 @@ impl Host {
         });
         let connection = self.http.serve_connection(TokioIo::new(stream), service);
         if let Err(error) = watcher.watch(connection).await {
-            tracing::debug!(%error, %peer, "a connection ended badly");
+            tracing::debug!(%error, %peer, "a connection ended with an error");
         }
     }
 
@@ -169,7 +169,7 @@ impl Host {
         }
     }
 
-    /// Answers the one request of a connection without a place, and the place that it got for that.
+    /// Serves the only request of a connection without a place. Also returns the place that the request was given.
     async fn answer_one(&self, request: Request, seat: &Seat) -> (Response, Option<Place>) {
         let (mut response, place) = match seat.admit(request.uri().path(), &self.places).await {
             Ok(place) => (self.answer(request).await, place),
@@ -181,6 +181,6 @@ impl Host {
 }
 
 fn full() -> Problem {
-    let words = "all connections are in use; ask again after the time in Retry-After";
+    let words = "all connections are in use; retry after the time in Retry-After";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", words).retry_after_s(1)
 }

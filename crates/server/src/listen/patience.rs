@@ -1,4 +1,4 @@
-//! A connection whose other end must take what it is sent.
+//! A stream with a time limit for writes.
 
 use std::io;
 use std::pin::Pin;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Fails when nothing that is to be written is taken for too long. Reading may take any time: that is for others to bound.
+/// A stream whose writes fail if the client accepts no data for too long. Reads are not limited here.
 pub(super) struct Patience<S> {
     stream: S,
     limit: Duration,
-    /// Runs while something waits to be taken.
+    /// The timer, while a write is pending.
     wait: Option<Pin<Box<Sleep>>>,
 }
 
@@ -21,7 +21,7 @@ impl<S> Patience<S> {
         Self { stream, limit, wait: None }
     }
 
-    /// What a write came to, unless it has waited for too long.
+    /// Returns the result of a write, or an error if it has been pending for too long.
     fn bounded<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.wait = None;
@@ -31,10 +31,7 @@ impl<S> Patience<S> {
         let wait = self.wait.get_or_insert_with(|| Box::pin(sleep(limit)));
         ready!(wait.as_mut().poll(cx));
         wait.as_mut().reset(Instant::now() + limit);
-        Poll::Ready(Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            "the client takes nothing of what it is sent",
-        )))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client accepts no data")))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Places for connections: so many in all, and of one address no more than half of them, so that nobody alone keeps all others out.
+//! Places: the limit on connections. One address may use at most half of them, so that a single client cannot keep all others
+//! out.
 
 use std::sync::Arc;
 
@@ -11,11 +12,11 @@ use crate::limits::in_flight::{self, InFlight};
 pub(super) struct Places {
     all: usize,
     free: Arc<Semaphore>,
-    /// Those of other machines.
+    /// The connections of each client on other machines.
     of_each: Arc<InFlight<Client>>,
 }
 
-/// A connection's place, until it is dropped.
+/// The place of a connection; released on drop.
 pub(super) struct Place {
     _share: Option<in_flight::Place<Client>>,
     _permit: OwnedSemaphorePermit,
@@ -26,22 +27,23 @@ impl Places {
         Self { all, free: Arc::new(Semaphore::new(all)), of_each: InFlight::new(all.div_ceil(2)) }
     }
 
-    /// How many there are.
+    /// Returns the number of places.
     pub(super) const fn all(&self) -> usize {
         self.all
     }
 
-    /// Waits until one is free.
+    /// Waits for a free place.
     pub(super) async fn free(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.free).acquire_owned().await.ok()
     }
 
-    /// One that is free now.
+    /// Returns a free place, if there is one now.
     pub(super) fn try_free(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }
 
-    /// Gives it to the client, unless it has its share; those of this machine and trusted proxies have all that there are. Gives it back if so.
+    /// Assigns the place to the client, or returns the permit if the client has its share. Clients on this machine and trusted
+    /// proxies may use all places.
     pub(super) fn give(
         &self,
         permit: OwnedSemaphorePermit,

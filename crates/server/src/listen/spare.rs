@@ -1,6 +1,6 @@
-//! Connections beyond the places of a server. When all places are taken, newcomers get a spare seat, on which the server answers one request:
-//! probes at once, so that a supervisor does not take a busy server for a dead one, and all others when a place is free. Those that wait for longest
-//! make room for newcomers.
+//! Spare seats for connections beyond the places of a server. If all places are taken, a new connection gets a spare seat, on
+//! which the server answers one request: a probe immediately, so that a supervisor does not take a busy server for a dead one;
+//! any other request when a place is free. New connections replace those that have waited longest.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,12 @@ use tokio_util::sync::CancellationToken;
 use super::places::{Place, Places};
 use crate::client::Client;
 
-/// How many seats there are, and how many of them an address has.
+/// Number of seats, and maximum number of seats of one address.
 const SEATS: usize = 64;
 const SEATS_OF_EACH: usize = 16;
-/// How long a connection that is to leave has for its request, which is answered then.
+/// How long a replaced connection can still send its request, which then gets a response.
 const GRACE: Duration = Duration::from_millis(100);
-/// What supervisors ask for.
+/// The paths of probes.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 /// The spare seats of a server.
@@ -26,9 +26,9 @@ pub(super) struct Spare(Mutex<Queue>);
 #[derive(Default)]
 struct Queue {
     next: u64,
-    /// Those who have not left, also if they were asked to.
+    /// Number of connections that have not ended, including those that were asked to end.
     present: usize,
-    /// Those who can be asked to leave, longest waiting first.
+    /// Connections that can be asked to end, longest waiting first.
     waiting: BTreeMap<u64, Waiting>,
 }
 
@@ -37,7 +37,7 @@ struct Waiting {
     leave: CancellationToken,
 }
 
-/// The seat of a connection, until it is dropped.
+/// The seat of a connection; released on drop.
 pub(super) struct Seat {
     spare: Arc<Spare>,
     number: u64,
@@ -47,13 +47,13 @@ pub(super) struct Seat {
     asked: Mutex<bool>,
 }
 
-/// There is no place: the client may ask again.
+/// The error if no place is free: the client may retry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
 impl Spare {
-    /// A seat for a newcomer. If there are too many, the one that waits for longest is asked to leave; `None`: too many of those have not left
-    /// yet.
+    /// Returns a seat for a new connection. If there are too many, the one that has waited longest is asked to end. `None`: too
+    /// many of those have not ended yet.
     pub(super) fn enter(self: &Arc<Self>, client: Client, is_proxy: bool) -> Option<Arc<Seat>> {
         let mut queue = self.lock();
         if queue.present >= SEATS * 2 {
@@ -81,7 +81,7 @@ impl Spare {
 }
 
 impl Seat {
-    /// Waits until a request for this path may be answered; the place that it then has. Probes need none.
+    /// Waits until a request for this path may be answered, and returns its place. Probes need no place.
     pub(super) async fn admit(&self, path: &str, places: &Places) -> Result<Option<Place>, Full> {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
         if PROBES.contains(&path) {
@@ -102,12 +102,12 @@ impl Seat {
         self.leave.cancelled().await;
         tokio::time::sleep(GRACE).await;
         if *self.asked.lock().unwrap_or_else(PoisonError::into_inner) {
-            // Its request is refused, or is being answered.
+            // Its request has been refused, or is being answered.
             std::future::pending::<()>().await;
         }
     }
 
-    /// It is not asked to leave any more.
+    /// Removes the connection from those that can be asked to end.
     fn stay(&self) {
         self.spare.lock().waiting.remove(&self.number);
     }
@@ -139,7 +139,7 @@ mod tests {
         assert!(flood[0].leave.is_cancelled() && !flood[SEATS - 1].leave.is_cancelled());
         drop(flood);
         let here: Vec<_> = (0..SEATS).map(|_| spare.enter(at("127.0.0.1"), false).unwrap()).collect();
-        assert!(other.leave.is_cancelled() && asked(&here) == 0, "this machine may have all");
+        assert!(other.leave.is_cancelled() && asked(&here) == 0, "clients on this machine may use all seats");
         let leaving: Vec<_> = (0..SEATS - 1).map(|_| spare.enter(at("127.0.0.1"), false).unwrap()).collect();
         assert!(asked(&here) == SEATS - 1 && spare.enter(at("127.0.0.1"), false).is_none());
         drop((other, here, leaving));

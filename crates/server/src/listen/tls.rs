@@ -1,4 +1,4 @@
-//! TLS: the certificate and its key, read anew when the files change.
+//! TLS: the certificate and its key, reloaded when the files change.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,42 +11,42 @@ use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked whether the files have changed.
+/// Interval of the check for changed files.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Where a certificate and its key are, as PEM.
+/// The files with a certificate and its key, in PEM format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate, and those between it and an authority.
+    /// The certificate and its intermediate certificates.
     pub cert: PathBuf,
-    /// Its private key.
+    /// The private key.
     pub key: PathBuf,
 }
 
-/// Files that TLS cannot be spoken with.
+/// Files that cannot be used for TLS.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// A file that cannot be read, or holds nothing of use.
+    /// A file that cannot be read, or that contains no certificate or key.
     #[error("{file} cannot be used for TLS: {why}")]
     File {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The key is not that of the certificate.
-    #[error("{cert} and {key} do not go together: {why}")]
+    /// The key does not belong to the certificate.
+    #[error("the certificate {cert} and the key {key} do not match: {why}")]
     Pair {
         /// The certificate.
         cert: PathBuf,
         /// The key.
         key: PathBuf,
-        /// What is wrong with them.
+        /// The reason.
         why: rustls::Error,
     },
 }
 
-/// TLS as it is spoken now.
+/// The current TLS configuration.
 #[derive(Clone)]
 pub(crate) struct Tls {
     files: TlsFiles,
@@ -60,12 +60,13 @@ impl Tls {
         Ok(Self { files, config })
     }
 
-    /// For the next connection.
+    /// Returns the acceptor for the next connection.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner)).into()
     }
 
-    /// Reads the files whenever they have changed. New ones that cannot be used are told, and those before go on.
+    /// Reloads the files whenever they change. If the new files cannot be used, logs the error and keeps the previous
+    /// configuration.
     pub(crate) async fn follow(self, stop: CancellationToken) {
         let mut seen = self.files.changed_at();
         while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
@@ -77,19 +78,21 @@ impl Tls {
             match config(&self.files) {
                 Ok(config) => {
                     *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
-                    tracing::info!(cert = %self.files.cert.display(), "the certificate was read anew");
+                    tracing::info!(cert = %self.files.cert.display(), "the certificate was reloaded");
                 }
-                Err(error) => tracing::error!(%error, "the certificate before goes on"),
+                Err(error) => {
+                    tracing::error!(%error, "the new certificate cannot be used; the previous one remains in use")
+                }
             }
         }
     }
 }
 
 impl TlsFiles {
-    /// Whether TLS can be spoken with them.
+    /// Checks whether the files can be used for TLS.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// Returns the reason why they cannot be used.
     pub fn check(&self) -> Result<(), TlsError> {
         config(self).map(drop)
     }
@@ -105,7 +108,7 @@ fn config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
         .and_then(Iterator::collect)
         .map_err(|error| unusable(cert, error.to_string()))?;
     if chain.is_empty() {
-        return Err(unusable(cert, "it holds no certificate"));
+        return Err(unusable(cert, "it contains no certificate"));
     }
     let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, error.to_string()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -1,4 +1,4 @@
-//! `/metrics`, for Prometheus: what the store says of all nodes, and what this process counts itself.
+//! `/metrics` for Prometheus: metrics of the store, for all nodes, and metrics of this process.
 
 mod sample;
 mod store;
@@ -18,16 +18,16 @@ use crate::app::App;
 use crate::last::Last;
 use crate::problem::Problem;
 
-/// For how long what the store said quickly is told again, so that eager readers cost nothing.
+/// How long quickly read metrics of the store are cached, so that frequent scrapes cost nothing.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// What a part of this process counts: its workers, its publishers.
+/// A source of metrics in this process, such as its workers and publishers.
 pub trait Counts: Send + Sync {
-    /// Its numbers now.
+    /// Returns the current metrics.
     fn samples(&self) -> Vec<Sample>;
 }
 
-/// Where all numbers come from.
+/// The sources of all metrics.
 pub(crate) struct Metrics {
     own: Vec<Box<dyn Counts>>,
     of_store: Last<Vec<Sample>>,
@@ -38,24 +38,24 @@ impl Metrics {
         Self { own, of_store: Last::new(FRESH) }
     }
 
-    /// All of them. What the store does not answer is left out, and one number says whether it answers at all.
+    /// Returns all metrics. Metrics that the store does not return are omitted; `store_up` shows whether it responds.
     async fn samples(&self, store: &dyn Store) -> Vec<Sample> {
         let mut all: Vec<Sample> = self.own.iter().flat_map(|counts| counts.samples()).collect();
         let up = store::is_up(store).await;
-        all.push(Sample::gauge("store_up", "Whether the store answers", f64::from(u8::from(up.is_ok()))));
+        all.push(Sample::gauge("store_up", "Whether the store responds", f64::from(u8::from(up.is_ok()))));
         let of_store = match up {
             Ok(()) => self.of_store.get(store::samples(store)).await,
             Err(error) => Err(error),
         };
         match of_store {
             Ok(samples) => all.extend(samples),
-            Err(error) => tracing::warn!(error = error.chain(), "the store's metrics are left out"),
+            Err(error) => tracing::warn!(error = error.chain(), "the metrics of the store are omitted"),
         }
         all
     }
 }
 
-/// Answers all numbers as OpenMetrics text.
+/// Returns all metrics as OpenMetrics text.
 pub(crate) async fn get(State(app): State<App>) -> Response {
     match text::write(app.metrics.samples(app.store.as_ref()).await) {
         Ok(text) => ([(header::CONTENT_TYPE, text::CONTENT_TYPE)], text).into_response(),

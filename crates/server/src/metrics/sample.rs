@@ -1,55 +1,55 @@
-//! One number of `/metrics`.
+//! A sample of `/metrics`.
 
-/// What a number is like.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It only rises, until its process ends.
+    /// A value that only increases until the process ends.
     Counter,
-    /// It goes up and down.
+    /// A value that increases and decreases.
     Gauge,
-    /// Values, counted in buckets.
+    /// A distribution, counted in buckets.
     Histogram,
 }
 
-/// What a number says.
+/// The value of a sample.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// One number.
+    /// A single number.
     One(f64),
-    /// How values are spread: how many are in each bucket, and in none before it, by its upper bound; and their sum. The last bound is
-    /// infinite: without that Prometheus knows no quantile of them.
+    /// The buckets of a histogram, each with its upper bound and its own (not cumulative) count, and the sum of the values. The
+    /// last bound is infinite: Prometheus cannot compute quantiles without it.
     Spread(Vec<(f64, u64)>, f64),
 }
 
-/// A number with its name and labels.
+/// A value with its name and labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Without `milepost_` before it and, of counters, `_total` behind it.
+    /// The name without the prefix `milepost_`, and without the suffix `_total` of counters.
     pub name: &'static str,
-    /// What it is, for people.
+    /// The description.
     pub help: &'static str,
-    /// What it is like.
+    /// The type.
     pub kind: Kind,
-    /// What tells it from others of its name.
+    /// The labels.
     pub labels: Vec<(&'static str, String)>,
-    /// The number.
+    /// The value.
     pub value: Value,
 }
 
 impl Sample {
-    /// A number that goes up and down.
+    /// Creates a gauge.
     #[must_use]
     pub const fn gauge(name: &'static str, help: &'static str, value: f64) -> Self {
         Self { name, help, kind: Kind::Gauge, labels: Vec::new(), value: Value::One(value) }
     }
 
-    /// A number that only rises.
+    /// Creates a counter.
     #[must_use]
     pub const fn counter(name: &'static str, help: &'static str, value: u64) -> Self {
         Self { name, help, kind: Kind::Counter, labels: Vec::new(), value: Value::One(value as f64) }
     }
 
-    /// Values by the upper bounds of their buckets, of which the last has none.
+    /// Creates a histogram from the upper bounds of its buckets. The last bucket has no bound.
     #[must_use]
     pub fn histogram(
         name: &'static str,
@@ -63,7 +63,7 @@ impl Sample {
         Self { name, help, kind: Kind::Histogram, labels: Vec::new(), value }
     }
 
-    /// With what somebody else counted of the same. Of what goes up and down the first says it for all.
+    /// Adds another sample with the same name and labels. Of several gauges, the first value is kept.
     pub(super) fn add(&mut self, other: Self) {
         match (&mut self.value, other.value) {
             (Value::One(value), Value::One(more)) if self.kind == Kind::Counter => *value += more,
@@ -75,7 +75,7 @@ impl Sample {
         }
     }
 
-    /// With this label.
+    /// Adds a label.
     #[must_use]
     pub fn of(mut self, label: &'static str, value: impl Into<String>) -> Self {
         self.labels.push((label, value.into()));

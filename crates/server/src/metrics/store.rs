@@ -1,4 +1,4 @@
-//! What the store says of all nodes.
+//! Metrics of the store, for all nodes.
 
 use jiff::Timestamp;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
@@ -14,12 +14,12 @@ use milepost_core::worker::WorkerView;
 use super::sample::Sample;
 use crate::patience::in_time;
 
-/// How many kinds are told of one by one, those that have the most jobs; all others have the empty kind, so that kinds without end
-/// (names made of ids, say) make no page without end.
+/// Maximum number of kinds with separate metrics: those with the most jobs. All others are reported with an empty kind, so that
+/// an unbounded number of kinds (such as names that contain ids) does not make an unbounded response.
 pub(crate) const KINDS_MAX: u32 = 200;
-/// How many bulk jobs are counted: those that run or wait come first.
+/// Maximum number of bulk jobs that are counted; running and waiting ones come first.
 const BULKS_MAX: u32 = 1000;
-/// What bulk jobs that are not over are in.
+/// The states of unfinished bulk jobs.
 const OPEN: [JobState; 6] = [
     JobState::Running,
     JobState::Pending,
@@ -29,14 +29,15 @@ const OPEN: [JobState; 6] = [
     JobState::Aborted,
 ];
 
-/// Whether the store answers. Its connections for this are those of requests for access: one that is busy with long lists does, too.
+/// Checks whether the store responds. The query uses the connections for access control, so it succeeds even while long list
+/// queries use the others.
 pub(super) async fn is_up(store: &dyn Store) -> Result<(), StoreError> {
     in_time(store.has_tokens()).await.map(drop)
 }
 
-/// Asks the store for all its numbers.
+/// Reads all metrics from the store.
 pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError> {
-    // The easiest first: one that has no time for it is left alone with the others.
+    // The cheapest query first: if the store has no time for it, the others are not sent.
     let workers = in_time(store.workers()).await?;
     let mut all = of_queues(&store.queues_by_kind(KINDS_MAX).await?);
     all.extend(of_workers(&workers));
@@ -53,7 +54,7 @@ pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError
 fn of_queues(queues: &[QueueKinds]) -> Vec<Sample> {
     let jobs = queues.iter().flat_map(|queue| {
         queue.counts.iter().map(|count| {
-            Sample::gauge("jobs", "Jobs that need attention, by queue, kind and state", count.jobs as f64)
+            Sample::gauge("jobs", "Unfinished and failed jobs, by queue, kind and state", count.jobs as f64)
                 .of("queue", &queue.name)
                 .of("kind", count.kind.as_deref().unwrap_or_default())
                 .of("state", count.state.as_str())
@@ -61,13 +62,11 @@ fn of_queues(queues: &[QueueKinds]) -> Vec<Sample> {
     });
     let due = queues.iter().map(|queue| {
         let due: i64 = queue.counts.iter().map(|count| count.due).sum();
-        Sample::gauge("jobs_due", "Jobs whose time has come, and which nobody has claimed", due as f64)
-            .of("queue", &queue.name)
+        Sample::gauge("jobs_due", "Jobs that are due and not claimed", due as f64).of("queue", &queue.name)
     });
     let paused = queues.iter().map(|queue| {
         let paused = f64::from(u8::from(queue.paused_at.is_some()));
-        Sample::gauge("queue_paused", "Whether nothing is claimed from the queue", paused)
-            .of("queue", &queue.name)
+        Sample::gauge("queue_paused", "Whether the queue is paused", paused).of("queue", &queue.name)
     });
     jobs.chain(due).chain(paused).collect()
 }
@@ -83,8 +82,8 @@ fn of_workers(workers: &[WorkerView]) -> [Sample; 2] {
     let alive = || workers.iter().filter(|worker| worker.ended_at.is_none() && worker.runs_jobs());
     let held: i64 = alive().map(|worker| worker.running).sum();
     [
-        Sample::gauge("workers", "Workers that live", alive().count() as f64),
-        Sample::gauge("workers_hold_jobs", "Jobs that living workers hold", held as f64),
+        Sample::gauge("workers", "Active workers", alive().count() as f64),
+        Sample::gauge("workers_hold_jobs", "Jobs that active workers hold", held as f64),
     ]
 }
 
@@ -95,10 +94,10 @@ fn of_subscription(subscription: &SubscriptionView, now: Timestamp) -> Vec<Sampl
     let mut samples = vec![
         gauge(
             "relay_backlog_events",
-            "Events that the subscription has not gone past",
+            "Events after the position of the subscription",
             subscription.backlog as f64,
         ),
-        gauge("relay_backlog_age_seconds", "Age of the oldest of these", age_s),
+        gauge("relay_backlog_age_seconds", "Age of the oldest event in the backlog", age_s),
         gauge(
             "relay_paused",
             "Whether the subscription is paused",
@@ -111,11 +110,11 @@ fn of_subscription(subscription: &SubscriptionView, now: Timestamp) -> Vec<Sampl
         ),
         gauge(
             "relay_halted_aggregates",
-            "Those of them that wait for a person",
+            "Parked aggregates that wait for an operator",
             subscription.halted_aggregates as f64,
         ),
-        gauge("relay_dead_events", "Events that were given up", subscription.dead as f64),
-        gauge("relay_publishers", "Publishers that live", subscription.publishers.len() as f64),
+        gauge("relay_dead_events", "Dead letters of the subscription", subscription.dead as f64),
+        gauge("relay_publishers", "Active publishers", subscription.publishers.len() as f64),
     ];
     for publisher in &subscription.publishers {
         let gauge = |name, help, value: f64| gauge(name, help, value).of("publisher", &publisher.label);
@@ -126,17 +125,17 @@ fn of_subscription(subscription: &SubscriptionView, now: Timestamp) -> Vec<Sampl
         ));
         samples.push(gauge(
             "relay_slot_token",
-            "The highest token of these",
+            "The highest token of these slots",
             publisher.token.unwrap_or_default() as f64,
         ));
         samples.push(gauge(
             "relay_slot_held_seconds",
-            "For how long it has held them, on average",
+            "Average time for which the publisher has held its slots",
             publisher.held_since.map_or(0.0, |at| seconds_since(at, now)),
         ));
         samples.push(gauge(
             "relay_sink_down",
-            "Whether the publisher's sink takes nothing",
+            "Whether the publisher's sink is down",
             f64::from(u8::from(publisher.down_since.is_some())),
         ));
     }
@@ -148,12 +147,12 @@ fn of_consumer(view: &ConsumerView) -> [Sample; 4] {
     [
         Sample::gauge(
             "inbox_aggregates",
-            "Aggregates that the consumer takes events of",
+            "Aggregates whose events the consumer processes",
             view.aggregates as f64,
         ),
-        Sample::gauge("inbox_parked_events", "Events that wait for one before them", view.parked as f64),
-        Sample::gauge("inbox_dead_letters", "What was given up", view.dead as f64),
-        Sample::counter("inbox_duplicates", "Duplicates that were caught", view.duplicates),
+        Sample::gauge("inbox_parked_events", "Events that wait for an earlier event", view.parked as f64),
+        Sample::gauge("inbox_dead_letters", "Dead letters of the inbox", view.dead as f64),
+        Sample::counter("inbox_duplicates", "Duplicates that were detected", view.duplicates),
     ]
     .map(|sample| sample.of("consumer", consumer))
 }
@@ -163,23 +162,19 @@ fn of_bulks(bulks: &[BulkView]) -> Vec<Sample> {
     let mut samples: Vec<Sample> = OPEN
         .into_iter()
         .map(|state| {
-            Sample::gauge(
-                "bulk_jobs",
-                "Bulk jobs that are not over, by state",
-                in_state(state).count() as f64,
-            )
-            .of("state", state.as_str())
+            Sample::gauge("bulk_jobs", "Unfinished bulk jobs, by state", in_state(state).count() as f64)
+                .of("state", state.as_str())
         })
         .collect();
     let sum = |of: fn(&BulkView) -> u64| in_state(JobState::Running).map(of).sum::<u64>() as f64;
     samples.push(Sample::gauge(
         "bulk_rows_done",
-        "Targets that running bulk jobs have done",
+        "Targets done by running bulk jobs",
         sum(|bulk| bulk.counts.done),
     ));
     samples.push(Sample::gauge(
         "bulk_rows_failed",
-        "Targets of these that failed",
+        "Targets that failed in running bulk jobs",
         sum(|bulk| bulk.counts.failed),
     ));
     samples

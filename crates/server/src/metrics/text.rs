@@ -1,4 +1,4 @@
-//! Numbers as OpenMetrics text.
+//! Metrics in the OpenMetrics text format.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,10 +15,10 @@ use super::sample::{Kind, Sample, Value};
 
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The numbers of one name, each with its labels.
+/// The samples with one name, by their labels.
 type Family = BTreeMap<Vec<(&'static str, String)>, Sample>;
 
-/// Writes them, those of one name together; those of the same labels, too, are one: what several count adds up.
+/// Writes the samples, grouped by name. Samples with the same name and labels are added up.
 pub(super) fn write(samples: Vec<Sample>) -> Result<String, fmt::Error> {
     let mut families: BTreeMap<&'static str, Family> = BTreeMap::new();
     for sample in samples {

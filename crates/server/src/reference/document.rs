@@ -1,13 +1,13 @@
-//! The OpenAPI document as a reader wants it: what can be asked, by what it is about, and what the types are.
+//! The OpenAPI document, prepared for the API reference: operations by tag, and types.
 
 use serde_json::Value;
 
 use super::shape::{Named, Shape};
 
-/// Words, some of them code.
+/// Text in parts; `true` marks code.
 pub(crate) type Words = Vec<(bool, String)>;
 
-/// All that the document says.
+/// The content of the API reference.
 #[derive(Debug, Default)]
 pub(crate) struct Reference {
     pub(crate) about: Words,
@@ -15,7 +15,7 @@ pub(crate) struct Reference {
     pub(crate) types: Vec<Type>,
 }
 
-/// What is about one thing.
+/// The operations with one tag.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) name: String,
@@ -24,7 +24,7 @@ pub(crate) struct Group {
 
 #[derive(Debug)]
 pub(crate) struct Operation {
-    /// Its name in the document, for links to it.
+    /// The operation id, for links.
     pub(crate) id: String,
     pub(crate) method: String,
     pub(crate) path: String,
@@ -33,7 +33,7 @@ pub(crate) struct Operation {
     /// The role that it needs.
     pub(crate) role: Option<String>,
     pub(crate) params: Vec<Member>,
-    /// What is sent.
+    /// The request body.
     pub(crate) body: Option<Shape>,
     pub(crate) answers: Vec<Answer>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Operation {
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) name: String,
-    /// Where it stands; nothing for members.
+    /// Path, query or header; empty for members.
     pub(crate) place: String,
     pub(crate) shape: Shape,
     pub(crate) needed: bool,
@@ -56,13 +56,13 @@ pub(crate) struct Answer {
     pub(crate) shape: Shape,
 }
 
-/// A schema with a name.
+/// A named schema.
 #[derive(Debug)]
 pub(crate) struct Type {
     pub(crate) name: String,
     pub(crate) about: Words,
     pub(crate) members: Vec<Member>,
-    /// What it is when it has no members.
+    /// The shape, if it has no members.
     pub(crate) shape: Shape,
 }
 
@@ -140,7 +140,7 @@ impl Type {
     }
 }
 
-/// What a body is made of, whatever its form.
+/// Returns the shape of a body, whatever its content type.
 fn content(body: &Value, named: &Named) -> Option<Shape> {
     let (form, content) = body["content"].as_object()?.iter().next()?;
     Some(Shape::of(&content["schema"], named)).filter(|_| form != "text/event-stream")
@@ -154,7 +154,8 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Text whose code stands between backticks. Links of Rust's documentation lead nowhere here and lose their brackets.
+/// Splits text into plain parts and code between backticks. Links of Rust documentation lose their brackets, since they have no
+/// target here.
 fn words(value: &Value) -> Words {
     let text = text(value).replace("[`", "`").replace("`]", "`");
     let parts = text.split('`').enumerate().map(|(at, part)| (at % 2 == 1, part.to_owned()));

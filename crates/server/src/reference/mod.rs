@@ -1,4 +1,4 @@
-//! `/reference`: the OpenAPI document for people.
+//! The API reference at `/reference`, generated from the OpenAPI document.
 
 mod document;
 mod shape;

@@ -1,13 +1,13 @@
-//! What a value looks like, in words: the schemas of the OpenAPI document as a reader wants them.
+//! Descriptions of JSON schemas for the API reference.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The schemas that have names.
+/// The named schemas.
 pub(super) type Named = BTreeMap<String, Value>;
 
-/// A few words; those that name a type lead to it.
+/// The description of a schema; names of types become links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape(pub(crate) Vec<Piece>);
 
@@ -36,7 +36,7 @@ impl Shape {
         shapes.into_iter().reduce(|all, next| all.then(Self::text(between)).then(next)).unwrap_or_default()
     }
 
-    /// Of a schema. One that stands in place of a named one, as in lists of many kinds, is told by that name.
+    /// Describes a schema. An inlined copy of a named schema, as in lists of many kinds, is described by that name.
     pub(super) fn of(schema: &Value, named: &Named) -> Self {
         if let Some(name) = reference(schema) {
             return Self::named(name);
@@ -49,7 +49,7 @@ impl Shape {
         Self::written(schema, named)
     }
 
-    /// Of a schema that has no other name.
+    /// Describes a schema without a name.
     pub(super) fn written(schema: &Value, named: &Named) -> Self {
         for (member, between) in [("oneOf", " or "), ("anyOf", " or "), ("allOf", " and ")] {
             if let Some(parts) = schema[member].as_array() {
@@ -100,7 +100,7 @@ impl Shape {
     }
 }
 
-/// The name of the schema that another one is.
+/// Returns the name of the schema that a `$ref` refers to.
 pub(super) fn reference(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.strip_prefix("#/components/schemas/")
 }
@@ -109,7 +109,7 @@ fn joined<'a>(names: impl Iterator<Item = &'a String>) -> String {
     names.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// What `minLength` and `maxLength` say, and such; that something is not negative goes without saying.
+/// Describes `minLength`, `maxLength` and similar bounds. A minimum of 0 is omitted.
 fn bounds(schema: &Value, of: &str, unit: &str) -> String {
     let bound = |which: &str| schema[format!("{which}{of}")].as_number().map(ToString::to_string);
     match (bound("min").filter(|min| min != "0"), bound("max")) {

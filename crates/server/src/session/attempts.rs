@@ -1,4 +1,4 @@
-//! How often somebody may try to sign in.
+//! The rate limit of sign-in attempts.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use crate::client::Client;
 
-/// How many attempts of an address are free.
+/// Number of attempts of an address without a wait.
 const FREE: u32 = 5;
-/// The longest an address waits. There is no wait for all together: others could keep it up, and so keep out who has a token.
+/// Maximum wait of an address. There is no common limit for all addresses: others could use it to keep out users with a token.
 const WAIT_MAX: Duration = Duration::from_secs(5 * 60);
-/// After so long without an attempt nothing is held against anybody.
+/// The age at which failed attempts no longer count.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(15 * 60);
-/// How many addresses are remembered.
+/// Maximum number of addresses that are remembered.
 const ADDRESSES_MAX: usize = 4_096;
 
-/// Attempts that failed, as far as anybody knows.
+/// Failed attempts by address.
 #[derive(Default)]
 pub(crate) struct Attempts(Mutex<HashMap<Client, Failures>>);
 
@@ -26,7 +26,7 @@ struct Failures {
 }
 
 impl Failures {
-    /// How much longer the next attempt must wait: twice as long with each that failed.
+    /// Returns the remaining wait before the next attempt. The wait doubles with each failed attempt.
     fn wait(self, now: Instant) -> Duration {
         let Some(over) = self.count.checked_sub(FREE) else { return Duration::ZERO };
         let wait = Duration::from_secs(1_u64.checked_shl(over).unwrap_or(u64::MAX)).min(WAIT_MAX);
@@ -39,8 +39,8 @@ impl Failures {
 }
 
 impl Attempts {
-    /// Counts an attempt, as a failed one until the contrary is known, so that many at once gain nothing. `Err`: it may not be made
-    /// before so much time has passed.
+    /// Records an attempt. It counts as failed until [`succeeded`](Self::succeeded), so that concurrent attempts gain nothing.
+    /// `Err` contains the time to wait before the next attempt.
     pub(super) fn begin(&self, client: Client, now: Instant) -> Result<(), Duration> {
         let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = of.get(&client).copied().filter(|failures| !failures.is_forgotten(now));
@@ -54,13 +54,13 @@ impl Attempts {
         Ok(())
     }
 
-    /// The attempt was none that failed.
+    /// Removes the failed attempts of this address after a successful one.
     pub(super) fn succeeded(&self, client: Client) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&client);
     }
 }
 
-/// Forgets what is old, and if that is not enough the oldest.
+/// Removes expired entries, and the oldest one if that is not enough.
 fn make_room(of: &mut HashMap<Client, Failures>, client: Client, now: Instant) {
     if of.len() < ADDRESSES_MAX || of.contains_key(&client) {
         return;
@@ -94,7 +94,7 @@ mod tests {
             assert_eq!(attempts.begin(client(1), begin), Ok(()));
         }
         assert_eq!(attempts.begin(client(1), begin), Err(second(1)));
-        assert_eq!(attempts.begin(client(2), begin), Ok(()), "others need not wait");
+        assert_eq!(attempts.begin(client(2), begin), Ok(()), "other addresses need not wait");
         let mut now = begin;
         for wait in [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] {
             now += second(wait);

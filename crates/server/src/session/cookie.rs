@@ -1,11 +1,12 @@
-//! The cookies of the console: the id of a session, and what a page says once at its top.
+//! The cookies of the console: the session id, and the message for the next page.
 
 use axum::http::HeaderValue;
 
-/// How a cookie is called and set.
+/// The name and attributes of a cookie.
 ///
-/// Where browsers reach the server by HTTPS it has the prefix `__Host-`, so that no other host, path or plain connection can set it. A server on this
-/// machine's own address speaks HTTP: there the prefix is left away, since not all browsers take it from `http://localhost`.
+/// If browsers reach the server by HTTPS, the name has the prefix `__Host-`, so that no other host, path or plain connection can
+/// set it. A server on the loopback address uses HTTP; there the prefix is omitted, since not all browsers accept it from
+/// `http://localhost`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cookie {
     name: &'static str,
@@ -13,12 +14,12 @@ pub(crate) struct Cookie {
 }
 
 impl Cookie {
-    /// The one that holds the id of a session.
+    /// The cookie with the session id.
     pub(super) const fn session(secure: bool) -> Self {
         Self { name: if secure { "__Host-milepost" } else { "milepost" }, secure }
     }
 
-    /// The one that holds what the next page says.
+    /// The cookie with the message that the next page shows.
     pub(super) const fn said(secure: bool) -> Self {
         Self { name: if secure { "__Host-milepost_said" } else { "milepost_said" }, secure }
     }
@@ -27,17 +28,17 @@ impl Cookie {
         self.name
     }
 
-    /// The header that sets it. It goes when the browser is closed; how long it counts is for the server to say.
+    /// Returns the header that sets the cookie until the browser is closed. The server limits the lifetime of the session.
     pub(super) fn with(self, id: &str) -> Option<HeaderValue> {
         self.header(id, "")
     }
 
-    /// The header that sets it for half a minute.
+    /// Returns the header that sets the cookie for 30 seconds.
     pub(crate) fn briefly(self, value: &str) -> Option<HeaderValue> {
         self.header(value, "; Max-Age=30")
     }
 
-    /// The header that removes it.
+    /// Returns the header that removes the cookie.
     pub(crate) fn without(self) -> Option<HeaderValue> {
         self.header("", "; Max-Age=0")
     }

@@ -1,19 +1,19 @@
-//! The word that forms of a session carry.
+//! The CSRF token of a session.
 //!
-//! Each page shows it masked with another random pad. A page that is compressed on its way, together with text that somebody else has chosen, would
-//! otherwise reveal it by its length, one character after the other (BREACH).
+//! Each page contains the token masked with a new random pad. Otherwise the length of a compressed page that also contains text
+//! chosen by an attacker would reveal the token character by character (BREACH).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use milepost_core::token::Digest;
 
-/// The word as a page shows it: a random pad, and the word combined with it. Empty for sessions without one, and where this machine gives no
-/// random numbers: such a form is refused.
+/// Returns the masked token: a random pad, followed by the XOR of pad and token. Empty for sessions without a token, and if no
+/// random numbers are available; a form with an empty token is refused.
 pub(crate) fn mask(word: &str) -> String {
     let mut bytes = vec![0; word.len() * 2];
     let (pad, masked) = bytes.split_at_mut(word.len());
     if let Err(error) = getrandom::fill(pad) {
-        tracing::error!(%error, "this machine gives no random numbers");
+        tracing::error!(%error, "the operating system returned no random numbers");
         return String::new();
     }
     for ((masked, pad), byte) in masked.iter_mut().zip(pad.iter()).zip(word.bytes()) {
@@ -22,7 +22,7 @@ pub(crate) fn mask(word: &str) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Whether what a form carries is the word of its session. Digests are compared in constant time.
+/// Returns whether `given` is the masked token of the session. Digests are compared in constant time.
 pub(super) fn is_masked(given: &str, word: &str) -> bool {
     let Ok(bytes) = URL_SAFE_NO_PAD.decode(given) else { return false };
     let (pad, masked) = bytes.split_at(bytes.len() / 2);
@@ -55,6 +55,9 @@ mod tests {
         for other in ["", "guessed", WORD, &mask("another"), &mask(""), "%", &format!("{}AA", mask(WORD))] {
             assert!(!is_masked(other, WORD), "{other}");
         }
-        assert!(!is_masked(&mask(""), "") && !is_masked("", ""), "a session without a word sends no form");
+        assert!(
+            !is_masked(&mask(""), "") && !is_masked("", ""),
+            "a session without a token cannot send forms"
+        );
     }
 }

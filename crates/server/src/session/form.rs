@@ -1,4 +1,4 @@
-//! What a form must carry.
+//! The CSRF check of requests with a session.
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
@@ -10,14 +10,14 @@ use super::csrf::is_masked;
 use crate::access::{Identity, comes_from_here};
 use crate::problem::Problem;
 
-/// The field of a form, and the header of what is no form.
+/// The name of the form field, and of the header for other requests.
 pub(crate) const FIELD: &str = "csrf";
 const HEADER: &str = "x-csrf-token";
-/// How large a form may be.
+/// Maximum size of a form.
 pub(super) const FORM_BYTES_MAX: usize = 256 * 1024;
 
-/// Lets requests pass but for those of somebody who is signed in that change something and that no page of this server sent. It reads the
-/// body, so it stands behind what bounds a request.
+/// Refuses requests with a session that change something and were not sent by a page of this server. Reads the body, so it must
+/// run after the layers that limit requests.
 pub(crate) async fn guard_forms(request: Request, next: Next) -> Response {
     let identity = request.extensions().get::<Identity>().cloned();
     let request = match identity.filter(|identity| identity.session.is_some()) {
@@ -35,14 +35,14 @@ async fn check_form(request: Request, identity: &Identity) -> Result<Request, Pr
         return Ok(request);
     }
     if !comes_from_here(request.headers(), request.uri()) {
-        return Err(refused("it does not come from a page of this server").at("header Origin"));
+        return Err(refused("it was not sent by a page of this server").at("header Origin"));
     }
     if let Some(given) = request.headers().get(HEADER) {
         let same = given.to_str().is_ok_and(|given| is_masked(given, &identity.csrf));
         return if same { Ok(request) } else { Err(old_page().at(format!("header {HEADER}"))) };
     }
     if !is_form(request.headers()) {
-        return Err(refused("it lacks the header x-csrf-token").at(format!("header {HEADER}")));
+        return Err(refused("the header x-csrf-token is missing").at(format!("header {HEADER}")));
     }
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, FORM_BYTES_MAX).await.map_err(|_| too_large())?;
@@ -67,7 +67,7 @@ pub(super) fn too_large() -> Problem {
 }
 
 fn old_page() -> Problem {
-    refused("it does not carry what a page of this session has; load the page anew")
+    refused("its CSRF token does not belong to this session; reload the page")
 }
 
 fn refused(why: &str) -> Problem {

@@ -1,7 +1,8 @@
-//! Sessions of people at a browser: a cookie in the place of a token, and what forms must carry.
+//! Console sessions: a cookie instead of a token, and the CSRF check of forms.
 //!
-//! What a browser sends by itself proves nothing: whatever changes something must come from one of this server's pages (`Origin`) and carry what
-//! only these know (the session's `csrf`, as the field of a form or the header `x-csrf-token`).
+//! Browsers send cookies automatically, so a cookie does not prove that the user sent a request. A request that changes something
+//! must therefore come from a page of this server (`Origin`) and contain the session's CSRF token, as the form field `csrf` or
+//! the header `x-csrf-token`.
 
 mod attempts;
 mod cookie;
@@ -29,14 +30,14 @@ use crate::client::Client;
 use crate::patience::in_time;
 use crate::problem::Problem;
 
-/// What scripts of a page say when they ask by themselves.
+/// The header of automatic requests by scripts of the console.
 const REFRESH: &str = "x-milepost-refresh";
 
-/// The sessions of a store, remembered for a moment.
+/// The sessions of a store, cached for a short time.
 pub(crate) struct Sessions {
     times: SessionTimes,
     cookie: Cookie,
-    /// What pages say once at their top.
+    /// The cookie with the message for the next page.
     pub(crate) said: Cookie,
     known: Memory<Known>,
     attempts: Attempts,
@@ -47,11 +48,11 @@ struct Known {
     id: Digest,
     token: FoundToken,
     csrf: Arc<str>,
-    /// Whether the store was told that it is used.
+    /// Whether this use of the session was stored.
     used: bool,
 }
 
-/// Somebody who is signed in, and the cookie with the next id of their session.
+/// A caller with a session, and the cookie with the new id of the session if it was rotated.
 pub(crate) struct Signed {
     pub(crate) identity: Identity,
     pub(crate) cookie: Option<HeaderValue>,
@@ -70,7 +71,8 @@ impl Sessions {
     }
 }
 
-/// Who has signed in at the browser that sends this, if anybody has. Unless a page asks by itself, the session is used by this.
+/// Returns the caller by the session cookie, if there is a valid session. Counts as use of the session, except for automatic
+/// requests.
 pub(crate) async fn of_headers(
     app: &App,
     headers: &HeaderMap,
@@ -84,7 +86,7 @@ pub(crate) async fn of_headers(
     Ok(Some(Signed { identity: identity(&known), cookie }))
 }
 
-/// The same without using the session.
+/// Returns the caller without counting as use of the session.
 pub(crate) async fn peek(
     app: &App,
     headers: &HeaderMap,
@@ -94,12 +96,12 @@ pub(crate) async fn peek(
     Ok(recall(app, &id, client, false).await?.map(|(known, _)| identity(&known)))
 }
 
-/// The id of the session that a request shows.
+/// Returns the digest of the session id in the request.
 fn shown(app: &App, headers: &HeaderMap) -> Option<Digest> {
     read_cookie(headers, app.sessions.cookie.name()).map(Digest::of)
 }
 
-/// A session that goes on, and whether its id is to be changed.
+/// Returns a valid session, and whether its id must be rotated.
 async fn recall(
     app: &App,
     id: &Digest,
@@ -121,7 +123,7 @@ async fn recall(
     Ok(Some((known, rotate)))
 }
 
-/// Whether a page asks that keeps itself new, or listens to what happens: who has left it open does not use it.
+/// Returns whether the request is an automatic refresh or an event stream: an open page does not count as use of the session.
 fn is_refresh(headers: &HeaderMap) -> bool {
     headers.contains_key(REFRESH)
         || headers.get(header::ACCEPT).is_some_and(|accept| accept == "text/event-stream")
@@ -135,19 +137,19 @@ fn identity(known: &Known) -> Identity {
     }
 }
 
-/// A session as it stands, unless it is over; nobody uses it by this.
+/// Returns the current session, or `None` if it has ended. Does not count as use.
 pub(crate) async fn look(app: &App, id: &Digest) -> Result<Option<FoundSession>, StoreError> {
     in_time(app.store.session(id, &app.sessions.times, false)).await
 }
 
-/// Changes the id; answers the cookie with the next one, unless somebody else has it.
+/// Rotates the session id. Returns the cookie with the new id, or `None` if another request has rotated it.
 async fn rotate(app: &App, id: &Digest) -> Result<Option<HeaderValue>, Problem> {
     let next = random()?;
     let rotated = app.store.rotate_session(id, &Digest::of(&next)).await?;
     Ok(if rotated { app.sessions.cookie.with(&next) } else { None })
 }
 
-/// Begins a session with this token; answers its cookie.
+/// Starts a session with this token and returns its cookie.
 async fn begin(app: &App, token: &FoundToken) -> Result<Option<HeaderValue>, Problem> {
     let id = random()?;
     let session = NewSession { id: Digest::of(&id), token: token.view.prefix.clone(), csrf: random()? };
@@ -155,19 +157,19 @@ async fn begin(app: &App, token: &FoundToken) -> Result<Option<HeaderValue>, Pro
     Ok(app.sessions.cookie.with(&id))
 }
 
-/// Ends the session that a request shows, if it shows one.
+/// Ends the session of the request, if there is one.
 async fn end(app: &App, headers: &HeaderMap) -> Result<(), StoreError> {
     let Some(id) = shown(app, headers) else { return Ok(()) };
     app.sessions.known.forget(&id);
     app.store.end_session(&id).await
 }
 
-/// 256 random bits as text.
+/// Returns 256 random bits as text.
 fn random() -> Result<String, Problem> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
-        tracing::error!(%error, "this machine gives no random numbers");
-        Problem::internal("no_random_numbers", "this machine gives no random numbers")
+        tracing::error!(%error, "the operating system returned no random numbers");
+        Problem::internal("no_random_numbers", "the operating system returned no random numbers")
     })?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }

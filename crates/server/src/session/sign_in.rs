@@ -1,4 +1,4 @@
-//! Signing in with a token, and signing out.
+//! Sign-in with a token, and sign-out.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ use crate::pages::Pages;
 use crate::params::Query;
 use crate::problem::Problem;
 
-/// Where people sign in.
+/// The path of the sign-in page.
 const SIGN_IN: &str = "/sign-in";
 
 pub(crate) fn routes() -> Pages {
@@ -32,7 +32,7 @@ pub(crate) fn routes() -> Pages {
         .add(Method::POST, "/sign-out", Needed::Role(Role::Viewer), post(sign_out))
 }
 
-/// Where somebody signs in who then goes to this path.
+/// Returns the path of the sign-in page that redirects to `next`.
 pub(crate) fn sign_in_path(next: &str) -> String {
     let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
     format!("{SIGN_IN}?next={next}")
@@ -41,9 +41,9 @@ pub(crate) fn sign_in_path(next: &str) -> String {
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct Page<'a> {
-    /// Where to go afterwards.
+    /// The path to redirect to.
     next: &'a str,
-    /// Why the attempt before failed.
+    /// The reason why the last attempt failed.
     fault: Option<&'a str>,
 }
 
@@ -56,8 +56,8 @@ impl Page<'_> {
         match self.render() {
             Ok(page) => (status, Html(page)).into_response(),
             Err(error) => {
-                tracing::error!(%error, "the page could not be written");
-                Problem::internal("page_failed", "the page could not be written").into_response()
+                tracing::error!(%error, "the page could not be rendered");
+                Problem::internal("page_failed", "the page could not be rendered").into_response()
             }
         }
     }
@@ -103,25 +103,25 @@ async fn sign_in(State(app): State<App>, request: Request) -> Result<Response, P
         }
     };
     app.sessions.attempts.succeeded(client);
-    // The session before, if there is one, is not gone on with.
+    // An existing session is ended.
     end(&app, &parts.headers).await?;
-    tracing::info!(token = token.view.name, "somebody signed in");
+    tracing::info!(token = token.view.name, "a user signed in");
     Ok(with_cookie(Redirect::to(next), begin(&app, &token).await?))
 }
 
-/// The token that can be signed in with, or why it cannot.
+/// Returns the token if it can be used to sign in, or the reason why not.
 async fn find(app: &App, text: &str) -> Result<Result<FoundToken, String>, Problem> {
     let Some(secret) = Secret::parse(text) else {
         return Ok(Err("This is not a token. A token begins with mp_.".to_owned()));
     };
     let Some(token) = app.tokens.find(&secret).await? else {
-        return Ok(Err("This token is not known here.".to_owned()));
+        return Ok(Err("This token is unknown.".to_owned()));
     };
     if let Err(problem) = check(&token) {
         return Ok(Err(format!("The {}.", problem.words())));
     }
     if !token.view.role.allows(Role::Viewer) {
-        return Ok(Err("This token is for workers; nobody can sign in with it.".to_owned()));
+        return Ok(Err("This token is for workers and cannot be used to sign in.".to_owned()));
     }
     Ok(Ok(token))
 }

@@ -1,4 +1,4 @@
-//! Looks at the store for all watchers of this process.
+//! The reader of state changes, shared by all streams of this process.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,37 +12,40 @@ use tokio_util::sync::CancellationToken;
 
 use super::window::Window;
 
-/// How often the store is looked at while somebody watches; it is left alone when nobody does.
+/// Polling interval while there are streams. The store is not polled without streams.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long to wait after the store did not answer.
+/// Wait after the store did not respond.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long who watches waits for the store's first answer.
+/// How long a new stream waits for the store's first response.
 const FIRST_ANSWER_MAX: Duration = Duration::from_secs(5);
-/// How many changes are read at once. A store may look at all that is new for each page: few large ones cost less than many small ones.
+/// Maximum number of changes in one query. A store may scan all new changes for each page, so a few large pages cost less than
+/// many small ones.
 pub(super) const PAGE_CHANGES: u32 = 5_000;
-/// How many changes a window has at most.
+/// Maximum number of changes in a window.
 pub(super) const WINDOW_CHANGES_MAX: usize = 500;
-/// How many windows a watcher may be behind before it is dropped. With the size of a window this bounds the memory.
+/// Maximum number of windows that a stream may lag behind before it is dropped. Together with the window size, this bounds the
+/// memory.
 const WINDOWS_MAX: usize = 128;
 
-/// What happens, for all who watch. Cheap to clone.
+/// State changes for all streams. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Feed {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// Where the last window ended; nothing while nobody watches, and until the store has answered. Windows are sent under this lock.
+    /// The end of the last window; `None` without streams, and until the store has responded. Windows are sent while this lock is
+    /// held.
     at: Mutex<Option<FeedPosition>>,
     windows: broadcast::Sender<Arc<Window>>,
-    /// Told when somebody begins to watch.
+    /// Notified when a stream is opened.
     wanted: Notify,
-    /// Whether there is a position to begin at.
+    /// Whether there is a start position.
     begun: watch::Sender<bool>,
 }
 
 impl Default for Feed {
-    /// One that does not look yet.
+    /// Creates a feed that does not poll yet.
     fn default() -> Self {
         let windows = broadcast::Sender::new(WINDOWS_MAX);
         let begun = watch::Sender::new(false);
@@ -52,15 +55,15 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// Begins to look, until it is to stop. Must be called within a Tokio runtime.
+    /// Starts polling until `stop` is cancelled. Must be called within a Tokio runtime.
     pub(crate) fn start(&self, store: Arc<dyn Store>, stop: CancellationToken) {
         let feed = self.clone();
         tokio::spawn(stop.run_until_cancelled_owned(async move { feed.look(store.as_ref()).await }));
     }
 
-    /// All that follows the position that is answered with it. `None`: the store does not answer.
+    /// Returns a position and the windows after it. `None`: the store does not respond.
     pub(crate) async fn watch(&self) -> Option<(FeedPosition, broadcast::Receiver<Arc<Window>>)> {
-        // Who waits counts as one who watches.
+        // A waiting stream counts as open.
         let _waiting = self.shared.windows.subscribe();
         self.shared.wanted.notify_one();
         let mut begun = self.shared.begun.subscribe();
@@ -73,7 +76,8 @@ impl Feed {
         self.shared.at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nobody watches. Then what happens is let go: who comes next begins at what is the end then.
+    /// Returns whether there are no streams. If so, resets the position: the next stream starts at the end of the feed at that
+    /// time.
     fn is_left(&self) -> bool {
         let mut at = self.at();
         let left = self.shared.windows.receiver_count() == 0;
@@ -95,7 +99,7 @@ impl Feed {
                 Ok(false) => LOOK_EVERY,
                 Err(error) => {
                     if !failing {
-                        tracing::warn!(error = error.chain(), "what happens cannot be read; trying again");
+                        tracing::warn!(error = error.chain(), "the state changes cannot be read; retrying");
                     }
                     failing = true;
                     tokio::time::sleep(PATIENCE).await;
@@ -107,7 +111,7 @@ impl Feed {
         }
     }
 
-    /// Answers whether there is more already.
+    /// Reads a page and sends it. Returns whether more changes are available already.
     async fn look_once(&self, store: &dyn Store) -> StoreResult<bool> {
         let known = self.at().clone();
         let Some(after) = known else {
@@ -117,7 +121,7 @@ impl Feed {
         match store.feed(&after, None, PAGE_CHANGES).await {
             Ok(page) => Ok(self.send(after, page)),
             Err(StoreError::Feed(InvalidFeed::Foreign)) => {
-                tracing::warn!("the store is not the one it was: those who watch begin anew");
+                tracing::warn!("the store was replaced: all streams are reset");
                 self.move_to(store.feed_end().await?);
                 Ok(false)
             }
@@ -147,7 +151,7 @@ impl Feed {
     }
 
     fn tell(&self, window: Window) {
-        // Nobody may be listening.
+        // There may be no receivers.
         let _ = self.shared.windows.send(Arc::new(window));
     }
 }

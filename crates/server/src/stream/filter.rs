@@ -1,34 +1,34 @@
-//! What a watcher wants to be told.
+//! Filters of streams.
 
 use milepost_core::feed::Change;
 use milepost_core::ident::{BatchId, JobId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-/// Which changes a watcher wants: those that fit all that is given.
+/// A filter of changes. A change must match all given fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Filter {
-    /// Of jobs of this queue.
+    /// Changes of jobs in this queue.
     queue: Option<String>,
-    /// Of jobs of this kind.
+    /// Changes of jobs of this kind.
     kind: Option<String>,
-    /// Of this job.
+    /// Changes of this job.
     job: Option<JobId>,
-    /// Of this batch and its tasks.
+    /// Changes of this batch and its tasks.
     batch: Option<BatchId>,
-    /// Of jobs, or of batches.
+    /// Changes of jobs only, or of batches only.
     #[serde(rename = "type")]
     #[param(rename = "type")]
     of: Option<ChangeType>,
-    /// To this state.
+    /// Changes to this state.
     state: Option<String>,
-    /// The id of the last event that was received, where the header `Last-Event-ID` cannot be set.
+    /// The id of the last received event, for clients that cannot set the header `Last-Event-ID`.
     pub(super) last_event_id: Option<String>,
 }
 
-/// What changed.
+/// The type of the changed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ChangeType {
@@ -37,7 +37,7 @@ pub(crate) enum ChangeType {
 }
 
 impl ChangeType {
-    /// What a change is of.
+    /// Returns the type of a change.
     pub(super) const fn of(change: &Change) -> Self {
         match change {
             Change::Job(_) => Self::Job,
@@ -54,12 +54,12 @@ impl ChangeType {
 }
 
 impl Filter {
-    /// The same, wherever the watcher was: those who want the same are told the same.
+    /// Removes the position, so that streams with the same filter share the written text.
     pub(super) fn anywhere(self) -> Self {
         Self { last_event_id: None, ..self }
     }
 
-    /// Whether a change is wanted.
+    /// Returns whether a change matches.
     pub(super) fn wants(&self, change: &Change) -> bool {
         let is = |wanted: &Option<String>, it: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| it == Some(wanted))

@@ -1,7 +1,8 @@
-//! `/v1/stream`: what happens to jobs and batches, as server-sent events.
+//! `/v1/stream`: state changes of jobs and batches as server-sent events.
 //!
-//! One task of this process looks at the store for all who watch; each window that it finds is written once for all who want the same. Who
-//! comes back says where it was and gets what it missed from the store, up to where the windows go on.
+//! One task of this process polls the store for all streams. Each window of changes is serialized once for all streams with the
+//! same filter. A client that reconnects sends its last position and first gets the changes that it missed, read from the store,
+//! up to the start of the windows.
 
 mod feed;
 mod filter;
@@ -35,21 +36,23 @@ use crate::client::Caller;
 use crate::params::Query;
 use crate::problem::Problem;
 
-/// How many pieces wait for a watcher that is slower than what happens; one of them is why its stream ends.
+/// Number of pieces that may wait for a slow client. One of them is reserved for the reason why the stream ends.
 const PIECES_MAX: usize = 8;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(watch))
 }
 
-/// Watch what happens
+/// Watch state changes
 ///
-/// State changes of jobs (`event: job`) and batches (`event: batch`), as server-sent events. An id names a place between two changes: a
-/// stream that is opened with `Last-Event-ID` goes on there, and nothing is missing or comes twice. `event: reset`: it cannot go on there, `data`
-/// says why; look at what there is, the stream goes on with what happens now. `event: dropped`: the stream ends, `data` says why: the reader was too slow, or the token or session does not count any more. A line comes every 15 seconds.
+/// State changes of jobs (`event: job`) and batches (`event: batch`), as server-sent events. An id is a position between two changes: a
+/// stream that is opened with `Last-Event-ID` continues there, without missing or repeated changes. `event: reset`: the stream cannot
+/// continue there, for the reason in `data`; read the current state, and the stream continues with new changes. `event: dropped`: the
+/// stream ends, for the reason in `data`: the client was too slow, or its token or session is no longer valid. The server sends a line
+/// at least every 15 seconds.
 #[utoipa::path(
-    get, path = "/v1/stream", tag = "stream", params(Filter, ("Last-Event-ID" = Option<String>, Header, description = "Where to go on")),
-    responses((status = 200, description = "Events without end", content_type = "text/event-stream", body = String)),
+    get, path = "/v1/stream", tag = "stream", params(Filter, ("Last-Event-ID" = Option<String>, Header, description = "The id after which the stream continues")),
+    responses((status = 200, description = "An endless stream of events", content_type = "text/event-stream", body = String)),
     security(("token" = ["viewer"]))
 )]
 async fn watch(
@@ -73,7 +76,7 @@ async fn watch(
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
-        // Proxies that gather what they pass on would keep it from the watcher.
+        // Stops reverse proxies from buffering the stream.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     Ok((headers, body(receiver)).into_response())
@@ -86,7 +89,7 @@ fn body(receiver: mpsc::Receiver<Bytes>) -> Body {
     }))
 }
 
-/// Where the watcher was.
+/// Returns the position at which the client wants to continue.
 fn place(headers: &HeaderMap, filter: &Filter) -> Result<Option<FeedPosition>, Problem> {
     let header = headers.get("last-event-id").map(|value| value.to_str().unwrap_or("\u{0}"));
     let (at, text) = match (header, filter.last_event_id.as_deref()) {
@@ -102,7 +105,7 @@ fn bad_position(invalid: &InvalidFeed) -> Problem {
     Problem::bad_request("invalid_position", invalid.to_string())
 }
 
-/// Whether a position can be one at all; whether it can be gone on from is told in the stream.
+/// Checks that the position is well-formed. Whether the stream can continue there is reported in the stream.
 async fn check(app: &App, from: &FeedPosition) -> Result<(), Problem> {
     match app.store.feed(from, Some(from), 1).await {
         Err(StoreError::Feed(invalid @ InvalidFeed::NotAPosition)) => {
@@ -114,6 +117,6 @@ async fn check(app: &App, from: &FeedPosition) -> Result<(), Problem> {
 }
 
 fn not_yet() -> Problem {
-    let words = "the server has not heard from its store yet; try again";
+    let words = "the store has not responded yet; try again";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", words)
 }

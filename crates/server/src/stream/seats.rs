@@ -1,4 +1,4 @@
-//! How many may watch.
+//! Limits on open streams.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,14 +9,14 @@ use crate::client::Caller;
 use crate::metrics::{Counts, Sample};
 use crate::problem::Problem;
 
-/// How many streams a process keeps open.
+/// Limits on the open streams of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamLimits {
-    /// In all.
+    /// Maximum number of streams.
     pub streams_max: usize,
-    /// For one client: one token, or one address where none is shown.
+    /// Maximum number of streams of one client: a token, or an address without a token.
     pub streams_per_client_max: usize,
-    /// How long who watches may take for what it was sent, before its stream ends.
+    /// How long a client may take to accept data before its stream is ended.
     pub reader_time: Duration,
 }
 
@@ -26,7 +26,7 @@ impl Default for StreamLimits {
     }
 }
 
-/// Who watches. Cheap to clone.
+/// The open streams. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Seats {
     limits: StreamLimits,
@@ -39,19 +39,20 @@ impl Seats {
         Self { limits, taken: Arc::default(), dropped: Arc::default() }
     }
 
-    /// A place for one more.
+    /// Registers a stream, unless there are too many.
     pub(super) fn take(&self, client: Caller) -> Result<Seat, Problem> {
         let mut taken = self.lock();
         let StreamLimits { streams_max, streams_per_client_max, .. } = self.limits;
         if taken.values().sum::<usize>() >= streams_max {
-            let words =
-                format!("{streams_max} streams are open, as many as this server keeps; try again later");
+            let words = format!(
+                "{streams_max} streams are open, which is the maximum of this server; try again later"
+            );
             return Err(Problem::too_many("too_many_streams", words));
         }
         let of_client = taken.entry(client.clone()).or_default();
         if *of_client >= streams_per_client_max {
             let words = format!(
-                "this client has {streams_per_client_max} streams open; close some, share one, or let the server allow more ([serve] streams_per_client)"
+                "this client has {streams_per_client_max} open streams, which is the maximum; close some, share one, or raise streams_per_client in [serve]"
             );
             return Err(Problem::too_many("too_many_streams", words));
         }
@@ -69,29 +70,29 @@ impl Counts for Seats {
     fn samples(&self) -> Vec<Sample> {
         let open = self.lock().values().sum::<usize>();
         vec![
-            Sample::gauge("streams", "Streams of what happens that are open", open as f64),
+            Sample::gauge("streams", "Open streams of state changes", open as f64),
             Sample::counter(
                 "streams_dropped",
-                "Streams that were ended because their reader was too slow",
+                "Streams that were ended because their client was too slow",
                 self.dropped.load(Ordering::Relaxed),
             ),
         ]
     }
 }
 
-/// The place of one, given back when this is dropped.
+/// An open stream; unregistered on drop.
 pub(super) struct Seat {
     seats: Seats,
     client: Caller,
 }
 
 impl Seat {
-    /// How long its stream waits for the reader.
+    /// Returns how long the stream waits for the client.
     pub(super) const fn reader_time(&self) -> Duration {
         self.seats.limits.reader_time
     }
 
-    /// Its stream was ended because the reader was too slow.
+    /// Counts a stream that was ended because its client was too slow.
     pub(super) fn count_dropped(&self) {
         self.seats.dropped.fetch_add(1, Ordering::Relaxed);
     }

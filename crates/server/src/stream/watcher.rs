@@ -1,4 +1,4 @@
-//! One who watches: first what it missed, then what happens.
+//! One stream: first the missed changes, then new ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,24 +19,24 @@ use super::seats::Seat;
 use super::window::{Window, heartbeat, notice, write};
 use crate::access::{Lasting, Over};
 
-/// How often a watcher hears something.
+/// Interval of heartbeats.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
 
-/// Why a stream ends.
+/// The reason why a stream ends.
 enum Ended {
-    /// The watcher is gone.
+    /// The client has disconnected.
     Gone,
-    /// It does not take what it is sent, or not as quickly as it happens.
+    /// The client accepts data too slowly.
     Slow,
-    /// The store does not answer.
+    /// The store does not respond.
     StoreFailed(StoreError),
     /// The server shuts down.
     Stopping,
-    /// Who listens may not any more.
+    /// The credentials are no longer valid.
     Over(Over),
 }
 
-/// One stream, at its position.
+/// A stream and its position.
 pub(super) struct Watcher {
     pub(super) store: Arc<dyn Store>,
     pub(super) filter: Filter,
@@ -47,9 +47,10 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Sends what happens until the stream ends, and then why it does. `upto`: where the windows begin. `lasting`: how long it may go on.
+    /// Sends changes until the stream ends, then the reason. `upto`: the start of the windows. `lasting`: the lifetime of the
+    /// credentials.
     pub(super) async fn run(mut self, upto: FeedPosition, lasting: Lasting, out: mpsc::Sender<Bytes>) {
-        // Whoever takes nothing leaves no room: that of the last word is kept from the beginning.
+        // Reserve capacity for the last message now: a client that accepts nothing leaves no capacity later.
         let Ok(last_word) = out.clone().reserve_owned().await else { return };
         let ended = tokio::select! {
             ended = self.watch(upto, &out) => { let Err(ended) = ended; ended }
@@ -58,15 +59,15 @@ impl Watcher {
         let (reason, words) = match &ended {
             Ended::Gone => return,
             Ended::Slow => {
-                tracing::info!("a watcher was dropped: it did not take what it was sent in time");
+                tracing::info!("a stream was ended: its client was too slow");
                 self.seat.count_dropped();
-                ("slow_reader", "what happens was not taken in time; come back with the last id")
+                ("slow_reader", "the client was too slow; reconnect with the last id")
             }
             Ended::StoreFailed(error) => {
-                tracing::warn!(error = error.chain(), "a stream ends: the store does not answer");
-                ("store_unavailable", "the store does not answer; come back with the last id")
+                tracing::warn!(error = error.chain(), "a stream ends: the store does not respond");
+                ("store_unavailable", "the store does not respond; reconnect with the last id")
             }
-            Ended::Stopping => ("shutting_down", "the server shuts down; come back with the last id"),
+            Ended::Stopping => ("shutting_down", "the server is shutting down; reconnect with the last id"),
             Ended::Over(Over { reason, words }) => (*reason, words.as_str()),
         };
         last_word.send(notice("dropped", reason, words, None));
@@ -100,7 +101,7 @@ impl Watcher {
 
     async fn tell(&mut self, window: &Window, out: &mpsc::Sender<Bytes>) -> Result<(), Ended> {
         if self.at != window.after {
-            // It was ahead of this process when it came, or still is.
+            // The position of the client was, or still is, ahead of this process.
             return self.catch_up(&window.end, out).await;
         }
         self.at = window.end.clone();
@@ -108,7 +109,7 @@ impl Watcher {
         if text.is_empty() { Ok(()) } else { self.send(out, text).await }
     }
 
-    /// Reads what lies between where it is and another position, for itself alone.
+    /// Reads the changes up to another position, for this stream only.
     async fn catch_up(&mut self, upto: &FeedPosition, out: &mpsc::Sender<Bytes>) -> Result<(), Ended> {
         while self.at != *upto {
             let page = match self.store.feed(&self.at, Some(upto), PAGE_CHANGES).await {
@@ -127,7 +128,7 @@ impl Watcher {
                 }
             }
             if page.end == self.at {
-                // Ahead of that position: the next window may reach it.
+                // The stream is ahead of that position: a later window may reach it.
                 return Ok(());
             }
             self.at = page.end;

@@ -1,4 +1,4 @@
-//! A stretch of the feed, and how it is written.
+//! A window: consecutive changes of the feed, and their serialized text.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -9,16 +9,16 @@ use milepost_core::feed::{Change, FeedPosition};
 
 use super::filter::{ChangeType, Filter};
 
-/// For how many filters a window keeps what it wrote.
+/// Maximum number of filters whose text is cached for a window.
 const WRITTEN_MAX: usize = 64;
 
-/// What happened between two looks at the store. It is written once for all watchers who want the same of it.
+/// The changes that one query has returned. They are serialized once for all streams with the same filter.
 pub(crate) struct Window {
-    /// The position before it.
+    /// The position before the first change.
     pub(super) after: FeedPosition,
-    /// The position behind it.
+    /// The position after the last change.
     pub(super) end: FeedPosition,
-    /// What happened, each with the position behind it.
+    /// The changes, each with the position after it.
     pub(crate) changes: Vec<(FeedPosition, Change)>,
     written: Mutex<HashMap<Filter, Bytes>>,
 }
@@ -28,7 +28,7 @@ impl Window {
         Self { after, end, changes, written: Mutex::default() }
     }
 
-    /// As a watcher with this filter gets it; nothing when nothing of it is wanted.
+    /// Returns the text for this filter; empty if no change matches.
     pub(super) fn text(&self, filter: &Filter) -> Bytes {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(text) = written.get(filter) {
@@ -42,11 +42,11 @@ impl Window {
     }
 }
 
-/// The changes that are wanted, as server-sent events.
+/// Serializes the matching changes as server-sent events.
 pub(super) fn write(changes: &[(FeedPosition, Change)], filter: &Filter) -> Bytes {
     let mut text = String::new();
     for (position, change) in changes.iter().filter(|(_, change)| filter.wants(change)) {
-        // Made of strings, numbers and times alone, which can always be written, on one line.
+        // A change consists of strings, numbers and times, so serialization cannot fail. The result has one line.
         let data = serde_json::to_string(change).unwrap_or_default();
         let of = ChangeType::of(change).as_str();
         let _ = write!(text, "id: {position}\nevent: {of}\ndata: {data}\n\n");
@@ -54,12 +54,12 @@ pub(super) fn write(changes: &[(FeedPosition, Change)], filter: &Filter) -> Byte
     Bytes::from(text)
 }
 
-/// Says nothing but where the watcher is, and that the server is there.
+/// Returns a heartbeat with the current position.
 pub(super) fn heartbeat(position: &FeedPosition) -> Bytes {
     Bytes::from(format!(": heartbeat\nid: {position}\n\n"))
 }
 
-/// Says something about the stream itself; a watcher that comes back begins at `position`, or where it was.
+/// Returns a message about the stream itself. A client that reconnects continues at `position`, or at its last position.
 pub(super) fn notice(event: &str, reason: &str, words: &str, position: Option<&FeedPosition>) -> Bytes {
     let data = serde_json::json!({ "reason": reason, "detail": words });
     let id = position.map_or_else(String::new, |position| format!("id: {position}\n"));

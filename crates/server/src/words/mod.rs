@@ -1,4 +1,4 @@
-//! Facts in words, as the console and the command line say them: times, lengths of time, numbers, JSON.
+//! Formatting of times, durations, numbers and JSON for the console and the command line.
 
 mod pretty;
 
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 pub use self::pretty::pretty;
 
-/// A time as people say it: `12 s ago`, `in 5 min`.
+/// Formats a time relative to now: `12 s ago`, `in 5 min`.
 #[must_use]
 pub fn relative(time: Timestamp, now: Timestamp) -> String {
     let past = now.duration_since(time);
@@ -22,7 +22,7 @@ pub fn relative(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// A length of time in its largest fitting unit.
+/// Formats a duration in its largest suitable unit.
 #[must_use]
 pub fn length(duration: Duration) -> String {
     let seconds = duration.as_secs();
@@ -35,7 +35,7 @@ pub fn length(duration: Duration) -> String {
     }
 }
 
-/// A number as people read it: `12,300`.
+/// Formats a number with thousands separators: `12,300`.
 pub fn count(number: impl TryInto<i128>) -> String {
     let number: i128 = number.try_into().unwrap_or_default();
     let digits = number.unsigned_abs().to_string();
@@ -49,7 +49,7 @@ pub fn count(number: impl TryInto<i128>) -> String {
     if number < 0 { format!("-{text}") } else { text }
 }
 
-/// Rows a second: `2,000 rows/s`, or `0.5 rows/s`.
+/// Formats a rate: `2,000 rows/s`, or `0.5 rows/s`.
 #[must_use]
 pub fn per_second(rows: f64) -> String {
     if rows < 10.0 { format!("{rows:.1} rows/s") } else { format!("{} rows/s", count(rows as u64)) }

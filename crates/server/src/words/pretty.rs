@@ -1,10 +1,10 @@
-//! JSON text laid out for reading, otherwise exactly as it is stored: no number is rounded and no key is
-//! moved, which reading it into values and writing it again would do.
+//! Indented JSON that is otherwise exactly as stored. Parsing and serializing it again would round numbers and reorder keys.
 
-/// What is nested deeper stays on one line: with every level indented, `[[[[…` would grow by its square.
+/// Maximum depth of indentation. Deeper values stay on one line: with indentation at every level, `[[[[…` would grow
+/// quadratically.
 const DEPTH_MAX: usize = 16;
 
-/// The text with one member a line, down to a depth.
+/// Formats JSON with one member per line, up to a maximum depth.
 #[must_use]
 pub fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
@@ -29,7 +29,7 @@ pub fn pretty(json: &str) -> String {
             }
             '}' | ']' if out.ends_with(['{', '[']) => out.push(c),
             '}' | ']' => {
-                // What is no JSON may close more than it opened.
+                // Invalid JSON may close more than it has opened.
                 depth = depth.saturating_sub(1);
                 if depth < DEPTH_MAX {
                     break_line(&mut out, depth);
@@ -56,7 +56,7 @@ fn break_line(out: &mut String, depth: usize) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// Where the string that opens at `start` has ended.
+/// Returns the end of the string that starts at `start`.
 fn string_end(json: &str, start: usize) -> usize {
     let mut escaped = false;
     for (at, c) in json[start + 1..].char_indices() {

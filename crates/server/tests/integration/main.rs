@@ -1,6 +1,6 @@
-//! The HTTP API and the console over real connections.
+//! Integration tests of the HTTP API and the console over real connections.
 //!
-//! One test binary for the whole crate: a file here is a module, listed below.
+//! The crate has one test binary; each file is a module that is listed below.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
 

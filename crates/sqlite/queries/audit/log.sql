@@ -1,5 +1,5 @@
--- A page of the audit, newest first. ?1 who, ?2 what, ?3 subject, each NULL for any; ?4 before this one, ?5 how many.
--- One of the parts has rows: that whose index holds little else than what is asked for.
+-- Returns a page of the audit log, newest first. ?1 who, ?2 what, ?3 subject, each NULL for any; ?4 before this position, ?5 how many.
+-- Exactly one branch returns rows: the one whose index is the most selective for the given filters.
 SELECT * FROM (
     SELECT pos, at_ms, who, what, subject, why, detail FROM milepost_audit
       INDEXED BY milepost_audit_subject

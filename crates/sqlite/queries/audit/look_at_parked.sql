@@ -1,4 +1,4 @@
--- What is held back of an aggregate: ?1 from which subscription, ?2 its type, ?3 its id.
+-- Returns the parked events of an aggregate: ?1 the subscription, ?2 its type, ?3 its id.
 SELECT json_object(
     'events', (SELECT count(*) FROM milepost_parked_event e
                WHERE (e.subscription, e.aggregate_type, e.aggregate_id) = (?1, ?2, ?3)),

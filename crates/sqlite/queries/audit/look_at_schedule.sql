@@ -1,4 +1,4 @@
--- What schedule ?1 is, but for its ticks.
+-- Returns the definition of schedule ?1, without the state of its ticks.
 SELECT json_object('spec', spec, 'time_zone', time_zone, 'dag', dag, 'kind', kind, 'queue', queue, 'payload', payload,
                    'priority', priority, 'max_attempts', max_attempts, 'group', group_key, 'timeout_ms', timeout_ms,
                    'misfire', misfire, 'misfire_max', misfire_max, 'misfire_grace_ms', misfire_grace_ms,

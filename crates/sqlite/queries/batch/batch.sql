@@ -1,4 +1,4 @@
--- Batch ?1, as lists show it.
+-- Returns batch ?1 with the columns of lists.
 SELECT b.id, b.dag, v.number, v.version, b.key, b.state, b.stop IS NOT NULL, b.generation,
        b.waiting, b.due, b.active, b.failed, b.aborted, b.succeeded, b.skipped, b.canceled,
        b.parent_id, b.parent_task, d.key, b.items_of IS NOT NULL,

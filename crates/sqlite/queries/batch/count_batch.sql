@@ -1,4 +1,4 @@
--- Adds up the tasks of a batch. ?1 batch, ?2 … ?9 so many more by state, ?10 state, ?11 now, ?12 whether it has ended
+-- Updates the task counts of a batch. ?1 batch, ?2 … ?9 the change of the count of each state, ?10 state, ?11 now, ?12 whether it has ended
 UPDATE OR FAIL milepost_batch
 SET waiting = waiting + ?2, due = due + ?3, active = active + ?4, failed = failed + ?5, aborted = aborted + ?6,
     succeeded = succeeded + ?7, skipped = skipped + ?8, canceled = canceled + ?9,

@@ -1,2 +1,2 @@
--- Forgets batch ?1.
+-- Deletes batch ?1.
 DELETE FROM milepost_batch WHERE id = ?1

@@ -1,2 +1,2 @@
--- Forgets the input of batch ?1.
+-- Deletes the input of batch ?1.
 DELETE FROM milepost_batch_input WHERE batch_id = ?1

@@ -1,2 +1,2 @@
--- Forgets a task. ?1 batch, ?2 task
+-- Deletes a task. ?1 batch, ?2 task
 DELETE FROM milepost_batch_task WHERE batch_id = ?1 AND task = ?2

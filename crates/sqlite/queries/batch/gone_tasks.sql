@@ -1,4 +1,4 @@
--- The tasks of batch ?1 whose keys version ?2 has and version ?3 has not, with these.
+-- Returns the tasks of batch ?1 whose keys are in version ?2 and not in version ?3, with their keys.
 SELECT t.task, t.state, t.job_id, t.child_id, t.pre_cnt, t.succeeded, t.failed, t.skipped, t.canceled, o.key
 FROM milepost_batch_task t
 CROSS JOIN milepost_dag_task o ON o.version_id = ?2 AND o.task = t.task

@@ -1,4 +1,4 @@
--- What happened to batch ?1 and its tasks without jobs, after place ?2, oldest first; ?3 how many.
+-- Returns the history of batch ?1 and of its tasks without jobs, after position ?2, oldest first; ?3 how many.
 SELECT h.pos, h.at_ms, h.generation, h.task, coalesce(d.key, h.key, CAST(h.task AS TEXT)), h.verb,
        h.from_state, h.to_state, h.note, h.job_id
 FROM milepost_batch_history h INDEXED BY milepost_batch_history_batch

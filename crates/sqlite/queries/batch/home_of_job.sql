@@ -1,4 +1,4 @@
--- The task that a job was made for, its key, and whether that task names it still. ?1 job
+-- Returns the task for which a job was created, its key, and whether the job is still that task's current one. ?1 job
 SELECT t.batch_id, coalesce(d.key, CAST(t.task AS TEXT)), t.job_id = j.id
 FROM milepost_job j
 CROSS JOIN milepost_batch_task t ON t.batch_id = j.batch_id AND t.task = j.task

@@ -1,2 +1,2 @@
--- Jobs that were made for tasks of batch ?1 which its version does not have any more, ?2 at most.
+-- Returns jobs that were created for tasks of batch ?1 that its version no longer contains, ?2 at most.
 SELECT id FROM milepost_job INDEXED BY milepost_job_batch WHERE batch_id = ?1 AND task IS NULL LIMIT ?2

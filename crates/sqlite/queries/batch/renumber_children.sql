@@ -1,4 +1,4 @@
--- Says of batches in batch ?1 by the numbers of version ?3 whose tasks they are, which have those of version ?2; NULL: it does not have them.
+-- Gives the inner batches of batch ?1 the parent task numbers of version ?3 in place of those of version ?2; NULL: the new version has no such task.
 UPDATE milepost_batch INDEXED BY milepost_batch_parent SET parent_task = (
     SELECT n.task
     FROM milepost_dag_task o

@@ -1,4 +1,4 @@
--- Gives tasks in the history of batch ?1 the numbers of version ?3, which have those of version ?2; one that it does not have has its key.
+-- Gives the history of batch ?1 the task numbers of version ?3 in place of those of version ?2. Entries of a task that is not in it get its key.
 UPDATE milepost_batch_history AS h
 SET task = k.task, key = k.key
 FROM (

@@ -1,4 +1,4 @@
--- Gives jobs of batch ?1 the numbers that their tasks, which have those of version ?2, have in version ?3; NULL: it does not have them.
+-- Changes the task numbers of the jobs of batch ?1 from version ?2 to version ?3; NULL: that version does not contain the task.
 UPDATE milepost_job INDEXED BY milepost_job_batch SET task = (
     SELECT n.task
     FROM milepost_dag_task o

@@ -1,4 +1,5 @@
--- Gives the tasks of batch ?1, set aside with the numbers of version ?2, those of version ?3. What is due is to be decided anew.
+-- Changes the task numbers of batch ?1, which set_aside has negated, from version ?2 to version ?3. Due tasks become waiting and are
+-- decided again.
 UPDATE milepost_batch_task SET state = iif(state = 'due', 'waiting', state), task = (
     SELECT n.task
     FROM milepost_dag_task o

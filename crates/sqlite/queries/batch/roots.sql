@@ -1,2 +1,2 @@
--- How many tasks of version ?1 there are, and how many of them wait for none.
+-- Counts the tasks of version ?1, and those of them without predecessors.
 SELECT count(*), count(*) FILTER (WHERE pre_cnt = 0) FROM milepost_dag_task WHERE version_id = ?1

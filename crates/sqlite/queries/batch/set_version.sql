@@ -1,2 +1,2 @@
--- Batch ?1 is a run of version ?2 from now on.
+-- Switches batch ?1 to version ?2.
 UPDATE milepost_batch SET version_id = ?2 WHERE id = ?1

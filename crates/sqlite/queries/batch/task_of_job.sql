@@ -1,5 +1,5 @@
--- The task that a job was made for, where it stands if this is its job still, and where the job stands. ?1 job
--- Asked apart: a join would be prepared anew for each job, since SQLite compares its id with what partial indexes say.
+-- Returns the task for which a job was created, the task's state if the job is still its current one, and the job's state. ?1 job
+-- This is a separate query: SQLite would prepare a join again for each job, because it compares the bound id with the conditions of partial indexes.
 SELECT j.batch_id, j.task,
        (SELECT t.state FROM milepost_batch_task t
         WHERE t.batch_id = j.batch_id AND t.task = j.task AND t.job_id = j.id),

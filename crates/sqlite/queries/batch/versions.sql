@@ -1,4 +1,4 @@
--- The versions of DAG ?1, newest first.
+-- Returns the versions of DAG ?1, newest first.
 SELECT v.id, v.name, v.number, v.version, v.id = (SELECT latest FROM milepost_dag WHERE name = ?1), v.tasks, v.edges,
        v.depth, v.created_at_ms
 FROM milepost_dag_version v WHERE v.name = ?1

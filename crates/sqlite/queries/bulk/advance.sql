@@ -1,5 +1,5 @@
--- Moves the cursor of run token ?2 of bulk job ?1 to key ?3 (NULL: it stays), with ?4 targets done and ?5 failed by a
--- chunk that was to have ?6 rows and took ?7 ms, at ?8. No row: fenced.
+-- Moves the cursor of run token ?2 of bulk job ?1 to key ?3 (NULL: unchanged), with ?4 targets done and ?5 failed in a chunk of ?6 planned
+-- rows that took ?7 ms, at ?8. No row: fenced.
 UPDATE milepost_bulk
 SET cursor_key = coalesce(?3, cursor_key),
     done = done + ?4,

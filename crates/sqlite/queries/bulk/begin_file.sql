@@ -1,2 +1,2 @@
--- Begins file ?2 (its name for people) of run ?1, at ?3.
+-- Creates file ?2 (display name) of run ?1, at ?3.
 INSERT INTO milepost_bulk_file (run, name, touched_at_ms) VALUES (?1, ?2, ?3)

@@ -1,11 +1,12 @@
--- Bulk jobs: ?1 one of them, ?2 definition, ?3 state, ?4 group, ?5 type, ?6 category (null: any); at most ?7; ?8 now; ?9 if not null: only those that are over and older. Those under
--- way and those that wait come first, in the order in which they will run; then the others, newest first.
+-- Bulk jobs: ?1 one of them, ?2 definition, ?3 state, ?4 group, ?5 type, ?6 category (NULL: any); at most ?7; ?8 now; ?9 if not NULL: only
+-- those that have ended and have an id below it. Running and waiting bulk jobs come first, in the order in which they will run; then the
+-- others, newest first.
 WITH candidates AS MATERIALIZED (
-    -- Jobs that ticks and others made have no row of their own before their first chunk.
+    -- Jobs that schedules and others created have no row in milepost_bulk before their first chunk.
     SELECT s.job_id AS id FROM milepost_group_slot s
     WHERE s.group_key IN (SELECT group_key FROM milepost_bulk_definition)
     UNION
-    -- These two indexes hold those alone that wait for a slot or for their time.
+    -- These two indexes contain only jobs that wait for a slot or for their time.
     SELECT w.id FROM milepost_live w INDEXED BY milepost_live_waiting
     WHERE w.group_key IN (SELECT group_key FROM milepost_bulk_definition) AND w.due_at_ms IS NOT NULL AND w.timed IS NULL
     UNION

@@ -1,4 +1,4 @@
--- The definition of name ?1, or all.
+-- Returns the definition with name ?1, or all.
 SELECT name, type, category, group_key, queue, priority, max_attempts, chunk_ms, chunk_rows_min, chunk_rows_max,
        rows_per_s, duty, failures_max, then_name, effects, fingerprint, source, columns, place
 FROM milepost_bulk_definition

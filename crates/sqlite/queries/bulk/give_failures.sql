@@ -1,5 +1,5 @@
--- Gives the failures of bulk job ?1 that nobody tries again to bulk job ?2: also those that a run was to, and was given up
--- before it came to them.
+-- Assigns failures of bulk job ?1 to bulk job ?2: those that no run retries, and those that were assigned to a run that was canceled or
+-- skipped before it reached them.
 UPDATE milepost_bulk_failure SET retried_by = ?2
 WHERE job_id = ?1
   AND (retried_by IS NULL

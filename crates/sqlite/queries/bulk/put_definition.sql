@@ -1,5 +1,5 @@
--- Stores the definition of a bulk job for ?17 (config or operator), with columns ?18 (JSON) of its file, at ?19, or its
--- targets at ?20. An operator's stays unless an operator replaces it.
+-- Stores the definition of a bulk job from ?17 (config or operator), with columns ?18 (JSON) of its file, at ?19, with the database of its
+-- targets ?20. Only an operator can replace a definition made by an operator.
 INSERT INTO milepost_bulk_definition AS d
     (name, type, category, group_key, queue, priority, max_attempts, chunk_ms, chunk_rows_min, chunk_rows_max,
      rows_per_s, duty, failures_max, then_name, effects, fingerprint, source, columns, updated_at_ms, place)

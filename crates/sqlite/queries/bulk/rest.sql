@@ -1,4 +1,4 @@
--- Keeps what holds run token ?2 of bulk job ?1 (?3; NULL: nothing any more), and that it was held for ?4 ms more, at ?5.
+-- Records for run token ?2 of bulk job ?1 the throttle reason ?3 (NULL: not throttled), and ?4 more ms of throttled time, at ?5.
 UPDATE milepost_bulk
 SET throttle = ?3,
     throttle_since_ms = iif(?3 IS NULL, NULL, coalesce(throttle_since_ms, ?5)),

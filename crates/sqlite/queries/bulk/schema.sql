@@ -1,2 +1,2 @@
--- Reads the schema, so that the connection learns of tables and indexes that others have made.
+-- Reads the schema, so that the connection sees tables and indexes that other connections have created.
 SELECT count(*) FROM sqlite_schema

@@ -1,5 +1,5 @@
--- Takes bulk job ?1 over for run token ?2, whose definition has fingerprint ?3, at ?4: no chunk with a lower token
--- commits after this. ?5: who is writing among its targets, as a snapshot, when those are on another database. No row: fenced.
+-- Takes bulk job ?1 over for run token ?2, whose definition has fingerprint ?3, at ?4. No chunk with a lower token can commit after this.
+-- ?5: the transactions open on the targets' database, as a snapshot, if that is another database. No row: fenced.
 INSERT INTO milepost_bulk AS b (job_id, origin, token, fingerprint, started_at_ms, updated_at_ms, snapshot)
 SELECT id, id, ?2, ?3, ?4, ?4, ?5 FROM milepost_live WHERE id = ?1 AND token = ?2 AND state = 'running'
 ON CONFLICT (job_id) DO UPDATE SET

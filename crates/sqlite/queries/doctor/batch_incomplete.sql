@@ -1,7 +1,7 @@
--- Batches that have not ended and whose version, input or tasks are not all there.
+-- Batches that have not ended and whose version, input or tasks are incomplete.
 SELECT count(*) OVER () AS count, d.id AS what,
-       CASE WHEN d.asked IS NULL THEN 'its version is gone' WHEN NOT d.has_input THEN 'its input is gone'
-            ELSE 'has ' || d.found || ' tasks of ' || d.asked END AS detail
+       CASE WHEN d.asked IS NULL THEN 'its version is missing' WHEN NOT d.has_input THEN 'its input is missing'
+            ELSE 'tasks found: ' || d.found || ', expected: ' || d.asked END AS detail
 FROM (
     SELECT b.id, i.batch_id IS NOT NULL AS has_input, coalesce(t.found, 0) AS found,
            iif(b.items_of IS NULL OR v.id IS NULL, v.tasks, coalesce(json_array_length(i.input), 0)) AS asked

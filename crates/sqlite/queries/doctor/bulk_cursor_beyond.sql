@@ -1,7 +1,7 @@
--- Bulk jobs whose cursor stands behind their last target, or though that is not known. Only single integers are compared:
--- other keys may have an order of their own.
+-- Bulk jobs whose cursor is past their last target, or that have a cursor although their last target is unknown. Only single integers are
+-- compared: other keys may have a different order.
 SELECT count(*) OVER () AS count, b.job_id AS what,
-       'stands at ' || b.cursor_key || ', its last target is ' || coalesce(b.upper_key, 'not known') AS detail
+       'its cursor is at ' || b.cursor_key || ', its last target is ' || coalesce(b.upper_key, 'unknown') AS detail
 FROM milepost_bulk b
 WHERE b.cursor_key IS NOT NULL AND (
     b.surveyed_at_ms IS NULL OR b.upper_key IS NULL

@@ -1,7 +1,7 @@
--- Bulk jobs that are through with their targets and whose job did not succeed, unless it was run again since; and those
--- whose job succeeded before, unless somebody marked it.
+-- Bulk jobs that have finished their targets and whose job did not succeed, unless it has been rerun since; and bulk jobs whose job
+-- succeeded before that, unless an operator marked it as succeeded.
 SELECT count(*) OVER () AS count, d.job_id AS what,
-       CASE WHEN d.ended_at_ms IS NULL THEN 'succeeded, but is not through' ELSE 'is through, but stands as ' || d.state END AS detail
+       CASE WHEN d.ended_at_ms IS NULL THEN 'succeeded, but has not processed all targets' ELSE 'has processed all targets, but its state is ' || d.state END AS detail
 FROM (
     SELECT b.job_id, b.ended_at_ms, coalesce(l.state, e.state) AS state
     FROM milepost_bulk b

@@ -1,6 +1,6 @@
--- Bulk jobs that counted other failures than there are. Fewer may be there where they went to a run that tried them
--- again and is forgotten, and where retention has begun with a job that was over once.
-SELECT count(*) OVER () AS count, d.job_id AS what, 'counted ' || d.failed || ' failures, ' || d.found || ' are there' AS detail
+-- Bulk jobs whose failure count differs from their stored failures. Fewer may be stored if they were assigned to a run that retried them
+-- and has been deleted, or if retention has started to delete a job that ended once.
+SELECT count(*) OVER () AS count, d.job_id AS what, 'counted ' || d.failed || ' failures, ' || d.found || ' are stored' AS detail
 FROM (
     SELECT b.job_id, b.failed, coalesce(f.found, 0) AS found, coalesce(s.given, 0) AS given
     FROM milepost_bulk b

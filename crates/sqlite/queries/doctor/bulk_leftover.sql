@@ -1,6 +1,6 @@
--- Settings, failures and staged rows of bulk jobs that are gone. Settings may come before the first chunk, and then have
--- no row of bulk beside them. A failure belongs to the run that tries it again, else to its own. Of the files that
--- retention sees to only those are told that it has not come to for long. ?1 the look
+-- Settings, failures and staged rows of bulk jobs that do not exist. Settings can be stored before the first chunk, when the bulk job has
+-- no row in milepost_bulk. A failure belongs to the run that retries it, otherwise to its own run. Files that retention deletes are
+-- reported only if they have been unused for 3 hours. ?1 the examination (JSON)
 SELECT count(*) OVER () AS count, r.job_id AS what, r.detail
 FROM (
     SELECT s.job_id, 'a row of settings' AS detail

@@ -1,6 +1,6 @@
--- Files of runs that have other rows than they were staged with. What retention has begun with has no run any more.
+-- Files of runs with a different number of rows than were staged. A file that retention has started to delete no longer has a run.
 SELECT count(*) OVER () AS count, f.run AS what,
-       f.rows || ' rows were staged, ' || coalesce(t.found, 0) || ' are there' AS detail
+       f.rows || ' rows were staged, ' || coalesce(t.found, 0) || ' are stored' AS detail
 FROM milepost_bulk_file f
 LEFT JOIN (
     SELECT run, count(*) AS found, min(n) AS first, max(n) AS last FROM milepost_bulk_target GROUP BY run

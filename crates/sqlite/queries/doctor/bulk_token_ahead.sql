@@ -1,5 +1,5 @@
--- Bulk jobs with a token above their job's.
-SELECT count(*) OVER () AS count, d.job_id AS what, 'taken with token ' || d.token || ', its job has ' || d.of_job AS detail
+-- Bulk jobs whose token is higher than that of their job.
+SELECT count(*) OVER () AS count, d.job_id AS what, 'its progress has token ' || d.token || ', its job has ' || d.of_job AS detail
 FROM (
     SELECT b.job_id, b.token, max(coalesce(l.token, e.token), coalesce(e.token, l.token)) AS of_job
     FROM milepost_bulk b

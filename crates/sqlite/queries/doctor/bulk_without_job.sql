@@ -1,5 +1,5 @@
--- Bulk jobs whose job is gone.
-SELECT count(*) OVER () AS count, b.job_id AS what, 'a row of bulk, ' || (b.done + b.failed) || ' targets on' AS detail
+-- Bulk jobs whose job does not exist.
+SELECT count(*) OVER () AS count, b.job_id AS what, 'a row of bulk with ' || (b.done + b.failed) || ' processed targets' AS detail
 FROM milepost_bulk b
 WHERE NOT EXISTS (SELECT 1 FROM milepost_job j WHERE j.id = b.job_id)
 ORDER BY what

@@ -1,4 +1,5 @@
--- Groups with a free slot and a job that is long due; of those with a rate, the ones that nobody looks at. ?1 the look
+-- Groups with a free slot and a job that has been due for long; groups with a rate only if their check is overdue. ?1 the examination
+-- (JSON)
 SELECT count(*) OVER () AS count, w.group_key AS what, w.jobs || ' jobs wait' AS detail
 FROM (
     SELECT group_key, count(*) AS jobs FROM milepost_live

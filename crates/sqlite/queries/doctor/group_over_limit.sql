@@ -1,6 +1,6 @@
--- Groups that more jobs hold than they have slots.
+-- Groups that are held by more jobs than they have slots.
 SELECT count(*) OVER () AS count, w.group_key AS what,
-       w.jobs || ' jobs hold it, the limit is ' || coalesce(o.slots, c.slots, 1) AS detail
+       w.jobs || ' jobs have a slot, the limit is ' || coalesce(o.slots, c.slots, 1) AS detail
 FROM (
     SELECT group_key, count(*) AS jobs FROM milepost_live
     WHERE group_key IS NOT NULL AND state IN ('pending', 'running', 'retry_wait')

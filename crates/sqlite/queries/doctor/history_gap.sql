@@ -1,6 +1,6 @@
--- Entries that do not start where the one before them ended. Retention may have
--- taken the first ones of a job that was over once.
-SELECT count(*) OVER () AS count, h.job_id AS what, 'entry ' || h.pos || ' starts from ' || coalesce(h.from_state, 'nothing') || ', the one before it ended in '
+-- Entries that do not start in the state in which the previous one ended. Retention may have deleted the first entries of a job that ended
+-- once.
+SELECT count(*) OVER () AS count, h.job_id AS what, 'entry ' || h.pos || ' starts from ' || coalesce(h.from_state, 'nothing') || ', the previous entry ended in '
        || coalesce(h.before, 'nothing') AS detail
 FROM (
     SELECT job_id, pos, verb, from_state, to_state, row_number() OVER (PARTITION BY job_id ORDER BY pos) AS nth,

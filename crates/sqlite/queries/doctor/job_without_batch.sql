@@ -1,4 +1,4 @@
--- Jobs that have not ended and whose batch is gone. One that was run again by itself, after its batch was forgotten, is none.
+-- Jobs that have not ended and whose batch does not exist. A job that was rerun separately after its batch was deleted does not count.
 SELECT count(*) OVER () AS count, j.id AS what, 'of batch ' || lower(hex(j.batch_id)) AS detail
 FROM milepost_live l
 CROSS JOIN milepost_job j ON j.id = l.id

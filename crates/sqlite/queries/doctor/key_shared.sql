@@ -1,4 +1,4 @@
--- Jobs whose key stands for another job.
+-- Jobs whose key is owned by another job.
 SELECT count(*) OVER () AS count, j.id AS what, 'key ' || j.key || ' of kind ' || j.kind AS detail
 FROM milepost_job j
 JOIN milepost_job_key k ON k.kind = j.kind AND k.key = j.key

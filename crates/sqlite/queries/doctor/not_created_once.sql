@@ -1,6 +1,5 @@
--- Jobs that their history does not create exactly once. Retention may have taken the first entries of a
--- job that was over once.
-SELECT count(*) OVER () AS count, c.id AS what, 'its history creates it ' || c.entries || ' times' AS detail
+-- Jobs whose history does not contain exactly one creation. Retention may have deleted the first entries of a job that ended once.
+SELECT count(*) OVER () AS count, c.id AS what, 'creations in its history: ' || c.entries AS detail
 FROM (
     SELECT j.id, (SELECT count(*) FROM milepost_history h WHERE h.job_id = j.id AND h.verb = 'create') AS entries
     FROM milepost_job j

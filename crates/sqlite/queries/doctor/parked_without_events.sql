@@ -1,4 +1,4 @@
--- Parked aggregates of which no event is parked.
+-- Parked aggregates without parked events.
 SELECT count(*) OVER () AS count, a.subscription || ': ' || a.aggregate_type || '/' || a.aggregate_id AS what,
        'parked since ' || datetime(a.parked_at_ms / 1000, 'unixepoch') AS detail
 FROM milepost_parked_aggregate a

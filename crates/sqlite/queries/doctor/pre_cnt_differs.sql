@@ -1,5 +1,5 @@
--- Tasks whose counters are not what their predecessors say, and those that wait though they need not. Those after a task
--- whose end is still being counted are left out.
+-- Tasks whose counters contradict the states of their predecessors, and tasks that wait although they could be decided. Tasks after a task
+-- whose end is still being counted are not checked.
 WITH fact AS MATERIALIZED (SELECT * FROM milepost_batch_fact),
 known AS (
     SELECT t.batch_id, t.task, t.state, coalesce(k.rule, 'all_success') AS rule, t.pre_cnt, t.succeeded, t.failed, t.skipped, t.canceled,
@@ -17,9 +17,9 @@ known AS (
 )
 SELECT count(*) OVER () AS count, d.batch_id AS what,
        'task ' || d.task || iif(
-           d.counts, ' waits, but all that it waits for has ended',
+           d.counts, ' is waiting, but its predecessors already decide whether it runs',
            ' counts ' || concat_ws(' ', d.pre_cnt, d.succeeded, d.failed, d.skipped, d.canceled)
-               || ' open, succeeded, failed, skipped and canceled; its predecessors are '
+               || ' open, succeeded, failed, skipped and canceled predecessors; their states give '
                || concat_ws(' ', d.open_is, d.succeeded_is, d.failed_is, d.skipped_is, d.canceled_is)) AS detail
 FROM (
     SELECT k.*,

@@ -1,5 +1,5 @@
--- Jobs that run under a worker that is long gone. ?1 the look
-SELECT count(*) OVER () AS count, l.id AS what, 'under worker ' || w.id || CASE WHEN w.ended_at_ms IS NULL THEN ', whose lease ran out' ELSE ', which has ended' END AS detail
+-- Jobs that run under a worker that stopped or lost its lease long ago. ?1 the examination (JSON)
+SELECT count(*) OVER () AS count, l.id AS what, 'its worker is ' || w.id || CASE WHEN w.ended_at_ms IS NULL THEN ', whose lease expired' ELSE ', which has stopped' END AS detail
 FROM milepost_live l
 JOIN milepost_worker w ON w.id = l.worker_id
 WHERE l.state = 'running'

@@ -1,7 +1,7 @@
--- Tasks that stand elsewhere than their job or their inner batch. One whose job or batch is gone can only be failed. Jobs that
--- are in their places twice or not at all say nothing.
+-- Tasks whose state differs from that of their job or inner batch. A task whose job or batch does not exist can only be failed. Jobs that
+-- are both live and ended, or neither, are not used.
 WITH fact AS MATERIALIZED (SELECT * FROM milepost_batch_fact)
-SELECT count(*) OVER () AS count, d.batch_id AS what, 'task ' || d.task || ' stands as ' || d.state || ', ' || d.why AS detail
+SELECT count(*) OVER () AS count, d.batch_id AS what, 'task ' || d.task || ' is ' || d.state || ', ' || d.why AS detail
 FROM (
     SELECT t.batch_id, t.task, t.state,
            CASE WHEN t.child_id IS NOT NULL THEN
@@ -11,11 +11,11 @@ FROM (
                 WHEN coalesce(l.state, e.state) IN ('blocked', 'pending', 'running', 'retry_wait') THEN 'active'
                 WHEN coalesce(l.state, e.state) IS NOT NULL THEN coalesce(l.state, e.state)
                 WHEN j.id IS NULL AND t.state IN ('active', 'aborted') THEN 'failed' END AS fact,
-           CASE WHEN t.child_id IS NOT NULL AND c.id IS NULL THEN 'its batch is gone'
+           CASE WHEN t.child_id IS NOT NULL AND c.id IS NULL THEN 'its batch is missing'
                 WHEN t.child_id IS NOT NULL THEN 'its batch is ' || f.state
                 WHEN coalesce(l.state, e.state) IS NOT NULL THEN 'its job is ' || coalesce(l.state, e.state)
                 WHEN t.job_id IS NULL THEN 'it has no job'
-                ELSE 'its job is gone' END AS why
+                ELSE 'its job is missing' END AS why
     FROM fact a
     CROSS JOIN milepost_batch_task t ON t.batch_id = a.id
     LEFT JOIN milepost_job j ON j.id = t.job_id

@@ -1,5 +1,5 @@
--- Entries whose token is not the one before them, or for a claim not above it. Retention may have taken the first
--- ones of a job that was over once.
+-- Entries whose token differs from the previous one, or for a claim is not higher. Retention may have deleted the first entries of a job
+-- that ended once.
 SELECT count(*) OVER () AS count, h.job_id AS what, 'entry ' || h.pos || ' (' || h.verb || ') has token ' || h.token || ' after ' || h.before AS detail
 FROM (
     SELECT job_id, pos, verb, token, to_state, row_number() OVER (PARTITION BY job_id ORDER BY pos) AS nth,

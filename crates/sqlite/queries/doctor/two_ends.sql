@@ -1,4 +1,4 @@
--- Runs that ended twice.
+-- Runs that have ended twice.
 SELECT count(*) OVER () AS count, h.job_id AS what, 'run ' || h.token || ' has ' || count(*) || ' ends' AS detail
 FROM milepost_history h
 WHERE h.from_state = 'running'

@@ -1,4 +1,4 @@
--- Jobs that wait, with a history that goes on more than a minute in the future. ?1 the look
+-- Waiting jobs with history entries more than a minute in the future. ?1 the examination (JSON)
 SELECT count(*) OVER () AS count, l.id AS what, 'waits until ' || datetime(l.ready_at_ms / 1000, 'unixepoch') AS detail
 FROM milepost_live l
 WHERE l.ready_at_ms > (?1 ->> 'now_ms') + 60000

@@ -1,4 +1,4 @@
--- Settings that let a crash of the machine lose or damage what was committed: asked of the connection that writes.
+-- Settings with which a crash of the machine can lose or damage committed data. Run on the connection that writes.
 SELECT count(*) OVER () AS count, what, detail
 FROM (
     SELECT 'journal_mode' AS what, 'is ' || journal_mode || ', not wal' AS detail FROM pragma_journal_mode

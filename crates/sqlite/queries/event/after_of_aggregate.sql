@@ -1,4 +1,4 @@
--- A page of the events of an aggregate, oldest first. ?1 those after this position, ?2 the type of the event, ?3 how many,
+-- Returns a page of the events of an aggregate, oldest first. ?1 those after this position, ?2 the type of the event, ?3 how many,
 -- ?4 the type of the aggregate, ?5 its id
 SELECT pos, event_id, aggregate_type, aggregate_id, aggregate_seq, event_type, payload, headers, emitted_at_ms
 FROM milepost_event

@@ -1,2 +1,2 @@
--- Where the log ends; NULL when it is empty.
+-- Returns the last position of the log; NULL if it is empty.
 SELECT max(pos) FROM milepost_event

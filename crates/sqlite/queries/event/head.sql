@@ -1,2 +1,2 @@
--- At which sequence an aggregate is. ?1 its type, ?2 its id
+-- Returns the last sequence number of an aggregate. ?1 its type, ?2 its id
 SELECT last_seq FROM milepost_aggregate WHERE aggregate_type = ?1 AND aggregate_id = ?2

@@ -1,2 +1,2 @@
--- Leaves changes of batches to history alone.
+-- Stops turning state changes of batches into events.
 DROP TRIGGER IF EXISTS milepost_batch_history_recording

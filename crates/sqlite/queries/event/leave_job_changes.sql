@@ -1,2 +1,2 @@
--- Leaves changes of jobs to history alone.
+-- Stops turning state changes of jobs into events.
 DROP TRIGGER IF EXISTS milepost_history_recording

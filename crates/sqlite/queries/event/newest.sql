@@ -1,4 +1,4 @@
--- A page of the log, newest first. ?1 those before this position, ?2 the type of the event, ?3 how many
+-- Returns a page of the log, newest first. ?1 those before this position, ?2 the type of the event, ?3 how many
 SELECT pos, event_id, aggregate_type, aggregate_id, aggregate_seq, event_type, payload, headers, emitted_at_ms
 FROM milepost_event
 WHERE pos < ?1 AND (?2 IS NULL OR event_type = ?2)

@@ -1,9 +1,9 @@
--- Makes an event of every change of a batch whose DAG somebody wants, on whatever connection it is made.
+-- Turns every state change of a batch whose DAG a subscription requests into an event, on any connection.
 CREATE TRIGGER IF NOT EXISTS milepost_batch_history_recording AFTER INSERT ON milepost_batch_history
 WHEN EXISTS (SELECT 1 FROM milepost_change_source
              WHERE what = 'dag' AND name = (SELECT dag FROM milepost_batch WHERE id = NEW.batch_id))
 BEGIN
-    -- A head that was forgotten with a batch of the same id goes on where its events are.
+    -- If the row was deleted with an earlier batch of the same id, numbering continues after the events in the log.
     INSERT INTO milepost_aggregate (aggregate_type, aggregate_id, last_seq)
     SELECT c.aggregate_type, c.aggregate_id,
            1 + coalesce((SELECT max(e.aggregate_seq) FROM milepost_event e

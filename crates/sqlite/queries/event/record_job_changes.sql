@@ -1,9 +1,9 @@
--- Makes an event of every change of a job whose kind somebody wants, on whatever connection it is made.
+-- Turns every state change of a job whose kind a subscription requests into an event, on any connection.
 CREATE TRIGGER IF NOT EXISTS milepost_history_recording AFTER INSERT ON milepost_history
 WHEN EXISTS (SELECT 1 FROM milepost_change_source
              WHERE what = 'kind' AND name = (SELECT kind FROM milepost_job WHERE id = NEW.job_id))
 BEGIN
-    -- A head that was forgotten with a job of the same id goes on where its events are.
+    -- If the row was deleted with an earlier job of the same id, numbering continues after the events in the log.
     INSERT INTO milepost_aggregate (aggregate_type, aggregate_id, last_seq)
     SELECT c.aggregate_type, c.aggregate_id,
            1 + coalesce((SELECT max(e.aggregate_seq) FROM milepost_event e

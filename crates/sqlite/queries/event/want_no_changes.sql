@@ -1,2 +1,2 @@
--- Has a subscription want no changes. ?1 its name
+-- Removes all requests for changes of a subscription. ?1 its name
 DELETE FROM milepost_change_source WHERE subscription = ?1

@@ -1,4 +1,5 @@
--- What was begun and ended after place ?1, up to place ?2, by second and verb; how long about ?3 of each had been in the state before, in ms.
+-- Counts the starts and ends after position ?1, up to position ?2, by second and verb, with about ?3 durations of the state before them, in
+-- ms.
 WITH happened AS MATERIALIZED (
     SELECT pos, job_id, at_ms, at_ms / 1000 AS at_s, verb
     FROM milepost_history

@@ -1,4 +1,4 @@
--- What has happened to jobs after place ?1, up to place ?2, at most ?3.
+-- State changes of jobs after position ?1, up to position ?2, at most ?3.
 SELECT h.pos, h.job_id, h.at_ms, h.verb, h.from_state, h.to_state, h.attempt, h.worker_id, h.ready_at_ms, h.error_code, j.kind, j.queue,
        j.batch_id
 FROM milepost_history h

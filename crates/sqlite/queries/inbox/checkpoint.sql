@@ -1,3 +1,3 @@
--- Where a consumer stands in an aggregate. ?1 the consumer, ?2 the type of the aggregate, ?3 its id
+-- Returns a consumer's position in an aggregate. ?1 the consumer, ?2 the type of the aggregate, ?3 its id
 SELECT last_seq, parked, dead, ready FROM milepost_aggregate_checkpoint
 WHERE consumer = ?1 AND aggregate_type = ?2 AND aggregate_id = ?3

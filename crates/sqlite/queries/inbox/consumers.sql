@@ -1,4 +1,4 @@
--- The consumers there are. Their names are found by leaps over the keys, not by reading all.
+-- Returns the names of all consumers. It skips from key to key in the indexes instead of reading all rows.
 WITH RECURSIVE checkpoint_name (consumer) AS (
     SELECT (SELECT min(consumer) FROM milepost_aggregate_checkpoint)
     UNION ALL

@@ -1,4 +1,4 @@
--- The first event of an aggregate that is kept. ?1 the consumer, ?2 the type of the aggregate, ?3 its id
+-- Returns the first stored event of an aggregate. ?1 the consumer, ?2 the type of the aggregate, ?3 its id
 SELECT min(seq) FROM (
     SELECT min(aggregate_seq) AS seq FROM milepost_inbox_parked WHERE consumer = ?1 AND aggregate_type = ?2 AND aggregate_id = ?3
     UNION ALL

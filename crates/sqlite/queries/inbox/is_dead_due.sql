@@ -1,2 +1,2 @@
--- Whether there are dead letters of inboxes to forget. ?1 those given up before this time
+-- Returns whether retention can delete dead letters of inboxes. ?1 those older than this time
 SELECT EXISTS (SELECT 1 FROM milepost_inbox_dead INDEXED BY milepost_inbox_dead_due WHERE dead_at_ms < ?1)

@@ -1,5 +1,5 @@
--- Sees anew what is kept of an aggregate, whether the next event is here, and until when the others wait for it. ?1 the consumer, ?2 the
--- type of the aggregate, ?3 its id, ?4 how long events wait
+-- Recomputes the counters of an aggregate, whether its next event is stored, and the deadline of the others. ?1 the consumer, ?2 the type
+-- of the aggregate, ?3 its id, ?4 how long events wait
 UPDATE milepost_aggregate_checkpoint AS c
 SET parked = f.parked, dead = f.dead, ready = f.follows,
     gives_up_at_ms = CASE WHEN f.parked > 0 AND NOT f.follows THEN f.oldest_ms + ?4 END

@@ -1,2 +1,2 @@
--- Dead letters of inboxes that are to be forgotten. ?1 which were given up before this time, ?2 how many
+-- Returns dead letters of inboxes that retention can delete. ?1 those older than this time, ?2 how many
 SELECT pos FROM milepost_inbox_dead INDEXED BY milepost_inbox_dead_due WHERE dead_at_ms < ?1 ORDER BY dead_at_ms LIMIT ?2

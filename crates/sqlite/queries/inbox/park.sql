@@ -1,5 +1,5 @@
--- Keeps an event that came too early. ?1 the consumer, ?2 the type of the aggregate, ?3 its id, ?4 the sequence, ?5 the event's id, ?6 its
--- type, ?7 headers, ?8 payload, ?9 when it was emitted, ?10 now
+-- Parks an event that arrived too early. ?1 the consumer, ?2 the type of the aggregate, ?3 its id, ?4 the sequence, ?5 the event's id, ?6
+-- its type, ?7 headers, ?8 payload, ?9 when it was emitted, ?10 now
 INSERT INTO milepost_inbox_parked (consumer, aggregate_type, aggregate_id, aggregate_seq, event_id, event_type, headers, payload,
                                    emitted_at_ms, parked_at_ms)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)

@@ -1,4 +1,4 @@
--- Aggregates of a consumer whose next event may be among those that are kept. ?1 the consumer, ?2 how many
+-- Returns aggregates of a consumer whose next event may be stored. ?1 the consumer, ?2 how many
 SELECT aggregate_type, aggregate_id FROM milepost_aggregate_checkpoint INDEXED BY milepost_aggregate_checkpoint_ready
 WHERE consumer = ?1 AND ready = 1
 ORDER BY aggregate_type, aggregate_id

@@ -1,3 +1,3 @@
--- Takes a parked event out. ?1 the consumer, ?2 the type of the aggregate, ?3 its id, ?4 the sequence
+-- Removes a parked event. ?1 the consumer, ?2 the type of the aggregate, ?3 its id, ?4 the sequence
 DELETE FROM milepost_inbox_parked WHERE consumer = ?1 AND aggregate_type = ?2 AND aggregate_id = ?3 AND aggregate_seq = ?4
 RETURNING pos, event_id, aggregate_type, aggregate_id, aggregate_seq, event_type, payload, headers, emitted_at_ms

@@ -1,4 +1,4 @@
--- Runs that no living worker holds. ?1 the look, ?2 at most
+-- Runs that no active worker holds. ?1 the examination (JSON), ?2 at most
 SELECT l.id, l.token, coalesce(l.worker_id, 0) AS worker_id, l.attempt, l.max_attempts,
        l.group_key IS NOT NULL AS grouped, l.stop_verb AS stop_verb,
        EXISTS (SELECT 1 FROM milepost_job j WHERE j.id = l.id AND j.batch_id IS NOT NULL) AS task

@@ -1,4 +1,4 @@
--- Deletes history of batches that are gone, but for those that have jobs under way. ?1 at most
+-- Deletes history of batches that do not exist, except those with unfinished jobs. ?1 at most
 DELETE FROM milepost_batch_history
 WHERE pos IN (
     SELECT r.pos FROM milepost_batch_history r

@@ -1,4 +1,4 @@
--- Deletes inputs of batches that are gone, but for those that have jobs under way. ?1 at most
+-- Deletes inputs of batches that do not exist, except those with unfinished jobs. ?1 at most
 DELETE FROM milepost_batch_input
 WHERE batch_id IN (
     SELECT r.batch_id FROM milepost_batch_input r

@@ -1,4 +1,4 @@
--- Deletes ends that wait to be counted of batches that are gone, but for those that have jobs under way. ?1 at most
+-- Deletes uncounted ends of batches that do not exist, except those with unfinished jobs. ?1 at most
 DELETE FROM milepost_batch_spread
 WHERE pos IN (
     SELECT r.pos FROM milepost_batch_spread r

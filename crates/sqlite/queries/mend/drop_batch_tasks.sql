@@ -1,4 +1,4 @@
--- Deletes tasks of batches that are gone, but for those that have jobs under way. ?1 at most
+-- Deletes tasks of batches that do not exist, except those with unfinished jobs. ?1 at most
 DELETE FROM milepost_batch_task
 WHERE (batch_id, task) IN (
     SELECT r.batch_id, r.task FROM milepost_batch_task r

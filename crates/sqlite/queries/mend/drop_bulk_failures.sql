@@ -1,4 +1,4 @@
--- Deletes failures of bulk jobs that are gone. ?1 at most
+-- Deletes failures of bulk jobs that do not exist. ?1 at most
 DELETE FROM milepost_bulk_failure
 WHERE pos IN (
     SELECT f.pos FROM milepost_bulk_failure f

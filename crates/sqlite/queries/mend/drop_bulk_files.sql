@@ -1,4 +1,4 @@
--- Deletes staged files of bulk jobs that are gone, which retention has not come to for long. ?1 at most, ?2 now
+-- Deletes staged files of bulk jobs that do not exist, which retention has not reached for long. ?1 at most, ?2 now
 DELETE FROM milepost_bulk_file
 WHERE run IN (
     SELECT f.run FROM milepost_bulk_file f

@@ -1,4 +1,4 @@
--- Deletes settings of bulk jobs that are gone. ?1 at most
+-- Deletes settings of bulk jobs that do not exist. ?1 at most
 DELETE FROM milepost_bulk_setting
 WHERE job_id IN (
     SELECT s.job_id FROM milepost_bulk_setting s

@@ -1,4 +1,4 @@
--- Deletes events that were given up and that the log does not have at their places. ?1 at most
+-- Deletes dead-lettered events that are not in the log at their positions. ?1 at most
 DELETE FROM milepost_dead_event
 WHERE (subscription, event_id) IN (
     SELECT h.subscription, h.event_id FROM milepost_dead_event h

@@ -1,4 +1,4 @@
--- Takes jobs out of ended that are live, as their history says. ?1 at most
+-- Deletes jobs from ended that are live according to their history. ?1 at most
 DELETE FROM milepost_ended
 WHERE id IN (
     SELECT l.id FROM milepost_live l JOIN milepost_ended e ON e.id = l.id

@@ -1,4 +1,4 @@
--- Takes jobs out of live that have ended, as their history says. ?1 at most
+-- Deletes jobs from live that have ended according to their history. ?1 at most
 DELETE FROM milepost_live
 WHERE id IN (
     SELECT l.id FROM milepost_live l JOIN milepost_ended e ON e.id = l.id

@@ -1,4 +1,4 @@
--- Deletes parked aggregates of which no event is parked. ?1 at most
+-- Deletes parked aggregates without parked events. ?1 at most
 DELETE FROM milepost_parked_aggregate
 WHERE (subscription, aggregate_type, aggregate_id) IN (
     SELECT a.subscription, a.aggregate_type, a.aggregate_id FROM milepost_parked_aggregate a

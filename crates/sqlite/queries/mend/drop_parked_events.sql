@@ -1,4 +1,4 @@
--- Deletes parked events that the log does not have at their places. ?1 at most
+-- Deletes parked events that are not in the log at their positions. ?1 at most
 DELETE FROM milepost_parked_event
 WHERE (subscription, aggregate_type, aggregate_id, pos) IN (
     SELECT h.subscription, h.aggregate_type, h.aggregate_id, h.pos FROM milepost_parked_event h

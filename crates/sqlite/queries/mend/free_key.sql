@@ -1,4 +1,4 @@
--- Frees keys of jobs that are gone, but for those that retention keeps longer than their job. ?1 at most
+-- Frees keys of jobs that do not exist, except those that retention keeps longer than their job. ?1 at most
 DELETE FROM milepost_job_key
 WHERE (kind, key) IN (
     SELECT k.kind, k.key FROM milepost_job_key k

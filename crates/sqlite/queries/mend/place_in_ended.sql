@@ -1,4 +1,4 @@
--- Puts jobs that stand nowhere back in ended, where a whole history says that they ended. ?1 at most
+-- Adds jobs that are neither live nor ended to ended, if their history is complete and ends there. ?1 at most
 WITH lost AS (
     SELECT j.*, (SELECT max(h.pos) FROM milepost_history h WHERE h.job_id = j.id) AS pos
     FROM milepost_job j

@@ -1,4 +1,4 @@
--- Puts jobs that stand nowhere back in live, where a whole history says that they stood there. ?1 at most, ?2 now
+-- Adds jobs that are neither live nor ended to live, if their history is complete and ends there. ?1 at most, ?2 now
 WITH lost AS (
     SELECT j.*, (SELECT max(h.pos) FROM milepost_history h WHERE h.job_id = j.id) AS pos
     FROM milepost_job j

@@ -1,4 +1,4 @@
--- Raises heads of aggregates to their events, and makes those that are gone. ?1 at most
+-- Raises the last sequence numbers of aggregates to those of their events, and adds missing rows. ?1 at most
 INSERT INTO milepost_aggregate (aggregate_type, aggregate_id, last_seq)
 SELECT e.aggregate_type, e.aggregate_id, max(e.aggregate_seq)
 FROM milepost_event e

@@ -1,4 +1,4 @@
--- Raises tokens of rows of live that are behind their history, unless the job runs. ?1 at most
+-- Raises tokens in live that are lower than in their history, unless the job runs. ?1 at most
 UPDATE milepost_live SET token = (SELECT max(h.token) FROM milepost_history h WHERE h.job_id = milepost_live.id)
 WHERE id IN (
     SELECT s.id FROM milepost_live s

@@ -1,4 +1,4 @@
--- Takes keys for jobs that have them, if no other job has the same. ?1 at most
+-- Assigns keys to jobs that do not own theirs, if no other job does. ?1 at most
 INSERT INTO milepost_job_key (kind, key, job_id)
 SELECT j.kind, j.key, j.id FROM milepost_job j
 WHERE j.key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM milepost_job_key k WHERE k.kind = j.kind AND k.key = j.key)

@@ -1,4 +1,4 @@
--- The tasks of batch ?1 with the places and the states of their jobs, and whether there are their inner batches.
+-- Returns the tasks of batch ?1 with the locations and states of their jobs, and whether their inner batches exist.
 SELECT t.task, t.state, t.child_id, l.state, e.state, j.id IS NOT NULL, c.id IS NOT NULL, t.pre_cnt, t.succeeded, t.failed, t.skipped, t.canceled
 FROM milepost_batch_task t
 LEFT JOIN milepost_job j ON j.id = t.job_id

@@ -1,5 +1,5 @@
--- The statements that close Milepost's tables to every change, also of callers' own connections.
--- ?1 what they are told
+-- Returns the statements that reject every change to Milepost's tables, also on connections of applications.
+-- ?1 the error message
 WITH own (name) AS (VALUES
     ('milepost_job'), ('milepost_job_key'), ('milepost_live'), ('milepost_ended'),
     ('milepost_history'), ('milepost_progress'), ('milepost_worker'), ('milepost_queue'),

@@ -1,4 +1,4 @@
--- How many rows each part has.
+-- Counts the rows of each part.
 SELECT 'worker', (SELECT count(*) FROM milepost_worker)
 UNION ALL SELECT 'queue', (SELECT count(*) FROM milepost_queue)
 UNION ALL SELECT 'kind_limit', (SELECT count(*) FROM milepost_kind_limit)

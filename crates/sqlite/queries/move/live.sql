@@ -1,4 +1,4 @@
--- A page of live, with when dead letters failed. ?1 how many, ?2 after this id
+-- A page of live, with the time at which dead letters failed. ?1 how many, ?2 after this id
 SELECT id, kind, queue, priority, state, ready_at_ms, due_at_ms, started_at_ms,
        CASE state WHEN 'failed' THEN coalesce(
            (SELECT at_ms FROM milepost_history WHERE job_id = milepost_live.id AND to_state = 'failed' ORDER BY pos DESC LIMIT 1),

@@ -1,4 +1,4 @@
--- Who lives: workers whose lease holds, and what publishes. ?1 now
+-- Active workers and publishers: those whose lease has not expired. ?1 now
 SELECT printf('worker %d (%s)', id, name) FROM (
     SELECT id, name FROM milepost_worker WHERE ended_at_ms IS NULL AND lease_expires_at_ms > ?1 ORDER BY id
 )

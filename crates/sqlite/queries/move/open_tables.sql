@@ -1,2 +1,2 @@
--- The statements that open closed tables again.
+-- Returns the statements that remove the triggers of close_tables.
 SELECT printf('DROP TRIGGER "%w"', name) FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'milepost_*_departed_*'

@@ -1,2 +1,2 @@
--- How jobs ended. ?1 how many, ?2 after this job
+-- Returns ended jobs with state and token. ?1 how many, ?2 after this job
 SELECT id, state, token FROM milepost_ended WHERE id > ?2 ORDER BY id LIMIT ?1

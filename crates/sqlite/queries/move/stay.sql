@@ -1,2 +1,2 @@
--- Takes back that the store is left. ?1 move
+-- Deletes the record of a move that has not completed. ?1 move
 DELETE FROM milepost_departure WHERE move_id = ?1 AND completed_at_ms IS NULL

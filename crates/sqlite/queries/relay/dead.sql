@@ -1,4 +1,4 @@
--- Events that were given up. ?1 the subscription (NULL: all), ?2 to ?4 the place before which, ?5 how many
+-- Dead-lettered events. ?1 the subscription (NULL: all), ?2 to ?4 the key before which, ?5 how many
 SELECT e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type, coalesce(d.edited, e.payload) AS payload,
        e.headers, e.emitted_at_ms, d.subscription, d.dead_at_ms, d.deliveries, d.why, d.skipped
 FROM milepost_dead_event d

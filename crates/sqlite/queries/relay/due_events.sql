@@ -1,4 +1,4 @@
--- The first events of a parked aggregate. ?1 subscription, ?2 type, ?3 id, ?4 how many
+-- Returns the first events of a parked aggregate. ?1 subscription, ?2 type, ?3 id, ?4 how many
 SELECT e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type, coalesce(p.edited, e.payload) AS payload,
        e.headers, e.emitted_at_ms
 FROM milepost_parked_event p

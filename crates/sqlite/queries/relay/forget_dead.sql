@@ -1,2 +1,2 @@
--- An event that was given up is so no longer. ?1 subscription, ?2 the event
+-- Removes an event from the dead-lettered ones. ?1 subscription, ?2 the event
 DELETE FROM milepost_dead_event WHERE subscription = ?1 AND event_id = ?2 RETURNING pos, edited

@@ -1,4 +1,4 @@
--- Keeps an event that is given up. ?1 subscription, ?2 id, ?3 now, ?4 attempts, ?5 why, ?6 whether it is skipped
+-- Dead-letters an event. ?1 subscription, ?2 id, ?3 now, ?4 attempts, ?5 why, ?6 whether it is skipped
 INSERT INTO milepost_dead_event (subscription, event_id, pos, dead_at_ms, deliveries, why, skipped, edited)
 SELECT ?1, e.event_id, e.pos, ?3, ?4, ?5, ?6, p.edited
 FROM milepost_event e

@@ -1,2 +1,2 @@
--- Whether a publisher of a subscription does not stand aside. ?1 subscription
+-- Returns whether any publisher of a subscription is willing to own it. ?1 subscription
 SELECT EXISTS (SELECT 1 FROM milepost_publisher WHERE subscription = ?1 AND NOT stands_aside)

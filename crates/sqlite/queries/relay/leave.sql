@@ -1,2 +1,2 @@
--- Forgets a publisher. ?1 its id
+-- Deletes a publisher. ?1 its id
 DELETE FROM milepost_publisher WHERE id = ?1

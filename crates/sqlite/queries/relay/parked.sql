@@ -1,4 +1,4 @@
--- Parked aggregates with their first events. ?1 the subscription (NULL: all), ?2 to ?5 the place after which, ?6 how many
+-- Parked aggregates with their first events. ?1 the subscription (NULL: all), ?2 to ?5 the key after which, ?6 how many
 SELECT e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type, coalesce(f.edited, e.payload) AS payload,
        e.headers, e.emitted_at_ms, a.subscription, a.parked_at_ms, a.deliveries, a.next_delivery_at_ms, a.why,
        (SELECT count(*) FROM milepost_parked_event p

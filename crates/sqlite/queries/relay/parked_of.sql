@@ -1,2 +1,2 @@
--- Which aggregates are parked. ?1 subscription
+-- Returns the parked aggregates. ?1 subscription
 SELECT aggregate_type, aggregate_id FROM milepost_parked_aggregate WHERE subscription = ?1

@@ -1,5 +1,5 @@
--- Forgets a portion of the log: what is older than ?1 and what every subscription has gone past, unless it is parked or was given
--- up. ?2 after this position, ?3 how many are looked at
+-- Deletes events in a portion of the log that are older than ?1 and that every subscription has handled, unless they are parked or
+-- dead-lettered. ?2 after this position, ?3 how many are examined
 DELETE FROM milepost_event WHERE pos IN (
     SELECT e.pos FROM (SELECT pos, event_id, emitted_at_ms FROM milepost_event WHERE pos > ?2 ORDER BY pos LIMIT ?3) e
     WHERE e.emitted_at_ms < ?1

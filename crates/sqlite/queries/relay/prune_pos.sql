@@ -1,2 +1,2 @@
--- Where the last look for events that can be forgotten ended.
+-- Returns the position at which the last search for deletable events ended.
 SELECT pos FROM milepost_log_prune

@@ -1,2 +1,2 @@
--- Forgets a subscription. ?1 its name
+-- Deletes a subscription. ?1 its name
 DELETE FROM milepost_subscription WHERE name = ?1

@@ -1,4 +1,4 @@
--- Parks what was published of an aggregate. ?1 subscription, ?2 type, ?3 id, ?4 from which sequence on
+-- Parks the published events of an aggregate. ?1 subscription, ?2 type, ?3 id, ?4 from this sequence number
 INSERT INTO milepost_parked_event (subscription, aggregate_type, aggregate_id, pos, event_id)
 SELECT ?1, e.aggregate_type, e.aggregate_id, e.pos, e.event_id
 FROM milepost_event e

@@ -1,4 +1,4 @@
--- Parks what was published since a time. ?1 subscription, ?2 the time
+-- Parks the events that were published since a time. ?1 subscription, ?2 the time
 INSERT INTO milepost_parked_event (subscription, aggregate_type, aggregate_id, pos, event_id)
 SELECT ?1, e.aggregate_type, e.aggregate_id, e.pos, e.event_id
 FROM milepost_event e

@@ -1,4 +1,4 @@
--- Subscriptions, with how far behind each is.
+-- Subscriptions, with their backlog.
 SELECT s.name, s.made_at_ms, s.paused_at_ms, s.paused_why,
        (SELECT count(*) FROM milepost_event e WHERE e.pos > s.pos),
        (SELECT min(e.emitted_at_ms) FROM milepost_event e WHERE e.pos > s.pos),

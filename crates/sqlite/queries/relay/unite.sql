@@ -1,4 +1,4 @@
--- Parks an aggregate so that it is due now, whether it is parked or not. ?1 subscription, ?2 type, ?3 id, ?4 now, ?5 why
+-- Parks an aggregate, or updates a parked one, so that it is due now. ?1 subscription, ?2 type, ?3 id, ?4 now, ?5 why
 INSERT INTO milepost_parked_aggregate
     (subscription, aggregate_type, aggregate_id, parked_at_ms, deliveries, next_delivery_at_ms, why)
 VALUES (?1, ?2, ?3, ?4, 0, ?4, ?5)

@@ -1,2 +1,2 @@
--- Forgets sessions that began before ?1.
+-- Deletes sessions that began before ?1.
 DELETE FROM milepost_console_session WHERE began_at_ms < ?1

@@ -1,5 +1,5 @@
--- A session that is not over, with its token. ?1 id, ?2 after when it was used, ?3 after when it began, ?4 until when its id was given for it to be
--- changed, ?5 after when the id before was given up
+-- Returns a session that has not expired, with its token. ?1 id, ?2 last used after this time, ?3 began after this time, ?4 the id is to be
+-- changed if it was issued at or before this time, ?5 a previous id is valid if it was replaced after this time
 SELECT t.prefix, t.name, t.hash, t.role, t.created_at_ms, t.created_by, t.starts_at_ms, t.expires_at_ms, t.revoked_at_ms, t.last_used_at_ms,
        s.csrf, s.id = ?1 AND s.rotated_at_ms <= ?4, s.seen_at_ms, s.id
 FROM milepost_console_session s JOIN milepost_access_token t ON t.prefix = s.token

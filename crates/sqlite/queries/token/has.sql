@@ -1,2 +1,2 @@
--- Whether there is a token that nobody has revoked.
+-- Returns whether any token has not been revoked.
 SELECT EXISTS (SELECT 1 FROM milepost_access_token WHERE revoked_at_ms IS NULL)

@@ -1,4 +1,4 @@
-//! What earlier pages left to be done.
+//! The work that earlier pages of batches deferred.
 
 use milepost_core::batch::due::{Becomes, DueTask};
 use rusqlite::Connection;
@@ -8,17 +8,17 @@ use crate::failure::Failure;
 use crate::query;
 use crate::row;
 
-/// How many batches with due tasks are found, and how many of them one page looks at.
+/// How many batches with due tasks are searched for, and how many of them one page processes.
 const BATCHES: u32 = 100;
 const BATCHES_A_PAGE: usize = 10;
 
-/// Whether there is anything to do, without writing.
+/// Returns whether any work is deferred, without writing.
 pub(crate) fn is_needed(conn: &Connection) -> Result<bool, Failure> {
     Ok(conn.prepare_cached(query::BATCH_ANY_SPREAD)?.exists(())?
         || conn.prepare_cached(query::BATCH_DUE_BATCHES)?.exists([1])?)
 }
 
-/// A page of it; answers how many tasks were worked out, and those that are too much for a transaction.
+/// Processes one page; returns the number of tasks that were processed, and the tasks that are too large for a transaction.
 pub(super) fn advance(conn: &Connection) -> Result<(u64, Vec<DueTask>), Failure> {
     let mut settler = Settler::new(conn);
     if conn.prepare_cached(query::BATCH_ANY_SPREAD)?.exists(())? {
@@ -27,7 +27,7 @@ pub(super) fn advance(conn: &Connection) -> Result<(u64, Vec<DueTask>), Failure>
         let mut due = conn.prepare_cached(query::BATCH_DUE_BATCHES)?;
         let found = due.query_map([BATCHES], |row| row::batch_id(row, 0))?;
         let mut found = found.collect::<rusqlite::Result<Vec<_>>>()?;
-        // Each page begins elsewhere, so that no batch with many due tasks keeps others waiting.
+        // Each page starts at a different batch, so that a batch with many due tasks does not delay the others.
         let turn = usize::try_from(settler.now_ms).unwrap_or(0) % found.len().max(1);
         found.rotate_left(turn);
         settler.due = found.into_iter().take(BATCHES_A_PAGE).collect();
@@ -36,7 +36,7 @@ pub(super) fn advance(conn: &Connection) -> Result<(u64, Vec<DueTask>), Failure>
     Ok((settler.looked, settler.large))
 }
 
-/// Due tasks become what was worked out outside; answers how many did.
+/// Applies the results of tasks that were evaluated outside of a transaction; returns the number that was applied.
 pub(super) fn become_all(conn: &Connection, worked_out: &[(DueTask, Becomes)]) -> Result<u64, Failure> {
     let mut settler = Settler::new(conn);
     for (due, becomes) in worked_out {

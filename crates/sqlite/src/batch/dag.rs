@@ -16,7 +16,7 @@ use crate::clock::now_ms;
 use crate::failure::{Failure, defect};
 use crate::{query, row};
 
-/// Stores a version, unless it is there, and makes it the latest.
+/// Stores a version, unless it exists, and makes it the latest.
 pub(super) fn define(conn: &Connection, dag: &Dag) -> Result<Defined, Failure> {
     let (name, version) = (&dag.definition().name, dag.version().to_string());
     let known: Option<i64> = conn
@@ -78,7 +78,7 @@ fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Versions that a statement of lists answers.
+/// Returns the versions that a listing query selects.
 pub(super) fn list(
     conn: &Connection,
     sql: &str,
@@ -88,7 +88,7 @@ pub(super) fn list(
     Ok(statement.query_map(values, view)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The id of a version, or of the latest.
+/// Returns the id of a version, or of the latest one.
 pub(super) fn find(conn: &Connection, name: &str, version: Option<Version>) -> Result<i64, Failure> {
     let latest = conn
         .prepare_cached(query::BATCH_VERSION_LATEST)?
@@ -104,7 +104,7 @@ pub(super) fn find(conn: &Connection, name: &str, version: Option<Version>) -> R
     Ok(found.ok_or_else(none)?)
 }
 
-/// A version with its content.
+/// Returns a version with its content.
 pub(super) fn content(
     conn: &Connection,
     name: &str,
@@ -118,12 +118,12 @@ pub(super) fn content(
     })?)
 }
 
-/// Which of its DAG's versions this is, from 1.
+/// Returns the number of a version among those of its DAG, from 1.
 pub(super) fn number_of(conn: &Connection, id: i64) -> rusqlite::Result<u32> {
     conn.prepare_cached(query::BATCH_VERSION)?.query_row([id], |row| row.get(2))
 }
 
-/// What the input of batches of a version must look like.
+/// Returns the JSON Schema for the input of batches of a version.
 pub(super) fn input_schema(conn: &Connection, id: i64) -> rusqlite::Result<Option<String>> {
     conn.prepare_cached(query::BATCH_VERSION)?.query_row([id], |row| row.get(9))
 }

@@ -1,4 +1,4 @@
-//! Tasks whose rule holds: what they become.
+//! Evaluation of due tasks: the job, the inner batch or the final state that a due task gets.
 
 use std::mem;
 use std::rc::Rc;
@@ -28,11 +28,11 @@ use crate::failure::{Failure, defect};
 use crate::query;
 use crate::row::{self, Id};
 
-/// How many due tasks are looked for at a time.
+/// How many due tasks are read at a time.
 const LOOK: u32 = 100;
 
 impl Settler<'_> {
-    /// Works out some of a batch's tasks that are due; those that take much stay due.
+    /// Evaluates due tasks of a batch. Tasks whose evaluation takes long stay due.
     pub(super) fn work_out(&mut self, batch: BatchId) -> Result<(), Failure> {
         let head = self.head(batch)?;
         if head.stopped {
@@ -44,7 +44,7 @@ impl Settler<'_> {
         let mut desk = Desk::new(self.conn, batch, head);
         let mut large = 0;
         for &number in &due {
-            // The others wait for their turn, so that those of other batches have one.
+            // The other tasks wait, so that tasks of other batches are evaluated, too.
             if self.page.is_over() || large >= LARGE_OF_BATCH_MAX {
                 return Ok(());
             }
@@ -60,14 +60,14 @@ impl Settler<'_> {
                 }
             }
         }
-        // Otherwise the same would be looked at again.
+        // Otherwise the next read would return the same tasks.
         if large == 0 && due.len() == LOOK as usize {
             self.due.insert(batch);
         }
         Ok(())
     }
 
-    /// Works a task out if that is little work, which it answers.
+    /// Evaluates a task if that takes little work; returns whether it was evaluated.
     fn work_out_little(&mut self, task: TaskId, due: &DueTask) -> Result<bool, Failure> {
         if let Some(becomes) = due.becomes(Effort::Little) {
             self.become_this(task, due, becomes)?;
@@ -80,7 +80,7 @@ impl Settler<'_> {
         Ok(false)
     }
 
-    /// A task becomes what was worked out outside of the transaction, unless anything that it read has changed since.
+    /// Applies the result of a task that was evaluated outside of the transaction, unless anything that it read has changed since.
     pub(super) fn become_as_worked_out(&mut self, was: &DueTask, becomes: Becomes) -> Result<(), Failure> {
         let task = TaskId { batch: was.batch, number: was.task };
         let head = self.head(was.batch)?;
@@ -121,7 +121,7 @@ impl Settler<'_> {
         }
     }
 
-    /// The task is this batch, or it fails because there is none.
+    /// Makes this batch the inner batch of the task; if the batch could not be started, the task fails.
     fn go_on_as(&mut self, task: TaskId, child: Result<BatchId, Failure>) -> Result<(), Failure> {
         match child {
             Ok(child) => self.turn(task, TaskState::Due, TaskState::Active, Made::Batch(child)),
@@ -133,10 +133,10 @@ impl Settler<'_> {
     fn start_bulk(&mut self, task: TaskId, name: &str, payload: Value) -> Result<(), Failure> {
         let Some(definition) = definition_of(self.conn, name)? else {
             let message =
-                format!("there is no bulk job {name:?}; `milepost bulk list` shows those that there are");
+                format!("there is no bulk job {name:?}; `milepost bulk list` shows the existing ones");
             return self.cannot_start(task, message);
         };
-        // Parameters are the members of an object.
+        // The members of the payload object are the bulk job's parameters.
         let job = match NewJob::new(name, &payload) {
             Ok(job) => definition.direct(job),
             Err(invalid) => return self.cannot_start(task, invalid.to_string()),
@@ -156,24 +156,24 @@ impl Settler<'_> {
     }
 }
 
-/// A due task as it stands in the store.
+/// A due task as it is stored.
 enum Look {
-    /// Its job is its own, as it stands.
+    /// Its job is complete in the definition; nothing has to be evaluated.
     Plain,
     Task(Box<DueTask>),
     Unreadable(Why),
 }
 
-/// The due tasks of one batch, and what they have in common.
+/// The due tasks of one batch, and the data that they share.
 struct Desk<'conn> {
     conn: &'conn Connection,
     batch: BatchId,
     head: Rc<Head>,
-    /// Its input; once a task needed it.
+    /// The input of the batch, loaded when the first task needs it.
     input: Option<Arc<Value>>,
-    /// Of a batch of items: what they all see, and the items.
+    /// Only in a batch of items: the data that all items share, and the items.
     items: Option<Result<(DueTask, Vec<Value>), Why>>,
-    /// The items, while one is looked at.
+    /// The items, while one of them is evaluated.
     list: Vec<Value>,
 }
 
@@ -222,7 +222,7 @@ impl<'conn> Desk<'conn> {
         })
     }
 
-    /// What the next task sees is the same.
+    /// Keeps the loaded data for the next task.
     fn keep(&mut self, due: DueTask) {
         match due.item {
             Some(_) => self.items = Some(Ok((due, mem::take(&mut self.list)))),
@@ -230,10 +230,10 @@ impl<'conn> Desk<'conn> {
         }
     }
 
-    /// What the task sees that goes over the list, and the list.
+    /// Loads the data of the task that iterates over the list, and the list.
     fn load_items(&self) -> Result<Result<(DueTask, Vec<Value>), Why>, Failure> {
         let Some((outer, number)) = self.head.outer.zip(self.head.items_of) else {
-            return Err(defect("advance_batches", format!("batch {} is over no list", self.batch)).into());
+            return Err(defect("advance_batches", format!("batch {} is not over a list", self.batch)).into());
         };
         let head = Head::load(self.conn, outer)?;
         let asked = Asked::load(self.conn, self.head.version, number)?.read_in(
@@ -252,7 +252,7 @@ impl<'conn> Desk<'conn> {
     }
 }
 
-/// What a task of a version says.
+/// The definition of a task in a version.
 struct Asked {
     plain: bool,
     reads: Vec<u32>,
@@ -266,8 +266,8 @@ impl Asked {
         })
     }
 
-    /// The same where the batch whose tasks it reads has gone over to another version since. Those that this does not have
-    /// left nothing.
+    /// Translates the task numbers that it reads if the batch with those tasks has switched to another version since. Tasks that the new
+    /// version does not contain are omitted.
     fn read_in(self, conn: &Connection, version: i64, by_now: i64) -> rusqlite::Result<Self> {
         if version == by_now {
             return Ok(self);
@@ -281,7 +281,7 @@ impl Asked {
         Ok(Self { reads, ..self })
     }
 
-    /// The task with all that it reads.
+    /// Returns the task with all the data that it reads.
     fn due(
         self,
         conn: &Connection,
@@ -292,7 +292,7 @@ impl Asked {
         let spec: Task = match serde_json::from_str(&self.spec) {
             Ok(spec) => spec,
             Err(error) => {
-                let message = format!("the store's task cannot be read: {error}");
+                let message = format!("the stored task cannot be parsed: {error}");
                 return Ok(Err(Why { code: EXPRESSION.to_owned(), message }));
             }
         };
@@ -322,10 +322,10 @@ impl Asked {
     }
 }
 
-/// The schema for the input of the DAG that a task names.
+/// Returns the input schema of the DAG that a task names.
 fn schema_of(conn: &Connection, dag: Option<&str>) -> Result<Option<Value>, Failure> {
     let Some(dag) = dag else { return Ok(None) };
-    // One that there is not is found when the batch starts.
+    // A missing DAG is reported when the batch starts.
     let version = match dag::find(conn, dag, None) {
         Ok(version) => version,
         Err(Failure::Told(StoreError::Batch(InvalidBatch::NoSuchDag { .. }))) => return Ok(None),
@@ -334,11 +334,11 @@ fn schema_of(conn: &Connection, dag: Option<&str>) -> Result<Option<Value>, Fail
     let Some(schema) = dag::input_schema(conn, version)? else { return Ok(None) };
     let schema = serde_json::from_str(&schema);
     Ok(Some(schema.map_err(|error| {
-        defect("advance_batches", format!("the schema of {dag:?} cannot be read: {error}"))
+        defect("advance_batches", format!("the schema of {dag:?} cannot be parsed: {error}"))
     })?))
 }
 
-/// The input of a batch; one that cannot be read is the failure of those of its tasks that read it.
+/// Returns the input of a batch. An input that cannot be parsed fails only the tasks that read it.
 fn input_of(conn: &Connection, batch: BatchId) -> Result<Result<Value, Why>, Failure> {
     let mut statement = conn.prepare_cached(query::BATCH_INPUT)?;
     let input = statement.query_row([batch.0.as_bytes()], |row| {
@@ -348,5 +348,5 @@ fn input_of(conn: &Connection, batch: BatchId) -> Result<Result<Value, Why>, Fai
 }
 
 fn unreadable(error: &serde_json::Error) -> Why {
-    Why { code: UNREADABLE.to_owned(), message: format!("what it reads cannot be read: {error}") }
+    Why { code: UNREADABLE.to_owned(), message: format!("the values it reads cannot be parsed: {error}") }
 }

@@ -1,4 +1,4 @@
-//! A batch and its tasks, as far as counting needs them.
+//! A batch and its tasks, with the columns that counting needs.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ pub(super) struct TaskId {
     pub(super) number: u32,
 }
 
-/// How many tasks there are, or how many more, by state in the order of [`TaskState::ALL`].
+/// Task counts, or changes of task counts, by state in the order of [`TaskState::ALL`].
 pub(super) type ByState = [i64; 8];
 
 /// A batch.
@@ -33,9 +33,9 @@ pub(super) struct Head {
     pub(super) state: BatchState,
     pub(super) stopped: bool,
     pub(super) generation: u32,
-    /// The batch that it lies in.
+    /// The batch that contains this one.
     pub(super) outer: Option<BatchId>,
-    /// The task of that which it is, or was; `None`: that does not have it any more.
+    /// The task of the outer batch that this batch is or was; `None`: the outer batch no longer contains that task.
     pub(super) parent: Option<TaskId>,
     pub(super) items_of: Option<u32>,
     pub(super) depth: u32,
@@ -72,12 +72,12 @@ impl Head {
         Ok(Rc::new(head))
     }
 
-    /// Where the task of the version stands that says what this task does.
+    /// Returns the number of the task that defines this task.
     pub(super) fn asked(&self, number: u32) -> u32 {
         self.items_of.unwrap_or(number)
     }
 
-    /// When a task runs, and whether nothing has to be worked out for it. Items wait for nothing.
+    /// Returns the trigger rule of a task, and whether its definition needs no evaluation. Items have no predecessors.
     pub(super) fn rule(&self, conn: &Connection, number: u32) -> rusqlite::Result<(Rule, bool)> {
         if self.items_of.is_some() {
             return Ok((Rule::default(), false));
@@ -86,7 +86,7 @@ impl Head {
             .query_row((self.version, number), |row| Ok((row::word(row, 0)?, row.get(1)?)))
     }
 
-    /// The tasks that wait for a task.
+    /// Returns the successors of a task.
     pub(super) fn successors(&self, conn: &Connection, number: u32) -> rusqlite::Result<Vec<u32>> {
         if self.items_of.is_some() {
             return Ok(Vec::new());
@@ -95,7 +95,7 @@ impl Head {
             .query_row((self.version, number), |row| row::numbers(row, 0))
     }
 
-    /// Where it stands with so many tasks.
+    /// Returns the state of the batch with these task counts.
     pub(super) fn state_with(&self, counts: &ByState) -> BatchState {
         counts_of(counts).state(self.stopped)
     }
@@ -114,7 +114,7 @@ fn counts_of(counts: &ByState) -> Counts {
     Counts { waiting, due, active, failed, aborted, succeeded, skipped, canceled }
 }
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stand {
     pub(super) state: TaskState,
@@ -124,14 +124,14 @@ pub(super) struct Stand {
 }
 
 impl Stand {
-    /// `None`: there is no such task.
+    /// Loads a task; `None`: it does not exist.
     pub(super) fn load(conn: &Connection, task: TaskId) -> rusqlite::Result<Option<Self>> {
         conn.prepare_cached(query::BATCH_TASK)?
             .query_row((task.batch.0.as_bytes(), task.number), |row| Ok(Self::read(row)?.1))
             .optional()
     }
 
-    /// The number of a task, and where it stands.
+    /// Reads the number and the state of a task.
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<(u32, Self)> {
         let stand = Self {
             state: row::word(row, 1)?,
@@ -143,7 +143,7 @@ impl Stand {
     }
 }
 
-/// How predecessors ended: those that have not, then the others by outcome.
+/// Reads the counters of a task's predecessors: those that have not ended, and the others by outcome.
 pub(crate) fn tally(row: &Row<'_>, column: usize) -> rusqlite::Result<Tally> {
     let count = |at: usize| row.get::<_, u32>(column + at);
     let (succeeded, failed, skipped, canceled) = (count(1)?, count(2)?, count(3)?, count(4)?);

@@ -1,4 +1,4 @@
-//! Running again what has failed in batches that are tasks of others.
+//! Reruns of failed tasks in inner batches (batches that are tasks of other batches).
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ use super::spread::Tallies;
 use crate::failure::Failure;
 use crate::query;
 
-/// A batch that is a task of another one, and in which a rerun of what failed goes on.
+/// An inner batch in which failed tasks are rerun.
 pub(super) struct Inside {
     pub(super) batch: BatchId,
-    /// The task that it is, and where that stands.
+    /// The outer batch's task that this batch is, and its state.
     task: TaskId,
     stand: Stand,
-    /// Its tasks that run again.
+    /// The tasks of the inner batch that are rerun.
     pub(super) tasks: BTreeMap<u32, Stand>,
-    /// Whether it was stopped, and goes on.
+    /// Whether the inner batch was stopped and is resumed.
     resumes: bool,
 }
 
 impl Operator<'_, '_> {
-    /// The batches in this one, at any depth, in which something has failed, outer ones before inner ones; not those of the tasks in `but`.
-    /// Refused when one that the operator has `seen` was rerun meanwhile; `None`: there is nothing to be looked for.
+    /// Returns the inner batches at any depth that contain failed tasks, outer ones before inner ones, without those of the tasks in `but`.
+    /// Refuses if a batch that the operator has `seen` was rerun since. `seen` is `None`: inner batches are not searched.
     pub(super) fn inside(
         &mut self,
         batch: BatchId,
@@ -55,7 +55,7 @@ impl Operator<'_, '_> {
         but: &BTreeMap<u32, Stand>,
         found: &mut Vec<Inside>,
     ) -> Result<(), Failure> {
-        // Items are jobs.
+        // The items of a list are jobs, not batches.
         if self.settler.head(batch)?.items_of.is_some() {
             return Ok(());
         }
@@ -77,7 +77,7 @@ impl Operator<'_, '_> {
         Ok(())
     }
 
-    /// The tasks of a batch that have failed and are not batches which go on.
+    /// Returns the failed tasks of a batch, without inner batches that have not ended.
     fn failed_in(&mut self, batch: BatchId) -> Result<BTreeMap<u32, Stand>, Failure> {
         let mut failed = BTreeMap::new();
         for (number, stand) in self.stands_in(batch, &FAILED)? {
@@ -92,8 +92,8 @@ impl Operator<'_, '_> {
         Ok(failed)
     }
 
-    /// Puts back what has failed in a batch. It runs from here on, and the task that it is is active: what waits for that is not decided by
-    /// how it stood, and if the batch fails again at once, its task is told.
+    /// Resets the failed tasks of an inner batch. From here on the batch is running and its task is active, so that successors are not
+    /// decided by the task's former state, and the task is notified if the batch fails again immediately.
     pub(super) fn enter(&mut self, inside: &Inside) -> Result<(), Failure> {
         let Inside { batch, ref tasks, resumes, .. } = *inside;
         self.raise_generation(batch)?;
@@ -113,7 +113,7 @@ impl Operator<'_, '_> {
         self.activate(inside)
     }
 
-    /// The task that a batch is goes on.
+    /// Sets the task of an inner batch to active again.
     fn activate(&mut self, inside: &Inside) -> Result<(), Failure> {
         let Inside { batch: child, task, stand: Stand { state, .. }, .. } = *inside;
         if state == TaskState::Active {
@@ -130,7 +130,7 @@ impl Operator<'_, '_> {
         let more = self.settler.changed.entry(batch).or_default();
         more[state as usize] -= 1;
         more[to as usize] += 1;
-        let note = format!("what has failed in batch {child} runs again");
+        let note = format!("the failed tasks of batch {child} are rerun");
         self.settler.note(batch, Some(number), verb, Some(state.as_str()), to.as_str(), Some(&note))?;
         self.settler.count(&tallies)?;
         Ok(())

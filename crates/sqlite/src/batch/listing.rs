@@ -1,4 +1,4 @@
-//! What operators see of batches.
+//! Queries that list batches and tasks for operators.
 
 use milepost_core::batch::listing::{
     BatchDetail, BatchEntry, BatchFilter, BatchView, ParentTask, TaskFilter, TaskView,
@@ -12,10 +12,10 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::{query, row};
 
-/// After every id that can be made.
+/// An id after every possible id.
 const NEWEST: BatchId = BatchId(Uuid::max());
 
-/// A page of batches, newest first.
+/// Returns a page of batches, newest first.
 pub(super) fn batches(conn: &Connection, filter: &BatchFilter) -> Result<Vec<BatchView>, Failure> {
     let before = filter.before.unwrap_or(NEWEST);
     let state = filter.state.map(BatchState::as_str);
@@ -32,7 +32,7 @@ pub(super) fn batches(conn: &Connection, filter: &BatchFilter) -> Result<Vec<Bat
     Ok(found)
 }
 
-/// A batch with its input.
+/// Returns a batch with its input.
 pub(super) fn batch(conn: &Connection, batch: BatchId) -> Result<Option<BatchDetail>, Failure> {
     let id = batch.0.as_bytes();
     let found = conn.prepare_cached(query::BATCH)?.query_row([id], view);
@@ -79,7 +79,7 @@ fn counts(row: &Row<'_>, column: usize) -> rusqlite::Result<Counts> {
     })
 }
 
-/// A page of a batch's tasks.
+/// Returns a page of a batch's tasks.
 pub(super) fn tasks(
     conn: &Connection,
     batch: BatchId,
@@ -113,7 +113,7 @@ fn task(row: &Row<'_>) -> rusqlite::Result<TaskView> {
     })
 }
 
-/// What happened to a batch and to tasks without jobs.
+/// Returns state changes of a batch and of its tasks without jobs.
 pub(super) fn history(
     conn: &Connection,
     batch: BatchId,
@@ -146,7 +146,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<BatchEntry> {
     })
 }
 
-/// How many batches are in each state.
+/// Counts the batches in each state.
 pub(super) fn count(conn: &Connection) -> Result<Vec<(BatchState, i64)>, Failure> {
     let mut statement = conn.prepare_cached(query::BATCH_COUNT_BATCHES)?;
     let counts = statement.query_map((), |row| Ok((row::word(row, 0)?, row.get(1)?)))?;

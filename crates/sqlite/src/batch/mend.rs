@@ -1,4 +1,4 @@
-//! Making a batch what the facts say: where its jobs and inner batches stand, and which tasks come before which.
+//! Repair of a batch from the facts: the states of its jobs and inner batches, and the order of its tasks.
 
 use std::rc::Rc;
 
@@ -14,8 +14,8 @@ use super::settle::Settler;
 use crate::failure::Failure;
 use crate::{query, row};
 
-/// Mends a batch and lets all follow that has to; answers whether it did. Not while ends in it are still being counted, nor
-/// where tasks of it are missing.
+/// Repairs a batch and applies the consequences; returns whether it did. It does nothing while ended tasks of the batch are still being
+/// counted, or if tasks are missing.
 pub(crate) fn mend_batch(conn: &Connection, batch: BatchId) -> Result<bool, Failure> {
     let mut settler = Settler::new(conn);
     if conn.prepare_cached(query::BATCH_SPREADS_OF_BATCH)?.exists([batch.0.as_bytes()])? {
@@ -40,7 +40,7 @@ pub(crate) fn mend_batch(conn: &Connection, batch: BatchId) -> Result<bool, Fail
     Ok(true)
 }
 
-/// A task with the facts.
+/// A task with the facts about it.
 struct Known {
     number: u32,
     state: TaskState,
@@ -81,7 +81,7 @@ fn counts_of(states: &[TaskState]) -> ByState {
 }
 
 impl Settler<'_> {
-    /// Counts all of a batch anew from where its tasks stand, and decides nothing.
+    /// Recomputes all counts of a batch from the states of its tasks, without deciding any task.
     pub(super) fn count_anew(&mut self, batch: BatchId) -> Result<(), Failure> {
         let head = self.head(batch)?;
         let tasks = tasks_of(self.conn, batch)?;
@@ -90,7 +90,7 @@ impl Settler<'_> {
         self.put_tallies(batch, &head, &tasks, &states).map(drop)
     }
 
-    /// Puts a task where its job or its batch stands, without counting the difference; answers where.
+    /// Sets a task to the state of its job or inner batch, without updating counts; returns the state.
     fn put_right(&mut self, batch: BatchId, task: &Known) -> Result<TaskState, Failure> {
         let Some((fact, why)) = self.fact(task)?.filter(|(fact, _)| *fact != task.state) else {
             return Ok(task.state);
@@ -118,12 +118,12 @@ impl Settler<'_> {
         Ok(fact)
     }
 
-    /// Where a task has to stand, and why; `None` where the facts say nothing.
+    /// Returns the state that a task must have, with the reason; `None` if the facts do not determine it.
     fn fact(&mut self, task: &Known) -> Result<Option<(TaskState, String)>, Failure> {
         let goes_on = matches!(task.state, TaskState::Active | TaskState::Aborted);
         let lost = |what: &str| goes_on.then(|| (TaskState::Failed, what.to_owned()));
         Ok(match (task.child, task.live, task.ended) {
-            (Some(_), ..) if !task.has_child => lost("its batch is gone"),
+            (Some(_), ..) if !task.has_child => lost("its batch is missing"),
             (Some(child), ..) => {
                 let state = self.state_by_tasks(child)?;
                 state.map(|state| (TaskState::of_batch(state), format!("its batch is {state}")))
@@ -137,7 +137,7 @@ impl Settler<'_> {
         })
     }
 
-    /// Where an inner batch stands by its tasks; `None` when some are missing.
+    /// Returns the state of an inner batch computed from its tasks; `None` if tasks are missing.
     fn state_by_tasks(&mut self, batch: BatchId) -> Result<Option<BatchState>, Failure> {
         let tasks = tasks_of(self.conn, batch)?;
         if !is_complete(self.conn, batch, &tasks)? {
@@ -166,7 +166,7 @@ impl Settler<'_> {
         Ok(())
     }
 
-    /// Counts anew how predecessors ended; answers the tasks that wait.
+    /// Recomputes the predecessor counters; returns the waiting tasks.
     fn put_tallies(
         &mut self,
         batch: BatchId,
@@ -190,7 +190,7 @@ impl Settler<'_> {
         Ok(waiting)
     }
 
-    /// What each task waits for, by number; items wait for nothing.
+    /// Returns the predecessors of each task, by number. Items have none.
     fn predecessors(&self, head: &Head) -> rusqlite::Result<Vec<Vec<u32>>> {
         if head.items_of.is_some() {
             return Ok(Vec::new());
@@ -207,7 +207,7 @@ impl Settler<'_> {
     }
 }
 
-/// What a task does that comes to stand there.
+/// Returns the verb of a repair that moves a task to this state.
 const fn verb_of(state: TaskState) -> Verb {
     match state {
         TaskState::Skipped => Verb::Skip,

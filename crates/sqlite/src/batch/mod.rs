@@ -1,9 +1,8 @@
-//! Batches: DAGs of jobs. How counters stand, and what follows from an end.
+//! Batches: DAGs of jobs, their counters, and the consequences of ended tasks.
 //!
-//! Whatever changes the job of a task calls [`settle_jobs`] in the same transaction, or hands the task to a
-//! [`Settler`](settle::Settler), which counts ends in what waits for them, makes the jobs of what can run then, adds
-//! up the batches, and goes on until nothing follows or the page is full. [`advance`](advance::advance) does
-//! what pages left.
+//! Every change to the job of a task calls [`settle_jobs`] in the same transaction, or passes the task to a [`Settler`](settle::Settler).
+//! The settler counts ended tasks in their successors, creates the jobs of tasks that can run, updates the task counts of batches, and
+//! continues until nothing follows or the page is full. [`advance`](advance::advance) processes the work that pages deferred.
 
 mod advance;
 mod dag;

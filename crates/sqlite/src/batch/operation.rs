@@ -1,4 +1,4 @@
-//! What operators do to batches.
+//! Operators' verbs on batches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,10 +20,10 @@ use crate::failure::Failure;
 use crate::row::Id;
 use crate::{operate, query, row};
 
-/// What stands in the column `stop` of a batch in which nothing starts.
+/// The value of the column `stop` of a batch in which no task starts.
 const STOPPED: &str = "abort";
 
-/// Does something to a batch.
+/// Applies an operation to a batch.
 pub(super) fn operate_batch(conn: &Connection, operation: &BatchOperation) -> Result<BatchOperated, Failure> {
     let mut settler = Settler::new(conn);
     let batch = operation.batch;
@@ -47,7 +47,7 @@ pub(super) fn refused<T>(invalid: InvalidBatch) -> Result<T, Failure> {
     Err(StoreError::Batch(invalid).into())
 }
 
-/// One operation on a batch and those that lie in it.
+/// One operation on a batch and its inner batches.
 pub(super) struct Operator<'conn, 'op> {
     pub(super) settler: Settler<'conn>,
     pub(super) operation: &'op BatchOperation,
@@ -79,7 +79,7 @@ impl Operator<'_, '_> {
         }
     }
 
-    /// Where a task stands.
+    /// Returns the state of a task.
     pub(super) fn stand(&self, task: TaskId) -> Result<Stand, Failure> {
         let TaskId { batch, number } = task;
         match Stand::load(self.settler.conn, task)? {
@@ -88,7 +88,7 @@ impl Operator<'_, '_> {
         }
     }
 
-    /// The tasks in these states.
+    /// Returns the tasks in these states.
     pub(super) fn stands_in(
         &self,
         batch: BatchId,
@@ -99,7 +99,7 @@ impl Operator<'_, '_> {
         Ok(stands.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Why this cannot be done to a task.
+    /// Returns the error for a verb that the task's state does not allow.
     pub(super) fn refuse<T>(
         &mut self,
         task: TaskId,
@@ -124,7 +124,7 @@ impl Operator<'_, '_> {
         let values = (batch.0.as_bytes(), stop, self.settler.now_ms);
         self.settler.conn.prepare_cached(query::BATCH_SET_STOP)?.execute(values)?;
         self.settler.forget_head(batch);
-        // Whether it is stopped is part of its state.
+        // Whether the batch is stopped is part of its state.
         self.settler.changed.entry(batch).or_default();
         Ok(())
     }
@@ -168,7 +168,7 @@ impl Operator<'_, '_> {
         Ok(())
     }
 
-    /// Gives tasks up. First all of them end, then what follows is decided.
+    /// Cancels tasks. All of them end before their successors are decided.
     fn cancel(&mut self, batch: BatchId, tasks: BTreeSet<u32>) -> Result<(), Failure> {
         for number in tasks {
             let task = TaskId { batch, number };
@@ -185,7 +185,7 @@ impl Operator<'_, '_> {
         Ok(())
     }
 
-    /// Gives up a batch that is a task, but for what clears up in it.
+    /// Cancels an inner batch, except its cleanup tasks (those with the rule [`Rule::Always`]).
     pub(super) fn cancel_inner(&mut self, batch: BatchId) -> Result<(), Failure> {
         let head = self.settler.head(batch)?;
         let tasks = match head.items_of {
@@ -205,7 +205,7 @@ impl Operator<'_, '_> {
             TaskState::Succeeded => "marked as succeeded",
             TaskState::Skipped => "marked as skipped",
             TaskState::Failed => "marked as failed",
-            _ => "marked as that; it can be marked as succeeded, skipped or failed",
+            _ => "marked with this state; use succeeded, skipped or failed",
         };
         let stand = self.stand(task)?;
         let Stand { state, job, child, .. } = stand;
@@ -229,7 +229,7 @@ impl Operator<'_, '_> {
         }
     }
 
-    /// Ends a task that no job or batch stands for.
+    /// Ends a task that has neither a job nor an inner batch.
     fn end(&mut self, task: TaskId, from: TaskState, to: TaskState, verb: Verb) -> Result<(), Failure> {
         self.operated.changed += 1;
         self.settler.end_without_job(task, from, to, verb, self.operation.note.as_deref())
@@ -249,7 +249,7 @@ impl Operator<'_, '_> {
     }
 }
 
-/// All tasks of a version that are reached without going through one with the rule [`Rule::Always`].
+/// Returns all tasks of a version that can be reached without passing a task with the rule [`Rule::Always`].
 fn cancel_set(conn: &Connection, version: i64) -> Result<BTreeSet<u32>, Failure> {
     let mut statement = conn.prepare_cached(query::BATCH_GRAPH)?;
     let tasks = statement.query_map([version], |row| {

@@ -1,4 +1,4 @@
-//! What tasks left for those who read it.
+//! Results of tasks, for the tasks that read them.
 
 use std::rc::Rc;
 
@@ -14,11 +14,11 @@ use super::head::{Head, TaskId};
 use crate::failure::Failure;
 use crate::{query, row};
 
-/// What the reader of results was told.
+/// Why results could not be read.
 pub(super) enum Unread {
-    /// They are larger than one task may read.
+    /// They exceed the limit for one task.
     TooMuch,
-    /// The store's error.
+    /// The store returned an error.
     Failed(Failure),
 }
 
@@ -34,13 +34,13 @@ impl From<Failure> for Unread {
     }
 }
 
-/// Reads results, until there are too many of them.
+/// Reads results up to the size limit for one task.
 pub(super) struct Outputs<'conn> {
     conn: &'conn Connection,
     bytes_left: usize,
 }
 
-/// One task and what it left.
+/// A task and its result.
 struct Left {
     key: String,
     state: TaskState,
@@ -54,7 +54,7 @@ impl<'conn> Outputs<'conn> {
         Self { conn, bytes_left: READ_BYTES_MAX }
     }
 
-    /// What a predecessor left. One that was tried again since its successor was decided had failed.
+    /// Returns the result of a predecessor. A predecessor that was retried after its successor was decided counts as failed.
     pub(super) fn read(&mut self, task: TaskId, head: &Head) -> Result<ReadTask, Unread> {
         let left = self.left_by(task, head.version)?;
         let state = left.state.outcome().unwrap_or(Outcome::Failed);
@@ -79,13 +79,13 @@ impl<'conn> Outputs<'conn> {
         match left {
             Left { state, .. } if *state != TaskState::Succeeded => Ok(Value::Null),
             Left { child: Some(child), .. } => self.of_batch(*child),
-            // Over an empty one.
+            // A task over an empty list.
             Left { over_a_list: true, .. } => Ok(Value::Array(Vec::new())),
             Left { result, .. } => self.parse(result.as_deref()),
         }
     }
 
-    /// The results of items in their order, or those of the last tasks by their keys.
+    /// Returns the results of items in item order, or those of the last tasks by key.
     fn of_batch(&mut self, batch: BatchId) -> Result<Value, Unread> {
         let head = Head::load(self.conn, batch)?;
         if head.items_of.is_some() { self.of_items(batch) } else { self.of_last_tasks(batch, &head) }
@@ -117,7 +117,7 @@ impl<'conn> Outputs<'conn> {
     fn parse(&mut self, result: Option<&str>) -> Result<Value, Unread> {
         let text = result.unwrap_or("null");
         self.bytes_left = self.bytes_left.checked_sub(text.len()).ok_or(Unread::TooMuch)?;
-        // Text that is no JSON another program must have written.
+        // Text that is not JSON can only come from another program.
         Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)))
     }
 }

@@ -1,4 +1,4 @@
-//! The port of batches, each verb sent to where it is done.
+//! The port of batches; each verb is forwarded to its implementation.
 
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ impl BatchStore for SqliteStore {
         batch.check(self.options().payload_bytes_max)?;
         let (deed, dag, batch) = (Deed::start_batch(batch.id), batch.dag.clone(), batch.clone());
         let tell = move |started: &Started| made_batch(&dag, *started);
-        // Checking an input can take a while, which others would wait for in the transaction.
+        // Checking an input can take long and would block other writers if it ran inside the transaction.
         let asked = batch.clone();
         let fits = self.read("start_batch", move |conn| start::fit_of_new(conn, &asked)).await?;
         let start = move |tx: &Transaction<'_>| match fits {
@@ -104,7 +104,7 @@ impl BatchStore for SqliteStore {
         if large.is_empty() {
             return Ok(worked_out);
         }
-        // Nobody waits for it: neither the store nor the threads of the runtime.
+        // Runs on a blocking thread, outside of the store's transaction.
         let large = tokio::task::spawn_blocking(|| {
             let begun = Instant::now();
             work_out(large, || begun.elapsed() >= WORKS_OUT_FOR)

@@ -1,4 +1,4 @@
-//! Forgetting batches that are over, a page at a time.
+//! Retention of ended batches, one page at a time.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::query;
 use crate::retention::Pruner;
 use crate::row::{self, Id};
 
-/// Whether there is a batch to be forgotten, without writing.
+/// Returns whether retention can delete a batch, without writing.
 pub(super) fn is_due(conn: &Connection, keep: Duration) -> Result<bool, Failure> {
     Ok(conn.prepare_cached(query::BATCH_ENDED_ROOT)?.exists([cut_ms(keep)])?)
 }
@@ -23,7 +23,7 @@ fn cut_ms(keep: Duration) -> i64 {
     now_ms().saturating_sub(whole_ms(keep))
 }
 
-/// Forgets a page of the batch that ended first, those that lie in it before itself; answers how many rows.
+/// Deletes a page of the batch that ended first, inner batches before outer ones; returns the number of rows.
 pub(super) fn prune(conn: &Connection, keep: Duration) -> Result<u64, Failure> {
     let mut ended = conn.prepare_cached(query::BATCH_ENDED_ROOT)?;
     let root = ended.query_row([cut_ms(keep)], |row| row::batch_id(row, 0)).optional()?;
@@ -55,7 +55,7 @@ fn forget(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
     Ok(rows)
 }
 
-/// A page of its tasks, with those of their jobs whose time was over while the batch needed them.
+/// Deletes a page of tasks, with those of their jobs whose retention period ended while the batch needed them.
 fn forget_tasks(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
     let id = batch.0.as_bytes();
     let policy = RetentionPolicy::default();
@@ -81,7 +81,7 @@ fn forget_tasks(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
     Ok(rows + pruner.rows())
 }
 
-/// A page of those of its jobs whose time was over while the batch needed them, and whose tasks it does not have any more.
+/// Deletes a page of jobs whose tasks the batch no longer contains and whose retention period ended while the batch needed them.
 fn forget_jobs_without_task(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
     let policy = RetentionPolicy::default();
     let mut pruner = Pruner::new(conn, &policy, now_ms(), PAGE_ROWS)?;
@@ -93,7 +93,7 @@ fn forget_jobs_without_task(conn: &Connection, batch: BatchId) -> Result<u64, Fa
         if !pruner.forget_passed(&job)? {
             break;
         }
-        // One whose time is not over is forgotten as other jobs are.
+        // A job whose retention period has not ended is deleted later, like any other job.
         rows += detach.execute([Id(&job)])? as u64;
         if pruner.is_out_of_time() {
             break;

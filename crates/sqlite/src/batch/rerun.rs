@@ -1,4 +1,4 @@
-//! Running tasks again, in a new generation.
+//! Reruns of tasks, in a new generation.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::failure::Failure;
 use crate::{operate, query};
 
 impl Operator<'_, '_> {
-    /// Forgets what was decided for these tasks and takes back what they counted, then decides them anew. `seen`: the same with what has failed
-    /// in the batches that other tasks are.
+    /// Discards the decisions for these tasks and removes them from their successors' counters, then decides them
+    /// again. With `seen`, failed tasks in inner batches are also rerun.
     pub(super) fn rerun(
         &mut self,
         head: &Head,
@@ -39,7 +39,7 @@ impl Operator<'_, '_> {
         inside.iter().try_for_each(|inside| self.decide(inside.batch, &inside.tasks))
     }
 
-    /// Decides tasks that were put back.
+    /// Decides tasks that were reset.
     fn decide(&mut self, batch: BatchId, tasks: &BTreeMap<u32, Stand>) -> Result<(), Failure> {
         for &number in tasks.keys() {
             let task = TaskId { batch, number };
@@ -49,7 +49,7 @@ impl Operator<'_, '_> {
         Ok(())
     }
 
-    /// The same in another version, with all else that waits.
+    /// As [`rerun`](Self::rerun), in another version; all other waiting tasks are also decided.
     pub(super) fn rerun_in(
         &mut self,
         head: &Head,
@@ -71,7 +71,7 @@ impl Operator<'_, '_> {
         let inside = self.inside(batch, &tasks, seen)?;
         self.put_back(batch, &tasks)?;
         inside.iter().try_for_each(|inside| self.enter(inside))?;
-        // Its state may be another one even if no task is.
+        // The batch's state can change even if no task changes.
         self.settler.changed.entry(batch).or_default();
         for (number, stand) in self.stands_in(batch, &[TaskState::Waiting])? {
             self.settler.decide(TaskId { batch, number }, &stand.tally)?;
@@ -79,14 +79,14 @@ impl Operator<'_, '_> {
         inside.iter().try_for_each(|inside| self.decide(inside.batch, &inside.tasks))
     }
 
-    /// Refused to the batch of a task that has ended: others go on from that.
+    /// Starts a new generation. Refused for an inner batch that has ended, because tasks of the outer batch may already depend on its result.
     fn begin_generation(&mut self, head: &Head) -> Result<(), Failure> {
         let batch = self.operation.batch;
         if let Some(parent) = head.parent
             && head.state.is_ended()
             && self.stand(parent)?.child == Some(batch)
         {
-            let what = "rerun by itself: rerun the task of the other batch that it is";
+            let what = "rerun separately: rerun its task in the outer batch";
             return refused(InvalidBatch::State { batch, state: head.state, what });
         }
         self.raise_generation(batch)
@@ -98,7 +98,7 @@ impl Operator<'_, '_> {
         Ok(())
     }
 
-    /// These tasks wait, and nothing of them is counted.
+    /// Resets tasks to waiting and removes them from their successors' counters.
     pub(super) fn put_back(&mut self, batch: BatchId, tasks: &BTreeMap<u32, Stand>) -> Result<(), Failure> {
         let mut tallies = Tallies::new();
         for (&number, stand) in tasks {
@@ -111,7 +111,7 @@ impl Operator<'_, '_> {
         Ok(())
     }
 
-    /// Those of the tasks that something became of; one that is at it cannot be rerun.
+    /// Returns those of the tasks that can be rerun. A task that is due or active cannot be rerun; waiting tasks are omitted.
     fn choose(&mut self, batch: BatchId, tasks: &[u32]) -> Result<BTreeMap<u32, Stand>, Failure> {
         let mut found = BTreeMap::new();
         for &number in tasks {
@@ -126,7 +126,7 @@ impl Operator<'_, '_> {
         Ok(found)
     }
 
-    /// The task waits again; what it left alive is given up.
+    /// Resets a task to waiting and cancels its unfinished job or inner batch.
     fn leave(&mut self, task: TaskId, stand: &Stand) -> Result<(), Failure> {
         let TaskId { batch, number } = task;
         let generation = self.settler.head(batch)?.generation;
@@ -143,7 +143,7 @@ impl Operator<'_, '_> {
         self.give_up(stand, &format!("its task is rerun in generation {generation}"))
     }
 
-    /// Keeps that a task was left, with its job.
+    /// Records that a task was detached from its state and its job.
     pub(super) fn note_left(
         &mut self,
         batch: BatchId,
@@ -168,7 +168,7 @@ impl Operator<'_, '_> {
         Ok(())
     }
 
-    /// Nobody shall try again what a task has left alive.
+    /// Cancels the unfinished job or inner batch of a task, so that it cannot be retried.
     pub(super) fn give_up(&mut self, stand: &Stand, note: &str) -> Result<(), Failure> {
         match *stand {
             Stand { state, .. } if state.is_ended() => Ok(()),
@@ -183,12 +183,12 @@ impl Operator<'_, '_> {
     }
 }
 
-/// A task that does not stand where it did any more.
+/// A task that was detached from its former state.
 pub(super) struct Left<'a> {
-    /// `None`: it is gone.
+    /// `None`: the version no longer contains the task.
     pub(super) number: Option<u32>,
     pub(super) stand: &'a Stand,
     pub(super) to: TaskState,
-    /// Of one that is gone.
+    /// The key of a task that the version no longer contains.
     pub(super) key: Option<&'a str>,
 }

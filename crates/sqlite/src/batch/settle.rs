@@ -1,4 +1,4 @@
-//! Settles batches after tasks have changed their state: counts ends, releases successors, adds up batches.
+//! Settlement of batches after tasks have changed their state: counts ended tasks, releases successors, updates the counts of batches.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -28,7 +28,7 @@ use crate::row::{self, Id};
 /// A page that has taken this long evaluates no further task.
 const PAGE_TIME: Duration = Duration::from_millis(20);
 
-/// Settles what follows from changes of these jobs, as far as they are tasks.
+/// Applies the consequences of changes to these jobs, if they are tasks of batches.
 pub(crate) fn settle_jobs(conn: &Connection, jobs: impl IntoIterator<Item = JobId>) -> Result<(), Failure> {
     let mut settler = Settler::new(conn);
     for job in jobs {
@@ -37,7 +37,7 @@ pub(crate) fn settle_jobs(conn: &Connection, jobs: impl IntoIterator<Item = JobI
     settler.finish()
 }
 
-/// Refuses a result that nobody could read.
+/// Refuses a result of a task that exceeds the size limit, because its successors could not read it.
 pub(crate) fn check_result(conn: &Connection, job: &JobId, result: Option<&str>) -> Result<(), Failure> {
     let Some(result) = result else { return Ok(()) };
     let is_task =
@@ -46,7 +46,7 @@ pub(crate) fn check_result(conn: &Connection, job: &JobId, result: Option<&str>)
         .map_err(|failure| StoreError::Refused { verb: "finish", cause: failure.message.into() }.into())
 }
 
-/// How much of one transaction is left. However slow the machine is, there is room for the first row: each page makes progress.
+/// The remaining capacity of one transaction. The first row always fits, even on a slow machine, so each page makes progress.
 pub(super) struct Page {
     rows_left: u32,
     began: Instant,
@@ -90,9 +90,9 @@ pub(crate) struct Settler<'conn> {
     pub(super) due: BTreeSet<BatchId>,
     /// The number of tasks examined.
     pub(super) looked: u64,
-    /// Due tasks that take more than can be done in a transaction.
+    /// Due tasks whose evaluation takes too long for a transaction.
     pub(super) large: Vec<DueTask>,
-    /// The batch whose change of state the caller records.
+    /// The batch whose state change the caller records.
     pub(super) noted_by_caller: Option<BatchId>,
     intake: Option<Intake<'conn>>,
 }
@@ -122,7 +122,7 @@ impl<'conn> Settler<'conn> {
             if let Some(batch) = self.next_due() {
                 self.work_out(batch)?;
             } else if let Some((batch, more)) = self.changed.pop_last() {
-                // Later batches first: children before their parents.
+                // Later batches first: inner batches before outer ones.
                 self.add_up(batch, more)?;
             } else {
                 return Ok(());
@@ -148,7 +148,7 @@ impl<'conn> Settler<'conn> {
         self.heads.remove(&batch);
     }
 
-    /// Brings a task into the state of its job. A job that no task refers to any more is ignored.
+    /// Sets a task to the state of its job. A job that no task refers to any more is ignored.
     pub(crate) fn follow_job(&mut self, job: JobId) -> Result<(), Failure> {
         let found = self.conn.prepare_cached(query::TASK_OF_JOB)?.query_row([Id(&job)], |row| {
             let task = TaskId { batch: row::batch_id(row, 0)?, number: row.get(1)? };
@@ -212,7 +212,7 @@ impl<'conn> Settler<'conn> {
                 self.due.insert(task.batch);
                 self.turn(task, TaskState::Waiting, TaskState::Due, Made::Nothing)
             }
-            Decision::Skip => self.skip(task, TaskState::Waiting, "its rule cannot hold any more"),
+            Decision::Skip => self.skip(task, TaskState::Waiting, "its rule can no longer be met"),
         }
     }
 
@@ -233,7 +233,7 @@ impl<'conn> Settler<'conn> {
         self.turn(task, from, to, Made::Nothing)
     }
 
-    /// Makes the job of a task, with this payload or its own.
+    /// Creates the job of a task, with this payload or the one in its definition.
     pub(super) fn make_job(
         &mut self,
         task: TaskId,
@@ -263,7 +263,7 @@ impl<'conn> Settler<'conn> {
         self.accept(task, from, &job)
     }
 
-    /// Stores a job as that of a task.
+    /// Stores the job of a task.
     pub(super) fn accept(&mut self, task: TaskId, from: TaskState, job: &NewJob) -> Result<(), Failure> {
         let intake = match &mut self.intake {
             Some(intake) => intake,
@@ -291,11 +291,11 @@ impl<'conn> Settler<'conn> {
     }
 }
 
-/// The verb by which a task comes into the state of its job or its batch.
+/// How a task gets from its state to that of its job or inner batch.
 pub(super) enum Way {
     None,
     Direct,
-    /// A failed one is aborted, or the reverse: in between it could have continued.
+    /// From failed to aborted, or the reverse, through active: the task could have continued in between.
     OverActive,
 }
 
@@ -320,7 +320,7 @@ mod tests {
     fn a_page_whose_time_is_over_has_room_for_one_row() {
         let began = Instant::now().checked_sub(PAGE_TIME).unwrap();
         let mut page = Page { rows_left: PAGE_ROWS, began };
-        assert!(!page.is_over(), "it makes progress");
+        assert!(!page.is_over(), "one row is always allowed");
         assert!(page.take(1));
         assert!(page.is_over());
     }

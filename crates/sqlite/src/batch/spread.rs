@@ -1,4 +1,4 @@
-//! Counting ends in the tasks that wait for them.
+//! Counting of ended tasks in their successors.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::query;
 use crate::row;
 
-/// How many ends that stand in line one page looks at.
+/// How many queued ends one page processes.
 const LINES: u32 = 100;
 
-/// A task whose outcome is another one.
+/// A task whose outcome has changed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) task: TaskId,
@@ -24,13 +24,13 @@ pub(super) struct End {
     pub(super) is: TaskState,
 }
 
-/// How many more predecessors ended so, in the order of [`Outcome::ALL`].
+/// Changes of the predecessor counts, in the order of [`Outcome::ALL`].
 type More = [i64; 4];
 
-/// Differences by the task that they are counted in.
+/// Changes by the task whose counters they affect.
 pub(super) type Tallies = BTreeMap<TaskId, More>;
 
-/// An end that stands in line.
+/// A queued end.
 struct Line {
     pos: i64,
     end: End,
@@ -38,7 +38,7 @@ struct Line {
 }
 
 impl End {
-    /// Adds the difference that it makes to each of these, as far as the page goes; answers to how many.
+    /// Adds the change to each successor, as far as the page allows; returns how many were added.
     fn add(&self, successors: &[u32], tallies: &mut Tallies, settler: &mut Settler<'_>) -> usize {
         let mut more = More::default();
         if let Some(was) = self.was.outcome() {
@@ -60,7 +60,7 @@ impl End {
 }
 
 impl Settler<'_> {
-    /// Counts ends, and those that follow, until none is left or the page is full: the rest stand in line.
+    /// Counts ends and their consequences, until none is left or the page is full. The rest is queued.
     pub(super) fn spread(&mut self) -> Result<(), Failure> {
         while !self.ends.is_empty() {
             let mut tallies = Tallies::new();
@@ -106,13 +106,13 @@ impl Settler<'_> {
         Ok(())
     }
 
-    /// Writes the differences and decides what waits.
+    /// Writes the changes and decides the waiting tasks.
     fn count_in(&mut self, tallies: &Tallies) -> Result<(), Failure> {
         let waiting = self.count(tallies)?;
         waiting.iter().try_for_each(|(task, tally)| self.decide(*task, tally))
     }
 
-    /// Writes the differences, in the order of tasks; answers which of them wait, with what they have now.
+    /// Writes the changes in the order of tasks; returns the affected waiting tasks with their new counters.
     pub(super) fn count(&mut self, tallies: &Tallies) -> Result<Vec<(TaskId, Tally)>, Failure> {
         let mut waiting = Vec::new();
         let mut count = self.conn.prepare_cached(query::BATCH_COUNT_IN)?;
@@ -131,7 +131,7 @@ impl Settler<'_> {
         Ok(waiting)
     }
 
-    /// A task that stood so is to be decided anew: takes back what it counted, and what it was still to count.
+    /// Prepares a task in this state to be decided again: removes it from its successors' counters, and deletes its queued ends.
     pub(super) fn take_back(
         &mut self,
         task: TaskId,
@@ -144,7 +144,7 @@ impl Settler<'_> {
             Ok((row.get(0)?, row::word(row, 1)?, row::word(row, 2)?, row.get(3)?))
         })?;
         let lines = lines.collect::<rusqlite::Result<Vec<(i64, TaskState, TaskState, i64)>>>()?;
-        // Up to where the first in line is counted, it is what that one says; behind it, what it was before.
+        // Up to the position of the first queued end, successors count its new state; after it, the state before.
         let (was, is, position) = lines.first().map_or((state, state, 0), |line| (line.1, line.2, line.3));
         for (pos, ..) in &lines {
             self.conn.prepare_cached(query::BATCH_DROP_SPREAD)?.execute([pos])?;
@@ -159,7 +159,7 @@ impl Settler<'_> {
         Ok(())
     }
 
-    /// Goes on with ends that stand in line.
+    /// Continues counting queued ends.
     pub(super) fn spread_lines(&mut self) -> Result<(), Failure> {
         let mut statement = self.conn.prepare_cached(query::BATCH_NEXT_SPREADS)?;
         let lines = statement.query_map([LINES], |row| {
@@ -169,7 +169,7 @@ impl Settler<'_> {
             Ok(Line { pos: row.get(0)?, end, position: usize::try_from(position).unwrap_or(0) })
         })?;
         let mut tallies = Tallies::new();
-        // Those of one task wait for one another.
+        // The queued ends of one task are counted in order.
         let mut held = HashSet::new();
         for line in lines.collect::<rusqlite::Result<Vec<_>>>()? {
             if !held.contains(&line.end.task) && !self.go_on(&line, &mut tallies)? {
@@ -180,10 +180,10 @@ impl Settler<'_> {
         self.count_in(&tallies)
     }
 
-    /// Counts on where an end was left; answers whether it is done with.
+    /// Continues counting an end at its position; returns whether it is finished.
     fn go_on(&mut self, line: &Line, tallies: &mut Tallies) -> Result<bool, Failure> {
         let Line { pos, end, position } = line;
-        // Its batch may stand elsewhere although nothing is counted any more.
+        // The batch's state can change even if no successor is left to count.
         self.changed.entry(end.task.batch).or_default();
         let successors = self.head(end.task.batch)?.successors(self.conn, end.task.number)?;
         let rest = successors.get(*position..).unwrap_or_default();
@@ -199,7 +199,7 @@ impl Settler<'_> {
     }
 }
 
-/// How an outcome is counted stands in the order of the columns.
+/// The outcomes have the same order as the columns.
 const _: () = assert!(
     Outcome::Succeeded as usize == 0
         && Outcome::Failed as usize == 1

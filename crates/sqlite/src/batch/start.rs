@@ -1,4 +1,4 @@
-//! Starting batches, those of people and those that are tasks of others.
+//! Starting batches, by callers and as tasks of other batches.
 
 use milepost_core::batch::DEPTH_MAX;
 use milepost_core::batch::error::InvalidBatch;
@@ -21,18 +21,17 @@ use crate::failure::Failure;
 use crate::query;
 use crate::row;
 
-/// Starts a batch in the caller's transaction: it exists exactly when that transaction commits. One whose key or id
-/// exists is answered with the batch that has it and changes nothing.
+/// Starts a batch in the caller's transaction: it exists exactly if that transaction commits. If a batch with the same key or id exists,
+/// returns that batch and changes nothing.
 ///
 /// # Errors
-/// [`StoreError::Batch`] says what is wrong; nothing was written then. After any other error the caller must roll
-/// back.
+/// [`StoreError::Batch`] describes the problem; nothing was written then. After any other error the caller must roll back.
 pub fn start_batch(tx: &Transaction<'_>, batch: &NewBatch) -> StoreResult<Started> {
     batch.check(PAYLOAD_BYTES_MAX)?;
     start(tx, batch).map_err(|failure| failure.at("start_batch", tx.path().unwrap_or_default()))
 }
 
-/// Starts a batch that was checked.
+/// Starts a batch that has been checked.
 pub(crate) fn start(conn: &Connection, batch: &NewBatch) -> Result<Started, Failure> {
     match same(conn, batch)? {
         Some(same) => Ok(same),
@@ -40,7 +39,7 @@ pub(crate) fn start(conn: &Connection, batch: &NewBatch) -> Result<Started, Fail
     }
 }
 
-/// Starts a batch of this version, whose input fits it.
+/// Starts a batch of this version; its input has been checked.
 pub(crate) fn put(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Failure> {
     match same(conn, batch)? {
         Some(same) => Ok(same),
@@ -48,19 +47,19 @@ pub(crate) fn put(conn: &Connection, batch: &NewBatch, version: i64) -> Result<S
     }
 }
 
-/// The version that a batch will have whose input fits that; `None` for one that is there already.
+/// Checks the input and returns the version of a new batch; `None` if the batch already exists.
 pub(super) fn fit_of_new(conn: &Connection, batch: &NewBatch) -> Result<Option<i64>, Failure> {
     if same(conn, batch)?.is_some() { Ok(None) } else { fit(conn, batch).map(Some) }
 }
 
-/// The version that a batch will have, once its input fits that. An error of [`StoreError::Batch`] says why it cannot be.
+/// Checks the input and returns the version of a new batch. [`StoreError::Batch`] describes why it cannot start.
 pub(crate) fn fit(conn: &Connection, batch: &NewBatch) -> Result<i64, Failure> {
     let version = dag::find(conn, &batch.dag, batch.version)?;
     check_input(conn, version, batch.input.get())?;
     Ok(version)
 }
 
-/// The batch that was there before, under the same id or key.
+/// Returns the existing batch with the same id or key.
 fn same(conn: &Connection, batch: &NewBatch) -> Result<Option<Started>, Failure> {
     let same = conn
         .prepare_cached(query::BATCH_SAME)?
@@ -89,7 +88,7 @@ fn make(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Fa
     Ok(Started { batch: batch.id, duplicate: false })
 }
 
-/// What a batch is a run of, where it lies, and what its tasks have from it.
+/// The version of a batch, its parent, and the values that its tasks inherit.
 struct Place<'a> {
     id: BatchId,
     dag: &'a str,
@@ -102,7 +101,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// In a task of a batch, of which it is another run.
+    /// Returns the values for a batch of items, which runs inside a task and uses the same version.
     fn within(parent: TaskId, head: &'a Head, depth: u32) -> Self {
         Place {
             id: parent.batch.inner(),
@@ -117,7 +116,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// How many tasks a version has, and how many of them wait for none.
+/// Counts the tasks of a version, and those without predecessors.
 fn sizes(conn: &Connection, version: i64) -> rusqlite::Result<(i64, i64)> {
     conn.prepare_cached(query::BATCH_ROOTS)?.query_row([version], |row| Ok((row.get(0)?, row.get(1)?)))
 }
@@ -129,7 +128,7 @@ pub(super) fn check_input(conn: &Connection, version: i64, input: &str) -> Resul
 }
 
 impl Settler<'_> {
-    /// Starts the batch of a DAG that a task is, whose input was checked. An error of [`StoreError::Batch`] says why there is none.
+    /// Starts the inner batch of a task; its input has been checked. [`StoreError::Batch`] describes why it cannot start.
     pub(super) fn start_inner(&mut self, parent: TaskId, dag: &str, input: &str) -> Result<BatchId, Failure> {
         let depth = self.depth_below(parent)?;
         let version = dag::find(self.conn, dag, None)?;
@@ -141,7 +140,7 @@ impl Settler<'_> {
         Ok(place.id)
     }
 
-    /// Starts the batch of the items that a task goes over.
+    /// Starts the batch for the items that a task iterates over.
     pub(super) fn start_items(&mut self, parent: TaskId, items: Vec<Value>) -> Result<BatchId, Failure> {
         let depth = self.depth_below(parent)?;
         let head = self.head(parent.batch)?;

@@ -1,4 +1,4 @@
-//! Adding up batches.
+//! Updates of the task counts and states of batches.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::query;
 
 impl Settler<'_> {
-    /// Adds up a batch, and tells the task that it is where it stands now.
+    /// Updates the counts and the state of a batch, and the state of its parent task.
     pub(super) fn add_up(&mut self, batch: BatchId, more: ByState) -> Result<(), Failure> {
         let head = self.head(batch)?;
         let mut counts = head.counts;
@@ -47,7 +47,7 @@ impl Settler<'_> {
         head.parent.map_or(Ok(()), |parent| self.follow_child(parent, batch, state))
     }
 
-    /// Whoever waits for ends that stand in line can still go on.
+    /// Returns the state of a batch. It counts as running while queued ends can still start tasks.
     pub(super) fn state_of(
         &self,
         batch: BatchId,
@@ -63,7 +63,7 @@ impl Settler<'_> {
         Ok(if stand_in_line { BatchState::Running } else { state })
     }
 
-    /// A batch stands elsewhere: so does the task that it is.
+    /// Sets the parent task to the state of its inner batch.
     fn follow_child(&mut self, parent: TaskId, child: BatchId, state: BatchState) -> Result<(), Failure> {
         let Some(stand) = Stand::load(self.conn, parent)? else { return Ok(()) };
         let (mut from, to) = (stand.state, TaskState::of_batch(state));
@@ -88,7 +88,7 @@ impl Settler<'_> {
     }
 }
 
-/// What happened to a batch that stands elsewhere, in the words of jobs.
+/// Returns the verb, named as for jobs, of a batch's state change.
 const fn verb_of_batch(from: BatchState, to: BatchState) -> Verb {
     match (from, to) {
         (_, BatchState::Done) => Verb::Succeed,

@@ -1,4 +1,4 @@
-//! How a batch goes over to another version of its DAG.
+//! Switching a batch to another version of its DAG.
 
 use milepost_core::batch::operation::IN_ANOTHER_VERSION;
 use milepost_core::dag::state::TaskState;
@@ -12,7 +12,7 @@ use super::start::check_input;
 use crate::failure::Failure;
 use crate::query;
 
-/// A task that the other version does not have.
+/// A task that the other version does not contain.
 struct Gone {
     number: u32,
     key: String,
@@ -20,8 +20,8 @@ struct Gone {
 }
 
 impl Operator<'_, '_> {
-    /// The batch has this version from now on, where a task is the one with the same key. Those that the version does not have are
-    /// given up, those that only it has wait; what tasks count is counted anew from where they stand. Nothing is decided.
+    /// Switches the batch to this version. Tasks are matched by key. Tasks that the version does not contain are canceled, tasks that only
+    /// it contains are added as waiting, and all counters are recomputed from the task states. No task is decided.
     pub(super) fn change_version(&mut self, head: &Head, version: i64) -> Result<(), Failure> {
         let (conn, batch) = (self.settler.conn, self.operation.batch);
         self.refuse_to_change(head, version)?;
@@ -29,7 +29,7 @@ impl Operator<'_, '_> {
         conn.prepare_cached(query::BATCH_FORGET_SPREADS)?.execute([id])?;
         let gone = self.gone(head.version, version)?;
         self.renumber(head.version, version, &gone)?;
-        let why = format!("version {} has no such task", dag::number_of(conn, version)?);
+        let why = format!("version {} does not have this task", dag::number_of(conn, version)?);
         for Gone { key, stand, .. } in &gone {
             let (verb, to) = match stand.state {
                 ended if ended.is_ended() => (Verb::Rerun, ended),
@@ -39,7 +39,7 @@ impl Operator<'_, '_> {
             self.give_up(stand, &why)?;
         }
         let (from, to) = (dag::number_of(conn, head.version)?, dag::number_of(conn, version)?);
-        let note = format!("goes on in version {to} of its DAG, no longer in version {from}");
+        let note = format!("continues with version {to} of its DAG instead of version {from}");
         let state = head.state.as_str();
         self.settler.note(batch, None, Verb::Rerun, Some(state), state, Some(&note))?;
         self.settler.count_anew(batch)
@@ -50,7 +50,7 @@ impl Operator<'_, '_> {
         let input: String =
             conn.prepare_cached(query::BATCH_INPUT)?.query_row([batch.0.as_bytes()], |row| row.get(0))?;
         check_input(conn, version, &input)?;
-        // In a stopped batch nothing has become of what is due: that is decided anew.
+        // In a stopped batch, due tasks have not been started; they are decided again.
         let busy: &[TaskState] =
             if head.stopped { &[TaskState::Active] } else { &[TaskState::Due, TaskState::Active] };
         match self.stands_in(batch, busy)?.first() {
@@ -69,7 +69,7 @@ impl Operator<'_, '_> {
         Ok(gone.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Numbers of tasks are those of the other version, wherever they stand.
+    /// Replaces task numbers by those of the other version wherever they are stored.
     fn renumber(&mut self, from: i64, to: i64, gone: &[Gone]) -> Result<(), Failure> {
         let (conn, batch) = (self.settler.conn, self.operation.batch);
         let id = batch.0.as_bytes();

@@ -1,4 +1,4 @@
-//! The operators' port for bulk jobs.
+//! The port for operators of bulk jobs.
 
 use async_trait::async_trait;
 use milepost_core::audit::{Actor, Deed, made_jobs, made_run};
@@ -117,13 +117,13 @@ impl BulkStore for SqliteStore {
         self.act_telling("retry_bulk_failures", Hint::READY, deed, retry, tell).await
     }
 
-    /// A chunk takes milliseconds here, and cannot be stopped from another process.
+    /// A chunk takes only milliseconds on SQLite, and cannot be interrupted from another process.
     async fn interrupt_bulk(&self, _: JobId) -> StoreResult<bool> {
         Ok(false)
     }
 }
 
-/// The definition of a bulk job.
+/// Returns the definition of a bulk job.
 pub(crate) fn definition_of(conn: &Connection, name: &str) -> rusqlite::Result<Option<Definition>> {
     let mut statement = conn.prepare_cached(query::BULK_DEFINITIONS)?;
     Ok(statement.query_row([name], row::definition).optional()?.map(|(definition, _)| definition))

@@ -1,5 +1,4 @@
-//! One chunk: one write transaction. The run is asked whether it is to go on; the next targets are applied; the cursor
-//! moves behind them.
+//! One chunk in one write transaction: checks for a stop request, applies the next targets, and moves the cursor past them.
 
 use std::time::Instant;
 
@@ -19,17 +18,17 @@ use super::staging::stage_for_trial;
 use super::work::Applied;
 use crate::failure::Failure;
 
-/// What the targets of a part came to.
+/// The result of applying part of a chunk.
 struct Part {
     targets: u32,
     last: Option<Key>,
-    /// Whether it was the last.
+    /// Whether there are no more targets.
     exhausted: bool,
 }
 
-/// Why a part was not applied.
+/// Why a part could not be applied.
 enum Trouble {
-    /// One of its targets cannot be.
+    /// One of its targets is invalid.
     Data {
         code: String,
         message: String,
@@ -37,7 +36,7 @@ enum Trouble {
     Other(Failure),
 }
 
-/// Does the next chunk, unless the run is to stop.
+/// Runs the next chunk, unless the run has a stop request.
 pub(super) fn chunk(tx: &Transaction<'_>, facts: &Facts, rows: u32) -> Result<Chunked, Failure> {
     let begun = Instant::now();
     let Begun { cursor, upper, stop, .. } = progress::stand(tx, facts.order.run)?;
@@ -51,7 +50,7 @@ pub(super) fn chunk(tx: &Transaction<'_>, facts: &Facts, rows: u32) -> Result<Ch
     progress::advance(tx, facts.order.run, &parts, rows, begun.elapsed()).map(Chunked::Done)
 }
 
-/// Does a few chunks and takes them back.
+/// Runs a few chunks and rolls them back.
 pub(super) fn rehearse(
     tx: &Transaction<'_>,
     facts: &Facts,
@@ -89,8 +88,8 @@ fn try_chunks(
     Ok(rehearsal)
 }
 
-/// Applies up to so many targets. A part that has a bad one is rolled back and halved, until the bad one is alone; what
-/// follows is tried in growing parts again.
+/// Applies up to `rows` targets. A part that contains a bad target is rolled back and halved until the bad target is alone. After that, the
+/// part size grows again.
 fn apply_parts(
     tx: &Transaction<'_>,
     facts: &Facts,
@@ -130,7 +129,7 @@ fn apply_parts(
     Ok(parts)
 }
 
-/// The next so many targets: up to which key they go. Targets of one key are never torn apart.
+/// Finds the last key of the next `size` targets. Targets with equal keys stay in one part.
 fn find_part(
     conn: &Connection,
     facts: &Facts,
@@ -168,7 +167,7 @@ fn apply(tx: &Transaction<'_>, facts: &Facts, cursor: Option<&Key>, part: &Part)
         }
         (_, Some(sql)) => execute(tx, facts, sql, place).map_err(|error| match tx.prepare(sql) {
             Ok(_) => trouble(error),
-            // It is the statement that cannot be done, as when a table has gone.
+            // The statement itself is invalid, for example because a table was dropped.
             Err(_) => Trouble::Other(error.into()),
         }),
         (_, None) => Ok(()),
@@ -178,13 +177,13 @@ fn apply(tx: &Transaction<'_>, facts: &Facts, cursor: Option<&Key>, part: &Part)
 fn execute(tx: &Transaction<'_>, facts: &Facts, sql: &str, place: Place<'_>) -> rusqlite::Result<()> {
     let mut statement = tx.prepare_cached(sql)?;
     facts.bind(&mut statement, place)?;
-    // What it answers is nobody's, but it is done row by row.
+    // The returned rows are ignored, but SQLite applies the statement as they are read.
     let mut rows = statement.raw_query();
     while rows.next()?.is_some() {}
     Ok(())
 }
 
-/// The targets themselves, in the order of their keys.
+/// Returns the targets in the order of their keys.
 pub(super) fn targets(conn: &Connection, facts: &Facts, place: Place<'_>) -> Result<Vec<Target>, Failure> {
     let mut statement = conn.prepare_cached(&facts.pages(place.cursor).rows)?;
     let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
@@ -202,7 +201,7 @@ pub(super) fn targets(conn: &Connection, facts: &Facts, place: Place<'_>) -> Res
     Ok(targets)
 }
 
-/// Up to which key the next so many targets go, how many that are, and whether they are the last.
+/// Returns the next targets, their last key and number, and whether they are the last ones.
 pub(super) fn next_targets(
     conn: &Connection,
     facts: &Facts,
@@ -216,7 +215,7 @@ pub(super) fn next_targets(
     Ok((targets, Parts { targets: found, exhausted, ..Parts::behind(last) }))
 }
 
-/// Whether an error of SQLite is about a target.
+/// Returns whether an SQLite error is caused by a target.
 fn trouble(error: rusqlite::Error) -> Trouble {
     let about_data = match &error {
         rusqlite::Error::SqliteFailure(code, words) => {
@@ -224,7 +223,7 @@ fn trouble(error: rusqlite::Error) -> Trouble {
                 code.code,
                 ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig
             );
-            // What a function says of its argument, such as malformed JSON: the statement itself was prepared.
+            // Raised by a function about its argument, such as malformed JSON; the statement itself can be prepared.
             let raised = code.extended_code == rusqlite::ffi::SQLITE_ERROR;
             (kind || raised).then(|| {
                 let name =
@@ -240,7 +239,7 @@ fn trouble(error: rusqlite::Error) -> Trouble {
     }
 }
 
-/// Whether an error of a function is about a target.
+/// Returns whether a handler's error is caused by a target.
 fn blame(cause: Cause) -> Trouble {
     let cause = match cause.downcast::<BadTarget>() {
         Ok(bad) => return Trouble::Data { code: bad.code, message: bad.message },

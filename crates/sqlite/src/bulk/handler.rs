@@ -1,4 +1,4 @@
-//! Chunks in Rust.
+//! Handlers that apply chunks in Rust.
 
 use milepost_core::bulk::event_template::EventTemplate;
 use milepost_core::bulk::run::Chunk;
@@ -8,28 +8,28 @@ use rusqlite::Transaction;
 
 use crate::{enqueue, event};
 
-/// What is done to a chunk in Rust, in the chunk's own transaction: effects in the same file happen exactly once.
+/// Applies a chunk in Rust, in the chunk's own transaction: effects in the same file happen exactly once.
 ///
-/// An error of SQLite about the data (a constraint, a trigger's, a type's), or a
-/// [`BadTarget`](milepost_core::bulk::run::BadTarget), makes the chunk be tried again in smaller parts, until the
-/// targets to blame are found; those are kept as failures and the others applied. Any other error fails the attempt.
+/// After an SQLite error about the data (a constraint, a trigger, a type), or a [`BadTarget`](milepost_core::bulk::run::BadTarget), the
+/// chunk is retried in smaller parts until the bad targets are found. Those are stored as failures and the others are applied. Any other
+/// error fails the attempt.
 pub trait ChunkHandler: Send + Sync {
-    /// The columns that it reads of each target: a source that does not select them all is refused before any chunk.
+    /// Returns the target columns that it reads. A source that does not select all of them is refused before the first chunk.
     fn columns(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Does it, on the store's writer thread. The transaction is not the handler's to end.
+    /// Applies the chunk on the store's writer thread. It must not end the transaction.
     ///
     /// # Errors
-    /// Why it could not be done.
+    /// The reason why the chunk could not be applied.
     fn apply(&self, chunk: &Chunk<'_>, tx: &Transaction<'_>) -> Result<(), Cause>;
 }
 
-/// Makes a job of every target, keyed by the run and the target, so that none is made twice.
+/// Enqueues a job for every target. The job key is derived from the run and the target, so that no job is created twice.
 #[derive(Clone, Debug)]
 pub struct ChildJobs {
-    /// What the jobs are like; their payload is the target, as the source selects it.
+    /// The options of the jobs; the payload is the target as the source selects it.
     pub template: NewJob,
 }
 
@@ -41,10 +41,10 @@ impl ChunkHandler for ChildJobs {
     }
 }
 
-/// Emits an event for every target, whose id comes of the run and the target, so that none is emitted twice.
+/// Emits an event for every target. The event id is derived from the run and the target, so that no event is emitted twice.
 #[derive(Clone, Debug)]
 pub struct ChildEvents {
-    /// What the events are like.
+    /// The template of the events.
     pub template: EventTemplate,
 }
 

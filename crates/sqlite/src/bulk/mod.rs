@@ -1,8 +1,8 @@
-//! Bulk jobs: what is done to many targets, a chunk a transaction, with the cursor in it.
+//! Bulk jobs: work on many targets in chunks. Each chunk is one transaction, which includes the cursor.
 //!
-//! [`SqlBulk`] is what users write in SQL; [`ChunkHandler`] what they write in Rust. Either is a
-//! [`BulkWork`](milepost_core::port::BulkWork) for a worker. A chunk keeps every other process of the machine from
-//! writing, so it takes 30 ms at most, whatever was asked for.
+//! [`SqlBulk`] is a bulk job written in SQL; [`ChunkHandler`] is one written in Rust. Either is a
+//! [`BulkWork`](milepost_core::port::BulkWork) for a worker. During a chunk no other process of the machine can write, so a chunk takes at
+//! most 30 ms, even if more is configured.
 
 mod admin;
 mod chunk;

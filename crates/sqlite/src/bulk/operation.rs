@@ -1,4 +1,4 @@
-//! What operators do to one job, done to many.
+//! Operators' verbs on many jobs, as a bulk job.
 
 use milepost_core::bulk::operation::{OperateJobs, OperateTarget, blame};
 use milepost_core::bulk::run::Chunk;
@@ -9,7 +9,7 @@ use super::handler::ChunkHandler;
 use crate::failure::Failure;
 use crate::operate::operate;
 
-/// Does to each job of a chunk what the run's [parameters](OperateJobs) say, in the chunk's transaction; for the bulk job
+/// Applies the operation in the run's [parameters](OperateJobs) to each job of a chunk, in the chunk's transaction; for the bulk job
 /// [`milepost.operate`](milepost_core::bulk::operation::definition).
 #[derive(Clone, Copy, Debug)]
 pub struct Operations;

@@ -1,4 +1,4 @@
-//! Whether SQLite takes the statements, and can read chunks by an index.
+//! Checks that SQLite accepts the statements and can read chunks through an index.
 
 use milepost_core::bulk::error::InvalidBulk;
 use rusqlite::Connection;
@@ -7,9 +7,9 @@ use super::work::{Applied, Work};
 use crate::failure::Failure;
 use crate::query;
 
-/// Prepares every statement and looks at the plan of the source.
+/// Prepares every statement and checks the query plan of the source.
 pub(super) fn check(conn: &Connection, work: &Work) -> Result<(), Failure> {
-    // An explanation alone is given of the schema that the connection last saw.
+    // EXPLAIN alone uses the schema that the connection last saw, so the schema is read first.
     conn.prepare_cached(query::BULK_SCHEMA)?.query_row((), |_| Ok(()))?;
     let statements = &work.statements;
     let page = prepare(conn, &statements.page, "source")?;
@@ -57,7 +57,7 @@ fn prepare<'conn>(
 fn check_order(conn: &Connection, work: &Work) -> Result<(), Failure> {
     let explain = format!("explain query plan {}", work.statements.page);
     let mut statement = conn.prepare(&explain)?;
-    // Without values: the plan does not depend on them.
+    // No parameters are bound, because the plan does not depend on them.
     let lines = statement.raw_query().mapped(|row| Ok((row.get::<_, i64>(1)?, row.get::<_, String>(3)?)));
     let lines = lines.collect::<rusqlite::Result<Vec<_>>>()?;
     if lines.iter().any(|(parent, words)| *parent == 0 && words.contains("TEMP B-TREE FOR ORDER BY")) {

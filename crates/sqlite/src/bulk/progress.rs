@@ -1,5 +1,5 @@
-//! How far a run is: its row in the store. The chunks of a run whose targets are in the store's own file have these steps
-//! in their own transactions; for one whose targets are on another database each is a verb.
+//! Progress of a run: its row in the store. If the targets are in the store's own file, these steps are part of the chunks' transactions;
+//! if they are on another database, each step is a separate verb.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::row::{Id, word_opt};
 use crate::store::SqliteStore;
 use crate::{enqueue, finish, query};
 
-/// Where a chunk begins, and what it was told.
+/// The start of a chunk, and its stop request.
 pub(super) struct Begun {
     pub(super) cursor: Option<Key>,
     pub(super) upper: Option<Key>,
@@ -35,7 +35,7 @@ pub(super) struct Begun {
     over_failures: bool,
 }
 
-/// Takes a run over; `since` of whom to wait for, when its targets are on another database.
+/// Takes a run over. `since`: if the targets are on another database, the snapshot of the transactions to wait for.
 pub(super) fn take(
     tx: &Transaction<'_>,
     run: Run,
@@ -73,13 +73,13 @@ fn position(row: &Row<'_>, job: JobId) -> rusqlite::Result<Position> {
     })
 }
 
-/// What operators set.
+/// Returns the settings made by operators.
 fn set(conn: &Connection, job: JobId) -> rusqlite::Result<Settings> {
     let found = conn.prepare_cached(query::BULK_SETTINGS)?.query_row([Id(&job)], |row| settings(row, 0));
     Ok(found.optional()?.unwrap_or_default())
 }
 
-/// Which failures a run is to try again.
+/// Returns the failures that a run is to retry.
 pub(super) fn failures_left(conn: &Connection, job: JobId) -> rusqlite::Result<Survey> {
     let left = conn
         .prepare_cached(query::BULK_FAILURES_LEFT)?
@@ -101,7 +101,7 @@ pub(super) fn freeze(tx: &Transaction<'_>, run: Run, survey: &Survey) -> Result<
     if frozen == 1 { Ok(()) } else { Err(StoreError::Fenced(run).into()) }
 }
 
-/// Where the run stands, and whether it is to stop.
+/// Returns the cursor of the run, and its stop request.
 pub(super) fn stand(conn: &Connection, run: Run) -> Result<Begun, Failure> {
     let found = conn.prepare_cached(query::BULK_STAND)?.query_row((Id(&run.job), run.token.0), |row| {
         let (cursor, upper) = (key(row, 0)?, key(row, 1)?);
@@ -110,13 +110,13 @@ pub(super) fn stand(conn: &Connection, run: Run) -> Result<Begun, Failure> {
     Ok(found.optional()?.ok_or(StoreError::Fenced(run))?)
 }
 
-/// Keeps how many rows the chunk in hand was to have, so that it is the same when it is read again.
+/// Stores the planned size of the current chunk, so that the chunk is the same when it is read again.
 pub(super) fn keep_size(tx: &Transaction<'_>, run: Run, rows: u32) -> Result<(), Failure> {
     tx.prepare_cached(query::BULK_KEEP_SIZE)?.execute((Id(&run.job), run.token.0, rows))?;
     Ok(())
 }
 
-/// Keeps what failed and moves the cursor behind these parts of a chunk that was to have so many rows.
+/// Stores the failures and moves the cursor past these parts of a chunk of `rows` planned rows.
 pub(super) fn advance(
     tx: &Transaction<'_>,
     run: Run,
@@ -148,8 +148,7 @@ fn keep_failures(tx: &Transaction<'_>, job: JobId, failures: &[TargetFailure]) -
     Ok(())
 }
 
-/// Moves the cursor behind a chunk that was read before. What was done counts, even when the run was told to stop
-/// meanwhile.
+/// Moves the cursor past a chunk that was read before. Targets that were applied are counted even if the run has been asked to stop since.
 pub(super) fn pass(tx: &Transaction<'_>, run: Run, step: &Step) -> Result<ChunkDone, Failure> {
     let Step { from, parts, rows, took } = step;
     if stand(tx, run)?.cursor != *from {
@@ -164,7 +163,7 @@ pub(super) fn rest(tx: &Transaction<'_>, run: Run, rest: &Rest) -> Result<(), Fa
     Ok(())
 }
 
-/// Ends a run and its job, and starts a job if there is one.
+/// Ends a run and its job, and starts the follow-up job if there is one.
 pub(super) fn end(tx: &Transaction<'_>, run: Run, then: Option<&NewJob>) -> Result<(), Failure> {
     let values = (Id(&run.job), run.token.0, now_ms());
     let ended = tx.prepare_cached(query::BULK_END)?.query_row(values, |row| row.get::<_, String>(0));
@@ -173,7 +172,7 @@ pub(super) fn end(tx: &Transaction<'_>, run: Run, then: Option<&NewJob>) -> Resu
     then.map_or(Ok(()), |job| start(tx, job, None).map(drop))
 }
 
-/// Enqueues a job and keeps that it is a bulk job, over the failures of another if there is one.
+/// Enqueues a job and records it as a bulk job, over the failures of another run if given.
 pub(super) fn start(
     tx: &Transaction<'_>,
     job: &NewJob,
@@ -193,14 +192,14 @@ pub(super) fn start(
     Ok(made)
 }
 
-/// The next failures that a run is to try again, behind a place.
+/// Returns the next failures that a run is to retry, after a position.
 fn next_failures(
     conn: &Connection,
     job: JobId,
     cursor: Option<&Key>,
     limit: u32,
 ) -> Result<Vec<FailedTarget>, Failure> {
-    // Places come back from another database as texts.
+    // Positions come back from another database as text.
     let place = |place: &Value| place.as_i64().or_else(|| place.as_str()?.parse().ok());
     let after = cursor.and_then(|cursor| place(cursor.0.first()?)).unwrap_or_default();
     let mut statement = conn.prepare_cached(query::BULK_NEXT_FAILURES)?;

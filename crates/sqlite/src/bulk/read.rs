@@ -1,4 +1,4 @@
-//! Targets that are read here and applied elsewhere.
+//! Targets that are read from this file and applied elsewhere.
 
 use std::time::Instant;
 
@@ -20,15 +20,15 @@ use super::work::{Applied, SqlBulk};
 use crate::command::Hint;
 use crate::store::SqliteStore;
 
-/// A bulk job whose targets are in the store's own file, and whose effects are not.
+/// A bulk job whose targets are in the store's own file, and whose effects are elsewhere.
 #[derive(Clone, Debug)]
 pub struct SqliteRows(SqlBulk);
 
 impl SqliteRows {
-    /// Reads a source with its key columns.
+    /// Parses a source with its key columns.
     ///
     /// # Errors
-    /// Says what is missing.
+    /// Describes the missing part.
     pub fn new(
         store: &SqliteStore,
         definition: &Definition,
@@ -53,7 +53,7 @@ impl BulkRows for SqliteRows {
 
 struct Reader {
     run: Run,
-    /// What was read and not passed yet, and when.
+    /// The chunk that was read and not yet applied, and when it was read.
     passing: Option<(Step, Instant)>,
 }
 

@@ -1,4 +1,4 @@
-//! Rows of bulk jobs as the domain's types, and values as JSON.
+//! Rows of bulk jobs as domain types, and SQLite values as JSON.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ use uuid::Uuid;
 
 use crate::row::{job_id, odd, time, time_opt, word, word_opt};
 
-/// How a blob stands in JSON.
+/// The JSON member that represents a blob.
 const BLOB: &str = "$blob";
-/// How a number without end does.
+/// The JSON member that represents an infinite number.
 const REAL: &str = "$real";
 
-/// A value of SQLite as JSON.
+/// Converts an SQLite value to JSON.
 pub(super) fn to_json(value: ValueRef<'_>) -> Value {
     match value {
         ValueRef::Null => Value::Null,
@@ -41,7 +41,7 @@ pub(super) fn to_json(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// A value of JSON for SQLite.
+/// Converts a JSON value to an SQLite value.
 pub(super) fn to_sql(value: &Value) -> Sql {
     match value {
         Value::Null => Sql::Null,
@@ -61,7 +61,7 @@ pub(super) fn to_sql(value: &Value) -> Sql {
     }
 }
 
-/// A parameter for SQLite. A number that it would round goes in as text, with all its digits.
+/// Converts a parameter to an SQLite value. A number that SQLite would round is passed as text with all its digits.
 pub(super) fn of_parameter(parameter: Parameter<'_>) -> Sql {
     match parameter {
         Parameter::Null => Sql::Null,
@@ -80,7 +80,7 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
     (0..hex.len()).step_by(2).map(pair).collect()
 }
 
-/// Lets statements read a column of a key that was kept as JSON: `milepost_key(key, column)`.
+/// Adds the SQL function `milepost_key(key, column)`, which reads a column of a key that is stored as JSON.
 pub(crate) fn add_key_function(conn: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     conn.create_scalar_function("milepost_key", 2, flags, |context| {

@@ -1,4 +1,4 @@
-//! A run in the hands of this process: taken over, surveyed, ended. Its chunks are in `chunk.rs`.
+//! A run that this process has taken over: taking over, survey and end. Its chunks are in `chunk.rs`.
 
 use std::sync::Arc;
 
@@ -25,30 +25,30 @@ use crate::command::Hint;
 use crate::failure::Failure;
 use crate::store::SqliteStore;
 
-/// What all statements of a run need.
+/// The values that all statements of a run need.
 #[derive(Clone)]
 pub(super) struct Facts {
     pub(super) work: Arc<Work>,
     pub(super) order: Order,
     pub(super) parameters: Arc<Parameters>,
-    /// Whose targets these are.
+    /// The run that owns the targets.
     pub(super) origin: JobId,
     /// Whether they are the failures of another run.
     pub(super) over_failures: bool,
 }
 
-/// Which targets a statement is about.
+/// The targets that a statement selects.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Place<'a> {
     pub(super) cursor: Option<&'a Key>,
     pub(super) upper: Option<&'a Key>,
     pub(super) bound: Option<&'a Key>,
-    /// How many targets further on.
+    /// How many targets to skip after the cursor.
     pub(super) skip: u32,
 }
 
 impl Facts {
-    /// The statements by which the targets behind the cursor are read.
+    /// Returns the statements that read the targets after the cursor.
     pub(super) fn pages(&self, cursor: Option<&Key>) -> &Pages {
         let statements = &self.work.statements;
         match (self.over_failures, cursor) {
@@ -58,7 +58,7 @@ impl Facts {
         }
     }
 
-    /// Gives a statement of the users' its values.
+    /// Binds the parameters of a user's statement.
     pub(super) fn bind(&self, statement: &mut Statement<'_>, place: Place<'_>) -> rusqlite::Result<()> {
         for at in 1..=statement.parameter_count() {
             let name = statement.parameter_name(at).unwrap_or_default().trim_start_matches(':').to_owned();
@@ -114,7 +114,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Takes it from whoever had it.
+    /// Takes the run over from its previous holder.
     pub(super) async fn take(bulk: &SqlBulk, order: &Order) -> StoreResult<(Position, Self)> {
         let mut run = Self::open(bulk, order)?;
         let (work, its) = (bulk.work.clone(), order.run);
@@ -132,12 +132,12 @@ impl Run {
         Ok(Self { store: bulk.store.clone(), facts })
     }
 
-    /// Which targets there are. Nobody was writing when the run was taken, so all who had begun before have ended.
+    /// Determines the targets. There is one writer, so no earlier transaction was open when the run was taken over.
     pub(super) async fn find_targets(&self) -> StoreResult<Survey> {
         let facts = self.facts.clone();
         let find = move |conn: &Connection| match facts.over_failures {
             true => Ok(failures_left(conn, facts.order.run.job)?),
-            // Those of a file are known when its run is started.
+            // The targets of a file are known when its run is started.
             false if facts.work.source.is_staged() => {
                 Err(Failure::Told(InvalidBulk::NotStaged { job: facts.order.run.job }.into()))
             }
@@ -158,7 +158,7 @@ impl BulkRun for Run {
     async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
         let facts = self.facts.clone();
         let hint = match facts.work.applied {
-            // It may have made jobs.
+            // The handler may have enqueued jobs.
             Applied::Handler(_) => Hint::READY,
             Applied::Sql(_) | Applied::Elsewhere => Hint::NONE,
         };
@@ -189,17 +189,17 @@ pub(super) fn targets(conn: &Connection, facts: &Facts) -> Result<Survey, Failur
     Ok(Survey { upper: Some(upper), total })
 }
 
-/// A row that is nothing but a key.
+/// Reads a row that consists of a key.
 pub(super) fn key_of(row: &Row<'_>) -> rusqlite::Result<Key> {
     let value = |column| match row.get_ref(column)? {
-        // What is not UTF-8 would come back as something else.
+        // Invalid UTF-8 would be changed by the conversion, so it is an error.
         ValueRef::Text(_) => row.get::<_, String>(column).map(Value::from),
         value => Ok(to_json(value)),
     };
     (0..row.as_ref().column_count()).map(value).collect::<rusqlite::Result<_>>().map(Key)
 }
 
-/// A job like the one that the row tells of.
+/// Reads the job options in a row.
 pub(super) fn template(
     row: &Row<'_>,
 ) -> rusqlite::Result<(String, String, String, Option<String>, milepost_core::job::Priority, u32)> {

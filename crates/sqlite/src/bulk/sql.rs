@@ -1,20 +1,20 @@
-//! The users' statements as SQLite takes them: parameters keep their names, those of Milepost begin with `milepost_`.
+//! The users' statements in SQLite's syntax: parameters keep their names; the names of Milepost's parameters begin with `milepost_`.
 //!
-//! SQLite has no statement that changes data and answers about its targets at once. So a chunk first looks for its last
-//! key, then counts and applies what lies between the cursor and that key; nobody can write in between.
+//! SQLite has no statement that both changes data and returns its targets. So a chunk first finds its last key, then counts and applies the
+//! targets between the cursor and that key; no other process can write in between.
 
 use milepost_core::bulk::sql::{Apply, Bounds, Placeholders, Source};
 
-/// The statements of a chunk that begins at the beginning, or behind the cursor.
+/// The statements of a chunk, either the first one or one after the cursor.
 #[derive(Clone, Debug)]
 pub(super) struct Pages {
-    /// The last key of the next so many targets; none when there are fewer.
+    /// The last key of the next `limit` targets; no row if there are fewer.
     pub(super) bound: String,
-    /// How many targets there are up to that key, and how many of them are not behind the cursor.
+    /// The number of targets up to that key, and the number of those that are not after the cursor.
     pub(super) count: String,
     /// The targets, in the order of their keys.
     pub(super) rows: String,
-    /// Applies them.
+    /// The statement that applies them.
     pub(super) apply: Option<String>,
 }
 
@@ -23,11 +23,11 @@ pub(super) struct Pages {
 pub(super) struct Statements {
     pub(super) first: Pages,
     pub(super) next: Pages,
-    /// Of a run over the failures of another.
+    /// For a run over the failures of another run.
     pub(super) failures: Pages,
     pub(super) last: String,
     pub(super) count: String,
-    /// The source as it is read for a chunk, to look at its plan.
+    /// The source as it is read for a chunk, to check its query plan.
     pub(super) page: String,
 }
 
@@ -74,7 +74,7 @@ impl Statements {
 }
 
 impl Pages {
-    /// Without its bound.
+    /// Returns the statements without the one for the bound.
     fn over(chunk: &str, order: &str, apply: Option<&Apply>) -> Self {
         Self {
             bound: String::new(),
@@ -101,7 +101,7 @@ impl Placeholders for Named {
     }
 }
 
-/// The key columns as identifiers.
+/// Returns the key columns as quoted identifiers.
 fn names(source: &Source) -> Vec<String> {
     source.key().iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect()
 }

@@ -1,5 +1,5 @@
-//! Rows of a file on their way into the store, in pieces so short that others can write in between. The run is started
-//! with the last one; rows without it are nobody's, and retention removes them.
+//! Staging of a file's rows, in pieces short enough that other processes can write in between. The last piece also starts the run;
+//! retention deletes staged rows without a run.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,11 +19,11 @@ use crate::row::Id;
 use crate::store::SqliteStore;
 use crate::{enqueue, query};
 
-/// A piece does not go on for longer than this, so that its transaction stays short.
+/// The longest duration of a piece, so that its transaction stays short.
 const PIECE_MAX: Duration = Duration::from_millis(20);
-/// The rest between two pieces.
+/// The pause between two pieces.
 const GAP: Duration = Duration::from_millis(2);
-/// How many rows are removed at a time.
+/// How many rows are deleted at a time.
 const REMOVED_AT_ONCE: u32 = 2000;
 
 /// A file that is being staged.
@@ -63,7 +63,7 @@ impl Staging {
     }
 }
 
-/// Stages rows as long as a piece may take, the first with this number; answers how many.
+/// Stages rows until the time limit of a piece, numbered from `first`; returns how many.
 fn stage(tx: &Transaction<'_>, run: JobId, first: i64, rows: &[String]) -> Result<usize, Failure> {
     let begun = Instant::now();
     if tx.prepare_cached(query::BULK_TOUCH_FILE)?.execute((Id(&run), now_ms()))? == 0 {
@@ -79,7 +79,7 @@ fn stage(tx: &Transaction<'_>, run: JobId, first: i64, rows: &[String]) -> Resul
     Ok(rows.len())
 }
 
-/// Stages all of these, to be rolled back.
+/// Stages all rows, for a trial that is rolled back.
 pub(super) fn stage_for_trial(tx: &Transaction<'_>, run: JobId, rows: &[String]) -> Result<(), Failure> {
     let mut statement = tx.prepare_cached(query::BULK_STAGE)?;
     for (row, n) in rows.iter().zip(1_i64..) {

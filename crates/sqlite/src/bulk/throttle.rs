@@ -1,4 +1,4 @@
-//! A probe of the user's, in SQL.
+//! A throttle probe written in SQL.
 
 use async_trait::async_trait;
 use milepost_core::port::Throttle;
@@ -6,8 +6,8 @@ use rusqlite::types::ValueRef;
 
 use crate::store::SqliteStore;
 
-/// Holds bulk jobs as a query says: it answers one value, 1 (true) to go on, 0 (false) to hold, or a text that says why
-/// to hold.
+/// Throttles bulk jobs by a query. The query returns one value: 1 (true) to continue, 0 (false) to pause, or a text with the reason for the
+/// pause.
 #[derive(Clone, Debug)]
 pub struct SqlProbe {
     store: SqliteStore,
@@ -15,7 +15,7 @@ pub struct SqlProbe {
 }
 
 impl SqlProbe {
-    /// Asks this of the store's file.
+    /// Creates a probe that runs this query on the store's file.
     #[must_use]
     pub fn new(store: &SqliteStore, sql: &str) -> Self {
         Self { store: store.clone(), sql: sql.to_owned() }
@@ -30,16 +30,16 @@ impl Throttle for SqlProbe {
             let mut statement = conn.prepare_cached(&sql)?;
             let mut rows = statement.query(())?;
             let Some(row) = rows.next()? else {
-                return Ok(Some("it answered no row; let it answer 1, 0 or a text".to_owned()));
+                return Ok(Some("it returned no row; it must return 1, 0 or a text".to_owned()));
             };
             Ok(match row.get_ref(0)? {
-                ValueRef::Integer(0) => Some("it answered 0".to_owned()),
+                ValueRef::Integer(0) => Some("it returned 0".to_owned()),
                 ValueRef::Integer(_) => None,
                 ValueRef::Text(why) => Some(String::from_utf8_lossy(why).into_owned()),
-                _ => Some("its answer is none; let it answer 1, 0 or a text".to_owned()),
+                _ => Some("it returned a value of another type; it must return 1, 0 or a text".to_owned()),
             })
         });
-        let why = asked.await.unwrap_or_else(|error| Some(format!("it cannot be asked: {}", error.chain())));
+        let why = asked.await.unwrap_or_else(|error| Some(format!("it failed: {}", error.chain())));
         why.map(|why| format!("sql probe: {why}"))
     }
 }

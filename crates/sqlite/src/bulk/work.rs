@@ -1,4 +1,4 @@
-//! A bulk job written in SQL, with its apply in SQL or in Rust.
+//! A bulk job with its source in SQL and its effect in SQL or in Rust.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use super::{chunk, plan};
 use crate::command::Hint;
 use crate::store::SqliteStore;
 
-/// How long a chunk takes at most, since nobody else can write meanwhile.
+/// The longest duration of a chunk, because no other process can write during it.
 const CHUNK_MAX: Duration = Duration::from_millis(30);
 
-/// What is done to the targets of a chunk.
+/// The effect on the targets of a chunk.
 #[derive(Clone)]
 pub enum Effect {
     /// A statement over the relation `chunk`.
     Sql(String),
-    /// A function, in the chunk's transaction.
+    /// A handler that runs in the chunk's transaction.
     Handler(Arc<dyn ChunkHandler>),
 }
 
@@ -39,12 +39,12 @@ impl fmt::Debug for Effect {
     }
 }
 
-/// An effect that was read.
+/// A parsed effect.
 #[derive(Clone)]
 pub(super) enum Applied {
     Sql(Apply),
     Handler(Arc<dyn ChunkHandler>),
-    /// Nothing here: the targets are only read.
+    /// No effect in this file: the targets are only read.
     Elsewhere,
 }
 
@@ -55,7 +55,7 @@ pub struct SqlBulk {
     pub(super) work: Arc<Work>,
 }
 
-/// What does not change from run to run.
+/// The parts that are the same for all runs.
 pub(super) struct Work {
     pub(super) name: String,
     pub(super) fingerprint: String,
@@ -65,11 +65,11 @@ pub(super) struct Work {
 }
 
 impl SqlBulk {
-    /// Reads a source (`select … where key > :cursor … order by key limit :limit`) with its key columns, and what is
-    /// done to its targets. Asks the file nothing; [`check`](BulkWork::check) does.
+    /// Parses a source (`select … where key > :cursor … order by key limit :limit`) with its key columns, and the effect on its targets.
+    /// Does not access the file; [`check`](BulkWork::check) does.
     ///
     /// # Errors
-    /// Says what is missing in either.
+    /// Describes the missing part of either.
     pub fn new(
         store: &SqliteStore,
         definition: &Definition,
@@ -130,7 +130,7 @@ impl BulkWork for SqlBulk {
 
     async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
         let (run, trial) = (Run::open(self, order)?, trial.clone());
-        // Rows of a file are there only where they are staged, to be rolled back.
+        // The rows of a file exist only inside the trial, where they are staged and rolled back.
         let survey = if self.work.source.is_staged() { None } else { Some(run.find_targets().await?) };
         let rehearsed = move |tx: &rusqlite::Transaction<'_>| chunk::rehearse(tx, &run.facts, survey, &trial);
         self.store.write("bulk", Hint::NONE, rehearsed).await

@@ -1,4 +1,4 @@
-//! Emitting events.
+//! Emission of events.
 
 use std::collections::HashMap;
 
@@ -15,30 +15,29 @@ use crate::enqueue::{CALL_BYTES_MAX, CALL_JOBS_MAX};
 use crate::failure::Failure;
 use crate::query;
 
-/// Emits one event in the caller's transaction: it is in the log exactly when that transaction commits. One whose id exists
-/// with the same content changes nothing.
+/// Emits one event in the caller's transaction: it is in the log exactly if that transaction commits. If the log contains the same id with
+/// the same content, nothing changes.
 ///
 /// # Errors
-/// [`StoreError::Event`] says what is wrong with the event; nothing was written then. After any other error the caller
-/// must roll back.
+/// [`StoreError::Event`] describes the problem; nothing was written then. After any other error the caller must roll back.
 pub fn emit(tx: &Transaction<'_>, event: &NewEvent) -> StoreResult<Emitted> {
     let emitted = emit_many(tx, std::slice::from_ref(event))?;
-    let unanswered = || StoreError::Database { verb: "emit", cause: "it was not answered".into() };
+    let unanswered = || StoreError::Database { verb: "emit", cause: "no result was returned".into() };
     emitted.into_iter().next().ok_or_else(unanswered)
 }
 
-/// Emits events in the caller's transaction, all or none, and answers in their order, in which those of one aggregate are
-/// numbered.
+/// Emits events in the caller's transaction, all or none. The results are in the order of the events; events of the same aggregate are
+/// numbered in that order.
 ///
 /// # Errors
-/// [`StoreError::Event`] names the first event that cannot be emitted; nothing was written then. After any other error the
-/// caller must roll back.
+/// [`StoreError::Event`] contains the first event that cannot be emitted; nothing was written then. After any other error the caller must
+/// roll back.
 pub fn emit_many(tx: &Transaction<'_>, events: &[NewEvent]) -> StoreResult<Vec<Emitted>> {
     NewEvent::check_all(events, PAYLOAD_BYTES_MAX)?;
     insert(tx, events).map_err(|failure| failure.at("emit", tx.path().unwrap_or_default()))
 }
 
-/// Refuses a call that would keep other processes from writing for too long.
+/// Refuses a call that would prevent other processes from writing for too long.
 pub(super) fn check_call(events: &[NewEvent]) -> StoreResult<()> {
     let too_large = |what, given, max| StoreError::TooLarge { verb: "emit", what, given, max };
     if events.len() > CALL_JOBS_MAX {
@@ -51,7 +50,7 @@ pub(super) fn check_call(events: &[NewEvent]) -> StoreResult<()> {
     Ok(())
 }
 
-/// Writes events that were checked: first it is seen where each belongs, then all are written.
+/// Writes events that have been checked: computes all sequence numbers first, then inserts all events.
 pub(super) fn insert(conn: &Connection, events: &[NewEvent]) -> Result<Vec<Emitted>, Failure> {
     let mut places = Places { conn, heads: HashMap::new(), taken: HashMap::new() };
     let emitted = events.iter().enumerate().map(|(index, event)| {
@@ -82,10 +81,10 @@ pub(super) fn insert(conn: &Connection, events: &[NewEvent]) -> Result<Vec<Emitt
     Ok(emitted)
 }
 
-/// Where the events of a call belong.
+/// The sequence numbers of the events of a call.
 struct Places<'a> {
     conn: &'a Connection,
-    /// At which sequences the aggregates are that get new events.
+    /// The last sequence numbers of the aggregates with new events.
     heads: HashMap<&'a Aggregate, i64>,
     /// The new events.
     taken: HashMap<EventId, (&'a NewEvent, i64)>,
@@ -109,7 +108,7 @@ impl<'a> Places<'a> {
             .map(|sequence| Emitted { sequence, duplicate: false }))
     }
 
-    /// The sequence of the event that has this id already, if it is this one.
+    /// Returns the sequence number of an existing event with this id, if its content is the same.
     fn known(&self, event: &NewEvent) -> rusqlite::Result<Option<Result<i64, InvalidEvent>>> {
         let (sequence, same) = if let Some(&(first, sequence)) = self.taken.get(&event.id) {
             let is_same = event.is_same(

@@ -1,4 +1,4 @@
-//! The log as people read it.
+//! Queries that list the event log.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::query;
 use crate::row::{self, odd};
 
-/// A page of the log.
+/// Returns a page of the log.
 pub(super) fn events(conn: &Connection, filter: &EventFilter) -> Result<Vec<LoggedEvent>, Failure> {
     let (sql, of_aggregate, bound) = match filter.page {
         EventPage::Before(before) => {
@@ -34,7 +34,7 @@ pub(super) fn events(conn: &Connection, filter: &EventFilter) -> Result<Vec<Logg
     Ok(events)
 }
 
-/// A place as columns in the order of lists by time; before all there is when none is given.
+/// Converts a key of lists by time to columns; without one, returns values before all rows.
 pub(crate) fn after_place(place: Option<&AggregatePlace>) -> (i64, String, String, String) {
     match place.cloned() {
         Some(AggregatePlace { at, of, aggregate }) => (at.as_millisecond(), of, aggregate.kind, aggregate.id),

@@ -1,4 +1,4 @@
-//! Events: how they come into the log, and how people read it.
+//! Events: emission and listing.
 
 mod emit;
 mod listing;

@@ -13,14 +13,14 @@ use crate::clock::now_ms;
 use crate::failure::Failure;
 use crate::{query, row};
 
-/// What a dead letter is about.
+/// The consumer, the aggregate and the reason of a dead letter.
 struct Letter {
     consumer: String,
     aggregate: Aggregate,
     reason: DeadReason,
 }
 
-/// Lets events wait again for the one that is missing before them, all or none.
+/// Parks the events again, where they wait for the missing event before them; all or none.
 pub(super) fn retry(conn: &Connection, letters: &[LetterId]) -> Result<u64, Failure> {
     let letters: BTreeSet<LetterId> = letters.iter().copied().collect();
     for &id in &letters {
@@ -36,7 +36,7 @@ pub(super) fn retry(conn: &Connection, letters: &[LetterId]) -> Result<u64, Fail
     Ok(letters.len() as u64)
 }
 
-/// Drops dead letters for good; answers how many there were.
+/// Deletes dead letters permanently; returns how many existed.
 pub(super) fn drop_all(conn: &Connection, letters: &[LetterId]) -> Result<u64, Failure> {
     let mut dropped = 0;
     for &id in letters {
@@ -45,7 +45,7 @@ pub(super) fn drop_all(conn: &Connection, letters: &[LetterId]) -> Result<u64, F
     Ok(dropped)
 }
 
-/// Forgets up to `limit` dead letters that were given up before a time; answers how many.
+/// Deletes up to `limit` dead letters older than a time; returns how many.
 pub(crate) fn forget_old(conn: &Connection, before_ms: i64, limit: u32) -> rusqlite::Result<u64> {
     let mut old = conn.prepare_cached(query::INBOX_OLD_LETTERS)?;
     let old: Vec<i64> =
@@ -56,7 +56,7 @@ pub(crate) fn forget_old(conn: &Connection, before_ms: i64, limit: u32) -> rusql
     Ok(old.len() as u64)
 }
 
-/// Answers whether there was one.
+/// Deletes a dead letter; returns whether it existed.
 fn drop_one(conn: &Connection, id: LetterId) -> rusqlite::Result<bool> {
     let Some(letter) = find(conn, id)? else { return Ok(false) };
     conn.prepare_cached(query::INBOX_DROP)?.execute([id.0])?;

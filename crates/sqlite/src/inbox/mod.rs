@@ -1,4 +1,4 @@
-//! The inbox: consumers take events in, and operators look after what they could not.
+//! The inbox: acceptance of events by consumers, and operators' verbs on dead letters.
 
 mod letters;
 mod operate;

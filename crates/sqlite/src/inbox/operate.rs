@@ -1,4 +1,4 @@
-//! What operators, and runners of consumers, do with inboxes.
+//! Verbs of operators and of consumer runners on inboxes.
 
 use async_trait::async_trait;
 use milepost_core::audit::Deed;
@@ -83,7 +83,7 @@ impl InboxStore for SqliteStore {
     async fn give_up_gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<GivenUp> {
         let consumer = consumer.map(str::to_owned);
         let looked = consumer.clone();
-        // Asked all the time, and hardly ever with anything to write.
+        // This is called often and rarely has anything to write, so it is checked with a read first.
         if self.read("give_up_gaps", move |conn| due(conn, looked.as_deref(), 1)).await?.is_empty() {
             return Ok(GivenUp::default());
         }
@@ -112,7 +112,7 @@ impl InboxStore for SqliteStore {
     }
 }
 
-/// Aggregates whose gaps are to be given up.
+/// Returns aggregates whose wait for a missing event has expired.
 fn due(conn: &Connection, consumer: Option<&str>, limit: u32) -> Result<Vec<(String, Aggregate)>, Failure> {
     let mut due = conn.prepare_cached(query::INBOX_DUE_GAPS)?;
     let due = due.query_map((now_ms(), consumer, limit), |row| Ok((row.get(0)?, aggregate(row, 1)?)))?;
@@ -127,7 +127,8 @@ fn give_up(conn: &Connection, consumer: Option<&str>, limit: u32) -> Result<Give
         let seat = Seat { conn, consumer: &consumer, aggregate: &aggregate };
         let missing = seat.stand()?.map_or(1, |stand| stand.last + 1);
         let wait_s = settings(conn, &consumer)?.gap_wait.as_secs_f64();
-        given_up.letters += seat.give_up(&format!("{missing} did not come within {wait_s} s"), left)?;
+        given_up.letters +=
+            seat.give_up(&format!("sequence {missing} did not arrive within {wait_s} s"), left)?;
         given_up.gaps += 1;
     }
     Ok(given_up)

@@ -1,4 +1,4 @@
-//! A consumer's place among the events of one aggregate.
+//! A consumer's position in one aggregate.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use crate::{query, row};
 
 type Sql<T> = rusqlite::Result<T>;
 
-/// Where a consumer is in an aggregate.
+/// A consumer and an aggregate.
 pub(super) struct Seat<'a> {
     pub(super) conn: &'a Connection,
     pub(super) consumer: &'a str,
     pub(super) aggregate: &'a Aggregate,
 }
 
-/// How far it is there.
+/// The consumer's position and its stored events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stand {
     pub(super) last: i64,
     pub(super) parked: u32,
     pub(super) dead: u32,
-    /// The next event may be among what is kept.
+    /// Whether the next event may be among the stored ones.
     pub(super) ready: bool,
 }
 
 impl Stand {
-    /// Whether anything is kept that could follow.
+    /// Returns whether any stored event could still follow.
     pub(super) const fn keeps(self) -> bool {
         self.parked > 0 || self.dead > 0
     }
@@ -42,7 +42,7 @@ impl Seat<'_> {
         (self.consumer, &self.aggregate.kind, &self.aggregate.id)
     }
 
-    /// How far the consumer is; `None` when it saw none of the aggregate.
+    /// Returns the consumer's position; `None` if it has not received any event of the aggregate.
     pub(super) fn stand(&self) -> Sql<Option<Stand>> {
         let mut stand = self.conn.prepare_cached(query::INBOX_CHECKPOINT)?;
         let read = |row: &Row<'_>| {
@@ -51,17 +51,17 @@ impl Seat<'_> {
         stand.query_row(self.key(), read).optional()
     }
 
-    /// What the consumer wants.
+    /// Returns the consumer's settings.
     pub(super) fn settings(&self) -> Sql<Consumer> {
         settings(self.conn, self.consumer)
     }
 
-    /// Moves on to an event.
+    /// Sets the position to an event.
     pub(super) fn move_on(&self, sequence: i64) -> Sql<()> {
         self.change(query::INBOX_MOVE_ON, sequence).map(drop)
     }
 
-    /// Keeps an event that came too early; answers whether it was not kept yet.
+    /// Parks an event that arrived too early; returns whether it was not stored yet.
     pub(super) fn park(&self, event: &Event, wait: Duration) -> Sql<bool> {
         let now_ms = now_ms();
         let parked = self.keep(query::INBOX_PARK, event, now_ms)?;
@@ -73,7 +73,7 @@ impl Seat<'_> {
         Ok(parked)
     }
 
-    /// Keeps an event past which the consumer went on; answers whether it was not kept yet.
+    /// Stores an event that the consumer has skipped; returns whether it was not stored yet.
     pub(super) fn keep_late(&self, event: &Event) -> Sql<bool> {
         self.keep(query::INBOX_KEEP_LATE, event, now_ms())
     }
@@ -95,14 +95,14 @@ impl Seat<'_> {
         Ok(kept > 0)
     }
 
-    /// Takes the event with this sequence out of what is kept, if it is there, and moves on to it.
+    /// Removes the event with this sequence number from the stored ones and moves the position to it. `None`: it is not stored.
     pub(super) fn take_kept(&self, sequence: i64) -> Sql<Option<Event>> {
         for (sql, parked, dead) in [(query::INBOX_TAKE_PARKED, 1, 0), (query::INBOX_TAKE_DEAD, 0, 1)] {
             let mut take = self.conn.prepare_cached(sql)?;
             let (consumer, kind, id) = self.key();
             let mut rows = take.query((consumer, kind, id, sequence))?;
             let Some(event) = rows.next()?.map(read_event).transpose()? else { continue };
-            // The deletion is done when the rows are at their end.
+            // SQLite completes the deletion when all rows have been read.
             while rows.next()?.is_some() {}
             self.took_kept(sequence, parked, dead)?;
             return Ok(Some(event.event));
@@ -116,7 +116,7 @@ impl Seat<'_> {
         took.execute((consumer, kind, id, sequence, parked, dead)).map(drop)
     }
 
-    /// Moves on to an event that came while others are kept; it may be among them, too.
+    /// Moves the position to an event that arrived while others are stored; the event may also be stored.
     pub(super) fn overtake(&self, sequence: i64) -> Sql<()> {
         match self.take_kept(sequence)? {
             Some(_) => Ok(()),
@@ -124,12 +124,12 @@ impl Seat<'_> {
         }
     }
 
-    /// Whether the event is among the dead letters.
+    /// Returns whether the event is among the dead letters.
     pub(super) fn is_dead(&self, sequence: i64) -> Sql<bool> {
         self.is(query::INBOX_IS_DEAD, sequence)
     }
 
-    /// Whether the consumer went on past the event without it.
+    /// Returns whether the consumer skipped the event.
     pub(super) fn was_passed(&self, sequence: i64) -> Sql<bool> {
         self.is(query::INBOX_WAS_PASSED, sequence)
     }
@@ -139,13 +139,13 @@ impl Seat<'_> {
         self.conn.prepare_cached(sql)?.exists((consumer, kind, id, sequence))
     }
 
-    /// Sees anew whether the next event is here, and until when the others wait for it.
+    /// Recomputes whether the next event is stored, and the deadline of the others.
     pub(super) fn look_again(&self) -> Sql<()> {
         let wait_ms = whole_ms(self.settings()?.gap_wait);
         self.change(query::INBOX_LOOK_AGAIN, wait_ms).map(drop)
     }
 
-    /// Begins with this event, unless the consumer is further. Answers whether that changed anything.
+    /// Sets the first expected event, unless the consumer has passed it. Returns whether that changed anything.
     pub(super) fn expect_from(&self, sequence: i64) -> Sql<bool> {
         if self.stand()?.is_some_and(|stand| stand.last >= sequence - 1) {
             return Ok(false);
@@ -157,7 +157,7 @@ impl Seat<'_> {
         Ok(true)
     }
 
-    /// Gives up what waits, as the consumer wants it, at most `limit` events. Answers how many became dead letters.
+    /// Applies the consumer's gap policy to waiting events, at most `limit`. Returns the number of dead letters created.
     pub(super) fn give_up(&self, why: &str, limit: u32) -> Sql<u64> {
         let (consumer, kind, id) = self.key();
         let Some(stand) = self.stand()? else { return Ok(0) };
@@ -186,14 +186,14 @@ impl Seat<'_> {
     }
 }
 
-/// What a consumer wants, or what it is by itself.
+/// Returns the settings of a consumer, or the defaults.
 pub(super) fn settings(conn: &Connection, name: &str) -> Sql<Consumer> {
     let mut settings = conn.prepare_cached(query::INBOX_SETTINGS)?;
     let settings = settings.query_row([name], |row| read_settings(row, name.to_owned(), 0)).optional()?;
     Ok(settings.unwrap_or_else(|| Consumer::new(name)))
 }
 
-/// Settings from this column on.
+/// Reads settings, starting at this column.
 pub(crate) fn read_settings(row: &Row<'_>, name: String, at: usize) -> Sql<Consumer> {
     Ok(Consumer {
         name,

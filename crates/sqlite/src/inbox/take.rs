@@ -1,4 +1,4 @@
-//! Taking events in.
+//! Acceptance of events by consumers.
 
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
@@ -13,34 +13,33 @@ use crate::query;
 
 type Sql<T> = rusqlite::Result<T>;
 
-/// Whether a consumer has this event for the first time, in the caller's transaction: if that rolls back, it was not. Says
-/// nothing of order.
+/// Records an event for a consumer in the caller's transaction; returns whether the consumer receives it for the first time. If the
+/// transaction rolls back, the event is not recorded. The order of events is not checked.
 ///
 /// # Errors
-/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the name. After any other error the caller
-/// must roll back.
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) describes the problem with the name. After any other error the caller must roll
+/// back.
 pub fn once(tx: &Transaction<'_>, consumer: &str, event: EventId) -> StoreResult<bool> {
     check_consumer(consumer)?;
     told(tx, "once", first_time(tx, consumer, event))
 }
 
-/// Takes in an event in the caller's transaction, if it is the next one of its aggregate. After an answer with
-/// [`more`](Received::more) take in what was kept, by [`next_parked`].
+/// Accepts an event in the caller's transaction, if it is the next one of its aggregate. If the result has [`more`](Received::more), accept
+/// the stored events next, with [`next_parked`].
 ///
 /// # Errors
-/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the event or the name. After any other error
-/// the caller must roll back.
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) describes the problem with the event or the name. After any other error the caller
+/// must roll back.
 pub fn receive(tx: &Transaction<'_>, consumer: &str, event: &Event) -> StoreResult<Received> {
     check_received(consumer, event)?;
     let seat = Seat { conn: tx, consumer, aggregate: &event.aggregate };
     told(tx, "receive", seat.receive(event))
 }
 
-/// Takes in the event that follows the last one of an aggregate, if it was kept, in the caller's transaction; `None`: there is none.
+/// Accepts the event after the last one of an aggregate, if it is stored, in the caller's transaction; `None`: it is not stored.
 ///
 /// # Errors
-/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with a name. After any other error the caller must
-/// roll back.
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) describes the problem with a name. After any other error the caller must roll back.
 pub fn next_parked(
     tx: &Transaction<'_>,
     consumer: &str,
@@ -50,12 +49,12 @@ pub fn next_parked(
     told(tx, "next_parked", Seat { conn: tx, consumer, aggregate }.next())
 }
 
-/// Says from which event on a consumer takes in those of an aggregate, in the caller's transaction; what comes before is a duplicate
-/// to it. Never goes back; answers whether it changed anything. Kept events can follow then: ask [`next_parked`].
+/// Sets the first event of an aggregate that a consumer accepts, in the caller's transaction; earlier events count as duplicates. Never
+/// moves backwards; returns whether it changed anything. Stored events may follow: call [`next_parked`].
 ///
 /// # Errors
-/// [`Inbox`](milepost_core::error::StoreError::Inbox) says what is wrong with the sequence or a name. After any other error
-/// the caller must roll back.
+/// [`Inbox`](milepost_core::error::StoreError::Inbox) describes the problem with the sequence or a name. After any other error the caller
+/// must roll back.
 pub fn expect_from(
     tx: &Transaction<'_>,
     consumer: &str,
@@ -104,7 +103,7 @@ impl Seat<'_> {
         }
     }
 
-    /// One past which the consumer went on is none that it has taken in.
+    /// Handles an event before the position. A skipped event is stored as late; it is not a duplicate.
     fn behind(&self, event: &Event) -> Sql<Received> {
         if self.was_passed(event.sequence)? && self.keep_late(event)? {
             return Ok(Received::Late);
@@ -122,7 +121,7 @@ impl Seat<'_> {
         let is_new = self.park(event, settings.gap_wait)?;
         let parked = stand.parked.saturating_add(1);
         if is_new && parked > settings.parked_max && !stand.ready {
-            self.give_up(&format!("{parked} events waited for {}", stand.last + 1), parked)?;
+            self.give_up(&format!("{parked} events waited for sequence {}", stand.last + 1), parked)?;
             return Ok(Received::Parked { more: self.stand()?.is_some_and(|stand| stand.ready) });
         }
         Ok(kept)

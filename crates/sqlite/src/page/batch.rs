@@ -1,4 +1,4 @@
-//! Rows about DAGs and batches.
+//! Export of DAGs and batches.
 
 use milepost_core::dag::state::Counts;
 use milepost_core::relocation::rows::{
@@ -73,7 +73,7 @@ pub(super) fn batch(row: &Row<'_>) -> Sql<Batch> {
     })
 }
 
-/// How many tasks stand where, in the order of the columns.
+/// Reads the task counts by state, in the order of the columns.
 fn counts(row: &Row<'_>, column: usize) -> Sql<Counts> {
     let count = |at: usize| row.get::<_, u32>(column + at).map(u64::from);
     Ok(Counts {

@@ -1,4 +1,4 @@
-//! Rows about bulk jobs.
+//! Export of bulk jobs.
 
 use milepost_core::bulk::run::Settings;
 use milepost_core::ident::JobId;

@@ -1,4 +1,4 @@
-//! Rows of inboxes.
+//! Export of inboxes.
 
 use milepost_core::event::Aggregate;
 use milepost_core::ident::{EventId, JobId};

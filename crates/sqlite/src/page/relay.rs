@@ -1,4 +1,4 @@
-//! Rows of subscriptions.
+//! Export of subscriptions.
 
 use milepost_core::event::Aggregate;
 use milepost_core::ident::{EventId, JobId};

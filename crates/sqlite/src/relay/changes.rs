@@ -1,5 +1,5 @@
-//! Which state changes are recorded as events: those that some subscription wants. The triggers that do it come with the first
-//! and go with the last, so that a store in which nobody wants any pays nothing.
+//! State changes that are recorded as events, as requested by subscriptions. The triggers are created with the first request and dropped
+//! with the last, so that a store without requests has no overhead.
 
 use milepost_core::event::{Changes, RelayError};
 use rusqlite::{Connection, OptionalExtension};
@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::failure::Failure;
 use crate::query;
 
-/// What is recorded, and the statements that begin and end that.
+/// The sources of changes, with the statements that create and drop their triggers.
 const RECORDED: [(&str, &str, &str); 2] = [
     (KIND, query::RECORD_JOB_CHANGES, query::LEAVE_JOB_CHANGES),
     (DAG, query::RECORD_BATCH_CHANGES, query::LEAVE_BATCH_CHANGES),
@@ -15,7 +15,7 @@ const RECORDED: [(&str, &str, &str); 2] = [
 const KIND: &str = "kind";
 const DAG: &str = "dag";
 
-/// Has a subscription want these changes and no others.
+/// Replaces a subscription's requests by these changes.
 pub(super) fn want(conn: &Connection, subscription: &str, changes: &Changes) -> Result<(), Failure> {
     let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
     if find.query_row([subscription], |_| Ok(())).optional()?.is_none() {
@@ -31,7 +31,7 @@ pub(super) fn want(conn: &Connection, subscription: &str, changes: &Changes) -> 
     Ok(record_wanted(conn)?)
 }
 
-/// Records what somebody wants, and nothing else.
+/// Creates the triggers that any subscription needs, and drops the others.
 pub(super) fn record_wanted(conn: &Connection) -> rusqlite::Result<()> {
     for (what, record, leave) in RECORDED {
         let is_wanted = conn.prepare_cached(query::IS_CHANGE_WANTED)?.exists([what])?;

@@ -1,5 +1,5 @@
-//! The relay's side of the log: who publishes, how far, and what is parked. There is one writer, so positions are the order of
-//! commits, and one publisher of a subscription at a time: all of the log is one slot.
+//! The relay's access to the log: publishers, positions and parked events. There is one writer, so positions are the commit order, and one
+//! publisher at a time for a subscription: the whole log is one slot.
 
 mod changes;
 mod parked;
@@ -52,7 +52,7 @@ impl RelayStore for SqliteStore {
 
     async fn leave(&self, publisher: &Publisher) -> StoreResult<()> {
         let id = publisher.id;
-        // Whoever stands by can take over at once.
+        // A publisher on standby can take over immediately.
         self.write("leave", Hint::READY, move |tx| {
             tx.prepare_cached(query::RELAY_GIVE_BACK)?.execute([id.0.as_bytes()])?;
             tx.prepare_cached(query::RELAY_LEAVE)?.execute([id.0.as_bytes()])?;

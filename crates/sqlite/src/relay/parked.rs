@@ -1,4 +1,4 @@
-//! Parked events: which are due, and what became of them.
+//! Parked events: due deliveries and their outcomes.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::event::read_event;
 use crate::failure::Failure;
 use crate::query;
 
-/// How many events of an aggregate that only waits behind are handed out at once.
+/// The maximum number of events returned at once of an aggregate that was parked only because it waits behind a failed event.
 const BEHIND_MAX: i64 = 100;
-/// The one slot that there is.
+/// The only slot.
 const SLOT: i16 = 0;
 
 pub(super) fn of(conn: &Connection, subscription: &str) -> Result<Vec<Aggregate>, Failure> {
@@ -53,7 +53,7 @@ pub(super) fn due(
     Ok(due)
 }
 
-/// The token under which the publisher holds the log, if it does.
+/// Returns the token with which the publisher owns the subscription, if it does.
 fn held_token(conn: &Connection, publisher: &Publisher) -> Result<Option<i64>, Failure> {
     let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
     let found = find.query_row([&publisher.subscription], |row| {
@@ -79,7 +79,7 @@ pub(super) fn settle(
     Ok(drained)
 }
 
-/// Answers whether none of the aggregate's events is left.
+/// Stores the outcome for one aggregate; returns whether none of its events is left.
 fn settle_one(conn: &Connection, subscription: &str, of: &Retried) -> Result<bool, Failure> {
     let (Aggregate { kind, id }, now) = (&of.aggregate, now_ms());
     let mut unpark = conn.prepare_cached(query::RELAY_UNPARK_EVENT)?;
@@ -104,11 +104,11 @@ fn settle_one(conn: &Connection, subscription: &str, of: &Retried) -> Result<boo
     }
     let (deliveries, due_ms, why) = head;
     let put_off = (subscription, kind, id, deliveries, due_ms, why);
-    // None: a person has settled it meanwhile.
+    // No row: an operator has settled it since.
     Ok(conn.prepare_cached(query::RELAY_PUT_OFF)?.execute(put_off)? == 0)
 }
 
-/// Keeps an event that is given up.
+/// Dead-letters an event.
 pub(super) fn give_up(conn: &Connection, subscription: &str, failure: &Undeliverable) -> Result<(), Failure> {
     let is_skipped = failure.then == Undelivered::Skip;
     let given_up =
@@ -117,7 +117,7 @@ pub(super) fn give_up(conn: &Connection, subscription: &str, failure: &Undeliver
     Ok(())
 }
 
-/// This much later.
+/// Returns the time `wait` after `now_ms`.
 pub(super) fn after(now_ms: i64, wait: Duration) -> i64 {
     now_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! The log of a publisher, page by page.
+//! The publisher's reader of the log, page by page.
 
 use std::collections::HashMap;
 
@@ -16,34 +16,34 @@ use crate::query;
 use crate::relay::parked;
 use crate::store::SqliteStore;
 
-/// Reads by position.
+/// Reads the log by position.
 pub(super) struct FileReader {
     store: SqliteStore,
     publisher: Publisher,
     held: Option<Held>,
     page: ReadPage,
-    /// Whether the position has moved since it was written down.
+    /// Whether the position has moved since it was last stored.
     in_hand: bool,
     stands_aside: bool,
 }
 
-/// The log, as it is held.
+/// The token and the position with which the subscription is owned.
 #[derive(Clone, Copy)]
 struct Held {
     token: i64,
     pos: i64,
 }
 
-/// What is under way.
+/// The page in progress.
 #[derive(Clone, Default)]
 struct ReadPage {
-    /// Where the log is when everything has its answer.
+    /// The position after the page, once every event in it has been handled.
     end: Option<i64>,
-    /// Where each event is that was handed out, with its aggregate.
+    /// The events returned to the publisher, with their positions and aggregates.
     places: Vec<(EventId, i64, Aggregate)>,
 }
 
-/// What a look around found.
+/// The result of a balance check.
 struct Found {
     holding: Holding,
     held: Option<Held>,
@@ -201,7 +201,7 @@ fn read(
     Ok((page, read))
 }
 
-/// Parks what failed and what is behind it, and keeps what is given up.
+/// Parks failed events and those behind them, and stores dead-lettered events.
 fn park(
     conn: &Connection,
     subscription: &str,
@@ -225,7 +225,7 @@ fn park(
     }
     for id in &outcome.behind {
         let Some((pos, of)) = places.get(id) else { continue };
-        // One that has been drained meanwhile is parked anew, and due at once.
+        // An aggregate that has been drained since is parked again, due immediately.
         let aggregate =
             (subscription, &of.kind, &of.id, now, 0, Some(now), "waits behind an event that failed");
         conn.prepare_cached(query::RELAY_PARK_AGGREGATE)?.execute(aggregate)?;

@@ -1,4 +1,4 @@
-//! Subscriptions as people see them, and what they do with them.
+//! Operators' queries and verbs on subscriptions.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::relay::{changes, parked};
 use crate::row::{self, time};
 use crate::store::SqliteStore;
 
-/// How many events are looked at in one portion of pruning.
+/// How many events one portion of pruning examines.
 const PORTION: i64 = 2_000;
 
 #[async_trait]
@@ -88,7 +88,7 @@ impl SubscriptionStore for SqliteStore {
         let (name, before) = (subscription.map(str::to_owned), before.cloned());
         self.read("dead_events", move |conn| {
             let mut find = conn.prepare_cached(query::RELAY_DEAD)?;
-            // Before all there is: what is asked for at first.
+            // The first page: values before all rows.
             let (at_ms, event, of) = before
                 .map_or((i64::MAX, EventId(Uuid::nil()), String::new()), |place| {
                     (place.at.as_millisecond(), place.event, place.subscription)
@@ -111,7 +111,7 @@ impl SubscriptionStore for SqliteStore {
     }
 
     async fn reseed(&self) -> StoreResult<u64> {
-        // Positions are those of the file, and go where it goes.
+        // Positions are stored in the file and move with it.
         Ok(0)
     }
 
@@ -254,7 +254,7 @@ fn change_dead(conn: &Connection, subscription: &str, event: EventId, verb: Dead
     }
     let mut find = conn.prepare_cached(query::EVENT)?;
     let Some(logged) = find.query_row([event.0.as_bytes()], read_event).optional()? else { return Ok(()) };
-    unite(conn, subscription, &logged.event.aggregate, "a dead letter is tried again")?;
+    unite(conn, subscription, &logged.event.aggregate, "a dead letter is retried")?;
     conn.prepare_cached(query::RELAY_PARK_AGAIN)?.execute((subscription, pos, edited))?;
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! The SQLite store: the conformance suite, and what only SQLite has.
+//! The integration tests of the SQLite store.
 //!
-//! One test binary for the whole crate: a file here is a module, listed below.
+//! One test binary for the whole crate: each file here is a module, listed below.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
 

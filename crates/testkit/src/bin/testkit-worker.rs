@@ -1,7 +1,7 @@
-//! A worker process for tests, to be killed, paused and stopped.
+//! Worker process for tests, which can kill, pause and stop it.
 //!
-//! Says its counters on standard output, a line of JSON at each change. Leaves well at SIGTERM, and at once
-//! when its standard input closes: then its supervisor is gone.
+//! Prints its counters on standard output, one line of JSON for each change. Shuts down gracefully on SIGTERM, and exits immediately when its standard
+//! input closes, because then its supervisor has ended.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -21,28 +21,28 @@ use serde::de::DeserializeOwned;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-/// How often the counters are looked at.
+/// How often the counters are checked for changes.
 const SAY_EVERY: Duration = Duration::from_millis(10);
-/// What a call of Redis may take: a machine that is busy with tests is no Redis that is gone.
+/// Time limit of a Redis call: long, so that a machine that is busy with tests does not make Redis appear unavailable.
 const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longer than any test lasts.
+/// Longer than any test runs.
 const TEST_MAX: Duration = Duration::from_secs(3600);
 
-/// What jobs of kind `test.sleep`, `test.effect` and `test.plain` are told.
+/// Payload of jobs of kind `test.sleep`, `test.effect` and `test.plain`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Task {
-    /// How long the job takes.
+    /// Duration of the job, in milliseconds.
     ms: u64,
-    /// The first attempt never ends.
+    /// The first attempt hangs forever.
     hang_first: bool,
     /// The first attempt ends only after an effect was recorded at this place.
     first_waits_for: Option<String>,
     /// Later attempts end only after an effect was recorded at this place.
     wait_for: Option<String>,
-    /// Stops when asked to.
+    /// The handler stops when a stop is requested.
     heed: bool,
-    /// Stands beside the effect.
+    /// The place that is recorded with the effect.
     place: String,
 }
 
@@ -53,13 +53,13 @@ async fn main() {
         .with_writer(std::io::stderr)
         .init();
     std::thread::spawn(leave_with_supervisor);
-    let address = std::env::var(STORE).unwrap_or_else(|_| panic!("{STORE} names no store"));
+    let address = std::env::var(STORE).unwrap_or_else(|_| panic!("{STORE} is not set"));
     let wake = if option("--polls-only").is_some() { WakeMode::Poll } else { WakeMode::Listen };
     let home = home::open(&address, wake).await;
     let fenced = Arc::new(AtomicU64::new(0));
     let mut builder = Worker::builder(home.store()).options(configure);
     if let Some(rows_max) = option("--bulk-rows") {
-        let rows_max = u32::try_from(rows_max).expect("a small number");
+        let rows_max = u32::try_from(rows_max).expect("the number is too large");
         builder = builder.bulk(match std::env::var(SHOP) {
             Ok(url) => notes::notify_at(&notes::shop(&url), home.store(), rows_max),
             Err(_) => notes::notify(home.as_ref(), rows_max),
@@ -68,19 +68,19 @@ async fn main() {
     }
     if let Ok(url) = std::env::var(REDIS) {
         let options = RedisOptions { timeout: REDIS_TIMEOUT, ..RedisOptions::default() };
-        let redis = Redis::start(&url, options).expect("a URL of a Redis");
+        let redis = Redis::start(&url, options).expect("invalid Redis URL");
         builder = builder.coordination(Arc::new(redis));
     }
-    let worker = kinds(builder, &home, &fenced).start().await.expect("the worker registers");
+    let worker = kinds(builder, &home, &fenced).start().await.expect("the worker cannot register");
 
-    let mut terminate = signal(SignalKind::terminate()).expect("signals can be caught");
+    let mut terminate = signal(SignalKind::terminate()).expect("cannot install a signal handler");
     tokio::select! {
         () = speak(&worker, &fenced) => {}
         _ = terminate.recv() => worker.shutdown().await,
     }
 }
 
-/// The options that it was started with.
+/// Returns the command line options.
 fn options() -> impl Iterator<Item = (String, u64)> {
     let mut arguments = std::env::args().skip(1);
     std::iter::from_fn(move || {
@@ -99,13 +99,13 @@ fn configure(options: &mut WorkerOptions) {
     options.hand_back_grace = Duration::from_millis(300);
     for (name, value) in self::options() {
         match name.as_str() {
-            "--concurrency" => options.concurrency = usize::try_from(value).expect("a small number"),
+            "--concurrency" => options.concurrency = usize::try_from(value).expect("the number is too large"),
             "--lease-ms" => options.lease = Duration::from_millis(value),
             "--drain-ms" => options.drain = Duration::from_millis(value),
             "--poll-ms" => options.poll_interval = Duration::from_millis(value),
             "--bulk-rows" | "--polls-only" => {}
             "--file-bytes-max" => {
-                setrlimit(Resource::RLIMIT_FSIZE, value, value).expect("a limit can be lowered");
+                setrlimit(Resource::RLIMIT_FSIZE, value, value).expect("cannot lower the limit");
             }
             _ => panic!("unknown option {name}"),
         }
@@ -147,7 +147,7 @@ async fn take_time(context: &Context, task: &Task, home: &dyn Home) -> Result<Ou
         }
         let waits_for = if context.attempt() > 1 { &task.wait_for } else { &task.first_waits_for };
         if let Some(place) = waits_for {
-            wait::until_within(TEST_MAX, "the test says go on", || async {
+            wait::until_within(TEST_MAX, "the test records the effect", || async {
                 home.effects().await.iter().any(|effect| effect.place == *place)
             })
             .await;
@@ -160,7 +160,7 @@ async fn take_time(context: &Context, task: &Task, home: &dyn Home) -> Result<Ou
     }
 }
 
-/// The effect and the success are one commit.
+/// Records the effect and completes the run in one commit.
 async fn have_effect_with_success(
     context: &Context,
     home: &dyn Home,
@@ -176,21 +176,21 @@ async fn have_effect_with_success(
     Ok(Outcome::Completed)
 }
 
-/// Says the counters whenever they have changed.
+/// Prints the counters whenever they have changed.
 async fn speak(worker: &Worker, fenced: &AtomicU64) {
     let mut said = None;
     loop {
         let words = Words { stats: worker.stats(), handlers_fenced: fenced.load(Ordering::Relaxed) };
         if said != Some(words) {
             let line = serde_json::to_string(&words).expect("JSON");
-            writeln!(std::io::stdout(), "{line}").expect("somebody reads");
+            writeln!(std::io::stdout(), "{line}").expect("cannot write to standard output");
             said = Some(words);
         }
         tokio::time::sleep(SAY_EVERY).await;
     }
 }
 
-/// A thread of its own: a read that waits for ever would hold up the end of the runtime.
+/// Runs on a separate thread: a read that blocks forever would delay the shutdown of the runtime.
 fn leave_with_supervisor() {
     let mut byte = [0];
     while std::io::stdin().read(&mut byte).is_ok_and(|bytes| bytes > 0) {}

@@ -1,4 +1,4 @@
-//! Batches pass through.
+//! Batch operations of the faulty store, which are passed through unchanged.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Events pass through.
+//! Event operations of the faulty store, which are passed through unchanged.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Inboxes of a store with faults, which have none of their own.
+//! Inbox operations of the faulty store, which have no faults.
 
 use async_trait::async_trait;
 use milepost_core::event::Aggregate;

@@ -1,4 +1,4 @@
-//! Who only looks meets no faults.
+//! Read operations of the faulty store, which have no faults.
 
 use async_trait::async_trait;
 use milepost_core::feed::{Activity, FeedPage, FeedPosition};

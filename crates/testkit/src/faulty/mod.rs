@@ -1,4 +1,4 @@
-//! A store whose answers get lost or come late, on purpose: what a broken connection does, for any store.
+//! Store wrapper that loses or delays answers on purpose, like a broken connection, for any store.
 
 mod batches;
 mod events;
@@ -40,7 +40,7 @@ use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 use tokio::sync::watch;
 
-/// The store behind it does what it is asked, unless it says otherwise; answers suffer.
+/// A store with faults. Unless a fault specifies otherwise, the inner store executes the call, and only the answer is lost or delayed.
 pub struct Faulty {
     inner: Arc<dyn Store>,
     faults: Arc<Faults>,
@@ -54,61 +54,62 @@ impl Deref for Faulty {
     }
 }
 
-/// What suffers, and how often.
+/// The faults, and how often each occurs.
 #[derive(Default)]
 pub struct Faults {
-    /// So many claims that brought something are answered with an error.
+    /// This number of non-empty claims returns an error.
     pub claims_lost: AtomicUsize,
-    /// So many claims that brought something are answered late, by [`Faulty::LATE`].
+    /// This number of non-empty claims is answered late, by [`Faulty::LATE`].
     pub claims_late: AtomicUsize,
-    /// So many batches of ends are answered with an error.
+    /// This number of batches of ends is stored but returns an error.
     pub ends_lost: AtomicUsize,
-    /// So many batches of ends are not taken, as by a store that cannot write or is damaged.
+    /// This number of batches of ends is not stored, as by a store that is read-only or damaged.
     pub ends_failed: AtomicUsize,
-    /// So many batches of ends are refused for what is in them.
+    /// This number of batches of ends is rejected because of their content.
     pub ends_refused: AtomicUsize,
-    /// So many chunks that were done on another database are not counted, as by a store that cannot be reached.
+    /// For this number of chunks that were applied on another database, storing the progress fails, as if the store were unreachable.
     pub advances_failed: AtomicUsize,
-    /// So many changes by operators are answered with an error.
+    /// This number of operator changes returns an error.
     pub changes_lost: AtomicUsize,
-    /// So many questions for what a worker holds are answered with an error.
+    /// This number of queries for the jobs of a worker returns an error.
     pub looks_lost: AtomicUsize,
-    /// Answers to what a worker holds, and to which workers there are, wait while this is true.
+    /// While true, answers to queries for the jobs of a worker and for the list of workers are held back.
     looks_held: watch::Sender<bool>,
-    /// How many of them wait.
+    /// The number of answers that are held back.
     looks_waiting: AtomicUsize,
-    /// Answers to whether there are tokens wait while this is true.
+    /// While true, answers to queries whether there are tokens are held back.
     pub(super) access_held: watch::Sender<bool>,
 }
 
 impl Faulty {
-    /// How late a late answer is.
+    /// The delay of a late answer.
     pub const LATE: Duration = Duration::from_millis(300);
 
-    /// In front of this store; nothing suffers yet.
+    /// Wraps a store, without faults at first.
     pub fn before(inner: Arc<dyn Store>) -> Arc<Self> {
         Arc::new(Self { inner, faults: Arc::default() })
     }
 
-    /// Keeps back answers to what a worker holds and to which workers there are, as they are when that is asked, or lets them go.
+    /// Holds back, or releases, answers to queries for the jobs of a worker and for the list of workers. The answers show the state at the time of the
+    /// query.
     pub fn hold_looks(&self, hold: bool) {
         self.looks_held.send_replace(hold);
     }
 
-    /// Whether such an answer is being kept back.
+    /// Returns whether such an answer is being held back.
     pub fn holds_a_look(&self) -> bool {
         self.looks_waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// Waits as long as answers are kept back.
+    /// Waits while answers are held back.
     async fn look(&self) {
         self.looks_waiting.fetch_add(1, Ordering::SeqCst);
-        self.looks_held.subscribe().wait_for(|held| !held).await.expect("the sender is here");
+        self.looks_held.subscribe().wait_for(|held| !held).await.expect("the sender was dropped");
         self.looks_waiting.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// Whether this answer is one of those that suffer.
+/// Returns whether the fault applies to this call, and counts it.
 fn suffers(left: &AtomicUsize) -> bool {
     left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
 }

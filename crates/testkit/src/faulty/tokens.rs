@@ -1,4 +1,4 @@
-//! Tokens and sessions of a store with faults, which have none of their own.
+//! Token and session operations of the faulty store, which have no faults except delays.
 
 use async_trait::async_trait;
 use milepost_core::port::{SessionStore, StoreResult, TokenStore};
@@ -8,7 +8,7 @@ use milepost_core::token::{Digest, FoundToken, NewToken, TokenView};
 use super::Faulty;
 
 impl Faulty {
-    /// Keeps back answers to whether there are tokens, or lets them go.
+    /// Holds back, or releases, answers to queries whether there are tokens.
     pub fn hold_access(&self, hold: bool) {
         self.access_held.send_replace(hold);
     }
@@ -29,7 +29,7 @@ impl TokenStore for Faulty {
     }
 
     async fn has_tokens(&self) -> StoreResult<bool> {
-        self.access_held.subscribe().wait_for(|held| !held).await.expect("the sender is here");
+        self.access_held.subscribe().wait_for(|held| !held).await.expect("the sender was dropped");
         self.inner.has_tokens().await
     }
 

@@ -1,4 +1,4 @@
-//! A store with a table of effects beside it, to be shared with worker processes.
+//! A store with a table of effects, shared with worker processes.
 
 mod postgres;
 mod sqlite;
@@ -18,18 +18,18 @@ use serde::Deserialize;
 pub use postgres::PostgresHome;
 pub use sqlite::SqliteHome;
 
-/// What a job did on the outside.
+/// An external effect of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effect {
-    /// Which job.
+    /// The job.
     pub job: JobId,
-    /// In which of its runs.
+    /// The run of the job.
     pub token: RunToken,
-    /// A word that stands beside it.
+    /// A word that is recorded with the effect.
     pub place: String,
 }
 
-/// What is done to a chunk.
+/// The work for a chunk.
 #[derive(Clone, Debug)]
 pub enum Deed<'a> {
     /// A statement.
@@ -38,9 +38,9 @@ pub enum Deed<'a> {
     Children(NewJob),
     /// An event for each target.
     Events(EventTemplate),
-    /// A function that notes each target's `id` in the chunk's transaction, and takes those named `bad` for bad.
+    /// A function that records each target's `id` in the chunk's transaction, and rejects targets named `bad`.
     Function,
-    /// What operators do to one job.
+    /// Operations on one job.
     Operations,
 }
 
@@ -51,7 +51,7 @@ struct Member {
     name: String,
 }
 
-/// The ids of a chunk, unless it has a bad target.
+/// Returns the ids of a chunk, or an error if it has a bad target.
 fn ids(chunk: &Chunk<'_>) -> Result<Vec<i64>, BadTarget> {
     let id = |member: &Member| match member.name.as_str() {
         "bad" => Err(BadTarget { code: "bad".to_owned(), message: format!("{} is bad", member.id) }),
@@ -60,50 +60,49 @@ fn ids(chunk: &Chunk<'_>) -> Result<Vec<i64>, BadTarget> {
     chunk.rows::<Member>()?.iter().map(id).collect()
 }
 
-/// A store, the effects of its jobs, and what tests do behind its back.
+/// A store, the effects of its jobs, and direct access of tests to its tables.
 #[async_trait]
 pub trait Home: Send + Sync {
-    /// The store.
+    /// Returns the store.
     fn store(&self) -> Arc<dyn Store>;
 
-    /// What a worker process is told, to be given to [`open`].
+    /// Returns the address for [`open`] in a worker process.
     fn address(&self) -> String;
 
-    /// Records an effect in a transaction of its own.
+    /// Records an effect in a separate transaction.
     async fn record(&self, run: Run, place: &str) -> StoreResult<()>;
 
-    /// Records an effect and completes the run, as one commit.
+    /// Records an effect and completes the run in one commit.
     async fn record_with_success(&self, run: Run, place: &str) -> StoreResult<()>;
 
-    /// All effects, in the order of jobs and tokens. Nothing forbids doubled ones: they must be seen.
+    /// Returns all effects, ordered by job and token. Duplicates are not prevented, because tests must detect them.
     async fn effects(&self) -> Vec<Effect>;
 
-    /// Makes the store think that the leases of all workers but this one have run out. The workers do not
-    /// know: as after a pause during which their own clocks stood still.
+    /// Expires the leases of all workers but this one in the store. The workers do not know it, as after a pause during which their clocks stopped.
     async fn expire_leases(&self, but: WorkerId);
 
-    /// Whether others can write now: a process stopped inside a write transaction on a SQLite file holds it.
+    /// Returns whether other processes can write now: a process that is stopped inside a write transaction on a SQLite file holds the lock.
     async fn is_writable(&self) -> bool;
 
-    /// Runs statements on the tables (`milepost.job`, …) behind the store's back.
+    /// Runs statements directly on the tables (`milepost.job`, …), bypassing the store.
     async fn tamper(&self, sql: &str);
 
-    /// The number that a statement answers.
+    /// Returns the number that a query yields.
     async fn count(&self, sql: &str) -> i64;
 
-    /// A job's id as this store's SQL writes it.
+    /// Returns the id of a job as a literal of this store's SQL.
     fn id(&self, job: JobId) -> String;
 
-    /// A column of times, by its name without a unit.
+    /// Returns the name of a time column, from its name without a unit.
     fn time(&self, column: &str) -> String;
 
-    /// A time in the past as this store's SQL writes it.
+    /// Returns a time in the past as an expression of this store's SQL.
     fn ago(&self, age: Duration) -> String;
 
-    /// A time in the future as this store's SQL writes it.
+    /// Returns a time in the future as an expression of this store's SQL.
     fn ahead(&self, by: Duration) -> String;
 
-    /// A bulk job on tables of the store's own database.
+    /// Returns a bulk job on tables of the store's database.
     fn bulk(
         &self,
         definition: Definition,
@@ -115,7 +114,7 @@ pub trait Home: Send + Sync {
         Ok(Bulk::new(definition, work))
     }
 
-    /// What is done to the targets of a bulk job.
+    /// Returns the work of a bulk job.
     fn bulk_work(
         &self,
         definition: &Definition,
@@ -124,7 +123,7 @@ pub trait Home: Send + Sync {
         deed: Deed<'_>,
     ) -> Result<Arc<dyn BulkWork>, InvalidBulk>;
 
-    /// Targets in tables of the store's own database, for work that is done elsewhere.
+    /// Returns the targets in tables of the store's database, for work that is done elsewhere.
     fn bulk_rows(
         &self,
         definition: &Definition,
@@ -133,7 +132,7 @@ pub trait Home: Send + Sync {
     ) -> Result<Arc<dyn BulkRows>, InvalidBulk>;
 }
 
-/// Opens the home whose address another process was told, and how it hears of what others do.
+/// Opens a home at this address. `wake` selects how its store receives notifications.
 pub async fn open(address: &str, wake: WakeMode) -> Arc<dyn Home> {
     match address.strip_prefix("sqlite:") {
         Some(path) => Arc::new(SqliteHome::open(PathBuf::from(path))),
@@ -150,18 +149,18 @@ pub async fn assert_once_each(home: &dyn Home, jobs: &[JobId]) {
     let effects = home.effects().await;
     for &job in jobs {
         let tokens: Vec<_> = effects.iter().filter(|e| e.job == job).map(|e| e.token).collect();
-        assert_eq!(tokens.len(), 1, "job {job} had its effect under {tokens:?}");
+        assert_eq!(tokens.len(), 1, "job {job} has effects of the runs {tokens:?}");
     }
 }
 
-/// The tokens under which a job had its effect.
+/// Returns the tokens of the runs in which a job had its effect.
 pub async fn tokens(home: &dyn Home, job: JobId) -> Vec<RunToken> {
     home.effects().await.into_iter().filter(|effect| effect.job == job).map(|effect| effect.token).collect()
 }
 
-/// Makes two tests of each: on a home in a SQLite file, and on one in PostgreSQL. A test takes what `$set` makes of
-/// its home.
-#[allow(clippy::crate_in_macro_def, reason = "topics are modules of the test")]
+/// Generates two tests from each function: on a home in a SQLite file, and on one in PostgreSQL. The function receives the value that `$set` creates
+/// from the home.
+#[allow(clippy::crate_in_macro_def, reason = "the topics are modules of the test")]
 #[macro_export]
 macro_rules! on_each_home {
     ($set:path => $($topic:ident::$test:ident,)+) => {

@@ -1,4 +1,4 @@
-//! A home in a PostgreSQL database.
+//! Homes in PostgreSQL databases.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,20 +24,20 @@ use crate::effect;
 pub struct PostgresHome {
     store: PostgresStore,
     address: String,
-    /// For statements of tests, once there has been one.
+    /// Connection for the statements of tests, opened on first use.
     plain: Mutex<Option<PgConnection>>,
     _database: Option<Database>,
 }
 
 impl PostgresHome {
-    /// A home in a database of its own, which is dropped with it.
+    /// Creates a home in a new database, which is dropped with it.
     pub async fn fresh() -> Self {
         let (database, store) = Database::with_store().await;
         effect::prepare(store.pool()).await;
         Self { store, address: database.url(), plain: Mutex::default(), _database: Some(database) }
     }
 
-    /// The last answer of statements that name tables without their schema.
+    /// Runs statements that name tables without their schema. Returns the rows of the last one.
     async fn plain(&self, sql: &str) -> Vec<PgRow> {
         let mut kept = self.plain.lock().await;
         let mut connection = match kept.take() {
@@ -48,7 +48,7 @@ impl PostgresHome {
                 connection
             }
         };
-        // Kept only if nothing failed on it.
+        // The connection is reused only if nothing failed on it.
         let rows = connection.fetch_all(sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))).await.expect(sql);
         *kept = Some(connection);
         rows
@@ -56,7 +56,7 @@ impl PostgresHome {
 
     pub(super) async fn open(url: &str, wake: WakeMode) -> Self {
         let options = PostgresOptions { wake, ..PostgresOptions::default() };
-        let store = PostgresStore::connect(url, options).await.expect("the store answers");
+        let store = PostgresStore::connect(url, options).await.expect("cannot connect to the store");
         Self { store, address: url.to_owned(), plain: Mutex::default(), _database: None }
     }
 }
@@ -99,7 +99,7 @@ impl Home for PostgresHome {
     }
 
     async fn expire_leases(&self, but: WorkerId) {
-        // Those that ran out before are left alone: a process that is frozen while it rescues from them has their rows locked.
+        // Leases that have already expired are not updated: a process that was frozen while it rescued their jobs holds locks on these rows.
         sqlx::query(
             "update milepost.worker set lease_expires_at = now() - interval '1 second'
              where id <> $1 and lease_expires_at > now()",
@@ -165,7 +165,7 @@ impl Home for PostgresHome {
     }
 }
 
-/// Notes targets.
+/// Handler that records targets.
 struct Notes;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! A home in a SQLite file.
+//! Homes in SQLite files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,24 +26,24 @@ pub struct SqliteHome {
 }
 
 impl SqliteHome {
-    /// A home in a folder of its own, which is removed with it.
+    /// Creates a home in a new folder, which is removed with it.
     pub async fn fresh() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let home = Self::open(folder.path().join("jobs.db"));
         home.store.migrate().await.expect("migrated");
         let table =
             "CREATE TABLE test_effect (job_id BLOB NOT NULL, token INTEGER NOT NULL, place TEXT NOT NULL)";
-        home.connection().execute(table, ()).expect("a table of effects");
+        home.connection().execute(table, ()).expect("cannot create the table of effects");
         Self { _folder: Some(folder), ..home }
     }
 
     pub(super) fn open(path: PathBuf) -> Self {
-        let store = SqliteStore::open(&path, SqliteOptions::default()).expect("the file opens");
+        let store = SqliteStore::open(&path, SqliteOptions::default()).expect("cannot open the file");
         Self { store, path, _folder: None }
     }
 
     fn connection(&self) -> Connection {
-        let connection = Connection::open(&self.path).expect("the file opens");
+        let connection = Connection::open(&self.path).expect("cannot open the file");
         connection.busy_timeout(wait::LIMIT).expect("set");
         connection
     }
@@ -166,7 +166,7 @@ impl Home for SqliteHome {
     }
 }
 
-/// Notes targets.
+/// Handler that records targets.
 struct Notes;
 
 impl ChunkHandler for Notes {
@@ -179,7 +179,7 @@ impl ChunkHandler for Notes {
     }
 }
 
-/// SQLite has no schemas: the prefix of a table is part of its name, and those of users have none.
+/// Rewrites table names: SQLite has no schemas, so the prefix is part of the table name, and tables of users have none.
 fn own_names(sql: &str) -> String {
     sql.replace("milepost.", "milepost_").replace("public.", "")
 }

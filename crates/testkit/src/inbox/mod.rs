@@ -1,4 +1,4 @@
-//! Consumers' transactions on either store, with effects that can be counted.
+//! Transactions of consumers on either store, with effects that tests count.
 
 mod postgres;
 mod sqlite;
@@ -11,51 +11,51 @@ use milepost_core::ident::EventId;
 use milepost_core::inbox::Received;
 use milepost_core::port::{Store, StoreResult};
 
-/// A consumer's database.
+/// The database of a consumer.
 #[derive(Clone)]
 pub struct Desk {
-    /// Its store.
+    /// The store.
     pub store: Arc<dyn Store>,
-    /// Its transactions.
+    /// The source of transactions.
     pub transactions: Arc<dyn Transactions>,
 }
 
-/// Makes transactions.
+/// Creates transactions.
 #[async_trait]
 pub trait Transactions: Send + Sync {
-    /// Begins one.
+    /// Begins a transaction.
     async fn begin(&self) -> Box<dyn Taking>;
 
-    /// The effects that are committed, in the order in which they were made: consumer, aggregate, sequence.
+    /// Returns the committed effects in the order in which they were made: consumer, aggregate, sequence.
     async fn effects(&self) -> Vec<(String, String, i64)>;
 
-    /// Makes what inboxes hold look older by an hour.
+    /// Makes the contents of inboxes one hour older.
     async fn age(&self);
 }
 
 /// A transaction of a consumer.
 #[async_trait]
 pub trait Taking: Send {
-    /// As the store's `once`.
+    /// Calls the store's `once`.
     async fn once(&mut self, consumer: &str, event: EventId) -> StoreResult<bool>;
-    /// As the store's `receive`.
+    /// Calls the store's `receive`.
     async fn receive(&mut self, consumer: &str, event: &Event) -> StoreResult<Received>;
-    /// As the store's `next_parked`.
+    /// Calls the store's `next_parked`.
     async fn next_parked(&mut self, consumer: &str, aggregate: &Aggregate) -> StoreResult<Option<Event>>;
-    /// As the store's `expect_from`.
+    /// Calls the store's `expect_from`.
     async fn expect_from(
         &mut self,
         consumer: &str,
         aggregate: &Aggregate,
         sequence: i64,
     ) -> StoreResult<bool>;
-    /// Has an effect.
+    /// Records an effect.
     async fn effect(&mut self, consumer: &str, event: &Event);
-    /// Ends it.
+    /// Commits the transaction.
     async fn commit(self: Box<Self>);
-    /// Ends it without a trace.
+    /// Rolls the transaction back.
     async fn roll_back(self: Box<Self>);
-    /// Dies in the middle of it.
+    /// Abandons the transaction like a process that crashes.
     async fn die(self: Box<Self>);
 }
 
@@ -65,7 +65,7 @@ impl Desk {
         self.transactions.begin().await
     }
 
-    /// Takes an event in, with all that follows it, in a transaction of its own.
+    /// Processes an event, and all events that have become ready by it, in one transaction.
     pub async fn take(&self, consumer: &str, event: &Event) -> Received {
         let mut tx = self.begin().await;
         let received = take_in(tx.as_mut(), consumer, event).await;
@@ -73,7 +73,7 @@ impl Desk {
         received
     }
 
-    /// Takes in what was kept of an aggregate; answers the sequences.
+    /// Processes the ready events of an aggregate. Returns their sequences.
     pub async fn drain(&self, consumer: &str, aggregate: &Aggregate) -> Vec<i64> {
         let mut tx = self.begin().await;
         let drained = drain(tx.as_mut(), consumer, aggregate).await;
@@ -81,7 +81,7 @@ impl Desk {
         drained
     }
 
-    /// The sequences of the effects of an aggregate, in order.
+    /// Returns the sequences of the effects of an aggregate, in order.
     pub async fn effects_of(&self, consumer: &str, aggregate: &Aggregate) -> Vec<i64> {
         let effects = self.transactions.effects().await;
         effects
@@ -92,7 +92,7 @@ impl Desk {
     }
 }
 
-/// What every consumer does with an event: if it is its turn, its effect, and those of all that follow it.
+/// Processes an event as every consumer does: if it is the next one, records its effect and those of all events that have become ready by it.
 pub async fn take_in(tx: &mut dyn Taking, consumer: &str, event: &Event) -> Received {
     let received = tx.receive(consumer, event).await.expect("received");
     if let Received::Apply { .. } = received {
@@ -104,7 +104,7 @@ pub async fn take_in(tx: &mut dyn Taking, consumer: &str, event: &Event) -> Rece
     received
 }
 
-/// Takes in what was kept of an aggregate; answers the sequences.
+/// Processes the ready events of an aggregate. Returns their sequences.
 pub async fn drain(tx: &mut dyn Taking, consumer: &str, aggregate: &Aggregate) -> Vec<i64> {
     let mut drained = Vec::new();
     while let Some(event) = tx.next_parked(consumer, aggregate).await.expect("asked") {

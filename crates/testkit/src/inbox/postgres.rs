@@ -1,4 +1,4 @@
-//! Transactions on PostgreSQL.
+//! Transactions of consumers on PostgreSQL.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ struct Call {
 }
 
 impl Desk {
-    /// A consumer's database on PostgreSQL. `pooled`: behind a transaction pooler.
+    /// Returns a consumer's database on PostgreSQL. `pooled`: through a transaction pooler.
     pub async fn postgres(store: PostgresStore, pooled: bool) -> Self {
         let pool = store.pool().clone();
         let table = "create table if not exists public.inbox_effect (pos bigint generated always as identity, consumer text not null, aggregate_id text not null, seq bigint not null)";
-        pool.execute(table).await.expect("a table of effects");
+        pool.execute(table).await.expect("cannot create the table of effects");
         Self { store: Arc::new(store), transactions: Arc::new(Calls { pool, pooled }) }
     }
 }
@@ -40,7 +40,7 @@ impl Transactions for Calls {
     }
 
     async fn effects(&self) -> Vec<(String, String, i64)> {
-        // A transaction, because a pooler may give each message outside of one another server connection.
+        // Needs a transaction: outside of one, a pooler may send each message to a different server connection.
         let mut tx = self.pool.begin().await.expect("begun");
         sqlx::query_as("select consumer, aggregate_id, seq from public.inbox_effect order by pos")
             .persistent(false)
@@ -119,6 +119,6 @@ impl Taking for Call {
 
     async fn die(mut self: Box<Self>) {
         let died = self.tx.execute("select pg_terminate_backend(pg_backend_pid())").await;
-        assert!(died.is_err(), "it is dead");
+        assert!(died.is_err(), "the connection was not terminated");
     }
 }

@@ -1,4 +1,4 @@
-//! Transactions on SQLite, each on a thread and a connection of its own.
+//! Transactions of consumers on SQLite, each with a separate thread and connection.
 
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use super::{Desk, Taking, Transactions};
 
-/// For as long as another writer is waited for.
+/// How long to wait for another writer.
 const BUSY: Duration = Duration::from_secs(30);
 
 struct Files(PathBuf);
@@ -30,22 +30,22 @@ struct Call {
 }
 
 impl Desk {
-    /// A consumer's database in a temporary file, which goes with it.
+    /// Returns a consumer's database in a temporary file, which is removed with it.
     pub async fn temporary() -> Self {
-        Self::sqlite(SqliteStore::temporary().await.expect("a temporary store"))
+        Self::sqlite(SqliteStore::temporary().await.expect("cannot create a temporary store"))
     }
 
-    /// A consumer's database in a SQLite file.
+    /// Returns a consumer's database in a SQLite file.
     pub fn sqlite(store: SqliteStore) -> Self {
         let path = store.path().to_owned();
         let table = "CREATE TABLE IF NOT EXISTS inbox_effect (pos INTEGER PRIMARY KEY, consumer TEXT NOT NULL, aggregate_id TEXT NOT NULL, seq INTEGER NOT NULL)";
-        open(&path).execute(table, ()).expect("a table of effects");
+        open(&path).execute(table, ()).expect("cannot create the table of effects");
         Self { store: Arc::new(store), transactions: Arc::new(Files(path)) }
     }
 }
 
 fn open(path: &PathBuf) -> Connection {
-    let connection = Connection::open(path).expect("the file opens");
+    let connection = Connection::open(path).expect("cannot open the file");
     connection.busy_timeout(BUSY).expect("set");
     connection
 }
@@ -65,7 +65,7 @@ impl Transactions for Files {
             for step in asked {
                 step(&tx);
             }
-            // Whoever drops it without a word has died.
+            // A sender that is dropped without a message represents a crash.
             match how.recv() {
                 Ok(true) => tx.commit().expect("committed"),
                 _ => drop(tx),

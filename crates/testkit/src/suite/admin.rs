@@ -1,4 +1,4 @@
-//! What operators see and do.
+//! Operations of operators on jobs, and job lists.
 
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ pub async fn only_living_workers_serve_a_queue(scene: Scene) {
     };
     let second = register(&scene.store, LONG).await;
     register(&scene.store, Duration::from_millis(1)).await;
-    wait::until("the lease runs out", async || served().await == 2).await;
+    wait::until("the lease expires", async || served().await == 2).await;
     scene.store.retire_worker(second).await.unwrap();
     assert_eq!(served().await, 1);
 }
@@ -173,7 +173,7 @@ pub async fn jobs_whose_time_has_come_are_counted_apart(scene: Scene) {
     scene.operate(failing.run.job, Operation::new(Verb::RetryNow)).await.unwrap();
     assert_eq!(due().await, [("pending", 3, 2), ("running", 1, 0)]);
     scene.store.pause_queue("default", true).await.unwrap();
-    assert_eq!(due().await, [("pending", 3, 2), ("running", 1, 0)], "a pause is told by itself");
+    assert_eq!(due().await, [("pending", 3, 2), ("running", 1, 0)], "a pause does not change these counts");
 }
 
 pub async fn workers_are_listed_with_what_they_hold(scene: Scene) {
@@ -193,7 +193,7 @@ pub async fn a_retried_dead_letter_gets_its_attempts_again(scene: Scene) {
     scene.finish(&job, End::Fail { failure: failure() }).await;
     scene.operate(job.run.job, Operation::new(Verb::RetryNow)).await.unwrap();
     let again = scene.claim(1).await.remove(0);
-    assert_eq!((again.attempt, again.max_attempts), (2, 3), "one attempt was spent, two more are granted");
+    assert_eq!((again.attempt, again.max_attempts), (2, 3), "one attempt was used, and two more are granted");
 }
 
 pub async fn a_rerun_goes_on_from_the_last_token(scene: Scene) {
@@ -231,7 +231,7 @@ pub async fn a_stop_asked_for_again_comes_no_later(scene: Scene) {
     let cancel = |grace| Operation::new(Verb::Cancel).grace(grace);
     scene.operate(job.run.job, cancel(Duration::from_millis(50))).await.unwrap();
     scene.operate(job.run.job, cancel(LONG)).await.unwrap();
-    wait::until("its first grace is over", || async {
+    wait::until("the first grace period has passed", || async {
         scene.store.stop_overdue(10).await.unwrap() == [job.run.job]
     })
     .await;
@@ -253,8 +253,8 @@ pub async fn times_out_of_reach_are_refused(scene: Scene) {
         assert!(matches!(error, StoreError::Invalid { index: 0, .. }), "{error:?}");
     }
     scene.operate(last, Operation::new(Verb::Snooze).delay(WAIT_MAX)).await.unwrap();
-    assert!(scene.claim(1).await.is_empty(), "the longest wait is a wait");
-    assert_eq!(scene.store.jobs(&JobFilter::default()).await.unwrap().len(), 1, "and can be shown");
+    assert!(scene.claim(1).await.is_empty(), "a job with the longest delay is not claimed");
+    assert_eq!(scene.store.jobs(&JobFilter::default()).await.unwrap().len(), 1, "and it can be listed");
 }
 
 pub async fn a_run_that_is_aborted_spends_no_attempt(scene: Scene) {
@@ -272,7 +272,7 @@ pub async fn a_run_that_is_aborted_spends_no_attempt(scene: Scene) {
         job = scene.claim(1).await.remove(0);
         assert_eq!((job.attempt, job.max_attempts), (1, 2), "after {pauses} pauses");
     }
-    // One that failed while it was asked to stop is spent.
+    // An attempt that fails while its stop is requested counts.
     scene.operate(job.run.job, abort(LONG)).await.unwrap();
     scene.finish(&job, retry(LONG)).await;
     assert_eq!(scene.state(job.run.job).await, JobState::Aborted);
@@ -297,15 +297,21 @@ pub async fn a_running_job_is_asked_to_stop_and_fenced_off_after_its_grace(scene
     assert_eq!(scene.state(job.run.job).await, JobState::Running);
     assert!(scene.view(job.run.job).await.stop_requested);
     assert_eq!(scene.store.heartbeat(scene.worker).await.unwrap().stops, [(job.run, Verb::Cancel)]);
-    wait::until("its grace is over", || async { !scene.store.stop_overdue(10).await.unwrap().is_empty() })
-        .await;
+    wait::until("the grace period has passed", || async {
+        !scene.store.stop_overdue(10).await.unwrap().is_empty()
+    })
+    .await;
     assert_eq!(scene.state(job.run.job).await, JobState::Canceled);
     assert_eq!(scene.finish(&job, End::Succeed { result: None }).await, Finished::Fenced);
 
     let job = scene.running(Scene::job()).await;
     scene.operate(job.run.job, cancel().grace(LONG)).await.unwrap();
     let done = scene.finish(&job, End::Succeed { result: None }).await;
-    assert_eq!(done, Finished::Accepted, "a handler that finished in time has finished");
+    assert_eq!(
+        done,
+        Finished::Accepted,
+        "the end of a handler that finished within the grace period is accepted"
+    );
 }
 
 pub async fn operations_on_a_job_that_does_not_exist_say_so(scene: Scene) {

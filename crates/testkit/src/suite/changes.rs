@@ -1,4 +1,4 @@
-//! State changes as events: each that somebody wants is exactly one, in order, and nothing else is.
+//! State changes as events: one event for each selected change, in order, and no others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::wait;
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Has a subscription, which is made if need be, want changes of jobs of these kinds.
+/// Makes a subscription, which is created if it does not exist, select changes of jobs of these kinds.
 pub async fn want_kinds(store: &Arc<dyn Store>, subscription: &str, kinds: &[&str]) {
     want(store, subscription, of(kinds)).await;
 }
 
-/// Has a subscription, which is made if need be, want these changes.
+/// Makes a subscription, which is created if it does not exist, select these changes.
 pub async fn want(store: &Arc<dyn Store>, subscription: &str, changes: Changes) {
     store.subscribe(subscription, Begin::Beginning).await.expect("subscribed");
     let changes = &changes;
@@ -43,14 +43,14 @@ fn of(kinds: &[&str]) -> Changes {
     Changes { kinds: kinds.iter().map(|&kind| kind.to_owned()).collect(), dags: Vec::new() }
 }
 
-/// The events of an aggregate, in order.
+/// Returns the events of an aggregate, in order.
 pub async fn events_of(store: &Arc<dyn Store>, kind: &str, id: impl ToString) -> Vec<Event> {
     let aggregate = Some(Aggregate::new(kind, id.to_string()));
     let filter = EventFilter { aggregate, page: EventPage::After(0), limit: 1_000, ..EventFilter::default() };
     store.events(&filter).await.expect("listed").into_iter().map(|logged| logged.event).collect()
 }
 
-/// The whole log, in order.
+/// Returns the whole log, in order.
 async fn log(store: &Arc<dyn Store>) -> Vec<Event> {
     let (mut all, mut after) = (Vec::new(), 0);
     loop {
@@ -62,7 +62,7 @@ async fn log(store: &Arc<dyn Store>) -> Vec<Event> {
     }
 }
 
-/// What an event of a change must say.
+/// Returns the expected payload of a change event.
 fn payload(job: &milepost_core::listing::JobRow, entry: &HistoryEntry) -> Value {
     let mut payload = json!({
         "job_id": job.id, "kind": job.kind, "queue": job.queue, "key": job.key,
@@ -74,7 +74,7 @@ fn payload(job: &milepost_core::listing::JobRow, entry: &HistoryEntry) -> Value 
     payload
 }
 
-/// The payload of an event, with times as the library writes them.
+/// Returns the payload of an event, with times in the format of the library.
 fn said(event: &Event) -> Value {
     let mut payload: Value = serde_json::from_str(event.payload.get()).expect("JSON");
     for time in ["at", "ready_at"] {
@@ -86,7 +86,7 @@ fn said(event: &Event) -> Value {
     payload
 }
 
-/// Asserts that the events of a job are its history, one for one; answers how many.
+/// Asserts that the events of a job match its history one for one. Returns their number.
 pub async fn assert_told(scene: &Scene, job: JobId) -> usize {
     let row = scene.view(job).await.row;
     let (history, events) =
@@ -121,7 +121,7 @@ pub async fn changes_of_a_job_are_its_history_as_events(scene: Scene) {
     scene.operate(id, Operation::new(Verb::Rerun)).await.unwrap();
     scene.operate(id, Operation::new(Verb::Cancel)).await.unwrap();
     assert_eq!(assert_told(&scene, id).await, 11);
-    assert_eq!(log(&scene.store).await.len(), 11, "and there are no others");
+    assert_eq!(log(&scene.store).await.len(), 11, "and there are no other events");
 }
 
 pub async fn changes_of_groups_and_stops_are_told(scene: Scene) {
@@ -131,7 +131,7 @@ pub async fn changes_of_groups_and_stops_are_told(scene: Scene) {
     scene.operate(jobs[0], Operation::new(Verb::Abort).grace(LONG)).await.unwrap();
     scene.finish(&first, End::Abort).await;
     let second = scene.claim(1).await.remove(0);
-    assert_eq!(second.run.job, jobs[1], "its slot was handed on");
+    assert_eq!(second.run.job, jobs[1], "the next job has the slot");
     let later = End::Yield { delay: Duration::from_secs(60), note: "later".to_owned() };
     scene.finish(&second, later).await;
     scene.operate(jobs[0], Operation::new(Verb::Cancel)).await.unwrap();
@@ -169,7 +169,7 @@ pub async fn changes_of_many_jobs_are_complete_under_several_workers(scene: Scen
     for _ in 0..JOBS / 500 {
         scene.enqueue_many(500, KIND, json!({})).await;
     }
-    tokio::time::timeout(wait::LIMIT, workers.join_all()).await.expect("all are done");
+    tokio::time::timeout(wait::LIMIT, workers.join_all()).await.expect("timed out before all jobs were done");
     assert_eq!(done.load(Ordering::SeqCst), JOBS);
     let mut told: BTreeMap<String, Vec<(i64, String)>> = BTreeMap::new();
     for event in log(&scene.store).await {
@@ -195,7 +195,7 @@ pub async fn kinds_that_nobody_wants_make_no_events(scene: Scene) {
     assert_eq!(log(&scene.store).await.len(), 2);
 }
 
-/// The aggregates of what a subscription gets.
+/// Returns the aggregates of the events that a subscription receives.
 async fn read(store: &Arc<dyn Store>, subscription: &str, filter: SubscriptionFilter) -> Vec<String> {
     let publisher = Publisher {
         id: PublisherId::new(),
@@ -234,16 +234,16 @@ pub async fn changes_are_recorded_as_long_as_somebody_wants_them(scene: Scene) {
         want_kinds(store, subscription, &[KIND]).await;
     }
     let id = scene.enqueue(Scene::job()).await;
-    assert_eq!(logged().await, 1, "once, for both");
+    assert_eq!(logged().await, 1, "one event for both subscriptions");
     assert!(store.remove_subscription("one").await.unwrap());
     let [job] = &scene.claim(1).await[..] else { panic!("one") };
-    assert_eq!(logged().await, 2, "the other one wants them still");
+    assert_eq!(logged().await, 2, "the other subscription still records changes");
     want_kinds(store, "two", &["other"]).await;
     scene.finish(job, retry(Duration::ZERO)).await;
-    assert_eq!(logged().await, 2, "its file names others now");
+    assert_eq!(logged().await, 2, "changes of this kind are no longer recorded");
     want_kinds(store, "two", &[KIND]).await;
     let [job] = &scene.claim(1).await[..] else { panic!("one") };
-    assert_eq!(logged().await, 3, "numbers go on where they were");
+    assert_eq!(logged().await, 3, "the sequence continues");
     assert!(store.remove_subscription("two").await.unwrap());
     scene.finish(job, End::Succeed { result: None }).await;
     let events = events_of(store, "milepost.job.test", id).await;
@@ -287,6 +287,6 @@ pub async fn a_forgotten_job_leaves_its_events_and_no_damage(scene: Scene) {
         assert_eq!(scene.store.mend(check, 100).await.unwrap(), 0, "{check:?}");
     }
     scene.enqueue(job).await;
-    assert_eq!(sequences().await, [1, 2, 3, 4], "another job of the same id goes on where the log is");
+    assert_eq!(sequences().await, [1, 2, 3, 4], "the sequence continues for another job with the same id");
     assert_eq!(examine(&scene.store).await, []);
 }

@@ -1,4 +1,4 @@
-//! Taking jobs.
+//! Claims of jobs.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -64,10 +64,10 @@ pub async fn kinds_and_queues_that_the_worker_lacks_are_left_alone(scene: Scene)
 
 pub async fn jobs_are_not_claimed_before_their_time(scene: Scene) {
     let job = scene.enqueue(Scene::job().start(StartAt::After(Duration::from_millis(200)))).await;
-    // However late the first look is on a busy machine: what counts is when the claim was made.
+    // The time of the claim is checked, because on a busy machine this loop may be late.
     wait::until("the job is due", || async { !scene.claim(1).await.is_empty() }).await;
     let claimed = &scene.history(job).await[1];
-    let due = scene.history(job).await[0].ready_at.expect("its creation says when it is due");
+    let due = scene.history(job).await[0].ready_at.expect("the creation has no due time");
     assert!(claimed.at >= due, "claimed at {} and due at {due}", claimed.at);
 }
 
@@ -75,24 +75,24 @@ pub async fn a_claimed_job_says_for_how_long_it_could_have_been(scene: Scene) {
     const WAIT: Duration = Duration::from_millis(300);
     let begun = Instant::now();
     let waits = scene.enqueue(Scene::job()).await;
-    // It is due since some moment of that call, however long that took.
+    // The job became due at some time during that call, however long the call took.
     let enqueued = Instant::now();
-    wait::until("it has waited for a while", async || enqueued.elapsed() > WAIT).await;
+    wait::until("the job has waited long enough", async || enqueued.elapsed() > WAIT).await;
     let later = Scene::job().start(StartAt::After(LONG));
     scene.enqueue(later).await;
     let claimed = scene.claim(2).await;
     assert_eq!(claimed.iter().map(|job| job.run.job).collect::<Vec<_>>(), [waits]);
     let waited = claimed[0].waited.unwrap();
-    // Stores keep whole milliseconds.
+    // Stores round times to milliseconds.
     assert!(waited + Duration::from_millis(50) > WAIT && waited <= begun.elapsed() + WAIT / 10, "{waited:?}");
     let held = scene.store.held(scene.worker).await.unwrap();
-    assert_eq!(held[0].waited, None, "nobody knows any more");
+    assert_eq!(held[0].waited, None, "the waiting time is no longer known");
 }
 
 pub async fn a_paused_queue_gives_nothing_until_it_is_resumed(scene: Scene) {
     scene.enqueue(Scene::job()).await;
     assert!(scene.store.pause_queue("default", true).await.unwrap());
-    assert!(!scene.store.pause_queue("default", true).await.unwrap(), "it was paused already");
+    assert!(!scene.store.pause_queue("default", true).await.unwrap(), "already paused");
     assert!(scene.claim(1).await.is_empty());
     assert!(scene.store.pause_queue("default", false).await.unwrap());
     assert_eq!(scene.claim(1).await.len(), 1);

@@ -1,4 +1,4 @@
-//! An examination finds nothing where nothing is wrong.
+//! Doctor examinations of a busy store without damage, which must have no findings.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -42,7 +42,7 @@ pub async fn a_check_that_the_store_does_not_have_finds_nothing(scene: Scene) {
     }
 }
 
-/// A DAG with tasks of all sorts; what comes after a failure goes on.
+/// Returns a DAG with tasks of all types. Tasks after a failure still run.
 fn busy_dag() -> Definition {
     let each = Task::each(KIND, "input.items");
     graph("busy", &[("a", &[]), ("b", &["a"]), ("c", &["a"]), ("d", &["b", "c"])])
@@ -51,7 +51,7 @@ fn busy_dag() -> Definition {
         .task("last", job().after(["d", "list", "never"]).rule(Rule::Always))
 }
 
-/// Starts batches and intervenes in earlier ones.
+/// Starts batches and operates on earlier ones.
 async fn bustle_batches(scene: &Scene, last: &mut Option<BatchId>) {
     let input = json!({ "no": false, "items": [1, 2, 3] });
     let started = scene.store.start_batch(&NewBatch::new("busy", &input).unwrap()).await.unwrap();
@@ -70,7 +70,7 @@ async fn bustle_batches(scene: &Scene, last: &mut Option<BatchId>) {
     scene.store.advance_batches().await.unwrap();
 }
 
-/// Enqueues, claims, ends in every way and intervenes, until it is told to stop.
+/// Enqueues, claims, ends jobs in every way, and operates on them until `stop` is set.
 async fn bustle(scene: Scene, number: u32, stop: Arc<AtomicBool>, ended: Arc<AtomicU32>) {
     let worker = register(&scene.store, LONG).await;
     let mut last = None;
@@ -114,10 +114,10 @@ pub async fn a_busy_store_has_no_findings(scene: Scene) {
     for _ in 0..8 {
         let before = ended.load(Ordering::SeqCst);
         let mut found = examine(&scene.store).await;
-        // The looks themselves read from the log of a file, and keep it from beginning anew on a machine that is slow.
+        // The examinations read from the WAL of a SQLite file, which on a slow machine prevents the WAL from restarting.
         found.retain(|finding| finding.check != milepost_core::doctor::Check::LogHeldBack);
         assert_eq!(found, []);
-        wait::until("jobs have ended since", || async { ended.load(Ordering::SeqCst) > before + 10 }).await;
+        wait::until("more jobs have ended", || async { ended.load(Ordering::SeqCst) > before + 10 }).await;
     }
     stop.store(true, Ordering::SeqCst);
     join_all(workers).await.into_iter().for_each(Result::unwrap);
@@ -131,6 +131,6 @@ pub async fn a_repair_of_a_sound_store_changes_nothing(scene: Scene) {
         let mended = scene.store.repair(check, &crate::examine::look(), 100).await.unwrap();
         assert_eq!(mended, 0, "{check}");
     }
-    assert_eq!(log(&scene.store).await, [], "and leaves no row of audit");
+    assert_eq!(log(&scene.store).await, [], "and no audit row was written");
     assert_eq!(scene.history(job).await.len(), before);
 }

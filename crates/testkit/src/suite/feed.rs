@@ -1,4 +1,4 @@
-//! The feed: what happens, told once and in order, whatever the pages.
+//! Feed: every change is reported once and in order, for all page sizes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::batches::{Batches, done, graph};
 use crate::scene::{KIND, Scene, failure, retry};
 
-/// All that follows a position, read in pages of this size, and the position behind it.
+/// Returns all changes after a position, read in pages of this size, and the position after them.
 pub async fn read_on(
     store: &Arc<dyn Store>,
     from: &FeedPosition,
@@ -33,7 +33,7 @@ pub async fn read_on(
     }
 }
 
-/// The changes of jobs among them.
+/// Returns the job changes among these changes.
 pub fn of_jobs(changes: &[(FeedPosition, Change)]) -> Vec<&JobChange> {
     changes
         .iter()
@@ -44,7 +44,7 @@ pub fn of_jobs(changes: &[(FeedPosition, Change)]) -> Vec<&JobChange> {
         .collect()
 }
 
-/// A job that fails once, is tried again and then ends; another that is canceled.
+/// Runs a job that fails, is retried and then ends, and another that is canceled. Returns their history.
 async fn live(scene: &Scene) -> Vec<HistoryEntry> {
     let one = scene.enqueue(Scene::job()).await;
     let run = scene.claim(1).await.remove(0);
@@ -155,7 +155,7 @@ pub async fn a_position_that_nobody_gave_out_is_refused(scene: Scene) {
     }
     assert_eq!("not one word".parse::<FeedPosition>(), Err(InvalidFeed::NotAPosition));
     let end = scene.store.feed_end().await.unwrap();
-    // One that this store will reach in many years, and one of another server.
+    // A position that this store will reach only in many years, and one of another server.
     for text in ["s900000000000.0", "7fa30/4000000000000000:4000000000000000:"] {
         let position = text.parse().unwrap();
         let answers = [
@@ -178,12 +178,12 @@ pub async fn what_came_after_a_position_can_be_left_for_later(scene: Scene) {
     assert_eq!(page.end, middle);
     let end = scene.store.feed_end().await.unwrap();
     let page = scene.store.feed(&end, Some(&middle), 10).await.unwrap();
-    assert!(page.changes.is_empty() && page.end == end, "who is further waits: {page:?}");
+    assert!(page.changes.is_empty() && page.end == end, "a reader ahead of the limit waits: {page:?}");
     let page = scene.store.feed(&middle, None, 10).await.unwrap();
     assert_eq!(of_jobs(&page.changes).iter().map(|change| change.job).collect::<Vec<_>>(), [second]);
 }
 
-/// How often it happened, whatever the second, and how many lengths of time are told with it.
+/// Returns how often the verb occurred in all seconds, and the number of durations reported with it.
 fn counted(activity: &Activity, verb: Verb) -> (u64, usize) {
     let of = activity.counted.iter().filter(|counted| counted.verb == verb);
     of.fold((0, 0), |(times, told), counted| (times + counted.times, told + counted.took_ms.len()))

@@ -1,4 +1,4 @@
-//! Run tokens: what an old one can do is nothing.
+//! Run tokens: writes with an old token change nothing.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub async fn a_stale_token_changes_nothing_in_any_write(scene: Scene) {
     let before = scene.history(old.job).await.len();
 
     for end in every_end() {
-        // The retry is known: it is how that run ended. Everything else is fenced.
+        // The retry is recognized, because that run ended with it. All other ends are fenced.
         let expected = if matches!(end, End::Retry { .. }) { Finished::Repeated } else { Finished::Fenced };
         assert_eq!(scene.finish_run(old, false, end.clone()).await, expected, "{end:?}");
     }
@@ -55,9 +55,9 @@ pub async fn an_end_told_twice_is_known_to_be_the_same(scene: Scene) {
         assert_eq!(scene.finish(&job, end.clone()).await, Finished::Repeated, "{end:?}");
         let other =
             if matches!(end, End::Fail { .. }) { End::Cancel } else { End::Fail { failure: failure() } };
-        assert_eq!(scene.finish(&job, other).await, Finished::Fenced, "another end after {end:?}");
+        assert_eq!(scene.finish(&job, other).await, Finished::Fenced, "another end after {end:?} is fenced");
         scene.assert_history_folds(job.run.job).await;
-        // Out of the way of the next claim.
+        // Remove it, so that the next claim does not find it.
         if !scene.state(job.run.job).await.is_ended() {
             scene.operate(job.run.job, Operation::new(Verb::Cancel)).await.unwrap();
         }
@@ -103,7 +103,7 @@ pub async fn checkpoints_and_progress_are_kept_for_the_next_attempt(scene: Scene
     scene.finish(&job, retry(Duration::ZERO)).await;
 
     let view = scene.view(job.run.job).await;
-    assert_eq!(view.progress, Some(progress), "a checkpoint leaves the progress as it was");
+    assert_eq!(view.progress, Some(progress), "a checkpoint does not change the progress");
     let checkpoint = scene.store.checkpoint(job.run.job).await.unwrap().expect("kept");
     let checkpoint: serde_json::Value = serde_json::from_str(&checkpoint).unwrap();
     assert_eq!(checkpoint, serde_json::json!({ "row": 3 }));
@@ -126,16 +126,16 @@ pub async fn a_run_that_was_asked_to_stop_does_not_come_back(scene: Scene) {
             let last = scene.history(job.run.job).await.pop().unwrap();
             assert_eq!((last.verb, last.note.as_deref()), (verb, Some("the customer called")));
             let failed = matches!(end, End::Retry { .. } | End::Fail { .. });
-            assert_eq!(last.error_code.is_some(), failed, "how the attempt failed is not forgotten");
+            assert_eq!(last.error_code.is_some(), failed, "the error of the attempt is stored");
             scene.assert_history_folds(job.run.job).await;
         }
     }
-    assert_eq!(scene.running(Scene::job().group("g")).await.attempt, 1, "its group goes on");
+    assert_eq!(scene.running(Scene::job().group("g")).await.attempt, 1, "the next job of the group runs");
 }
 
 pub async fn a_requested_cancel_is_final_whatever_is_requested_or_reported_beside_it(scene: Scene) {
     let abort_with = |grace| Operation::new(Verb::Abort).grace(grace);
-    // Requests before and after the cancel, and how the run ends; none: it is ended by the last request.
+    // Requests before and after the cancel, and the reported end. `None`: the last request ended the run.
     let cases = [
         (None, Some(abort_with(LONG)), Some(End::Abort)),
         (None, Some(abort_with(LONG)), Some(retry(Duration::ZERO))),

@@ -1,4 +1,4 @@
-//! Groups: one job at a time, by structure.
+//! Groups that run one job at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,7 +61,7 @@ pub async fn a_slot_is_handed_on_by_priority_then_due_time(scene: Scene) {
         assert_eq!(scene.state(expected).await, JobState::Pending, "{:?}", scene.view(expected).await);
         scene.operate(expected, Operation::new(Verb::Cancel)).await.unwrap();
     }
-    assert_eq!(scene.state(late).await, JobState::Blocked, "its time has not come");
+    assert_eq!(scene.state(late).await, JobState::Blocked, "the job is not due yet");
 }
 
 pub async fn a_job_whose_time_has_not_come_takes_no_slot(scene: Scene) {
@@ -96,7 +96,7 @@ pub async fn a_snooze_moves_the_time_at_which_a_job_takes_its_slot(scene: Scene)
     scene.operate(second, Operation::new(Verb::Cancel)).await.unwrap();
     assert_eq!(scene.state(first).await, JobState::Blocked);
     let operated = scene.operate(first, snoozed(Duration::ZERO)).await.unwrap();
-    assert_eq!(operated, Operated::Done(JobState::Pending), "its slot is free");
+    assert_eq!(operated, Operated::Done(JobState::Pending), "the slot is free");
     assert_eq!(scene.claim(10).await[0].run.job, first);
     scene.assert_history_folds(first).await;
 }
@@ -124,15 +124,16 @@ pub async fn jobs_of_groups_start_when_their_time_comes(scene: Scene) {
     let mut late = 0;
     for job in jobs {
         let history = scene.history(job).await;
-        let due_at = history[0].ready_at.expect("it was told when");
-        let started = history.iter().find(|entry| entry.verb == Verb::Claim).expect("it ran").at;
+        let due_at = history[0].ready_at.expect("the job has no due time");
+        let started =
+            history.iter().find(|entry| entry.verb == Verb::Claim).expect("the job was not claimed").at;
         assert!(started >= due_at);
         late += u64::from(started.duration_since(due_at).as_millis() > 300);
     }
-    // Upkeep once a second would find three of ten in time. A machine that stalls says nothing about it.
+    // If groups were only maintained once a second, three of ten jobs would start in time. If the machine stalls, the result is not conclusive.
     assert!(
         late <= JOBS / 4 || stall > STALL,
-        "{late} of {JOBS} jobs started late, while a look took {stall:?}"
+        "{late} of {JOBS} jobs started late; the longest query took {stall:?}"
     );
     worker.shutdown().await;
 }
@@ -205,11 +206,11 @@ pub async fn eight_workers_never_exceed_the_limit(scene: Scene) {
             while done.load(Ordering::SeqCst) < JOBS {
                 let claimed = scene.claim_for(worker, 5).await.unwrap();
                 let all = running.fetch_add(claimed.len(), Ordering::SeqCst) + claimed.len();
-                assert!(all <= 1, "{all} jobs of the group run");
+                assert!(all <= 1, "{all} jobs of the group run at the same time");
                 for job in claimed {
-                    // Time for another worker to claim one if it could.
+                    // Gives another worker time to claim a job, if that were possible.
                     tokio::time::sleep(Duration::from_millis(2)).await;
-                    // Before its end is told: once that is stored, the next may run.
+                    // Before the end is reported: after it is stored, the next job may run.
                     running.fetch_sub(1, Ordering::SeqCst);
                     let end = End::Succeed { result: None };
                     assert_eq!(scene.finish(&job, end).await, Finished::Accepted);
@@ -223,5 +224,5 @@ pub async fn eight_workers_never_exceed_the_limit(scene: Scene) {
         join_all(enqueuers).await.into_iter().for_each(Result::unwrap);
         join_all(workers).await.into_iter().for_each(Result::unwrap);
     };
-    tokio::time::timeout(wait::LIMIT, all).await.expect("the group never stalls");
+    tokio::time::timeout(wait::LIMIT, all).await.expect("timed out: the group stalled");
 }

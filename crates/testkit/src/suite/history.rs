@@ -1,4 +1,4 @@
-//! History: one entry for every change, and it folds to the state.
+//! History: one entry for every change, and the entries fold to the state.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub async fn every_change_has_one_entry_and_folds_to_the_state(scene: Scene) {
     );
 }
 
-/// Six hundred random steps in the lives of as many jobs as they make; the seed that is printed repeats them.
+/// Performs six hundred random steps on the jobs that they create. The printed seed reproduces a run.
 pub async fn random_lives_fold_to_the_state(scene: Scene) {
     let seed = std::env::var("MILEPOST_TEST_SEED")
         .ok()
@@ -66,7 +66,7 @@ async fn step(scene: &Scene, random: &mut fastrand::Rng, jobs: &mut Vec<JobId>, 
         }
         2 | 3 => held.extend(scene.claim(random.u32(1..4)).await),
         4..=6 if !held.is_empty() => {
-            // Sometimes a run that has ended already: it must be fenced.
+            // Sometimes this run has already ended; then its end must be fenced.
             let job = held[random.usize(0..held.len())].clone();
             let ends = [
                 End::Succeed { result: None },
@@ -90,7 +90,7 @@ async fn step(scene: &Scene, random: &mut fastrand::Rng, jobs: &mut Vec<JobId>, 
                 Verb::Snooze,
             ];
             let job = jobs[random.usize(0..jobs.len())];
-            // Refusals are part of life; what was refused must have changed nothing.
+            // Some operations are rejected; a rejected operation must change nothing.
             let _ = scene.operate(job, Operation::new(verbs[random.usize(0..verbs.len())])).await;
         }
         _ => {}

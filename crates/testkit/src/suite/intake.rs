@@ -1,4 +1,4 @@
-//! Accepting jobs.
+//! Enqueuing of jobs.
 
 use futures::future::join_all;
 use milepost_core::error::StoreError;

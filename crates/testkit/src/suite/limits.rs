@@ -26,7 +26,7 @@ fn grouped() -> NewJob {
     Scene::job().group("t:1")
 }
 
-/// Limits the group of [`grouped`], by its class.
+/// Limits the group of [`grouped`] through its class.
 async fn limit(scene: &Scene, slots: u32) {
     put(scene, Limit::group("t:*").slots(slots)).await;
 }
@@ -37,7 +37,7 @@ async fn put(scene: &Scene, limit: Limit) {
 
 async fn the(scene: &Scene, name: &str) -> LimitView {
     let limits = scene.store.limits().await.unwrap();
-    limits.into_iter().find(|view| view.limit.target.name() == name).expect("there is such a limit")
+    limits.into_iter().find(|view| view.limit.target.name() == name).expect("the limit does not exist")
 }
 
 async fn enqueue(scene: &Scene, jobs: usize) -> Vec<JobId> {
@@ -53,7 +53,11 @@ async fn pending(scene: &Scene) -> i64 {
 pub async fn a_group_has_as_many_holders_as_its_limit(scene: Scene) {
     limit(&scene, 3).await;
     let jobs = enqueue(&scene, 5).await;
-    assert_eq!(scene.enqueue(Scene::job().group("t")).await, scene.claim(10).await[3].run.job, "t is no t:…");
+    assert_eq!(
+        scene.enqueue(Scene::job().group("t")).await,
+        scene.claim(10).await[3].run.job,
+        "the group t does not match t:*"
+    );
     let view = the(&scene, "t:*").await;
     assert_eq!((view.holders, view.waiting, view.tokens), (3, 2, None));
     for job in jobs {
@@ -61,18 +65,18 @@ pub async fn a_group_has_as_many_holders_as_its_limit(scene: Scene) {
     }
 }
 
-/// What eight workers did.
+/// State and results of the workers.
 #[derive(Default)]
 struct Work {
     running: AtomicUsize,
     most: AtomicUsize,
     done: AtomicUsize,
-    /// The workers leave once so many jobs are done.
+    /// The workers stop when this number of jobs has run.
     enough: AtomicUsize,
 }
 
-/// Runs jobs with eight workers until there were enough; each puts back what it took if it is to `refill`.
-/// Answers how many ran at once at most.
+/// Runs jobs with eight workers until enough have run. If `refill` is set, each worker enqueues a new job for each one that it finishes. Returns the
+/// maximum number of jobs that ran at the same time.
 async fn run_with_eight_workers(scene: &Scene, work: Arc<Work>, refill: bool) -> usize {
     let workers = (0..8).map(|_| {
         let (scene, work) = (scene.clone(), work.clone());
@@ -96,7 +100,7 @@ async fn run_with_eight_workers(scene: &Scene, work: Arc<Work>, refill: bool) ->
         })
     });
     let all = async { join_all(workers).await.into_iter().for_each(Result::unwrap) };
-    tokio::time::timeout(wait::LIMIT, all).await.expect("the group never stalls");
+    tokio::time::timeout(wait::LIMIT, all).await.expect("timed out: the group stalled");
     work.most.load(Ordering::SeqCst)
 }
 
@@ -113,7 +117,7 @@ pub async fn eight_workers_never_exceed_a_limit_of_three(scene: Scene) {
     let work = Arc::new(Work { enough: AtomicUsize::new(60), ..Work::default() });
     let most = run_with_eight_workers(&scene, work, false).await;
     enqueuer.await.unwrap();
-    assert!((2..=3).contains(&most), "{most} ran at once");
+    assert!((2..=3).contains(&most), "{most} jobs ran at the same time");
     assert_eq!(the(&scene, "t:*").await.holders, 0);
 }
 
@@ -124,22 +128,22 @@ pub async fn a_raised_limit_fills_at_once_and_a_lowered_one_drains(scene: Scene)
     assert_eq!(held.len(), 2);
     limit(&scene, 5).await;
     held.extend(scene.claim(10).await);
-    assert_eq!(held.len(), 5, "it fills at once");
+    assert_eq!(held.len(), 5, "all slots are filled immediately");
     limit(&scene, 2).await;
     for left in [4, 3, 2] {
         scene.finish(&held.remove(0), SUCCESS).await;
         scene.store.fill_groups().await.unwrap();
-        assert_eq!(the(&scene, "t:*").await.holders, left, "no slot is handed on above the limit");
+        assert_eq!(the(&scene, "t:*").await.holders, left, "no slot above the limit is assigned");
     }
     scene.finish(&held.remove(0), SUCCESS).await;
     assert_eq!((the(&scene, "t:*").await.holders, scene.claim(10).await.len()), (2, 1));
 }
 
-/// Looks several times how many hold a slot.
+/// Checks several times how many jobs hold a slot.
 async fn assert_holders(scene: &Scene, limit: i64) {
     for _ in 0..5 {
         let holders = the(scene, "t:*").await.holders;
-        assert!(holders <= limit, "{holders} hold a group of {limit}");
+        assert!(holders <= limit, "{holders} jobs hold slots of a group with limit {limit}");
     }
 }
 
@@ -152,11 +156,13 @@ pub async fn holders_never_exceed_a_limit_that_changes_under_eight_workers(scene
         tokio::spawn(async move {
             for _ in 0..3 {
                 limit(&scene, 2).await;
-                wait::until("the surplus has drained", || async { the(&scene, "t:*").await.holders <= 2 })
-                    .await;
+                wait::until("the number of holders is within the limit", || async {
+                    the(&scene, "t:*").await.holders <= 2
+                })
+                .await;
                 assert_holders(&scene, 2).await;
                 limit(&scene, 6).await;
-                wait::until("the new slots are taken", || async { the(&scene, "t:*").await.holders > 2 })
+                wait::until("the new slots are assigned", || async { the(&scene, "t:*").await.holders > 2 })
                     .await;
                 assert_holders(&scene, 6).await;
             }
@@ -165,7 +171,7 @@ pub async fn holders_never_exceed_a_limit_that_changes_under_eight_workers(scene
     };
     let most = run_with_eight_workers(&scene, work, true).await;
     changer.await.unwrap();
-    assert!((3..=6).contains(&most), "{most} ran at once");
+    assert!((3..=6).contains(&most), "{most} jobs ran at the same time");
 }
 
 pub async fn every_end_frees_one_of_several_slots(scene: Scene) {
@@ -196,12 +202,12 @@ pub async fn a_holder_that_dies_frees_its_slot(scene: Scene) {
         let mortal = register(&scene.store, Duration::from_millis(200)).await;
         match scene.claim_for(mortal, 10).await {
             Ok(claimed) => break claimed,
-            // A stall of the machine has outlasted its lease: another one follows.
+            // The machine stalled for longer than the lease: try again with another worker.
             Err(late) => assert!(matches!(late, StoreError::WorkerLost(_)), "{late:?}"),
         }
     };
     assert_eq!(claimed.len(), 2);
-    wait::until("its slots are handed on", || async {
+    wait::until("the slots of the dead worker are assigned", || async {
         scene.store.rescue_expired(100, &no_delay).await.unwrap();
         pending(&scene).await == 2
     })
@@ -221,7 +227,7 @@ pub async fn all_slots_are_filled_after_a_mass_ending(scene: Scene) {
             .collect();
         scene.store.finish_many(scene.worker, &ends).await.unwrap();
         let waiting = the(&scene, "t:*").await.waiting;
-        assert_eq!(waiting, i64::max(left - 10, 0), "all slots are handed on in the same transaction");
+        assert_eq!(waiting, i64::max(left - 10, 0), "all slots are assigned in the same transaction");
     }
 }
 
@@ -232,12 +238,12 @@ pub async fn a_limit_of_its_own_wins_over_the_class(scene: Scene) {
     assert_eq!(pending(&scene).await, 2);
     assert_eq!((the(&scene, "t:1").await.holders, the(&scene, "t:*").await.holders), (2, 0));
     assert!(scene.store.remove_limit(&Target::Group("t:1".into()), Source::Operator).await.unwrap());
-    assert_eq!(pending(&scene).await, 3, "it has the limit of its class again");
+    assert_eq!(pending(&scene).await, 3, "the limit of the class applies again");
     assert!(scene.store.remove_limit(&Target::Group("t:*".into()), Source::Operator).await.unwrap());
     assert!(!scene.store.remove_limit(&Target::Group("t:*".into()), Source::Operator).await.unwrap());
     for left in [2, 1, 1] {
         scene.finish(&scene.claim(1).await[0], SUCCESS).await;
-        assert_eq!(pending(&scene).await, left, "without a limit it drains to one");
+        assert_eq!(pending(&scene).await, left, "without a limit the group goes down to one slot");
     }
 }
 
@@ -250,7 +256,7 @@ pub async fn a_release_is_refused_when_no_slot_is_free(scene: Scene) {
     assert_eq!(scene.state(jobs[2]).await, JobState::Blocked);
 }
 
-/// Every limit and who made it, kinds first.
+/// Returns every limit and its source, kinds first.
 async fn owned(scene: &Scene) -> Vec<(Limit, Source)> {
     let limits = scene.store.limits().await.unwrap();
     limits.into_iter().map(|view| (view.limit, view.source)).collect()

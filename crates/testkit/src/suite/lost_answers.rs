@@ -1,4 +1,4 @@
-//! A worker whose store's answers get lost or come late.
+//! Workers whose store loses or delays answers.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::SeqCst;
@@ -16,10 +16,10 @@ use crate::scene::Scene;
 use crate::suite::runtime::{self, job};
 use crate::wait;
 
-/// How many times the handler was called for each job.
+/// Number of handler calls for each job.
 type Runs = Arc<Mutex<HashMap<JobId, u32>>>;
 
-/// A worker that counts its runs; jobs with two attempts wait for a permit of the gate.
+/// Starts a worker that counts its runs. Jobs with two attempts wait for a permit of the gate.
 async fn start(store: Arc<Faulty>) -> (Worker, Runs, Arc<Semaphore>) {
     let (runs, gate) = (Runs::default(), Arc::new(Semaphore::new(0)));
     let (of_handler, gate_of_handler) = (runs.clone(), gate.clone());
@@ -45,7 +45,7 @@ fn assert_run_once_each(runs: &Runs, jobs: &[JobId]) {
 pub async fn jobs_of_a_claim_whose_answer_was_lost_are_adopted(scene: Scene) {
     let faulty = Faulty::before(scene.store.clone());
     faulty.claims_lost.store(1, SeqCst);
-    // The first question after it gets no answer either.
+    // The first query for the worker's jobs after the lost claim gets no answer either.
     faulty.looks_lost.store(1, SeqCst);
     let (worker, runs, _) = start(faulty).await;
     let jobs: Vec<NewJob> = (0..5).map(|_| job()).collect();
@@ -55,7 +55,7 @@ pub async fn jobs_of_a_claim_whose_answer_was_lost_are_adopted(scene: Scene) {
     assert_run_once_each(&runs, &jobs);
     assert!(worker.stats().adopted >= 1, "{:?}", worker.stats());
     for job in jobs {
-        assert_eq!(scene.count(job, Verb::Claim).await, 1, "nobody waited for the lease to run out");
+        assert_eq!(scene.count(job, Verb::Claim).await, 1, "the job was not rescued after its lease expired");
     }
     worker.shutdown().await;
 }
@@ -65,7 +65,7 @@ pub async fn an_end_whose_answer_was_lost_is_told_again(scene: Scene) {
     faulty.ends_lost.store(1, SeqCst);
     let (worker, runs, _) = start(faulty).await;
     let job = scene.enqueue(job()).await;
-    wait::until("the store knew the end", || async { worker.stats().repeated == 1 }).await;
+    wait::until("the store has already stored the end", || async { worker.stats().repeated == 1 }).await;
     scene.assert_all_succeed(&[job]).await;
     assert_run_once_each(&runs, &[job]);
     worker.shutdown().await;
@@ -83,7 +83,7 @@ pub async fn an_end_that_the_store_does_not_take_for_now_is_told_until_it_does(s
 
 pub async fn an_end_whose_words_are_refused_becomes_a_failure_that_says_so(scene: Scene) {
     let faulty = Faulty::before(scene.store.clone());
-    // The failure that stands for it is refused at first, too.
+    // The failure that replaces the rejected end is rejected at first, too.
     faulty.ends_refused.store(2, SeqCst);
     let (worker, runs, _) = start(faulty).await;
     let job = scene.enqueue(job()).await;
@@ -103,7 +103,7 @@ pub async fn a_run_that_ends_while_the_store_is_asked_is_not_run_again(scene: Sc
     faulty.claims_lost.store(1, SeqCst);
     let lost = scene.enqueue(job()).await;
     scene.until(lost, JobState::Running).await;
-    wait::until("the worker asks what it holds", || async { faulty.holds_a_look() }).await;
+    wait::until("the worker queries its held jobs", || async { faulty.holds_a_look() }).await;
 
     gate.add_permits(1);
     wait::until("the first job's end is acknowledged", || async { worker.stats().acknowledged == 1 }).await;
@@ -127,7 +127,7 @@ pub async fn a_claim_answered_late_beside_a_lost_one_is_run_once(scene: Scene) {
     faulty.claims_late.store(1, SeqCst);
     faulty.claims_lost.store(1, SeqCst);
     let worker = runtime::builder(faulty)
-        // A claim of one that is filled means that there is more: two claims are under way from then on.
+        // A full claim indicates that there are more jobs, so two claims are in flight from then on.
         .options(|options| options.claim_batch = 1)
         .handle_kind(runtime::KIND, milepost::RetryPolicy::default(), handler)
         .start()
@@ -148,6 +148,6 @@ pub async fn a_worker_that_leaves_hands_back_what_a_lost_answer_brought(scene: S
     faulty.looks_lost.store(0, SeqCst);
     worker.shutdown().await;
     let row = scene.view(job).await.row;
-    assert_eq!((row.state, row.attempt), (JobState::Pending, 0), "nobody would ever look for it");
+    assert_eq!((row.state, row.attempt), (JobState::Pending, 0), "the job is released at shutdown");
     scene.assert_history_folds(job).await;
 }

@@ -1,4 +1,4 @@
-//! The conformance suite: what every store must do, by topic.
+//! Conformance suite for stores, by topic.
 
 pub mod admin;
 pub mod audit;
@@ -27,9 +27,8 @@ pub mod traces;
 pub mod transitions;
 pub mod wakes;
 
-/// Makes a test of every function of the suite. `$fresh` is an async function without parameters that
-/// answers a guard and an `Arc<dyn Store>` on a fresh, migrated store; the guard lives as long as the test.
-/// A store that gives no hints of new work is `poll_only`.
+/// Generates a test from every function of the suite. `$fresh` is an async function without parameters that returns a guard and an `Arc<dyn Store>` on
+/// a fresh, migrated store; the guard lives as long as the test. Use `poll_only` for a store that gives no notifications of new work.
 #[macro_export]
 macro_rules! conformance {
     ($fresh:path) => {

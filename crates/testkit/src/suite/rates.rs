@@ -1,4 +1,4 @@
-//! Rates of kinds and groups, judged by what history says when jobs were started.
+//! Rates of kinds and groups, checked against the start times in the history.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::pulse::{Pulse, STALL};
 use crate::scene::{KIND, Scene, retry};
 use crate::wait;
 
-/// So slow that no token comes back while a test lasts.
+/// So slow that no token is refilled during a test.
 const HOURLY: f64 = 1.0 / 3600.0;
 
-/// Its bucket holds what comes back in two seconds: a machine may stall that long and nothing is lost.
+/// The bucket holds the tokens of two seconds: if the machine stalls for up to two seconds, no token is lost.
 const STEADY: Rate = Rate::new(60.0, 120);
 
 async fn put(scene: &Scene, limit: Limit) {
@@ -32,8 +32,8 @@ async fn tokens(scene: &Scene, name: &str) -> f64 {
     scene.store.fill_groups().await.unwrap();
     let limits = scene.store.limits().await.unwrap();
     let view =
-        limits.into_iter().find(|view| view.limit.target.name() == name).expect("there is such a limit");
-    view.tokens.expect("it has a rate")
+        limits.into_iter().find(|view| view.limit.target.name() == name).expect("the limit does not exist");
+    view.tokens.expect("the limit has no rate")
 }
 
 fn priority(number: u8) -> Priority {
@@ -62,10 +62,10 @@ pub async fn a_kind_that_is_let_go_faster_does_not_wait_by_its_old_rate(scene: S
     assert_eq!(scene.claim(10).await.len(), 1);
     put(&scene, Limit::kind(KIND, Rate::new(50.0, 1))).await;
     for _ in 0..2 {
-        wait::until("a token comes back", || async { !scene.claim(10).await.is_empty() }).await;
+        wait::until("the token is refilled", || async { !scene.claim(10).await.is_empty() }).await;
     }
     put(&scene, Limit::kind(KIND, Rate::new(HOURLY, 5))).await;
-    assert!(tokens(&scene, KIND).await <= 5.0, "none is given for the change");
+    assert!(tokens(&scene, KIND).await <= 5.0, "the change adds no tokens");
 }
 
 pub async fn a_kind_without_tokens_holds_up_nobody_else(scene: Scene) {
@@ -80,10 +80,14 @@ pub async fn a_kind_without_tokens_holds_up_nobody_else(scene: Scene) {
     let limited = taken.iter().filter(|job| job.kind == KIND).count();
     assert_eq!((taken.len(), limited), (31, 1));
     scene.store.remove_limit(&Target::Kind(KIND.into()), Source::Operator).await.unwrap();
-    assert_eq!(scene.claim(500).await.len(), 499, "those held back are found at once when the limit goes");
+    assert_eq!(
+        scene.claim(500).await.len(),
+        499,
+        "all waiting jobs are claimed immediately after the limit is removed"
+    );
 }
 
-/// Two workers that look for work only when they are woken.
+/// Returns two workers that look for work only when they receive a notification.
 async fn two_workers(scene: &Scene) -> [Worker; 2] {
     let start = || async {
         runtime::builder(scene.store.clone())
@@ -100,25 +104,27 @@ async fn enqueue(scene: &Scene, jobs: Vec<NewJob>) -> Vec<JobId> {
     scene.store.enqueue_many(&jobs).await.unwrap().iter().map(|enqueued| enqueued.job).collect()
 }
 
-/// When each job was first in a state, in order.
+/// Returns the time at which each job first reached a state, in order.
 async fn times(scene: &Scene, jobs: &[JobId], state: JobState) -> Vec<Timestamp> {
     let mut times = Vec::new();
     for &job in jobs {
         let history = scene.history(job).await;
-        times.push(history.iter().find(|entry| entry.to == state).expect("it was").at);
+        times.push(
+            history.iter().find(|entry| entry.to == state).expect("the job was never in this state").at,
+        );
     }
     times.sort();
     times
 }
 
-/// Asserts that no window saw more starts than burst and rate allow, and that the rate was reached: a bucket keeps
-/// what comes back while the machine stalls, so that somewhere in the second half all is made up for. `stall`: how long
-/// the machine held its breath; one that stalls may be too slow for the rate.
+/// Asserts that no period had more starts than burst and rate allow, and that the rate was reached. The bucket collects tokens while the machine
+/// stalls, so some period in the second half must make up for a stall. `stall`: the longest stall of the machine; with a long one the rate may not be
+/// reached.
 fn assert_rate_kept(starts: &[Timestamp], rate: Rate, stall: Duration) {
     let seconds = |from: usize, to: usize| starts[to].duration_since(starts[from]).as_secs_f64();
     for from in 0..starts.len() {
         for to in from..starts.len() {
-            // Times are whole milliseconds on SQLite.
+            // SQLite stores whole milliseconds.
             let most = f64::from(rate.burst) + (seconds(from, to) + 0.001) * rate.per_second;
             let count = (to - from + 1) as f64;
             assert!(count <= most, "{count} starts in {} s", seconds(from, to));
@@ -129,7 +135,7 @@ fn assert_rate_kept(starts: &[Timestamp], rate: Rate, stall: Duration) {
         .fold(0.0, f64::max);
     assert!(
         reached >= 0.95 * rate.per_second || stall > STALL,
-        "only {reached} starts a second, while a look took {stall:?}"
+        "only {reached} starts per second; the longest query took {stall:?}"
     );
 }
 
@@ -167,14 +173,14 @@ pub async fn slots_and_rate_hold_together(scene: Scene) {
     let jobs = enqueue(&scene, (0..5).map(|_| Scene::job().group("g")).collect()).await;
     scene.store.fill_groups().await.unwrap();
     let held = scene.claim(10).await;
-    assert_eq!(held.len(), 2, "as many as there are slots");
+    assert_eq!(held.len(), 2, "the number of slots");
     let mut started = held.len();
     for job in held {
         scene.finish(&job, End::Succeed { result: None }).await;
         scene.store.fill_groups().await.unwrap();
         started += scene.claim(10).await.len();
     }
-    assert_eq!(started, 3, "as many as there were tokens");
+    assert_eq!(started, 3, "the number of tokens");
     for job in jobs {
         scene.assert_history_folds(job).await;
     }
@@ -192,13 +198,13 @@ pub async fn workers_wake_when_tokens_come_back(scene: Scene) {
     let jobs = enqueue(&scene, (0..30).map(|_| runtime::job().group("g")).collect()).await;
     scene.assert_all_succeed(&jobs).await;
     let stall = pulse.slowest();
-    // Upkeep once a second would release two at a time; a stretch of ten takes a second when each is woken for.
+    // If groups were only maintained once a second, two jobs would be released each time. With a wake-up for each job, ten jobs take one second.
     let released = times(&scene, &jobs, JobState::Pending).await;
     let fastest =
         released.windows(10).map(|ten| ten[9].duration_since(ten[0]).as_secs_f64()).fold(f64::MAX, f64::min);
     assert!(
         fastest < 1.6 || stall > STALL,
-        "ten releases took {fastest} s at best, while a look took {stall:?}"
+        "ten releases took at least {fastest} s; the longest query took {stall:?}"
     );
     for worker in workers {
         worker.shutdown().await;
@@ -208,7 +214,7 @@ pub async fn workers_wake_when_tokens_come_back(scene: Scene) {
 pub async fn a_retry_counts_as_a_start_of_its_group(scene: Scene) {
     put(&scene, Limit::group("g").rate(Rate::new(HOURLY, 4))).await;
     scene.enqueue(Scene::job().group("g")).await;
-    assert!(tokens(&scene, "g").await < 4.0, "a release counts");
+    assert!(tokens(&scene, "g").await < 4.0, "the release uses a token");
     for end in [retry(Duration::ZERO), End::Yield { delay: Duration::ZERO, note: String::new() }] {
         let job = scene.claim(1).await.remove(0);
         scene.finish(&job, end).await;
@@ -220,7 +226,10 @@ pub async fn a_retry_counts_as_a_start_of_its_group(scene: Scene) {
         scene.finish(&job, retry(Duration::ZERO)).await;
     }
     let left = tokens(&scene, "g").await;
-    assert!((-1.1..-0.9).contains(&left), "{left} tokens: a retry is not refused, the bucket goes into debt");
+    assert!(
+        (-1.1..-0.9).contains(&left),
+        "{left} tokens: a retry is allowed, and the number of tokens becomes negative"
+    );
     let late = scene.enqueue(Scene::job().group("g")).await;
     scene.store.fill_groups().await.unwrap();
     assert_eq!(scene.state(late).await, JobState::Blocked);
@@ -271,7 +280,7 @@ pub async fn a_rate_that_is_removed_lets_everybody_go(scene: Scene) {
     scene.store.fill_groups().await.unwrap();
     assert_eq!(scene.claim(10).await.len(), 1);
     put(&scene, Limit::group("g").slots(4)).await;
-    wait::until("the free slots are given out", || async {
+    wait::until("the free slots are assigned", || async {
         scene.store.fill_groups().await.unwrap();
         scene.claim(10).await.len() == 3
     })

@@ -1,4 +1,4 @@
-//! Workers that die.
+//! Recovery of jobs from dead workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,15 +20,15 @@ use crate::wait;
 
 const SHORT: Duration = Duration::from_millis(300);
 
-/// A rescue that lets every job start again at once.
+/// Returns no delay, so that rescued jobs can start again immediately.
 pub fn no_delay(_kind: &str, _attempt: u32, _policy: Option<&RetryPolicy>) -> Duration {
     Duration::ZERO
 }
 
-/// Waits for the worker's lease to run out and takes back what it held.
+/// Waits until the worker's lease has expired and its jobs have been taken back.
 pub(super) async fn rescue(scene: &Scene, at_least: usize) -> Vec<Rescued> {
     let rescued = std::sync::Mutex::new(Vec::new());
-    wait::until("the lease has run out", || async {
+    wait::until("the lease has expired", || async {
         let more = scene.store.rescue_expired(100, &no_delay).await.unwrap();
         let mut all = rescued.lock().unwrap();
         all.extend(more);
@@ -38,8 +38,8 @@ pub(super) async fn rescue(scene: &Scene, at_least: usize) -> Vec<Rescued> {
     rescued.into_inner().unwrap()
 }
 
-/// A worker with a short lease that took `jobs` jobs. One whose lease a stall of the machine outlasts before it
-/// could take them is followed by another.
+/// Returns a worker with a short lease, and the jobs that it claimed. If the machine stalls longer than the lease before the claim, another worker is
+/// registered.
 pub(super) async fn mortal(
     scene: &Scene,
     jobs: Vec<NewJob>,
@@ -47,7 +47,7 @@ pub(super) async fn mortal(
     mortal_for(scene, SHORT, jobs).await
 }
 
-/// The same with a lease of this length.
+/// Does the same with a lease of this length.
 async fn mortal_for(
     scene: &Scene,
     lease: Duration,
@@ -78,7 +78,7 @@ pub async fn a_rescued_job_waits_as_its_own_worker_would_have_let_it(scene: Scen
     let worker = scene.store.register_worker(&patient).await.unwrap();
     assert_eq!(scene.claim_for(worker, 1).await.unwrap().len(), 1);
     scene.store.retire_worker(worker).await.unwrap();
-    // Whoever rescues knows nothing of the kind.
+    // The rescuing worker has no settings for the kind.
     let delay = |_: &str, attempt, policy: Option<&RetryPolicy>| policy.unwrap().delay(attempt, 0.5);
     wait::until("the job is rescued", || async {
         scene.store.rescue_expired(100, &delay).await.unwrap();
@@ -98,14 +98,14 @@ pub async fn a_dead_workers_jobs_are_taken_back(scene: Scene) {
         let last = scene.history(job.run.job).await.pop().unwrap();
         assert_eq!(last.error_code.as_deref(), Some("lease_lost"));
         assert_eq!(last.worker, Some(worker));
-        // A failure, too, although the rescue recorded one of the same run.
+        // A retry is fenced, too, although the rescue recorded a retry of the same run.
         for end in [End::Succeed { result: None }, retry(Duration::ZERO)] {
-            assert_eq!(scene.finish(job, end).await, Finished::Fenced, "the dead cannot write");
+            assert_eq!(scene.finish(job, end).await, Finished::Fenced, "the run of a dead worker is fenced");
         }
     }
     let again = scene.claim(10).await;
     assert_eq!(again.len(), 2);
-    assert!(again.iter().all(|job| job.attempt == 2), "the crash spent an attempt");
+    assert!(again.iter().all(|job| job.attempt == 2), "the crash used an attempt");
     assert!(scene.store.workers().await.unwrap().iter().any(|view| view.id == worker && view.died));
 }
 
@@ -124,11 +124,11 @@ pub async fn a_lost_worker_is_told_so(scene: Scene) {
     assert!(matches!(heartbeat, Err(StoreError::WorkerLost(lost)) if lost == worker), "{heartbeat:?}");
     let claim = scene.claim_for(worker, 1).await;
     assert!(matches!(claim, Err(StoreError::WorkerLost(_))), "{claim:?}");
-    assert_eq!(scene.claim(1).await.len(), 1, "somebody else can have the job");
+    assert_eq!(scene.claim(1).await.len(), 1, "another worker can claim the job");
 }
 
 pub async fn a_living_worker_is_left_alone(scene: Scene) {
-    // Where the machine stalls for as long as a lease, the worker counts as dead with good reason: then with a longer one.
+    // If the machine stalls for as long as the lease, the worker is rightly considered dead; then repeat with a longer lease.
     for doubled in 0..9 {
         let lease = SHORT * 2_u32.pow(doubled);
         let (worker, claimed) = mortal_for(&scene, lease, vec![Scene::job()]).await;
@@ -138,11 +138,10 @@ pub async fn a_living_worker_is_left_alone(scene: Scene) {
         }
         scene.operate(claimed[0].run.job, Operation::new(Verb::Cancel)).await.unwrap();
     }
-    panic!("the machine stalled for longer than a minute whenever it was looked at");
+    panic!("the machine stalled for more than a minute in every round");
 }
 
-/// Renews a lease in time for longer than it lasts, and asserts that nobody takes the worker's jobs; answers whether
-/// all of that was in time.
+/// Renews a lease in time for longer than its duration and asserts that the worker's jobs are not rescued. Returns false if a renewal was late.
 async fn outlives_its_lease(scene: &Scene, worker: WorkerId, lease: Duration) -> bool {
     let began = Instant::now();
     let mut renewed_at = began;
@@ -154,7 +153,7 @@ async fn outlives_its_lease(scene: &Scene, worker: WorkerId, lease: Duration) ->
         }
         renewed_at = Instant::now();
         renewed.unwrap();
-        // One that was looked at before may be dead by now.
+        // Workers of earlier rounds may have expired by now.
         assert!(rescued.iter().all(|lost| lost.worker != worker), "{rescued:?}");
         tokio::time::sleep(lease / 10).await;
     }
@@ -168,7 +167,7 @@ pub async fn a_dead_workers_stop_requests_are_fulfilled(scene: Scene) {
         assert_eq!(scene.operate(job.run.job, operation).await.unwrap(), Operated::StopRequested);
     }
     match scene.store.heartbeat(worker).await {
-        Ok(beat) => assert_eq!(beat.stops.len(), 2, "the heartbeat says who is to stop"),
+        Ok(beat) => assert_eq!(beat.stops.len(), 2, "the heartbeat returns both stop requests"),
         Err(late) => assert!(matches!(late, StoreError::WorkerLost(_)), "{late:?}"),
     }
     rescue(&scene, 2).await;
@@ -194,7 +193,7 @@ pub async fn many_rescuers_take_each_job_back_once(scene: Scene) {
     let rescuers = (0..6).map(|_| {
         let (scene, rescued) = (scene.clone(), rescued.clone());
         tokio::spawn(async move {
-            wait::until("all jobs are taken back", || async {
+            wait::until("all jobs are rescued", || async {
                 let more = scene.store.rescue_expired(100, &no_delay).await.unwrap().len();
                 rescued.fetch_add(more, Ordering::SeqCst) + more >= 40
             })
@@ -205,7 +204,7 @@ pub async fn many_rescuers_take_each_job_back_once(scene: Scene) {
     assert_eq!(rescued.load(Ordering::SeqCst), 40);
     for (_, claimed) in &workers {
         for job in claimed {
-            assert_eq!(scene.history(job.run.job).await.len(), 3, "created, claimed, taken back");
+            assert_eq!(scene.history(job.run.job).await.len(), 3, "created, claimed, rescued");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is over is forgotten in time, and nothing else.
+//! Retention: finished jobs are deleted after their retention period, and nothing else is.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ use crate::examine::examine;
 use crate::scene::{Scene, failure};
 use crate::wait;
 
-/// Forgets all that is over at once.
+/// Deletes all finished jobs immediately.
 pub(super) const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     succeeded: Keep::For(Duration::ZERO),
     canceled: Keep::For(Duration::ZERO),
@@ -42,7 +42,7 @@ const fn by_hand(limit: u32) -> Pace {
     Pace { limit, rest: 0 }
 }
 
-/// A call of prune that came to something: on a busy machine the time of one may be over before.
+/// Prunes until a call has deleted rows or none are left: on a busy machine, the time limit of a call may expire before it deletes anything.
 pub(super) async fn prune_some(store: &dyn Store, policy: &RetentionPolicy, pace: Pace) -> Pruned {
     loop {
         let pruned = store.prune(policy, pace).await.unwrap();
@@ -52,7 +52,8 @@ pub(super) async fn prune_some(store: &dyn Store, policy: &RetentionPolicy, pace
     }
 }
 
-/// What ended in this very millisecond is due in the next; and a store may keep what happened last of all.
+/// Ensures that finished jobs can be deleted: what ended in the current millisecond is due in the next one, and a store may keep the last entry of the
+/// history.
 async fn let_time_pass(scene: &Scene) {
     scene.enqueue(NewJob::new("bystander", &()).unwrap()).await;
     tokio::time::sleep(Duration::from_millis(3)).await;
@@ -71,11 +72,11 @@ pub(super) async fn prune(scene: &Scene, policy: &RetentionPolicy) -> Pruned {
 
 async fn is_gone(scene: &Scene, job: JobId) -> bool {
     let gone = scene.store.job(job).await.unwrap().is_none();
-    assert!(!gone || scene.history(job).await.is_empty(), "a job that is gone leaves no history");
+    assert!(!gone || scene.history(job).await.is_empty(), "the history of a deleted job is deleted, too");
     gone
 }
 
-/// A job with a key that succeeded.
+/// Returns a succeeded job with a key.
 async fn succeeded(scene: &Scene, key: &str) -> JobId {
     let job = scene.running(Scene::job().key(key)).await;
     scene.finish(&job, End::Succeed { result: None }).await;
@@ -100,11 +101,11 @@ pub async fn each_period_counts_for_its_own_jobs(scene: Scene) {
     for state in [JobState::Succeeded, JobState::Canceled, JobState::Skipped, JobState::Failed] {
         jobs.insert(state, scene.job_in(state).await.0);
     }
-    assert_eq!(prune(&scene, &RetentionPolicy::default()).await, Pruned::default(), "none is old enough");
+    assert_eq!(prune(&scene, &RetentionPolicy::default()).await, Pruned::default(), "no job is old enough");
     for (policy, states) in periods {
         let due = scene.store.prunable(&policy).await.unwrap();
         assert_eq!(due.jobs(), states.len() as u64, "{due:?}");
-        assert_eq!(prune(&scene, &policy).await.what, due, "what was counted is forgotten");
+        assert_eq!(prune(&scene, &policy).await.what, due, "the counted jobs are deleted");
         for state in states {
             assert!(is_gone(&scene, jobs.remove(&state).unwrap()).await, "{state}");
         }
@@ -123,7 +124,7 @@ pub async fn what_needs_attention_is_never_forgotten(scene: Scene) {
         assert_eq!(scene.state(job).await, state);
         scene.assert_history_folds(job).await;
         scene.operate(job, Operation::new(Verb::Cancel)).await.unwrap();
-        assert_eq!(prune(&scene, &policy).await.what.canceled, 1, "it did not go before");
+        assert_eq!(prune(&scene, &policy).await.what.canceled, 1, "the job was not deleted before");
     }
 }
 
@@ -153,9 +154,13 @@ pub async fn a_key_can_outlive_its_job(scene: Scene) {
     assert_eq!((pruned.what.succeeded, pruned.what.keys), (1, 0));
     assert!(is_gone(&scene, first).await);
     let again = scene.try_enqueue(Scene::job().key("k")).await.unwrap();
-    assert!(again.duplicate && again.job == first, "the key still says that the job was done");
+    assert!(again.duplicate && again.job == first, "the key of the deleted job is still taken");
     let holders = scene.store.key_holders(&[&Scene::job().key("k")]).await.unwrap();
-    assert_eq!(holders, [Some(KeyHolder { job: first, is_same: None })], "nobody knows what it was");
+    assert_eq!(
+        holders,
+        [Some(KeyHolder { job: first, is_same: None })],
+        "the content of the deleted job is unknown"
+    );
     assert_eq!(scene.claim(10).await.len(), 0);
 
     assert_eq!(scene.store.prunable(&NOTHING_KEPT).await.unwrap().keys, 1);
@@ -185,7 +190,7 @@ pub async fn history_can_go_before_its_job_but_for_the_last_entry(scene: Scene) 
         assert_eq!(scene.state(job).await, state);
     }
     scene.assert_history_folds(failed).await;
-    assert_eq!(prune(&scene, &policy).await, Pruned::default(), "and once only");
+    assert_eq!(prune(&scene, &policy).await, Pruned::default(), "a second run deletes nothing");
 
     scene.operate(job, Operation::new(Verb::Rerun)).await.unwrap();
     let again = scene.claim(1).await.remove(0);
@@ -193,7 +198,7 @@ pub async fn history_can_go_before_its_job_but_for_the_last_entry(scene: Scene) 
     let rest = scene.history(job).await;
     assert_eq!((rest.len(), fold_rest(&rest)), (4, Ok(Some(JobState::Succeeded))));
     prune(&scene, &policy).await;
-    assert_eq!(scene.history(job).await.len(), 1, "a rerun is shortened in its turn");
+    assert_eq!(scene.history(job).await.len(), 1, "the history of a rerun is shortened, too");
 }
 
 pub async fn a_long_history_goes_in_portions(scene: Scene) {
@@ -220,7 +225,7 @@ pub async fn a_long_history_goes_in_portions(scene: Scene) {
         }
         if policy == NOTHING_KEPT {
             assert!(is_gone(&scene, job).await);
-            assert_eq!(sum, 37 + 2, "its entries, what was asked and how it ended");
+            assert_eq!(sum, 37 + 2, "its history entries, its request and its end");
         } else {
             assert_eq!((scene.history(job).await.len(), sum), (1, 36));
         }
@@ -237,16 +242,16 @@ pub async fn a_pruner_that_dies_between_batches_leaves_whole_jobs(scene: Scene) 
     while pruned.what.succeeded == 0 {
         pruned = scene.store.prune(&NOTHING_KEPT, by_hand(3)).await.unwrap();
     }
-    // A store may bound the time of a call, too: on a busy machine less fits into it.
+    // A store may also limit the time of a call, so a call deletes fewer jobs on a busy machine.
     assert!(pruned.more && pruned.what.succeeded <= 3, "{pruned:?}");
     let mut gone = 0;
     for (n, &job) in jobs.iter().enumerate() {
         let duplicate = scene.try_enqueue(Scene::job().key(n.to_string())).await.unwrap().duplicate;
         if is_gone(&scene, job).await {
             gone += 1;
-            assert!(!duplicate, "its key is free");
+            assert!(!duplicate, "the key is free");
         } else {
-            assert!(duplicate, "its key is taken");
+            assert!(duplicate, "the key is taken");
             scene.assert_history_folds(job).await;
         }
     }
@@ -272,7 +277,7 @@ pub async fn a_rerun_beside_a_pruner_wins_or_loses_cleanly(scene: Scene) {
             }
         })
     };
-    // Against the pruner, which begins with the oldest.
+    // In reverse order, so that they meet the pruner, which starts with the oldest jobs.
     let reruns = jobs.iter().rev().map(|&job| {
         let scene = scene.clone();
         tokio::spawn(async move { (job, scene.operate(job, Operation::new(Verb::Rerun)).await) })
@@ -290,7 +295,7 @@ pub async fn a_rerun_beside_a_pruner_wins_or_loses_cleanly(scene: Scene) {
         }
     }
     let lost = pruner.await.unwrap() + prune(&scene, &NOTHING_KEPT).await.what.succeeded;
-    assert_eq!(won + lost, 60, "each is rerun or forgotten");
+    assert_eq!(won + lost, 60, "each job is either rerun or deleted");
     assert_eq!(scene.claim(100).await.len() as u64, won);
 }
 
@@ -306,7 +311,8 @@ pub async fn many_pruners_forget_each_job_once(scene: Scene) {
         let (scene, forgotten) = (scene.clone(), forgotten.clone());
         tokio::spawn(async move {
             let (mut sum, mut after) = (Pruned::default(), 0);
-            // A batch that another pruner has in hand may look like the last: until all are forgotten, and some more.
+            // While another pruner processes a batch, a call may report that no rows are left. Therefore continue until all are deleted, and then a
+            // few times more.
             while after < 10 {
                 after += u32::from(forgotten.load(Ordering::SeqCst) >= 300);
                 let pruned = scene.store.prune(&NOTHING_KEPT, by_hand(20)).await.unwrap();
@@ -317,11 +323,17 @@ pub async fn many_pruners_forget_each_job_once(scene: Scene) {
         })
     });
     let mut sum = Pruned::default();
-    for pruned in tokio::time::timeout(wait::LIMIT, join_all(pruners)).await.expect("all are forgotten") {
+    for pruned in
+        tokio::time::timeout(wait::LIMIT, join_all(pruners)).await.expect("timed out before all were deleted")
+    {
         sum += pruned.unwrap();
     }
     assert_eq!(sum.what.succeeded, 300);
-    assert_eq!(sum.rows, 300 * (1 + 1 + 1 + 3), "end, job, key and three entries of each, once");
+    assert_eq!(
+        sum.rows,
+        300 * (1 + 1 + 1 + 3),
+        "one end, one job, one key and three history entries per job"
+    );
 }
 
 pub async fn pruners_that_rest_take_turns(scene: Scene) {
@@ -330,14 +342,18 @@ pub async fn pruners_that_rest_take_turns(scene: Scene) {
     }
     let_time_pass(&scene).await;
     let in_turn = Pace { limit: 3, rest: 1_000_000 };
-    // A store may bound the time of a call, too: on a busy machine less fits into it, at first nothing.
+    // A store may also limit the time of a call, so on a busy machine the first calls may delete nothing.
     let mut first = scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap();
     while first.rows == 0 {
         first = scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap();
     }
     let first = first.what.succeeded;
-    assert!((1..=3).contains(&first), "{first} were forgotten");
-    assert_eq!(scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap(), Pruned::default(), "it rests");
+    assert!((1..=3).contains(&first), "{first} jobs were deleted");
+    assert_eq!(
+        scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap(),
+        Pruned::default(),
+        "the second call rests and deletes nothing"
+    );
     assert_eq!(prune(&scene, &NOTHING_KEPT).await.what.succeeded, 4 - first);
 }
 
@@ -356,9 +372,11 @@ pub async fn workers_forget_what_is_over(scene: Scene) {
         .start()
         .await
         .unwrap();
-    wait::until("both are gone", || async { is_gone(&scene, done).await && is_gone(&scene, dead).await })
-        .await;
-    wait::until("they are counted", || async { worker.stats().pruned == 2 }).await;
+    wait::until("both jobs are deleted", || async {
+        is_gone(&scene, done).await && is_gone(&scene, dead).await
+    })
+    .await;
+    wait::until("both deletions are counted", || async { worker.stats().pruned == 2 }).await;
     assert_eq!(worker.stats().dead_letters_pruned, 1);
     worker.shutdown().await;
 }
@@ -373,14 +391,14 @@ pub async fn workers_forget_events_that_every_subscription_has_gone_past(scene: 
     while store.prune_log(Duration::ZERO).await.unwrap().is_some() {}
     let logged =
         async || store.events(&EventFilter { limit: 9, ..EventFilter::default() }).await.unwrap().len();
-    assert_eq!(logged().await, 2, "a subscription has them before it");
+    assert_eq!(logged().await, 2, "the subscription has not read the events yet");
     store.remove_subscription("s").await.unwrap();
     let worker = runtime::builder(scene.store.clone())
         .options(|options| options.retention = policy)
         .start()
         .await
         .unwrap();
-    wait::until("they are forgotten", || async { logged().await == 0 }).await;
+    wait::until("all are deleted", || async { logged().await == 0 }).await;
     worker.shutdown().await;
     assert_eq!(store.emit(&event()).await.unwrap().sequence, 3);
 }
@@ -417,8 +435,8 @@ pub async fn retention_under_load_loses_nothing(scene: Scene) {
         let attempts = if n % 2 == 0 { 2 } else { 3 };
         jobs.push(scene.enqueue(runtime::job().max_attempts(attempts).key(n.to_string())).await);
     }
-    let forgotten = tokio::time::timeout(wait::LIMIT, pruner).await.expect("in time");
-    assert_eq!(forgotten.unwrap(), JOBS as u64 / 2, "every second job succeeded and was forgotten");
+    let forgotten = tokio::time::timeout(wait::LIMIT, pruner).await.expect("timed out");
+    assert_eq!(forgotten.unwrap(), JOBS as u64 / 2, "every second job succeeded and was deleted");
     for (n, &job) in jobs.iter().enumerate() {
         if n % 2 == 0 {
             scene.until(job, JobState::Failed).await;
@@ -429,7 +447,7 @@ pub async fn retention_under_load_loses_nothing(scene: Scene) {
     }
     worker.shutdown().await;
     let runs = runs.lock().unwrap();
-    assert!(jobs.iter().all(|job| runs.get(job) == Some(&2)), "each ran twice, none once more");
+    assert!(jobs.iter().all(|job| runs.get(job) == Some(&2)), "each job ran exactly twice");
 }
 
 pub async fn what_retention_leaves_is_no_damage(scene: Scene) {
@@ -437,16 +455,16 @@ pub async fn what_retention_leaves_is_no_damage(scene: Scene) {
     (policy.history, policy.succeeded) = (Keep::For(Duration::ZERO), Keep::Forever);
     let shortened = succeeded(&scene, "shortened").await;
     prune(&scene, &policy).await;
-    assert_eq!(scene.history(shortened).await.len(), 1, "its last entry is left");
+    assert_eq!(scene.history(shortened).await.len(), 1, "only the last entry is left");
     assert_eq!(examine(&scene.store).await, []);
 
     (policy.succeeded, policy.keys) = (Keep::For(Duration::ZERO), Keep::Forever);
     prune(&scene, &policy).await;
     assert!(is_gone(&scene, shortened).await);
-    assert_eq!(examine(&scene.store).await, [], "its key is kept");
+    assert_eq!(examine(&scene.store).await, [], "the key is kept");
     for &check in &scene.store.checks() {
         assert_eq!(scene.store.mend(check, 100).await.unwrap(), 0, "{check:?}");
     }
     let again = scene.try_enqueue(Scene::job().key("shortened")).await.unwrap();
-    assert_eq!((again.job, again.duplicate), (shortened, true), "and was not freed by a repair");
+    assert_eq!((again.job, again.duplicate), (shortened, true), "and no repair released the key");
 }

@@ -1,4 +1,4 @@
-//! Handlers in a worker: what they answer and what becomes of their jobs.
+//! Handlers in a worker: their results and the resulting states of jobs.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,10 +18,10 @@ use tokio::sync::Semaphore;
 use crate::scene::Scene;
 use crate::wait;
 
-/// The kind of most jobs here; the scene's own worker does not serve it.
+/// The kind of most jobs in these tests; the scene's worker does not serve it.
 pub const KIND: &str = "runtime";
 
-/// A worker that renews its lease every quarter of a minute only: whatever reaches it sooner came by itself.
+/// Returns the builder of a worker that renews its lease only every 15 seconds: requests that arrive sooner did not depend on a heartbeat.
 pub fn builder(store: Arc<dyn Store>) -> WorkerBuilder {
     Worker::builder(store).options(|options| {
         options.lease = Duration::from_secs(60);
@@ -32,7 +32,7 @@ pub fn builder(store: Arc<dyn Store>) -> WorkerBuilder {
     })
 }
 
-/// A worker whose only handler this is; failures are tried again at once.
+/// Starts a worker with this handler; failures are retried immediately.
 pub async fn start<F, Fut>(store: Arc<dyn Store>, handler: F) -> Worker
 where
     F: Fn(Context) -> Fut + Send + Sync + 'static,
@@ -42,7 +42,7 @@ where
     builder(store).handle_kind(KIND, soon, handler).start().await.expect("started")
 }
 
-/// A job of [`KIND`].
+/// Returns a job of [`KIND`].
 pub fn job() -> NewJob {
     NewJob::new(KIND, &json!({})).expect("JSON")
 }
@@ -77,7 +77,7 @@ pub async fn an_attempt_over_its_time_is_tried_again(scene: Scene) {
         Ok(Outcome::Done)
     })
     .await;
-    // The second attempt, which ends at its first look, is never over it.
+    // The second attempt completes on its first poll, so it cannot exceed the timeout.
     let job = scene.enqueue(job().timeout(Duration::from_millis(50))).await;
     scene.until(job, JobState::Succeeded).await;
     assert_eq!(the(&scene, job, Verb::Retry).await.error_code.as_deref(), Some("timeout"));
@@ -98,7 +98,7 @@ pub async fn a_handler_whose_time_is_over_is_asked_to_stop_before_it_is_dropped(
     let job = scene.enqueue(job()).await;
     scene.until(job, JobState::Succeeded).await;
     assert_eq!(the(&scene, job, Verb::Retry).await.error_code.as_deref(), Some("timeout"));
-    assert_eq!(scene.view(job).await.row.attempt, 2, "what it ends well in its grace counts");
+    assert_eq!(scene.view(job).await.row.attempt, 2, "the attempt that timed out is counted");
     scene.assert_history_folds(job).await;
     worker.shutdown().await;
 }
@@ -155,7 +155,7 @@ pub async fn a_snoozed_job_comes_back_with_its_attempt(scene: Scene) {
     scene.until(job, JobState::Succeeded).await;
     let history = scene.history(job).await;
     for pair in history.windows(2).filter(|pair| pair[0].verb == Verb::Yield) {
-        assert!(pair[1].at >= pair[0].ready_at.unwrap(), "not before its time: {pair:#?}");
+        assert!(pair[1].at >= pair[0].ready_at.unwrap(), "claimed before it was due: {pair:#?}");
     }
     assert_eq!(scene.count(job, Verb::Yield).await, 2);
     worker.shutdown().await;
@@ -179,7 +179,7 @@ pub async fn progress_and_checkpoint_are_seen_while_the_job_runs(scene: Scene) {
     .await;
     let job = scene.enqueue(job()).await;
     let said = Progress { done: 3, total: Some(10), message: Some("third".to_owned()) };
-    wait::until("both are seen", || async {
+    wait::until("progress and checkpoint are stored", || async {
         let view = scene.view(job).await;
         view.progress.as_ref() == Some(&said) && view.checkpoint.is_some_and(|row| row.get() == "5")
     })
@@ -190,7 +190,7 @@ pub async fn progress_and_checkpoint_are_seen_while_the_job_runs(scene: Scene) {
     assert_eq!(
         scene.view(job).await.result.expect("stored").get(),
         "5",
-        "the next attempt went on from there"
+        "the next attempt continued from the checkpoint"
     );
     worker.shutdown().await;
 }
@@ -212,7 +212,7 @@ pub async fn a_handler_that_ignores_a_cancel_is_fenced_off_after_its_grace(scene
     scene.operate(job, operation).await.unwrap();
     scene.until(job, JobState::Canceled).await;
     gate.add_permits(1);
-    wait::until("its end came too late", || async { worker.stats().fenced == 1 }).await;
+    wait::until("the late end is fenced", || async { worker.stats().fenced == 1 }).await;
     assert_eq!(scene.state(job).await, JobState::Canceled);
     scene.assert_history_folds(job).await;
     worker.shutdown().await;
@@ -234,7 +234,7 @@ pub async fn a_worker_that_leaves_hands_long_jobs_back(scene: Scene) {
     let of_handler = gate.clone();
     let soon = RetryPolicy::fixed(Duration::from_millis(10));
     let worker = builder(scene.store.clone())
-        // The long job makes it last as long as that; the short one needs but a moment of it.
+        // The long job uses the whole drain time; the short one needs only a moment.
         .options(|options| options.drain = Duration::from_secs(15))
         .handle_kind(KIND, soon, move |context| {
             let gate = of_handler.clone();
@@ -258,7 +258,7 @@ pub async fn a_worker_that_leaves_hands_long_jobs_back(scene: Scene) {
     tokio::join!(worker.shutdown(), goes_on);
     assert_eq!(scene.state(short).await, JobState::Succeeded);
     let row = scene.view(long).await.row;
-    assert_eq!((row.state, row.attempt), (JobState::Pending, 0), "the attempt is not spent");
+    assert_eq!((row.state, row.attempt), (JobState::Pending, 0), "the attempt is not counted");
     assert!(scene.store.workers().await.unwrap().iter().all(|view| !view.died && view.running == 0));
 }
 
@@ -269,7 +269,7 @@ pub async fn an_error_at_shutdown_does_not_spend_the_attempt(scene: Scene) {
     })
     .await;
     let job = scene.enqueue(job()).await;
-    wait::until("it runs", || async { scene.state(job).await == JobState::Running }).await;
+    wait::until("the job is running", || async { scene.state(job).await == JobState::Running }).await;
     worker.shutdown().await;
     let entry = the(&scene, job, Verb::Yield).await;
     assert_eq!(entry.note.as_deref(), Some("handed back at shutdown"));
@@ -284,7 +284,8 @@ pub async fn a_checkpoint_of_a_fenced_run_says_so(scene: Scene) {
         let (fenced, told) = of_handler.clone();
         async move {
             fenced.acquire().await?.forget();
-            let error = context.checkpoint(&1).await.expect_err("another has the job");
+            let error =
+                context.checkpoint(&1).await.expect_err("the checkpoint of a fenced run was accepted");
             *told.lock().unwrap() = Some((error.code.clone(), context.cancellation().is_cancelled()));
             Err(error)
         }
@@ -295,7 +296,7 @@ pub async fn a_checkpoint_of_a_fenced_run_says_so(scene: Scene) {
     scene.operate(job, Operation::new(Verb::Cancel).grace(Duration::from_millis(1))).await.unwrap();
     scene.until(job, JobState::Canceled).await;
     fenced.add_permits(1);
-    wait::until("the handler was told", || async { told.lock().unwrap().is_some() }).await;
+    wait::until("the handler received the error", || async { told.lock().unwrap().is_some() }).await;
     assert_eq!(*told.lock().unwrap(), Some(("fenced".to_owned(), true)));
     worker.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! Schedules: ticks happen once, whoever looks, and what was missed goes by the policy.
+//! Schedules: each tick happens once with any number of workers, and missed ticks follow the misfire policy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,32 +23,32 @@ use super::runtime;
 use crate::scene::{KIND, Scene};
 use crate::wait;
 
-/// The interval of most schedules here: so long that no tick comes while a test runs.
+/// The interval of most schedules in these tests: so long that no tick occurs during a test.
 const PERIOD: SignedDuration = SignedDuration::from_hours(24 * 100);
 
-/// A schedule that ticks every [`PERIOD`].
+/// Returns a schedule that ticks every [`PERIOD`].
 fn rare(name: &str) -> Schedule {
-    Schedule::new(name, Spec::every(PERIOD.unsigned_abs()).expect("an interval"), Scene::job())
+    Schedule::new(name, Spec::every(PERIOD.unsigned_abs()).expect("invalid interval"), Scene::job())
 }
 
-/// The last tick of [`rare`] schedules, or one that lies so many before it.
+/// Returns the last tick of [`rare`] schedules, or the one that is this number of periods earlier.
 async fn periods_ago(scene: &Scene, periods: i32) -> Timestamp {
     let now = scene.store.clock().await.unwrap().now;
     let last_s = now.as_second() / PERIOD.as_secs() * PERIOD.as_secs();
     Timestamp::from_second(last_s).unwrap() - PERIOD * periods
 }
 
-/// Stores a schedule whose next tick is this one.
+/// Stores a schedule with this next tick.
 async fn stand(scene: &Scene, schedule: &Schedule, next_at: Timestamp) {
     let put = scene.store.write_schedule(schedule, Source::Operator, Some(next_at)).await.unwrap();
     assert_eq!(put, Put::Stands);
 }
 
 async fn view(scene: &Scene, name: &str) -> ScheduleView {
-    scene.store.schedule(name).await.unwrap().expect("there is such a schedule")
+    scene.store.schedule(name).await.unwrap().expect("the schedule does not exist")
 }
 
-/// The job that was made.
+/// Returns the job that was created.
 fn job_of(made: Made) -> Enqueued {
     match made {
         Made::Job(job) => job,
@@ -56,11 +56,11 @@ fn job_of(made: Made) -> Enqueued {
     }
 }
 
-/// The jobs of a schedule.
+/// Returns the job template of a schedule.
 fn template(schedule: &Schedule) -> &JobTemplate {
     match &schedule.makes {
         Makes::Job(job) => job,
-        Makes::Batch(batch) => panic!("of batches: {batch:?}"),
+        Makes::Batch(batch) => panic!("the schedule creates batches: {batch:?}"),
     }
 }
 
@@ -69,19 +69,19 @@ async fn is_due(store: &dyn Store) -> bool {
     clock.next_at.is_some_and(|next_at| next_at <= clock.now)
 }
 
-/// Lets everything tick that is due, as a worker does. Answers how many jobs that made.
+/// Executes all due ticks, as a worker does. Returns how many jobs were created.
 async fn tick_all(store: &dyn Store) -> usize {
     let due = store.due_schedules(100).await.unwrap();
     let now = store.clock().await.unwrap().now;
     let mut made = 0;
     for view in due {
-        let tick = view.tick(now).expect("it is due");
+        let tick = view.tick(now).expect("the tick is not due");
         made += store.tick_schedule(&tick).await.unwrap().map_or(0, |ticked| ticked.new_ones());
     }
     made
 }
 
-/// All jobs that there are, oldest tick first.
+/// Returns all jobs, oldest tick first.
 async fn jobs(scene: &Scene) -> Vec<JobRow> {
     let filter = JobFilter { limit: 10_000, ..JobFilter::default() };
     let mut jobs = scene.store.jobs(&filter).await.unwrap();
@@ -90,7 +90,7 @@ async fn jobs(scene: &Scene) -> Vec<JobRow> {
 }
 
 async fn nominal_times(scene: &Scene) -> Vec<Timestamp> {
-    jobs(scene).await.iter().map(|job| job.nominal_at.expect("a tick's job")).collect()
+    jobs(scene).await.iter().map(|job| job.nominal_at.expect("the job has no nominal time")).collect()
 }
 
 pub async fn a_tick_makes_a_job_that_says_which_tick_it_is(scene: Scene) {
@@ -98,7 +98,7 @@ pub async fn a_tick_makes_a_job_that_says_which_tick_it_is(scene: Scene) {
     stand(&scene, &rare("h"), tick).await;
     assert_eq!(scene.store.clock().await.unwrap().next_at, Some(tick));
     assert_eq!(tick_all(scene.store.as_ref()).await, 1);
-    assert_eq!(tick_all(scene.store.as_ref()).await, 0, "it is not due any more");
+    assert_eq!(tick_all(scene.store.as_ref()).await, 0, "the tick is no longer due");
 
     let claimed = scene.claim(10).await;
     assert_eq!(claimed.len(), 1);
@@ -134,7 +134,7 @@ pub async fn what_was_put_comes_back(scene: Scene) {
         let json = |schedule: &Schedule| serde_json::to_value(schedule).unwrap();
         assert_eq!(json(&kept.schedule), json(&schedule));
         let now = scene.store.clock().await.unwrap().now;
-        assert!(kept.next_at.is_some_and(|next_at| next_at > now), "the first tick is to come");
+        assert!(kept.next_at.is_some_and(|next_at| next_at > now), "the first tick is in the future");
         assert_eq!((kept.last_at, kept.paused_at, kept.source), (None, None, Source::Operator));
     }
     let names: Vec<String> =
@@ -174,13 +174,16 @@ pub async fn a_tick_decided_on_an_old_version_changes_nothing(scene: Scene) {
     let now = scene.store.clock().await.unwrap().now;
     let tick = || seen.tick(now).expect("due");
     assert_eq!(scene.store.tick_schedule(&tick()).await.unwrap().map(|ticked| ticked.new_ones()), Some(1));
-    // Another node that looked at the same moment, and slept since.
+    // Another worker that read the schedule at the same time and was delayed.
     assert!(scene.store.tick_schedule(&tick()).await.unwrap().is_none());
     assert!(scene.store.remove_schedule("h", Source::Operator).await.unwrap());
-    assert!(scene.store.tick_schedule(&tick()).await.unwrap().is_none(), "it is gone");
+    assert!(scene.store.tick_schedule(&tick()).await.unwrap().is_none(), "the schedule was removed");
     let due_again = tick_at + PERIOD;
     stand(&scene, &rare("h"), due_again).await;
-    assert!(scene.store.tick_schedule(&tick()).await.unwrap().is_none(), "one made anew is another one");
+    assert!(
+        scene.store.tick_schedule(&tick()).await.unwrap().is_none(),
+        "a schedule that was created again is a different one"
+    );
     assert_eq!(view(&scene, "h").await.next_at, Some(due_again));
     assert_eq!(jobs(&scene).await.len(), 1);
 }
@@ -192,7 +195,11 @@ pub async fn a_tick_that_has_its_job_makes_no_second_one(scene: Scene) {
         tick_all(scene.store.as_ref()).await;
         scene.store.remove_schedule("h", Source::Operator).await.unwrap();
     }
-    assert_eq!(nominal_times(&scene).await, [tick], "its key is taken, whatever the schedule remembers");
+    assert_eq!(
+        nominal_times(&scene).await,
+        [tick],
+        "the key of the tick's job is taken, independently of the schedule"
+    );
 }
 
 pub async fn a_tick_whose_job_is_refused_changes_nothing(scene: Scene) {
@@ -205,8 +212,8 @@ pub async fn a_tick_whose_job_is_refused_changes_nothing(scene: Scene) {
     assert!(matches!(refused, Err(StoreError::Invalid { index: 1, .. })), "{refused:?}");
     let after = view(&scene, "h").await;
     assert_eq!((after.next_at, after.version, after.fired), (Some(first), before.version, 0));
-    assert_eq!(jobs(&scene).await.len(), 0, "neither job is there");
-    assert_eq!(tick_all(scene.store.as_ref()).await, 3, "nothing was lost");
+    assert_eq!(jobs(&scene).await.len(), 0, "neither job was created");
+    assert_eq!(tick_all(scene.store.as_ref()).await, 3, "no tick was lost");
 }
 
 pub async fn missed_ticks_go_by_the_policy(scene: Scene) {
@@ -242,19 +249,22 @@ pub async fn a_paused_schedule_does_not_tick_and_goes_on_from_now(scene: Scene) 
     stand(&scene, &rare("h").misfire(Misfire::All { max: 9 }), periods_ago(&scene, 3).await).await;
     let seen = view(&scene, "h").await;
     assert!(scene.store.pause_schedule("h").await.unwrap());
-    assert!(!scene.store.pause_schedule("h").await.unwrap(), "it was paused already");
+    assert!(!scene.store.pause_schedule("h").await.unwrap(), "already paused");
     assert_eq!(tick_all(scene.store.as_ref()).await, 0);
     assert_eq!(scene.store.clock().await.unwrap().next_at, None);
     let now = scene.store.clock().await.unwrap().now;
-    let tick = seen.tick(now).expect("it was due when it was seen");
-    assert!(scene.store.tick_schedule(&tick).await.unwrap().is_none(), "a node that saw it before");
+    let tick = seen.tick(now).expect("the tick was not due");
+    assert!(
+        scene.store.tick_schedule(&tick).await.unwrap().is_none(),
+        "the tick of a node that read the schedule before the pause is refused"
+    );
     assert!(view(&scene, "h").await.paused_at.is_some() && view(&scene, "h").await.tick(now).is_none());
     scene.store.put_schedule(&rare("h"), Source::Operator).await.unwrap();
-    assert!(view(&scene, "h").await.paused_at.is_some(), "put again, it stays paused");
+    assert!(view(&scene, "h").await.paused_at.is_some(), "putting the schedule again does not resume it");
 
     assert!(scene.store.resume_schedule("h").await.unwrap());
-    assert!(!scene.store.resume_schedule("h").await.unwrap(), "it goes on already");
-    assert_eq!(tick_all(scene.store.as_ref()).await, 0, "what came meanwhile is dropped");
+    assert!(!scene.store.resume_schedule("h").await.unwrap(), "already resumed");
+    assert_eq!(tick_all(scene.store.as_ref()).await, 0, "ticks during the pause are dropped");
     assert!(view(&scene, "h").await.next_at.is_some_and(|next_at| next_at > now));
 }
 
@@ -267,7 +277,7 @@ pub async fn run_now_leaves_the_ticks_as_they_are(scene: Scene) {
     assert!(first.job != second.job && !first.duplicate && !second.duplicate);
     let row = scene.view(first.job).await.row;
     assert_eq!(row.key.as_deref().and_then(schedule_of_key), Some("h"));
-    assert!(row.nominal_at.is_some(), "the time it was asked for");
+    assert!(row.nominal_at.is_some(), "the nominal time is the time of the request");
     let after = view(&scene, "h").await;
     assert_eq!((after.next_at, after.last_at, after.fired), (before.next_at, None, 0));
     assert_eq!(scene.claim(10).await.len(), 2);
@@ -290,7 +300,7 @@ pub async fn a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise(sc
     changed.makes = NewJob::new(KIND, &json!("changed")).unwrap().into();
     scene.store.put_schedule(&changed, Source::Operator).await.unwrap();
     let kept = view(&scene, "h").await;
-    assert_eq!(kept.next_at, Some(due), "a restart that puts its schedules loses no tick");
+    assert_eq!(kept.next_at, Some(due), "putting the schedule again loses no tick");
     assert_eq!(template(&kept.schedule).payload.get(), "\"changed\"");
     changed.spec = Spec::every(Duration::from_secs(7200)).unwrap();
     scene.store.put_schedule(&changed, Source::Operator).await.unwrap();
@@ -330,7 +340,7 @@ pub async fn a_configuration_owns_its_schedules_and_no_others(scene: Scene) {
     let left = store.schedules().await.unwrap();
     let left: Vec<_> = left.iter().map(|view| (view.schedule.name.as_str(), view.source)).collect();
     assert_eq!(left, [("b", Source::Config), ("c", Source::Config), ("mine", Source::Operator)]);
-    assert!(view(&scene, "b").await.paused_at.is_some(), "what was paused stays paused");
+    assert!(view(&scene, "b").await.paused_at.is_some(), "a paused schedule stays paused");
 }
 
 pub async fn an_operators_schedule_stays_whatever_a_configuration_says(scene: Scene) {
@@ -356,29 +366,30 @@ pub async fn a_schedule_that_ticked_by_a_clock_that_was_ahead_is_moved_back_by_t
     }
     let now = scene.store.clock().await.unwrap().now;
     for name in ["skip", "once"] {
-        let ahead = view(&scene, name).await.tick(now + PERIOD * 10).expect("due by that clock");
-        scene.store.tick_schedule(&ahead).await.unwrap().expect("moved on");
+        let ahead =
+            view(&scene, name).await.tick(now + PERIOD * 10).expect("not due by the clock that is ahead");
+        scene.store.tick_schedule(&ahead).await.unwrap().expect("the tick was refused");
         assert!(view(&scene, name).await.next_at > Some(now + PERIOD * 9));
     }
     let made = jobs(&scene).await.len();
     let (told, _heard) = mpsc::unbounded_channel();
     let worker = start(&scene.store, told).await;
     for name in ["skip", "once"] {
-        wait::until("the next tick is that of today's clock again", || async {
+        wait::until("the next tick is due by the correct clock", || async {
             view(&scene, name).await.next_at == Some(due + PERIOD)
         })
         .await;
     }
     worker.shutdown().await;
-    assert_eq!(jobs(&scene).await.len(), made, "no tick was made again");
-    // What that clock made counts when its tick comes.
+    assert_eq!(jobs(&scene).await.len(), made, "no tick was repeated");
+    // The job that was created ahead of time counts when its tick is due.
     let of_once = |job: &JobRow| job.key.as_deref().and_then(schedule_of_key) == Some("once");
     let made_ahead =
         jobs(&scene).await.into_iter().find(of_once).and_then(|job| job.nominal_at).expect("its job");
     assert!(scene.store.remove_schedule("once", Source::Operator).await.unwrap());
     stand(&scene, &rare("once"), made_ahead).await;
     let again = view(&scene, "once").await.tick(made_ahead).expect("due");
-    assert_eq!(scene.store.tick_schedule(&again).await.unwrap().expect("moved on").new_ones(), 0);
+    assert_eq!(scene.store.tick_schedule(&again).await.unwrap().expect("the tick was refused").new_ones(), 0);
 }
 
 pub async fn a_worker_ticks_and_its_handler_knows_the_tick(scene: Scene) {
@@ -388,18 +399,20 @@ pub async fn a_worker_ticks_and_its_handler_knows_the_tick(scene: Scene) {
     stand(&scene, &schedule, due).await;
     let (told, mut heard) = mpsc::unbounded_channel();
     let worker = start(&scene.store, told).await;
-    let nominal_at = tokio::time::timeout(wait::LIMIT, heard.recv()).await.expect("it runs");
+    let nominal_at =
+        tokio::time::timeout(wait::LIMIT, heard.recv()).await.expect("timed out before the job ran");
     assert_eq!(nominal_at, Some(Some(due)));
-    wait::until("the worker has counted it", || async { worker.stats().ticked == 1 }).await;
+    wait::until("the worker has counted the tick", || async { worker.stats().ticked == 1 }).await;
 
-    // One that is added while the worker runs is seen too, and ticks on and on.
+    // A schedule that is added while the worker runs is executed, too, and continues to tick.
     let mut second = Schedule::new("s", Spec::every(Duration::from_secs(1)).unwrap(), runtime::job());
     second.misfire = Misfire::All { max: 100 };
     scene.store.put_schedule(&second, Source::Operator).await.unwrap();
     let mut ticks = Vec::new();
     while ticks.len() < 3 {
-        let heard = tokio::time::timeout(wait::LIMIT, heard.recv()).await.expect("it runs");
-        ticks.push(heard.flatten().expect("a tick's job"));
+        let heard =
+            tokio::time::timeout(wait::LIMIT, heard.recv()).await.expect("timed out before the job ran");
+        ticks.push(heard.flatten().expect("the job has no nominal time"));
     }
     ticks.sort_unstable();
     assert!(ticks.windows(2).all(|two| two[0] < two[1]), "no tick twice: {ticks:?}");
@@ -412,7 +425,7 @@ async fn start(store: &Arc<dyn Store>, told: mpsc::UnboundedSender<Option<Timest
         .handle_kind(runtime::KIND, RetryPolicy::default(), move |context| {
             let told = told.clone();
             async move {
-                told.send(context.nominal_at()).expect("the test listens");
+                told.send(context.nominal_at()).expect("the test has ended");
                 Ok(Outcome::Done)
             }
         })

@@ -1,4 +1,4 @@
-//! Jobs are found by what is in them, a bounded stretch at a time.
+//! Job search by content; each call searches a bounded number of jobs.
 
 use std::time::Duration;
 
@@ -88,7 +88,11 @@ pub async fn a_job_shows_its_last_failure_in_full(scene: Scene) {
     assert_eq!((&shown["code"], &shown["message"]), (&json!("exec_1"), &json!(message)));
     assert!(shown["at"].is_string() && shown.get("job").is_none(), "{shown}");
     let listed = scene.store.last_failures(&[failed]).await.expect("failures");
-    assert_eq!(listed[0].message.as_ref().map(String::len), Some(500), "lists show the beginning");
+    assert_eq!(
+        listed[0].message.as_ref().map(String::len),
+        Some(500),
+        "lists contain the beginning of the message"
+    );
     assert_eq!(scene.view(fresh).await.last_failure, None);
 }
 
@@ -159,7 +163,7 @@ pub async fn a_key_finds_all_that_ever_had_it(scene: Scene) {
     let run = scene.claim(1).await.remove(0);
     scene.finish(&run, End::Succeed { result: None }).await;
     let other = scene.enqueue(key("other")).await;
-    // More than a search looks at: a key needs no search.
+    // More jobs than one search examines. A lookup by key needs no search.
     for _ in 0..2 {
         scene.enqueue_many(SCAN_MAX as usize / 2 + 1, KIND, json!({})).await;
     }
@@ -202,9 +206,13 @@ pub async fn a_search_goes_on_where_it_stopped(scene: Scene) {
     let short = JobSearch { scan: Some(10), before: page.next, ..search.clone() };
     let stopped = scene.store.search_jobs(&short).await.unwrap();
     let tenth = scene.store.search_jobs(&JobSearch { limit: 11, ..JobSearch::default() }).await.unwrap().next;
-    assert_eq!((stopped.rows.len(), stopped.next), (0, tenth), "it has looked at as many as it was to");
+    assert_eq!(
+        (stopped.rows.len(), stopped.next),
+        (0, tenth),
+        "the search stopped at its limit of examined jobs"
+    );
     let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search.clone() }).await.unwrap();
-    assert!(page.rows.is_empty(), "it has looked at as many as it may: {page:?}");
+    assert!(page.rows.is_empty(), "the search stopped at its limit of examined jobs: {page:?}");
     let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search.clone() }).await.unwrap();
     assert_eq!(page.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [first]);
     let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search }).await.unwrap();

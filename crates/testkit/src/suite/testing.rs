@@ -1,4 +1,4 @@
-//! What applications test with: draining, what waits, and attempts that end without a store as they do with one.
+//! Test support for applications: draining, waiting jobs, and attempts without a store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use super::runtime::{KIND, builder, job};
 use crate::scene::{LONG, Scene};
 
-/// A job that enqueues two smaller ones.
+/// A job that enqueues smaller ones.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Tree {
     height: u32,
@@ -39,9 +39,9 @@ pub async fn a_drain_runs_what_is_ready_and_what_that_makes_ready(scene: Scene) 
     scene.enqueue(Tree { height: 5 }.to_job().unwrap()).await;
     let later = scene.enqueue(Tree { height: 0 }.to_job().unwrap().start(StartAt::After(LONG))).await;
     assert_eq!(worker.drain().await.unwrap().succeeded, 63);
-    assert_eq!(scene.state(later).await, JobState::Pending, "its time has not come");
+    assert_eq!(scene.state(later).await, JobState::Pending, "the job is not due yet");
     assert!(scene.store.workers().await.unwrap().iter().all(|view| !view.died && view.running == 0));
-    assert_eq!(worker.drain().await.unwrap().claimed, 0, "nothing is left");
+    assert_eq!(worker.drain().await.unwrap().claimed, 0, "no job is left");
 }
 
 pub async fn a_drain_runs_all_of_a_group(scene: Scene) {
@@ -85,7 +85,7 @@ pub async fn a_drain_waits_for_what_runs(scene: Scene) {
     let slow = scene.enqueue(Tree { height: 1 }.to_job().unwrap()).await;
     let drain = tokio::spawn(async move { worker.drain().await });
     scene.until(slow, JobState::Running).await;
-    // Only a claim that comes while the slow one runs finds nothing: it must not end the drain.
+    // A claim finds nothing while the slow job runs; that must not end the drain.
     let other = scene.enqueue(Tree { height: 0 }.to_job().unwrap()).await;
     scene.until(other, JobState::Succeeded).await;
     assert!(!drain.is_finished());
@@ -98,11 +98,11 @@ pub async fn a_drain_that_is_dropped_hands_its_jobs_back(scene: Scene) {
         builder(scene.store.clone()).handle_kind(KIND, KindOptions::default(), |_| std::future::pending());
     let job = scene.enqueue(job()).await;
     tokio::select! {
-        drained = worker.drain() => panic!("its job never ends: {drained:?}"),
+        drained = worker.drain() => panic!("drained although its job has not ended: {drained:?}"),
         () = scene.until(job, JobState::Running) => {}
     }
     scene.until(job, JobState::Pending).await;
-    assert_eq!(scene.view(job).await.row.attempt, 0, "the attempt is not spent");
+    assert_eq!(scene.view(job).await.row.attempt, 0, "the attempt is not counted");
 }
 
 pub async fn what_waits_is_found_with_its_payload(scene: Scene) {
@@ -157,12 +157,12 @@ pub async fn an_attempt_without_a_store_ends_as_one_with_it(scene: Scene) {
         let job = scene.enqueue(job).await;
         worker.drain().await.unwrap();
         let history = scene.history(job).await;
-        let end = history.last().expect("it ended");
+        let end = history.last().expect("the history has no end");
         let failure = ran.failure().map(|failure| (failure.code.as_str(), failure.message.as_str()));
         let stored = end.error_code.as_deref().zip(end.error_message.as_deref());
         assert_eq!((end.verb, stored), (verb, failure), "{how}");
         if let End::Retry { delay, .. } | End::Yield { delay, .. } = ran.end {
-            let wait = end.ready_at.expect("it comes back").duration_since(end.at);
+            let wait = end.ready_at.expect("the job has no next start").duration_since(end.at);
             assert_eq!(wait.unsigned_abs(), delay, "{how}");
         }
         let result =

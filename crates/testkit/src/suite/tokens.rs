@@ -1,4 +1,4 @@
-//! Tokens and sessions.
+//! Access tokens and sessions.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use milepost_core::token::{Digest, InvalidToken, NewToken, RANDOM_BYTES, Role, S
 use crate::scene::Scene;
 use crate::wait;
 
-/// A secret that differs from those of other numbers.
+/// Returns a secret that is different for each number.
 fn secret(number: u8) -> Secret {
     Secret::of_random(&[number; RANDOM_BYTES])
 }
@@ -27,14 +27,14 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> InvalidToken {
 }
 
 async fn standing(scene: &Scene, number: u8) -> Standing {
-    scene.store.token(secret(number).prefix()).await.unwrap().expect("it is there").standing()
+    scene.store.token(secret(number).prefix()).await.unwrap().expect("the token does not exist").standing()
 }
 
 pub async fn a_token_is_found_by_its_prefix_with_what_was_said_of_it(scene: Scene) {
     assert!(!scene.store.has_tokens().await.unwrap());
     let made = scene.store.create_token(&token("ci", 1)).await.unwrap();
     assert!(scene.store.has_tokens().await.unwrap());
-    let found = scene.store.token(secret(1).prefix()).await.unwrap().expect("it is there");
+    let found = scene.store.token(secret(1).prefix()).await.unwrap().expect("the token does not exist");
     assert_eq!(found.view, made);
     assert_eq!((made.name.as_str(), made.role, made.created_by.as_str()), ("ci", Role::Operator, "tester"));
     assert_eq!((made.expires_at, made.revoked_at, made.last_used_at), (None, None, None));
@@ -51,8 +51,9 @@ pub async fn tokens_are_valid_in_their_time_only(scene: Scene) {
     let made = scene.store.create_token(&starts).await.unwrap();
     assert!(made.expires_at.is_some_and(|at| at > later));
     assert_eq!(standing(&scene, 2).await, Standing::NotYet);
-    crate::wait::until("it expires", || async { standing(&scene, 1).await == Standing::Expired }).await;
-    assert!(scene.store.has_tokens().await.unwrap(), "time alone opens no server");
+    crate::wait::until("the token expires", || async { standing(&scene, 1).await == Standing::Expired })
+        .await;
+    assert!(scene.store.has_tokens().await.unwrap(), "expired tokens still count");
 }
 
 pub async fn a_revoked_token_stays_known_and_leaves_its_name(scene: Scene) {
@@ -61,7 +62,7 @@ pub async fn a_revoked_token_stays_known_and_leaves_its_name(scene: Scene) {
     assert_eq!(taken, InvalidToken::NameTaken("ci".to_owned()));
     let prefix = secret(1).prefix().to_owned();
     assert!(scene.store.revoke_token(&prefix, "tester").await.unwrap());
-    assert!(!scene.store.revoke_token(&prefix, "tester").await.unwrap(), "once is enough");
+    assert!(!scene.store.revoke_token(&prefix, "tester").await.unwrap(), "already revoked");
     assert_eq!(standing(&scene, 1).await, Standing::Revoked);
     assert!(!scene.store.has_tokens().await.unwrap());
     scene.store.create_token(&token("ci", 2)).await.unwrap();
@@ -76,10 +77,18 @@ pub async fn the_use_of_a_token_is_remembered(scene: Scene) {
     scene.store.create_token(&token("ci", 1)).await.unwrap();
     let used = async || {
         scene.store.touch_token(secret(1).prefix()).await.unwrap();
-        scene.store.token(secret(1).prefix()).await.unwrap().unwrap().view.last_used_at.expect("it was used")
+        scene
+            .store
+            .token(secret(1).prefix())
+            .await
+            .unwrap()
+            .unwrap()
+            .view
+            .last_used_at
+            .expect("the token was never used")
     };
     let first = used().await;
-    assert_eq!(used().await, first, "within a minute nothing is written");
+    assert_eq!(used().await, first, "a second use within a minute is not written");
 }
 
 fn id(text: &str) -> Digest {
@@ -100,7 +109,8 @@ pub async fn a_session_is_its_tokens_until_it_is_ended(scene: Scene) {
     let times = SessionTimes::default();
     scene.store.create_token(&token("ada", 1)).await.unwrap();
     begin(&scene, "a").await;
-    let session = scene.store.session(&id("a"), &times, true).await.unwrap().expect("it goes on");
+    let session =
+        scene.store.session(&id("a"), &times, true).await.unwrap().expect("the session does not exist");
     assert_eq!((session.token.view.name.as_str(), session.csrf.as_str()), ("ada", "csrf of a"));
     assert!(!session.rotate);
     assert!(!goes_on(&scene, "b", &times).await);
@@ -123,11 +133,11 @@ pub async fn a_session_is_over_when_it_is_idle_or_old(scene: Scene) {
     let times = SessionTimes::default();
     assert!(!goes_on(&scene, "a", &SessionTimes { idle: short, ..times }).await);
     assert!(!goes_on(&scene, "a", &SessionTimes { absolute: short, ..times }).await);
-    assert!(goes_on(&scene, "a", &times).await, "a server with longer times goes by these");
+    assert!(goes_on(&scene, "a", &times).await, "each server applies its configured times");
     let session = NewSession { id: id("b"), token: secret(1).prefix().to_owned(), csrf: "csrf".to_owned() };
     let strict = SessionTimes { absolute: short, ..times };
     scene.store.begin_session(&session, &strict).await.unwrap();
-    assert!(!goes_on(&scene, "a", &times).await, "it was forgotten");
+    assert!(!goes_on(&scene, "a", &times).await, "the expired session was deleted");
     assert!(goes_on(&scene, "b", &times).await);
 }
 
@@ -144,10 +154,10 @@ pub async fn a_session_goes_on_while_somebody_uses_it_and_not_by_a_page_left_ope
         }
     };
     let left = async || scene.store.session(&id(&name), &times, false).await.unwrap().is_some();
-    wait::until("it is over, however often a page looks", async || !left().await).await;
+    wait::until("the session expires although pages query it", async || !left().await).await;
 }
 
-/// Uses a session for so long; whether the machine let it be used often enough.
+/// Uses a session for this duration. Returns false if the machine was too slow to use it often enough.
 async fn is_used_for(scene: &Scene, name: &str, times: &SessionTimes, long: Duration) -> bool {
     let began = Instant::now();
     let mut used = began;
@@ -156,7 +166,7 @@ async fn is_used_for(scene: &Scene, name: &str, times: &SessionTimes, long: Dura
         if used.elapsed() > times.idle / 2 {
             return false;
         }
-        assert!(goes_on, "it is used");
+        assert!(goes_on, "the used session has not expired");
         used = Instant::now();
         tokio::time::sleep(times.idle / 10).await;
     }
@@ -169,14 +179,15 @@ pub async fn the_id_of_a_session_is_changed_once_and_the_old_one_counts_for_a_mo
     let due = SessionTimes { rotate: Duration::ZERO, ..SessionTimes::default() };
     assert!(scene.store.session(&id("a"), &due, true).await.unwrap().is_some_and(|session| session.rotate));
     assert!(scene.store.rotate_session(&id("a"), &id("b")).await.unwrap());
-    assert!(!scene.store.rotate_session(&id("a"), &id("c")).await.unwrap(), "somebody was first");
+    assert!(!scene.store.rotate_session(&id("a"), &id("c")).await.unwrap(), "the id was already rotated");
     for name in ["a", "b"] {
-        let session = scene.store.session(&id(name), &due, true).await.unwrap().expect("it goes on");
+        let session =
+            scene.store.session(&id(name), &due, true).await.unwrap().expect("the session does not exist");
         assert_eq!((session.csrf.as_str(), session.rotate), ("csrf of a", name == "b"), "{name}");
-        assert_eq!(session.id, id("b"), "whoever has the old one learns of the present one: {name}");
+        assert_eq!(session.id, id("b"), "the previous id returns the current one: {name}");
     }
     assert!(scene.store.rotate_session(&id("b"), &id("d")).await.unwrap());
-    assert!(!goes_on(&scene, "a", &due).await, "only the last one before counts");
+    assert!(!goes_on(&scene, "a", &due).await, "only the previous id is valid");
     scene.store.end_session(&id("b")).await.unwrap();
-    assert!(!goes_on(&scene, "d", &due).await, "who signs out with the id before means the session");
+    assert!(!goes_on(&scene, "d", &due).await, "signing out with the previous id ends the session");
 }

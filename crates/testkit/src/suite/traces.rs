@@ -1,4 +1,5 @@
-//! Traces: a job's goes on in its attempts, and in what these make. Nobody records spans here, so it stays the same span.
+//! Trace propagation: attempts, and the jobs and events that they create, belong to the trace of their job. No spans are recorded here, so the span id
+//! does not change.
 
 use milepost::Outcome;
 use milepost_core::event::{Aggregate, Emitted, NewEvent};
@@ -9,11 +10,11 @@ use super::changes::events_of;
 use super::runtime;
 use crate::scene::Scene;
 
-/// The example of the specification, and the same span in another trace.
+/// The example of the W3C specification, and the same span id in another trace.
 const SPAN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-00";
 
-/// A span of another process.
+/// Returns a span of another process.
 pub fn span() -> Traceparent {
     SPAN.parse().expect("a traceparent")
 }
@@ -23,7 +24,7 @@ pub async fn a_trace_goes_from_a_job_to_its_attempts_and_what_they_make(scene: S
     let worker = runtime::start(scene.store.clone(), move |context| {
         let store = store.clone();
         async move {
-            // A job that is enqueued after something was waited for is still of the trace.
+            // A job that is enqueued after an await still belongs to the trace.
             let order = Aggregate::new("order", context.job().run.job.to_string());
             store.emit(&NewEvent::new(order, "paid", &())?).await?;
             let next = store.enqueue(&Scene::job()).await?;
@@ -38,7 +39,8 @@ pub async fn a_trace_goes_from_a_job_to_its_attempts_and_what_they_make(scene: S
     for (job, expected) in [(traced, Some(SPAN)), (untraced, None)] {
         let view = scene.view(job).await;
         assert_eq!(view.traceparent.map(|it| it.to_string()).as_deref(), expected);
-        let next: JobId = serde_json::from_str(view.result.expect("which it made").get()).expect("an id");
+        let next: JobId =
+            serde_json::from_str(view.result.expect("the job has no result").get()).expect("an id");
         let next = scene.view(next).await.traceparent.map(|it| it.to_string());
         assert_eq!(next.as_deref(), expected);
         let events = events_of(&scene.store, "order", job).await;
@@ -62,9 +64,9 @@ pub async fn an_event_emitted_again_in_another_trace_is_the_same(scene: Scene) {
         NewEvent::new(Aggregate::new("order", "1"), "paid", &()).expect("JSON").header(TRACEPARENT, SPAN);
     let again = first.clone().header(TRACEPARENT, OTHER);
     scene.store.emit(&first).await.expect("emitted");
-    let emitted = scene.store.emit(&again).await.expect("the same");
+    let emitted = scene.store.emit(&again).await.expect("the repeated event was refused");
     assert_eq!(emitted, Emitted { sequence: 1, duplicate: true });
     let events = events_of(&scene.store, "order", "1").await;
     let told: Vec<_> = events.iter().map(|event| event.headers[TRACEPARENT].as_str()).collect();
-    assert_eq!(told, [SPAN], "the trace that it was first emitted in");
+    assert_eq!(told, [SPAN], "the trace in which the event was first emitted");
 }

@@ -1,4 +1,4 @@
-//! The store against the transition function, pair by pair.
+//! Checks of the store against the transition function for every pair of state and verb.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use milepost_core::transition::{Readiness, Verb, transition};
 
 use crate::scene::{Scene, failure, retry};
 
-/// What the store made of a verb: the state that followed, or that it refused.
+/// The result of a verb in the store: the new state, or `None` if it was rejected.
 type Outcome = Option<JobState>;
 
 pub async fn every_pair_agrees_with_the_transition_function(scene: Scene) {
@@ -42,7 +42,7 @@ async fn apply(scene: &Scene, state: JobState, job: JobId, run: Run, verb: Verb)
         let finished = scene.finish_run(Run { job, token }, false, end).await;
         return match finished {
             Finished::Accepted => Some(scene.state(job).await),
-            // An end that was told before is no change.
+            // A repeated end is not a change.
             Finished::Repeated | Finished::Fenced => None,
         };
     }
@@ -51,14 +51,16 @@ async fn apply(scene: &Scene, state: JobState, job: JobId, run: Run, verb: Verb)
             let claimed = scene.claim(10).await;
             claimed.iter().any(|claimed| claimed.run.job == job).then_some(JobState::Running)
         }
-        // A job that waits for its group is released by the end of the one before it.
+        // A job that waits for its group is released by the end of the previous job.
         Verb::Release if state == JobState::Blocked => {
             scene.finish_run(run, true, End::Succeed { result: None }).await;
             Some(scene.state(job).await)
         }
         verb => match scene.operate(job, Operation::new(verb)).await {
             Ok(Operated::Done(next)) => Some(next),
-            Ok(Operated::StopRequested) => panic!("without grace nothing is only requested"),
+            Ok(Operated::StopRequested) => {
+                panic!("without a grace period the operation must be done immediately")
+            }
             Err(StoreError::Illegal { illegal, .. }) => {
                 assert_eq!((illegal.from, illegal.verb), (Some(state), verb));
                 None
@@ -68,7 +70,7 @@ async fn apply(scene: &Scene, state: JobState, job: JobId, run: Run, verb: Verb)
     }
 }
 
-/// Gets what a pair left behind out of the way of the next.
+/// Cancels the jobs of one pair, so that they do not affect the next pair.
 async fn clear(scene: &Scene, job: JobId, run: Run) {
     for job in [job, run.job] {
         if !scene.state(job).await.is_ended() {

@@ -1,4 +1,4 @@
-//! Hints of new work and of stop requests, from stores that give them.
+//! Notifications of new work and of stop requests, for stores that provide them.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use super::runtime;
 use crate::scene::{KIND, LONG, Scene};
 use crate::wait;
 
-/// On a store whose sleepers do not look by themselves while the test lasts.
+/// Checks that a new job wakes a sleeper. The store's sleepers must not poll during the test.
 pub async fn a_job_wakes_a_sleeper(scene: Scene) {
     let mut wakes = scene.store.wakes().await.unwrap();
-    // Whatever the start of listening brings.
+    // Discard the wake-ups that listening causes at its start.
     while tokio::time::timeout(Duration::from_millis(300), wakes.next()).await.is_ok() {}
     for _ in 0..5 {
         let job = scene.enqueue(Scene::job()).await;
         let woken = async { while wakes.next().await != Wake::Ready {} };
-        tokio::time::timeout(wait::LIMIT, woken).await.expect("somebody wakes");
+        tokio::time::timeout(wait::LIMIT, woken).await.expect("no worker was woken");
         assert_eq!(scene.claim(1).await[0].run.job, job);
     }
     let running = scene.running(Scene::job()).await;
@@ -27,11 +27,11 @@ pub async fn a_job_wakes_a_sleeper(scene: Scene) {
     let operation = Operation::new(Verb::Cancel).grace(LONG);
     scene.operate(running.run.job, operation).await.unwrap();
     let asked = async { while wakes.next().await != Wake::Stop {} };
-    tokio::time::timeout(wait::LIMIT, asked).await.expect("a stop request wakes, too");
+    tokio::time::timeout(wait::LIMIT, asked).await.expect("the stop request woke no worker");
 }
 
 pub async fn a_cancel_reaches_the_handler_without_a_heartbeat(scene: Scene) {
-    // Whose heartbeats come so seldom that none of them tells it, and whose grace is never over.
+    // This worker's heartbeats are too rare to report the request, and the grace period does not end during the test.
     let worker = runtime::builder(scene.store.clone())
         .options(|options| options.lease = LONG)
         .handle_kind(runtime::KIND, RetryPolicy::default(), |context| async move {
@@ -49,6 +49,6 @@ pub async fn a_cancel_reaches_the_handler_without_a_heartbeat(scene: Scene) {
         scene.until(job, state).await;
         scene.assert_history_folds(job).await;
     }
-    wait::until("both were counted", || async { worker.stats().stopped == 2 }).await;
+    wait::until("both stops were counted", || async { worker.stats().stopped == 2 }).await;
     worker.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! How long entries of the audit are kept, on either store.
+//! Retention of audit entries, on both stores.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const fn keep(audit: Keep) -> RetentionPolicy {
     RetentionPolicy { audit, ..RetentionPolicy::FOREVER }
 }
 
-/// A call of prune that came to something: on a busy machine the time of one may be over before.
+/// Prunes until a call has deleted rows or none are left: on a busy machine, the time limit of a call may expire before it deletes anything.
 async fn prune(store: &dyn Store, policy: &RetentionPolicy) -> Pruned {
     loop {
         let pruned = store.prune(policy, Pace { limit: 2, rest: 0 }).await.unwrap();
@@ -32,7 +32,7 @@ async fn prune(store: &dyn Store, policy: &RetentionPolicy) -> Pruned {
     }
 }
 
-/// Entries of this age, one for each subject.
+/// Adds entries of this age, one for each subject.
 async fn aged(home: &dyn Home, age: Duration, subjects: &[&str]) {
     for subject in subjects {
         let insert = format!(
@@ -58,7 +58,7 @@ async fn old_entries_are_forgotten(home: Arc<dyn Home>) {
     assert_eq!(store.prunable(&policy).await.unwrap().audit, 3);
     let pruned = prune(store.as_ref(), &policy).await;
     assert_eq!((pruned.what.audit, pruned.rows, pruned.more), (2, 2, true));
-    assert_eq!(subjects(home.as_ref()).await, ["c"], "the oldest go first");
+    assert_eq!(subjects(home.as_ref()).await, ["c"], "the oldest entries are deleted first");
     assert_eq!(prune(store.as_ref(), &policy).await.what.audit, 1);
 }
 

@@ -1,4 +1,4 @@
-//! What is left of state changes when their jobs and batches are forgotten, on either store.
+//! State change events after their jobs and batches have been deleted, on both stores.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +27,11 @@ async fn heads(home: &dyn Home) -> i64 {
     home.count("select count(*) from milepost.aggregate").await
 }
 
-/// Forgets all jobs that are over.
+/// Deletes all finished jobs.
 async fn forget(scene: &Scene) {
     let now = Keep::For(Duration::ZERO);
     let policy = RetentionPolicy { succeeded: now, canceled: now, failed: now, ..RetentionPolicy::FOREVER };
-    // What ended in this very millisecond is due in the next; and a store may keep what happened last of all.
+    // What ended in the current millisecond is due in the next one, and a store may keep the last entry of the history.
     scene.enqueue_many(1, "bystander", json!({})).await;
     tokio::time::sleep(Duration::from_millis(3)).await;
     while scene.store.prune(&policy, Pace { limit: 100, rest: 0 }).await.unwrap().more {}
@@ -51,7 +51,11 @@ async fn heads_of_jobs_go_with_them_and_no_others(home: Arc<dyn Home>) {
     let head =
         format!("select count(*) from milepost.aggregate where aggregate_id = '{stays}' and last_seq = 1");
     assert_eq!(home.count(&head).await, 1);
-    assert_eq!(home.count("select count(*) from milepost.event").await, 10, "events go by themselves");
+    assert_eq!(
+        home.count("select count(*) from milepost.event").await,
+        10,
+        "events are kept independently of the jobs"
+    );
     assert_eq!(examine(&scene.store).await, []);
 }
 

@@ -1,4 +1,4 @@
-//! Emits that join the caller's transaction: what is rolled back, what waits, and what SQL and poolers see of it.
+//! Emits in the caller's transaction: rollback, blocking, SQL functions and poolers.
 
 use futures::future::join_all;
 use milepost_core::error::StoreError;
@@ -37,9 +37,9 @@ async fn an_event_a_business_row_and_a_job_commit_together_or_not_at_all() {
         let mut tx = connection.begin().await.unwrap();
         tx.execute("insert into public.orders values (17)").await.unwrap();
         let emitted = emit(&mut tx, &of("17")).await.unwrap();
-        assert_eq!((emitted.sequence, emitted.duplicate), (1, false), "what was rolled back took no number");
+        assert_eq!((emitted.sequence, emitted.duplicate), (1, false), "the rolled back event used no number");
         let job = milepost_postgres::enqueue(&mut tx, &Scene::job()).await.unwrap().job;
-        assert!(log.all().await.is_empty(), "nobody sees it before the commit");
+        assert!(log.all().await.is_empty(), "not visible before the commit");
         if committed {
             tx.commit().await.unwrap();
             assert_eq!(scene.state(job).await, JobState::Pending);
@@ -50,7 +50,7 @@ async fn an_event_a_business_row_and_a_job_commit_together_or_not_at_all() {
                 "select (select count(*) from milepost.event) + (select count(*) from milepost.aggregate)",
             )
             .await;
-            assert_eq!(left, 0, "neither event nor head");
+            assert_eq!(left, 0, "events and heads after the rollback");
             assert!(scene.store.jobs(&JobFilter::default()).await.unwrap().is_empty());
         }
     }
@@ -98,7 +98,7 @@ async fn eight_writers_of_which_many_roll_back_leave_dense_numbers_in_the_order_
                     tx.rollback().await.unwrap();
                     continue;
                 }
-                // Written last in the transaction: those of an aggregate are in the order in which they commit.
+                // The last statement of the transaction, so that the rows of an aggregate are in commit order.
                 sqlx::query("insert into public.commits (aggregate_id, seq) values ($1, $2)")
                     .bind(&order)
                     .bind(emitted[1].sequence)
@@ -114,7 +114,7 @@ async fn eight_writers_of_which_many_roll_back_leave_dense_numbers_in_the_order_
         let sequences = log.sequences(order).await;
         assert!(sequences.len() > 50);
         let dense: Vec<i64> = (1..=i64::try_from(sequences.len()).unwrap()).collect();
-        assert_eq!(sequences, dense, "dense, and rising with the position");
+        assert_eq!(sequences, dense, "without gaps, and rising with the position");
         let commits: Vec<i64> =
             sqlx::query_scalar("select seq from public.commits where aggregate_id = $1 order by at")
                 .bind(order)
@@ -125,7 +125,7 @@ async fn eight_writers_of_which_many_roll_back_leave_dense_numbers_in_the_order_
     }
     let mut connection = connect(&database).await;
     let split = "select count(*) from (select from milepost.event e join milepost.aggregate a using (aggregate_type, aggregate_id) where e.slot <> a.slot) s";
-    assert_eq!(number(&mut connection, split).await, 0, "an aggregate is in one slot");
+    assert_eq!(number(&mut connection, split).await, 0, "aggregates with events in several slots");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,7 +173,7 @@ async fn an_id_given_to_another_aggregate_side_by_side_is_refused_or_free_again(
             assert_eq!(refused, (0, InvalidEvent::OtherContent { id: event.id }));
         } else {
             tx.rollback().await.unwrap();
-            assert_eq!(waiting.await.unwrap().unwrap().sequence, 1, "the refusal before took no number");
+            assert_eq!(waiting.await.unwrap().unwrap().sequence, 1, "the rolled back event used no number");
         }
     }
     assert_eq!((log.sequences("1").await, log.sequences("2").await), (vec![1], vec![1]));
@@ -220,20 +220,20 @@ async fn a_repeatable_read_that_was_overtaken_may_try_again() {
     assert_eq!(log.emit(&of("1")).await, 3);
 }
 
-/// The SQLSTATE, the message and the detail of a refusal.
+/// Returns the SQLSTATE, the message and the detail of a rejected call.
 async fn refusal(store: &PostgresStore, call: &str) -> (String, String, String) {
     let sql = AssertSqlSafe(format!("select * from milepost.{call}"));
     let error = store.pool().execute(sqlx::raw_sql(sql)).await.expect_err(call);
-    let error = error.as_database_error().expect("the database's");
+    let error = error.as_database_error().expect("the error is not from the database");
     let error = error.downcast_ref::<sqlx::postgres::PgDatabaseError>();
     (error.code().to_owned(), error.message().to_owned(), error.detail().unwrap_or_default().to_owned())
 }
 
-/// The event that is there.
+/// The id of the existing event.
 const ID: &str = "018f0000-0000-7000-8000-000000000001";
-/// The same id with other headers.
+/// The same id with different headers.
 const OTHER: &str = "emit('order', '1', 'made', event_id => '018f0000-0000-7000-8000-000000000001')";
-/// Calls that are refused, with SQLSTATE, detail, and words of the message.
+/// Rejected calls, with SQLSTATE, detail, and a part of the message.
 const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("emit(null, '1', 'made')", "MP015", "name", "the type of the aggregate must have 1 to 200 bytes"),
     ("emit(repeat('k', 201), '1', 'made')", "MP015", "name", "the type of the aggregate"),
@@ -313,7 +313,7 @@ async fn the_sql_functions_refuse_with_words_for_people_and_for_machines() {
         }
     }
     let all: Vec<LoggedEvent> = log.all().await;
-    assert_eq!(all.len(), 1, "nothing of it was written");
+    assert_eq!(all.len(), 1, "nothing was written");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -343,6 +343,6 @@ async fn psql_and_the_library_write_one_log() {
     assert_eq!(many, [(1, false), (10, false)]);
     let all = log.all().await;
     assert_eq!(all[1].event.payload.get(), "[1.50, 1e3]");
-    assert_eq!(all[2].event.payload.get(), "{}", "nothing said is an empty object");
+    assert_eq!(all[2].event.payload.get(), "{}", "the default payload is an empty object");
     assert!(all[3].event.headers.is_empty());
 }

@@ -45,7 +45,7 @@ impl Place {
 
     async fn start(&self) {
         self.server.start().await;
-        wait::until("it is connected again", || async {
+        wait::until("the store is connected again", || async {
             self.store.renew(&self.publisher).await.is_ok() && self.store.feed_end().await.is_ok()
         })
         .await;
@@ -57,7 +57,7 @@ impl Place {
         for n in 0..events {
             let event = NewEvent::new(Aggregate::new("order", n.to_string()), "order.paid", &n).unwrap();
             // A pooled connection may be broken.
-            wait::until("it is emitted", || async { self.store.emit(&event).await.is_ok() }).await;
+            wait::until("the event is emitted", || async { self.store.emit(&event).await.is_ok() }).await;
             emitted.push(event.id);
         }
         emitted.sort();
@@ -67,7 +67,8 @@ impl Place {
     async fn enqueue(&self, jobs: usize) {
         for _ in 0..jobs {
             let job = [Scene::job()];
-            wait::until("it is enqueued", || async { self.store.enqueue_many(&job).await.is_ok() }).await;
+            wait::until("the job is enqueued", || async { self.store.enqueue_many(&job).await.is_ok() })
+                .await;
         }
     }
 }
@@ -88,7 +89,7 @@ async fn events_with_reassigned_transaction_ids_are_published() {
     assert_eq!(page(&mut place.reader).await, []);
     place.go_back().await;
     let after = place.emit(10).await;
-    assert_eq!(page(&mut place.reader).await, [], "it has not read the positions of this epoch yet");
+    assert_eq!(page(&mut place.reader).await, [], "the reader has not read the positions of this epoch yet");
     place.reader.balance().await.unwrap();
     assert_eq!(page(&mut place.reader).await, after);
 }
@@ -139,7 +140,7 @@ async fn a_crash_of_one_backend_ends_the_epoch() {
     let mut victim = PgConnection::connect(&server.url()).await.unwrap();
     let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut victim).await.unwrap();
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).unwrap();
-    wait::until("another epoch has begun", async || epoch().await.is_some_and(|now| now != before)).await;
+    wait::until("a new epoch has begun", async || epoch().await.is_some_and(|now| now != before)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,12 +156,12 @@ async fn after_an_upgrade_of_the_server_nothing_is_left_out() {
     place.store.leave(&place.publisher).await.unwrap();
     place.server.stop().await;
     if !place.server.upgrade().await {
-        eprintln!("not tested: this PostgreSQL comes without pg_upgrade");
+        eprintln!("not tested: this PostgreSQL has no pg_upgrade");
         place.server.start().await;
         return;
     }
     place.server.start().await;
-    wait::until("it is connected again", || async { place.store.feed_end().await.is_ok() }).await;
+    wait::until("the store is connected again", || async { place.store.feed_end().await.is_ok() }).await;
     let refused = place.store.feed(&seen, None, 10).await.unwrap_err();
     assert!(matches!(refused, StoreError::Feed(InvalidFeed::Foreign)), "{refused}");
     let refused = place.reader.balance().await.unwrap_err();

@@ -26,13 +26,13 @@ async fn a_run_that_a_failover_took_back_ends_no_other_run() {
     server.copy_files();
     server.start().await;
     let claimed = || async { scene.claim_for(scene.worker, 1).await.is_ok_and(|jobs| !jobs.is_empty()) };
-    wait::until("it is claimed", claimed).await;
+    wait::until("the job is claimed", claimed).await;
     let lost = scene.store.held(scene.worker).await.unwrap().remove(0);
 
     server.crash().await;
     server.put_files_back();
     server.start_promoted().await;
-    wait::until("it is claimed again", claimed).await;
+    wait::until("the job is claimed again", claimed).await;
     let run = scene.store.held(scene.worker).await.unwrap().remove(0);
     assert_eq!((run.run.job, lost.run.job, run.attempt, lost.attempt), (id, id, 1, 1));
     assert!(run.run.token > lost.run.token, "{} after {}", run.run.token, lost.run.token);
@@ -52,7 +52,7 @@ async fn a_promotion_is_noticed_once_and_found_by_the_doctor_for_a_week() {
     server.start_promoted().await;
     wait::until("the server answers", || async { store.clock().await.is_ok() }).await;
     let found = async || store.examine(Check::Promoted, &look()).await.unwrap();
-    assert_eq!(found().await, None, "nobody has looked");
+    assert_eq!(found().await, None, "the promotion has not been noticed yet");
     assert_eq!(store.notice_promotion().await.unwrap(), Some(2));
     assert_eq!(store.notice_promotion().await.unwrap(), None);
     let finding = found().await.expect("found");
@@ -87,7 +87,7 @@ impl Lonely {
         self.admin.execute(sqlx::AssertSqlSafe(set)).await.unwrap();
         self.admin.execute("select pg_reload_conf()").await.unwrap();
         let url = self.server.url();
-        wait::until("it is set", || async {
+        wait::until("the setting is active", || async {
             let mut fresh = PgConnection::connect(&url).await.unwrap();
             let shown: String =
                 sqlx::query_scalar("show synchronous_standby_names").fetch_one(&mut fresh).await.unwrap();
@@ -103,14 +103,14 @@ impl Lonely {
         sqlx::query_scalar(count).fetch_one(&mut fresh).await.unwrap()
     }
 
-    /// Ends the connections whose commit waits: what they wrote is seen from then on.
+    /// Terminates the connections whose commit waits: from then on, their changes are visible.
     async fn end_waiting(&mut self) {
         let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
         self.admin.execute(end).await.unwrap();
     }
 
-    /// Makes a call whose answer is lost while its commit waits, and another one that is answered from that commit, but not before a
-    /// standby has it.
+    /// Makes a call whose answer is lost while its commit waits, and then another call that depends on that commit. Asserts that the second call is
+    /// answered only after a standby has the commit.
     async fn told_when_safe<T: Send + 'static>(
         &mut self,
         call: impl Future<Output = StoreResult<()>> + Send + 'static,
@@ -118,13 +118,13 @@ impl Lonely {
     ) -> T {
         self.wait_for_standby("nobody").await;
         let lost = tokio::spawn(call);
-        wait::until("its commit waits", || async { self.waiting().await > 0 }).await;
+        wait::until("the commit waits", || async { self.waiting().await > 0 }).await;
         self.end_waiting().await;
-        lost.await.unwrap().expect_err("its answer was lost");
+        lost.await.unwrap().expect_err("the call succeeded although its connection was terminated");
         let again = tokio::spawn(again);
-        wait::until("the other one waits", || async { again.is_finished() || self.waiting().await > 0 })
+        wait::until("the repeated call waits", || async { again.is_finished() || self.waiting().await > 0 })
             .await;
-        assert!(!again.is_finished(), "answered from a commit that no standby has");
+        assert!(!again.is_finished(), "the call was answered from a commit that no standby has");
         self.wait_for_standby("").await;
         again.await.unwrap().expect("answered")
     }

@@ -1,4 +1,4 @@
-//! Workers that are killed, paused and asked to leave, as real processes.
+//! Worker processes that are killed, paused and asked to shut down.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use milepost_testkit::suite::rescue::no_delay;
 use milepost_testkit::{Scene, on_each_home, wait};
 use serde_json::json;
 
-/// A lease that runs out by itself while a worker is frozen; no machine stalls for so long by itself.
+/// A lease that expires while a worker is frozen; longer than a machine stalls.
 const SHORT: Duration = Duration::from_secs(10);
 
-/// Well before the 30 s after which a worker compares what it holds with the store.
+/// Well below the 30 s after which a worker compares its jobs with the store.
 const COMPARED_AFTER: Duration = Duration::from_secs(20);
 
 struct Stage {
@@ -38,13 +38,13 @@ impl Stage {
         self.home.expire_leases(self.scene.worker).await;
     }
 
-    /// Lets jobs go on that wait for this.
+    /// Lets jobs continue that wait for this place.
     async fn say(&self, place: &str) {
         let nobody = Run { job: JobId::new(), token: RunToken(0) };
         self.home.record(nobody, place).await.unwrap();
     }
 
-    /// Freezes a worker, not in the middle of a write: on a SQLite file that would hold up everybody.
+    /// Freezes a worker, but not during a write: on a SQLite file that would block all other writers.
     async fn pause(&self, worker: &Process) {
         loop {
             worker.pause().await;
@@ -73,19 +73,22 @@ async fn a_lease_that_was_renewed_while_the_clock_was_ahead_ends_by_the_clock_of
     home.tamper(&format!("update milepost.worker set {column} = {year} where id = {}", dead.0)).await;
     let job = scene.enqueue(Scene::job()).await;
     assert_eq!(scene.claim_for(dead, 1).await.unwrap().len(), 1);
-    wait::until("its lease has run out", || async {
+    wait::until("the lease has expired", || async {
         let rescued = scene.store.rescue_expired(10, &no_delay).await.unwrap();
         rescued.iter().any(|lost| lost.run.job == job && lost.worker == dead)
     })
     .await;
     let workers = scene.store.workers().await.unwrap();
-    assert!(workers.iter().any(|view| view.id == scene.worker && !view.died), "the others live on");
+    assert!(
+        workers.iter().any(|view| view.id == scene.worker && !view.died),
+        "the other workers are still alive"
+    );
 }
 
 async fn what_a_killed_worker_held_is_run_by_another_exactly_once(stage: Stage) {
     let hanging = stage.scene.enqueue_many(4, "test.effect", json!({ "hang_first": true })).await;
     let mut first = stage.worker(Settings::default().concurrency(8));
-    first.until("it holds the jobs that hang", |words| words.stats.claimed == 4).await;
+    first.until("the worker holds the hanging jobs", |words| words.stats.claimed == 4).await;
     let flowing = stage.scene.enqueue_many(60, "test.effect", json!({ "ms": 15 })).await;
     first.until("some jobs have ended", |words| words.stats.succeeded >= 10).await;
     first.kill().await;
@@ -95,12 +98,12 @@ async fn what_a_killed_worker_held_is_run_by_another_exactly_once(stage: Stage) 
     let jobs = [hanging.clone(), flowing].concat();
     stage.scene.assert_all_succeed(&jobs).await;
     assert_once_each(stage.home.as_ref(), &jobs).await;
-    second.until("it has rescued what was held", |words| words.stats.rescued >= 4).await;
+    second.until("the second worker has rescued the jobs", |words| words.stats.rescued >= 4).await;
     for job in hanging {
         let lost =
             stage.scene.history(job).await.into_iter().find(|entry| entry.verb == Verb::Retry).unwrap();
         assert_eq!(lost.error_code.as_deref(), Some("lease_lost"));
-        assert_eq!(stage.scene.view(job).await.row.attempt, 2, "the crash spent an attempt");
+        assert_eq!(stage.scene.view(job).await.row.attempt, 2, "the crash used an attempt");
     }
 }
 
@@ -108,15 +111,15 @@ async fn jobs_survive_a_worker_killed_again_and_again(stage: Stage) {
     let mut exactly = stage.scene.enqueue_many(100, "test.effect", json!({ "ms": 10 })).await;
     let mut at_least = stage.scene.enqueue_many(100, "test.plain", json!({ "ms": 10 })).await;
     let mut steady = stage.worker(Settings::default().concurrency(2));
-    steady.until("it is at work", |words| words.stats.claimed > 0).await;
+    steady.until("the worker claims jobs", |words| words.stats.claimed > 0).await;
     let workers = stage.scene.store.workers().await.unwrap();
     let survivor = workers.iter().find(|view| view.id != stage.scene.worker).unwrap().id;
     for _ in 0..4 {
         let victim = stage.worker(Settings::default().concurrency(4));
         let began = Instant::now();
         while victim.words().stats.claimed < 8 {
-            assert!(began.elapsed() < wait::LIMIT, "it has no jobs in hand: {:?}", victim.words());
-            // However long it takes to start, something is left for it.
+            assert!(began.elapsed() < wait::LIMIT, "the worker holds too few jobs: {:?}", victim.words());
+            // Some jobs must be left for the worker, however long its start takes.
             if stage.scene.state(at_least[at_least.len() - 1]).await != JobState::Pending {
                 exactly.extend(stage.scene.enqueue_many(10, "test.effect", json!({ "ms": 10 })).await);
                 at_least.extend(stage.scene.enqueue_many(10, "test.plain", json!({ "ms": 10 })).await);
@@ -132,8 +135,11 @@ async fn jobs_survive_a_worker_killed_again_and_again(stage: Stage) {
     for job in at_least {
         let tokens = tokens(stage.home.as_ref(), job).await;
         let distinct: std::collections::HashSet<_> = tokens.iter().collect();
-        assert!(!tokens.is_empty() && distinct.len() == tokens.len(), "once for each claim: {tokens:?}");
-        assert!(tokens.len() <= stage.scene.count(job, Verb::Claim).await, "never without a claim");
+        assert!(
+            !tokens.is_empty() && distinct.len() == tokens.len(),
+            "at most one effect per claim: {tokens:?}"
+        );
+        assert!(tokens.len() <= stage.scene.count(job, Verb::Claim).await, "more effects than claims");
     }
 }
 
@@ -147,7 +153,7 @@ async fn transactions_of_a_worker_revived_after_its_lease_are_fenced(stage: Stag
     assert_works_anew(&stage, revived).await;
 }
 
-/// Pauses a worker in the middle of its jobs and revives it while another one runs them.
+/// Pauses a worker that runs jobs, and resumes it while another one runs them.
 async fn revive_while_run_elsewhere(
     stage: &Stage,
     kind: &str,
@@ -155,11 +161,11 @@ async fn revive_while_run_elsewhere(
 ) -> Process {
     let task = json!({ "first_waits_for": "the other worker", "wait_for": "the end of the test" });
     let jobs = stage.scene.enqueue_many(4, kind, task).await;
-    // It has no place for another job, its next heartbeat is far, and nobody wakes it: it hears of nothing before its runs end, unless so much
-    // time passes that it compares what it holds with the store. Then its handlers are dropped before they can be fenced.
+    // The worker has no free slot, its next heartbeat is far away, and it receives no notifications. It therefore does not detect the loss before its
+    // runs end, unless so much time passes that it compares its jobs with the store. In that case its handlers are dropped before they can be fenced.
     let began = Instant::now();
     let mut paused = stage.worker(Settings::default().lease(LONG).concurrency(4).polls_only());
-    paused.until("it holds all jobs", |words| words.stats.claimed == 4).await;
+    paused.until("the worker holds all jobs", |words| words.stats.claimed == 4).await;
     stage.pause(&paused).await;
     stage.expire_leases().await;
     let mut other = stage.worker(Settings::default());
@@ -169,9 +175,13 @@ async fn revive_while_run_elsewhere(
     let may_compare = began.elapsed() >= COMPARED_AFTER;
     paused.revive();
     let ended = |words: &Words| is_fenced(words) || may_compare && words.stats.leases_lost == 1;
-    let words = paused.until("it was fenced", ended).await;
-    assert_eq!((words.stats.succeeded, words.stats.repeated), (0, 0), "none of its ends counted");
-    paused.until("it knows that its lease is lost", |words| words.stats.leases_lost == 1).await;
+    let words = paused.until("the paused worker was fenced", ended).await;
+    assert_eq!(
+        (words.stats.succeeded, words.stats.repeated),
+        (0, 0),
+        "no end of the paused worker was accepted"
+    );
+    paused.until("the worker has lost its lease", |words| words.stats.leases_lost == 1).await;
     for &job in &jobs {
         let row = stage.scene.view(job).await.row;
         assert_eq!((row.state, row.attempt), (JobState::Running, 2), "the other worker's run is untouched");
@@ -179,9 +189,9 @@ async fn revive_while_run_elsewhere(
     stage.say("the end of the test").await;
     stage.scene.assert_all_succeed(&jobs).await;
     for job in jobs {
-        assert_eq!(stage.scene.count(job, Verb::Claim).await, 2, "here and there, and no more");
+        assert_eq!(stage.scene.count(job, Verb::Claim).await, 2, "one claim by each worker");
         let effects = usize::from(kind == "test.effect");
-        assert_eq!(tokens(stage.home.as_ref(), job).await.len(), effects, "nothing is doubled");
+        assert_eq!(tokens(stage.home.as_ref(), job).await.len(), effects, "one effect per job");
     }
     other.kill().await;
     paused
@@ -191,24 +201,24 @@ async fn assert_works_anew(stage: &Stage, mut revived: Process) {
     let jobs = stage.scene.enqueue_many(3, "test.effect", json!({})).await;
     stage.scene.assert_all_succeed(&jobs).await;
     assert_once_each(stage.home.as_ref(), &jobs).await;
-    revived.until("it has registered anew and works", |words| words.stats.succeeded == 3).await;
+    revived.until("the worker has registered again and runs jobs", |words| words.stats.succeeded == 3).await;
 }
 
 async fn a_worker_paused_past_its_lease_lets_go_and_registers_anew(stage: Stage) {
     let jobs = stage.scene.enqueue_many(3, "test.effect", json!({ "hang_first": true })).await;
     let mut paused = stage.worker(Settings::default().lease(SHORT));
-    paused.until("it holds all jobs", |words| words.stats.claimed == 3).await;
+    paused.until("the worker holds all jobs", |words| words.stats.claimed == 3).await;
     stage.pause(&paused).await;
     let other = stage.worker(Settings::default());
     stage.scene.assert_all_succeed(&jobs).await;
     other.kill().await;
 
     paused.revive();
-    paused.until("it knows that its lease is lost", |words| words.stats.leases_lost >= 1).await;
+    paused.until("the worker has lost its lease", |words| words.stats.leases_lost >= 1).await;
     let after = stage.scene.enqueue_many(3, "test.effect", json!({})).await;
     stage.scene.assert_all_succeed(&after).await;
     assert_once_each(stage.home.as_ref(), &[jobs, after].concat()).await;
-    paused.until("it works again", |words| words.stats.succeeded == 3).await;
+    paused.until("the worker runs jobs again", |words| words.stats.succeeded == 3).await;
 }
 
 async fn a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back(stage: Stage) {
@@ -216,9 +226,9 @@ async fn a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back(stage:
         stage.scene.enqueue_many(3, "test.effect", json!({ "first_waits_for": "the farewell" })).await;
     let deaf = stage.scene.enqueue_many(2, "test.sleep", json!({ "ms": 600_000 })).await;
     let heeding = stage.scene.enqueue_many(2, "test.sleep", json!({ "ms": 600_000, "heed": true })).await;
-    // The long jobs make it last as long as its time to drain; the short ones need but a moment of that.
+    // The long jobs use the whole drain time; the short ones need only a moment.
     let mut worker = stage.worker(Settings::default().drain(Duration::from_secs(20)));
-    worker.until("it holds all jobs", |words| words.stats.claimed == 7).await;
+    worker.until("the worker holds all jobs", |words| words.stats.claimed == 7).await;
     worker.terminate();
     stage.say("the farewell").await;
     let status = worker.exit().await;
@@ -228,16 +238,20 @@ async fn a_worker_asked_to_leave_ends_short_jobs_and_hands_long_ones_back(stage:
     assert_once_each(stage.home.as_ref(), &short).await;
     for &job in deaf.iter().chain(&heeding) {
         let row = stage.scene.view(job).await.row;
-        assert_eq!((row.state, row.attempt), (JobState::Pending, 0), "handed back, the attempt not spent");
+        assert_eq!(
+            (row.state, row.attempt),
+            (JobState::Pending, 0),
+            "released, and the attempt is not counted"
+        );
         stage.scene.assert_history_folds(job).await;
         assert_eq!(stage.scene.count(job, Verb::Yield).await, 1);
     }
     let workers = stage.scene.store.workers().await.unwrap();
     let left = workers.iter().find(|view| view.id != stage.scene.worker).unwrap();
-    assert!(left.ended_at.is_some() && !left.died && left.running == 0, "it signed off: {left:?}");
+    assert!(left.ended_at.is_some() && !left.died && left.running == 0, "the worker signed off: {left:?}");
 
     let next = stage.worker(Settings::default());
-    wait::until("another worker has the jobs that were handed back", || async {
+    wait::until("another worker has the released jobs", || async {
         let states = [stage.scene.state(deaf[0]).await, stage.scene.state(heeding[0]).await];
         states == [JobState::Running; 2]
     })

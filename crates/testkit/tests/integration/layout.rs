@@ -1,4 +1,4 @@
-//! Every file of tests is part of a test binary: a module that nothing declares would never be compiled.
+//! Check that every test file is part of a test binary: an undeclared module would never be compiled.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,13 @@ fn every_file_of_tests_is_declared_as_a_module() {
             reach(&main, main.parent().unwrap(), &mut declared);
         }
         let forgotten: Vec<_> = files.difference(&declared).collect();
-        assert!(forgotten.is_empty(), "declare them with `mod`, or remove them: {forgotten:?}");
+        assert!(
+            forgotten.is_empty(),
+            "files without a `mod` declaration; declare or remove them: {forgotten:?}"
+        );
         found += files.len();
     }
-    assert!(found > 200, "the tests of all crates were found: {found} files");
+    assert!(found > 200, "too few test files were found: {found}");
 }
 
 #[test]
@@ -35,11 +38,15 @@ fn a_target_that_cargo_does_not_test_has_no_unit_tests() {
         sources(&package.join("src"), &mut files);
         for file in files {
             let text = std::fs::read_to_string(&file).unwrap();
-            assert!(!text.contains("#[cfg(test)]"), "{}: cargo runs no tests in it", file.display());
+            assert!(
+                !text.contains("#[cfg(test)]"),
+                "{}: has tests that cargo does not run, because of `test = false`",
+                file.display()
+            );
         }
         untested += 1;
     }
-    assert!(untested >= 4, "they were found: {untested}");
+    assert!(untested >= 4, "too few were found: {untested}");
 }
 
 #[test]
@@ -54,11 +61,15 @@ fn actions_of_workflows_are_pinned_to_commits() {
         {
             let commit = action.split(['@', ' ']).nth(1).unwrap_or_default();
             let is_commit = commit.len() == 40 && commit.bytes().all(|digit| digit.is_ascii_hexdigit());
-            assert!(is_commit, "{}: {action}: a tag can be moved; name the commit", workflow.display());
+            assert!(
+                is_commit,
+                "{}: {action}: pin the commit, because a tag can be moved",
+                workflow.display()
+            );
             used += 1;
         }
     }
-    assert!(used >= 6, "they were found: {used}");
+    assert!(used >= 6, "too few were found: {used}");
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
@@ -79,7 +90,7 @@ fn sources(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// Adds a file and all modules that it declares, which are in `folder`, or where `#[path]` says.
+/// Adds a file and all modules that it declares, which are in `folder` or at the path that `#[path]` specifies.
 fn reach(file: &Path, folder: &Path, declared: &mut BTreeSet<PathBuf>) {
     declared.insert(file.to_owned());
     let text = std::fs::read_to_string(file).unwrap();
@@ -92,7 +103,7 @@ fn reach(file: &Path, folder: &Path, declared: &mut BTreeSet<PathBuf>) {
         let Some(name) = module.and_then(|rest| rest.strip_suffix(';')) else { continue };
         let candidates = [folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs")];
         let module = path.take().or_else(|| candidates.into_iter().find(|candidate| candidate.is_file()));
-        let module = module.unwrap_or_else(|| panic!("{}: the file of `mod {name}`", file.display()));
+        let module = module.unwrap_or_else(|| panic!("{}: no file for `mod {name}`", file.display()));
         let is_root = module.file_name().is_some_and(|name| name == "mod.rs");
         let inside = if is_root { module.parent().unwrap().to_owned() } else { folder.join(name) };
         reach(&module, &inside, declared);

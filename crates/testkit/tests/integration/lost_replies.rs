@@ -1,4 +1,4 @@
-//! A worker behind a network that loses the server's replies after the server has done what it was asked.
+//! Workers behind a network that loses the server's replies after the server has executed the request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use tokio::sync::Semaphore;
 struct Stage {
     _database: Database,
     proxy: Proxy,
-    /// Past the proxy.
+    /// Does not use the proxy.
     scene: Scene,
     worker: milepost::Worker,
     gate: Arc<Semaphore>,
 }
 
-/// A worker behind the proxy, with a lease of a minute; its jobs wait for a permit of the gate.
+/// Starts a worker behind the proxy, with a lease of one minute. Its jobs wait for a permit of the gate.
 async fn set() -> Stage {
     let (database, store) = Database::with_store().await;
     let (proxy, url) = Proxy::for_url(&database.url()).await;
@@ -51,7 +51,11 @@ async fn a_job_whose_claim_got_no_reply_is_adopted_long_before_its_lease_runs_ou
     stage.scene.until(job, JobState::Succeeded).await;
     assert!(stage.proxy.has_lost_it());
     assert_eq!(stage.worker.stats().adopted, 1);
-    assert_eq!(stage.scene.count(job, Verb::Claim).await, 1, "nobody waited for the lease to run out");
+    assert_eq!(
+        stage.scene.count(job, Verb::Claim).await,
+        1,
+        "the job was not rescued after its lease expired"
+    );
     stage.scene.assert_all_succeed(&[job]).await;
     stage.worker.shutdown().await;
 }
@@ -60,11 +64,11 @@ async fn a_job_whose_claim_got_no_reply_is_adopted_long_before_its_lease_runs_ou
 async fn an_end_that_got_no_reply_is_told_again_and_stands_once() {
     let stage = set().await;
     let job = stage.scene.enqueue(runtime::job()).await;
-    wait::until("it runs", || async { stage.worker.stats().claimed == 1 }).await;
-    // The answer to its end names it.
+    wait::until("the job is running", || async { stage.worker.stats().claimed == 1 }).await;
+    // The answer to the end of the job contains its id.
     stage.proxy.lose_reply_with(job.0.as_bytes());
     stage.gate.add_permits(1);
-    wait::until("the end was told again", || async { stage.worker.stats().repeated == 1 }).await;
+    wait::until("the end was reported again", || async { stage.worker.stats().repeated == 1 }).await;
     assert!(stage.proxy.has_lost_it());
     assert_eq!(stage.worker.stats().succeeded, 0);
     stage.scene.assert_all_succeed(&[job]).await;
@@ -85,7 +89,11 @@ async fn a_worker_that_was_cut_off_goes_on_by_itself() {
         stage.scene.assert_all_succeed(&jobs).await;
     }
     for job in jobs {
-        assert_eq!(stage.scene.count(job, Verb::Claim).await, 1, "nobody waited for the lease to run out");
+        assert_eq!(
+            stage.scene.count(job, Verb::Claim).await,
+            1,
+            "the job was not rescued after its lease expired"
+        );
     }
     stage.worker.shutdown().await;
 }

@@ -1,6 +1,6 @@
-//! Faults: real processes that are killed and frozen, connections that are cut, servers that restart.
+//! Tests with faults: real processes that are killed and frozen, connections that are cut, servers that restart.
 //!
-//! One test binary for the whole crate: a file here is a module, listed below.
+//! One test binary for the whole crate: each file here is a module, listed below.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
 

@@ -13,7 +13,7 @@ use serde_json::json;
 const PROCESSES: usize = 3;
 const EACH: usize = 8;
 
-/// Jobs that wait for this to be said, if anything.
+/// Enqueues jobs that wait for this place, if any.
 async fn enqueue(scene: &Scene, jobs: usize, waits_for: Option<&str>) -> Vec<JobId> {
     let job = || NewJob::new("test.effect", &json!({ "first_waits_for": waits_for })).expect("JSON");
     let jobs: Vec<NewJob> = (0..jobs).map(|_| job()).collect();
@@ -29,7 +29,7 @@ async fn processes_that_write_one_file_share_its_jobs_and_none_has_its_effect_tw
     let program = env!("CARGO_BIN_EXE_testkit-worker");
     let processes: Vec<Process> =
         (0..PROCESSES).map(|_| Process::start(program, &home.address(), settings)).collect();
-    // As many as all of them together can hold at once, until each process has its part.
+    // As many jobs as all processes can run at the same time, so that each process has its share.
     let mut jobs = enqueue(&scene, PROCESSES * EACH, Some("all are full")).await;
     wait::until("every process is full", || async {
         let workers = scene.store.workers().await.expect("answered");
@@ -38,7 +38,7 @@ async fn processes_that_write_one_file_share_its_jobs_and_none_has_its_effect_tw
     .await;
     let nobody = Run { job: JobId::new(), token: RunToken(0) };
     home.record(nobody, "all are full").await.expect("recorded");
-    // Four more writers beside them, in this process.
+    // Four additional writers in this process.
     let writers = (0..4).map(|_| {
         let scene = scene.clone();
         tokio::spawn(async move {
@@ -49,7 +49,7 @@ async fn processes_that_write_one_file_share_its_jobs_and_none_has_its_effect_tw
             mine
         })
     });
-    jobs.extend(join_all(writers).await.into_iter().flat_map(|mine| mine.expect("the writer goes on")));
+    jobs.extend(join_all(writers).await.into_iter().flat_map(|mine| mine.expect("a writer panicked")));
     assert_eq!(jobs.len(), 1024);
     let limit = Duration::from_secs(600);
     wait::until_within(limit, "every job has had its effect", || async {

@@ -1,5 +1,4 @@
-//! Behind a transaction pooler: no LISTEN, no session settings, no prepared statements that last, and fewer server
-//! connections than clients.
+//! Stores behind a transaction pooler: no LISTEN, no session settings, no permanent prepared statements, and fewer server connections than clients.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,30 +25,31 @@ use sqlx::{Connection, Executor, PgConnection};
 const KIND: &str = "polled";
 const CLIENTS: usize = 4;
 
-/// What with-services gives a database.
+/// Number of server connections for each database, as `scripts/services` configures the pooler.
 const SERVER_CONNECTIONS: usize = 3;
 
 async fn store(database: &Database) -> PostgresStore {
     let url = format!("{}?pooler=transaction", database.pooled_url());
-    let store = PostgresStore::connect(&url, PostgresOptions::default()).await.expect("the pooler answers");
-    store.migrate().await.expect("migrated through the pooler");
+    let store =
+        PostgresStore::connect(&url, PostgresOptions::default()).await.expect("cannot connect to the pooler");
+    store.migrate().await.expect("cannot migrate through the pooler");
     store
 }
 
-/// A caller's own connections through the pooler, with the driver's own habits.
+/// Returns the caller's connections through the pooler, with the defaults of the driver.
 async fn pool(database: &Database) -> PgPool {
     let url: PgConnectOptions = database.pooled_url().parse().unwrap();
     PgPoolOptions::new().connect_with(url.extra_float_digits(None)).await.unwrap()
 }
 
-/// The same question to every server connection that the pooler has.
+/// Runs a query on every server connection of the pooler.
 async fn ask_all_servers<T>(database: &Database, question: &'static str) -> Vec<T>
 where
     T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin,
 {
     let pool = pool(database).await;
     let mut answers = Vec::new();
-    // As many transactions at once as there are server connections: each has one of its own.
+    // As many concurrent transactions as there are server connections, so that each uses a different one.
     let mut all = join_all((0..SERVER_CONNECTIONS).map(|_| pool.begin())).await;
     for tx in &mut all {
         let tx = tx.as_mut().unwrap();
@@ -58,7 +58,7 @@ where
     answers
 }
 
-/// Fails on purpose once in a while, and has one effect an accepted run.
+/// Fails on purpose for some jobs, and has one effect for each accepted run.
 async fn notify(context: Context, pool: PgPool) -> Result<Outcome, JobError> {
     context.progress(1, 2, None);
     if context.attempt() == 1 && context.run().job.0.as_u128().is_multiple_of(10) {
@@ -83,7 +83,7 @@ async fn worker(database: &Database) -> Worker {
         .handle_kind(KIND, again_soon, move |context| notify(context, pool.clone()))
         .options(|options| {
             options.poll_interval = Duration::from_millis(20);
-            // Several beats in the time that the jobs take.
+            // Several heartbeats are due while the jobs run.
             options.lease = Duration::from_secs(20);
         })
         .start()
@@ -135,7 +135,7 @@ async fn many_workers_drain_what_many_clients_enqueue_each_job_once() {
     assert_eq!(
         ask_all_servers::<i64>(&database, "select count(*) from pg_prepared_statements").await,
         [0; SERVER_CONNECTIONS],
-        "no statement was left behind under a name"
+        "no named prepared statement is left"
     );
 }
 
@@ -185,9 +185,10 @@ async fn every_change_runs_with_pinned_plans_and_leaves_no_setting_behind() {
     let asked = scene.running(Scene::job()).await.run.job;
     let soon = Operation::new(Verb::Cancel).grace(Duration::from_millis(1));
     scene.operate(asked, soon).await.unwrap();
-    wait::until("it is stopped", || async { store.stop_overdue(10).await.unwrap() == [asked] }).await;
+    wait::until("the overdue job is stopped", || async { store.stop_overdue(10).await.unwrap() == [asked] })
+        .await;
     let short_lived = scene::register(&scene.store, Duration::from_millis(1)).await;
-    wait::until("its lease is over", || async { store.heartbeat(short_lived).await.is_err() }).await;
+    wait::until("the lease has expired", || async { store.heartbeat(short_lived).await.is_err() }).await;
     store.rescue_expired(10, &|_, _, _| Duration::ZERO).await.unwrap();
     store.fill_groups().await.unwrap();
     store.retire_worker(scene.worker).await.unwrap();
@@ -202,7 +203,7 @@ async fn a_verb_that_is_given_up_holds_no_server_connection() {
     let store = store(&database).await;
     let scene = Scene::on(Arc::new(store.clone())).await;
     let blocker = pool(&database).await;
-    // Wherever it is given up: while it waits for a server connection, begins, runs or commits.
+    // The call is cancelled at different stages: while it waits for a server connection, begins, runs or commits.
     for round in 0..60 {
         let busy = join_all((0..round % 2 * SERVER_CONNECTIONS).map(|_| blocker.begin())).await;
         let patience = Duration::from_micros(100 * round as u64);
@@ -215,7 +216,7 @@ async fn a_verb_that_is_given_up_holds_no_server_connection() {
     let mut open = async || sqlx::query_scalar::<_, i64>(open).fetch_one(&mut direct).await.unwrap();
     let began = Instant::now();
     while open().await > 0 {
-        assert!(began.elapsed() < wait::LIMIT, "transactions are left open");
+        assert!(began.elapsed() < wait::LIMIT, "open transactions are left");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     store.heartbeat(scene.worker).await.unwrap();
@@ -243,7 +244,7 @@ async fn an_error_of_the_database_costs_no_connection() {
     );
 }
 
-/// Goes through the members and notes them.
+/// Returns a bulk job that adds a note for each member.
 fn notes(store: &PostgresStore) -> SqlBulk {
     let source = "select id from public.member where id > :cursor order by id limit :limit";
     let apply = "insert into public.note (member) select id from chunk".to_owned();
@@ -263,7 +264,10 @@ async fn bulk_jobs_run_past_the_pooler_or_say_that_they_cannot() {
 
     let direct = Some(database.url());
     let options = PostgresOptions { wake: WakeMode::Poll, direct, ..PostgresOptions::default() };
-    assert!(!format!("{options:?}").contains("postgres://"), "it may hold a password");
+    assert!(
+        !format!("{options:?}").contains("postgres://"),
+        "the output must not contain the URL, which may hold a password"
+    );
     let past = PostgresStore::connect(&database.pooled_url(), options).await.unwrap();
     let bulk = Bulk::new(Definition::new("notes"), Arc::new(notes(&past)));
     bulk.check().await.unwrap();

@@ -1,4 +1,4 @@
-//! What is rescued from workers on PostgreSQL that died in the middle of something, or long ago.
+//! Recovery from PostgreSQL workers that stopped in the middle of an operation, or long ago.
 
 use milepost_core::claim::ClaimedJob;
 use milepost_core::ident::WorkerId;
@@ -11,7 +11,7 @@ use milepost_testkit::suite::rescue::no_delay;
 use milepost_testkit::{Scene, effect};
 use sqlx::{Connection, PgConnection};
 
-/// A worker that took `jobs` jobs.
+/// Returns a worker that has claimed `jobs` jobs.
 async fn holder(scene: &Scene, jobs: u32) -> (WorkerId, Vec<ClaimedJob>) {
     let new: Vec<_> = (0..jobs).map(|_| Scene::job()).collect();
     scene.store.enqueue_many(&new).await.unwrap();
@@ -40,7 +40,7 @@ async fn a_transaction_left_half_done_holds_up_its_own_job_only() {
     execute(&store, EXPIRE, worker).await;
     let (_, other) = holder(&scene, 3).await;
     let rescued = store.rescue_expired(100, &no_delay).await.unwrap();
-    assert_eq!(rescued.len(), 4, "all but the one that nobody can tell about yet");
+    assert_eq!(rescued.len(), 4, "all but the one whose lease may still be valid");
     assert!(store.rescue_expired(100, &no_delay).await.unwrap().is_empty());
     assert_eq!(scene.state(other[0].run.job).await, JobState::Running);
 
@@ -54,7 +54,11 @@ async fn jobs_of_a_worker_that_died_long_ago_are_taken_back() {
     let (_database, store, scene) = Database::with_scene().await;
     let (worker, claimed) = holder(&scene, 30).await;
     execute(&store, EXPIRE, worker).await;
-    assert_eq!(store.rescue_expired(10, &no_delay).await.unwrap().len(), 10, "and then all were down");
+    assert_eq!(
+        store.rescue_expired(10, &no_delay).await.unwrap().len(),
+        10,
+        "rescued before all workers went down"
+    );
     execute(&store, "update milepost.worker set ended_at = now() - interval '40 days' where id = $1", worker)
         .await;
     let mut rescued = 10;

@@ -1,4 +1,4 @@
-//! Redis beside the store: killed, frozen and flushed under load, it harms nothing; while it is there, it is heeded.
+//! Redis as a helper: failures under load (kill, freeze, flush) cause no harm, and Redis is used while it is available.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use milepost_testkit::redis::RedisServer;
 use milepost_testkit::{Scene, on_each_home, wait};
 use serde_json::json;
 
-/// Long beside what a busy machine holds its breath, short enough for locks and heartbeats to run out meanwhile.
+/// Longer than a busy machine stalls, but short enough for locks and heartbeats to expire during the test.
 const LEASE: Duration = Duration::from_secs(15);
 
 struct Stage {
@@ -37,8 +37,8 @@ impl Stage {
         Process::start_with(program, &self.home.address(), Some(&self.redis.url()), settings)
     }
 
-    /// Jobs of which some have their effect and their success in one commit, and some only begin with an effect: that
-    /// is doubled when a second run begins.
+    /// Enqueues jobs of which some commit their effect and their success together, and some start with an effect: that would be duplicated if a second
+    /// run started.
     async fn load(&self) -> Vec<JobId> {
         let exactly = self.scene.enqueue_many(60, "test.effect", json!({ "ms": 20 })).await;
         let plain = self.scene.enqueue_many(60, "test.plain", json!({ "ms": 20 })).await;
@@ -50,7 +50,7 @@ impl Stage {
     }
 }
 
-/// Three workers with a running Redis, each holding a job that lasts as long as the test.
+/// Three workers with a running Redis, each with a job that lasts as long as the test.
 struct Fleet {
     workers: Vec<Process>,
     held: Vec<JobId>,
@@ -65,7 +65,7 @@ impl Fleet {
         for &job in &held {
             stage.scene.until(job, JobState::Running).await;
         }
-        wait::until("all workers' heartbeats and the locks are there", || async {
+        wait::until("the heartbeats of all workers and the locks exist", || async {
             let locks = stage.redis.keys("milepost:lock:job:*").await;
             stage.heartbeats().await == 3
                 && held.iter().all(|job| locks.iter().any(|key| key.ends_with(&job.to_string())))
@@ -74,27 +74,27 @@ impl Fleet {
         Self { workers, held, ended: Vec::new() }
     }
 
-    /// Runs a load to its end.
+    /// Runs a load until all its jobs have succeeded.
     async fn run(&mut self, stage: &Stage) {
         let load = stage.load().await;
         stage.scene.assert_all_succeed(&load).await;
         self.ended.extend(load);
     }
 
-    /// Begins a load, and answers when it is under way.
+    /// Starts a load. Returns when its first job has succeeded.
     async fn begin(&mut self, stage: &Stage) {
         let load = stage.load().await;
         stage.scene.until(load[0], JobState::Succeeded).await;
         self.ended.extend(load);
     }
 
-    /// Nothing is lost, doubled or stuck, and nobody was taken for dead.
+    /// Asserts that no job is lost, duplicated or stuck, and that no worker was considered dead.
     async fn assert_unharmed(&mut self, stage: &Stage) {
         stage.scene.assert_all_succeed(&self.ended).await;
         assert_once_each(stage.home.as_ref(), &self.ended).await;
         for &job in &self.held {
             let row = stage.scene.view(job).await.row;
-            assert_eq!((row.state, row.attempt), (JobState::Running, 1), "still the first run");
+            assert_eq!((row.state, row.attempt), (JobState::Running, 1), "the first run is still active");
             assert_eq!(stage.scene.count(job, Verb::Claim).await, 1);
         }
         for worker in &self.workers {
@@ -104,14 +104,14 @@ impl Fleet {
         let workers = stage.scene.store.workers().await.unwrap();
         assert!(
             workers.iter().all(|worker| worker.ended_at.is_none()),
-            "somebody was declared dead: {workers:#?}"
+            "a worker was declared dead: {workers:#?}"
         );
     }
 
-    /// Everything that Redis carries is there again.
+    /// Waits until heartbeats and locks are stored in Redis again.
     async fn assert_helped_again(&mut self, stage: &Stage) {
         until_up(&mut self.workers).await;
-        wait::until("heartbeats and locks are back", || async {
+        wait::until("heartbeats and locks exist again", || async {
             let locks = stage.redis.keys("milepost:lock:job:*").await;
             stage.heartbeats().await == 3 && locks.len() >= 3
         })
@@ -121,13 +121,19 @@ impl Fleet {
 
 async fn until_up(workers: &mut [Process]) {
     for worker in workers {
-        worker.until("it has found Redis", |words| words.stats.coordination_up == Some(true)).await;
+        worker
+            .until("the worker is connected to Redis", |words| words.stats.coordination_up == Some(true))
+            .await;
     }
 }
 
 async fn until_down(workers: &mut [Process]) {
     for worker in workers {
-        worker.until("it says that Redis is gone", |words| words.stats.coordination_up == Some(false)).await;
+        worker
+            .until("the worker reports that Redis is unavailable", |words| {
+                words.stats.coordination_up == Some(false)
+            })
+            .await;
     }
 }
 
@@ -160,7 +166,7 @@ async fn a_frozen_redis_harms_nothing_and_helps_again_when_it_goes_on(stage: Sta
     stage.redis.pause();
     until_down(&mut fleet.workers).await;
     fleet.run(&stage).await;
-    // Longer than a lease: whoever needed Redis to live would be dead.
+    // Longer than a lease: a worker that depended on Redis would be considered dead.
     tokio::time::sleep(LEASE + LEASE / 2).await;
     fleet.run(&stage).await;
     for worker in &fleet.workers {
@@ -187,7 +193,7 @@ async fn a_flushed_redis_rescues_nobody(stage: Stage) {
 }
 
 async fn workers_start_without_redis_and_find_it_when_it_comes(stage: Stage) {
-    // What they tell Redis would stand for so long.
+    // Redis entries of the workers would expire only after this time.
     let lease = Duration::from_secs(120);
     let mut workers: Vec<Process> = (0..2).map(|_| stage.worker_with(lease)).collect();
     let load = stage.load().await;
@@ -195,7 +201,7 @@ async fn workers_start_without_redis_and_find_it_when_it_comes(stage: Stage) {
     until_down(&mut workers).await;
     stage.redis.start().await;
     until_up(&mut workers).await;
-    wait::until("both workers tell that they live", || async { stage.heartbeats().await == 2 }).await;
+    wait::until("both workers send heartbeats", || async { stage.heartbeats().await == 2 }).await;
     assert_once_each(stage.home.as_ref(), &load).await;
     for mut worker in workers {
         worker.terminate();
@@ -204,6 +210,6 @@ async fn workers_start_without_redis_and_find_it_when_it_comes(stage: Stage) {
     assert_eq!(
         stage.redis.keys("*").await,
         Vec::<String>::new(),
-        "a worker that leaves takes its words with it"
+        "a worker that shuts down deletes its heartbeat"
     );
 }

@@ -1,4 +1,4 @@
-//! What workers do on Redis' word: they look at the database sooner, and wait a little for an older run. No more.
+//! Use of Redis hints by workers: they only query the database sooner and wait briefly for an older run.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,12 +21,12 @@ use milepost_testkit::suite::runtime;
 use milepost_testkit::{Scene, wait};
 use tokio::sync::mpsc;
 
-/// A store that tells nothing by itself, as behind a transaction pooler, and a Redis.
+/// A store without notifications, as behind a transaction pooler, and a Redis.
 struct Stage {
     _database: Database,
     scene: Scene,
     server: RedisServer,
-    /// Somebody who tells: the command line, say.
+    /// Another client that publishes hints, such as the command line.
     teller: Redis,
 }
 
@@ -42,7 +42,7 @@ impl Stage {
         Self { _database: database, scene, server, teller }
     }
 
-    /// A worker that polls and renews its lease so seldom that the test would be over; its handlers heed.
+    /// Starts a worker that does not poll or renew its lease during the test. Its handlers stop when a stop is requested.
     async fn worker(&self) -> Worker {
         self.worker_for(runtime::KIND, |context| async move {
             context.cancellation().cancelled().await;
@@ -69,7 +69,7 @@ impl Stage {
             .unwrap()
     }
 
-    /// Enqueues a job and tells of it, as the command line does.
+    /// Enqueues a job and announces it, as the command line does.
     async fn enqueue(&self) -> JobId {
         let job = self.scene.enqueue(runtime::job()).await;
         self.announce().await;
@@ -82,15 +82,15 @@ impl Stage {
     }
 
     async fn announce(&self) {
-        wait::until("Redis takes the word", || self.teller.announce_ready()).await;
+        wait::until("Redis accepts the announcement", || self.teller.announce_ready()).await;
     }
 
     async fn flag(&self, job: JobId, verb: Verb) {
-        wait::until("Redis takes the flag", || self.teller.flag_stop(job, verb)).await;
+        wait::until("Redis accepts the flag", || self.teller.flag_stop(job, verb)).await;
     }
 }
 
-/// One that does not take a busy machine for a Redis that is gone.
+/// Returns a client that does not mistake a busy machine for an unavailable Redis.
 async fn redis(server: &RedisServer) -> Redis {
     let options = RedisOptions { timeout: Duration::from_secs(30), ..RedisOptions::default() };
     let redis = Redis::start(&server.url(), options).unwrap();
@@ -98,7 +98,7 @@ async fn redis(server: &RedisServer) -> Redis {
     redis
 }
 
-/// Lets the worker look once and find nothing, so that it sleeps.
+/// Waits until the worker has queried the store, found nothing, and sleeps.
 async fn until_idle(stage: &Stage, worker: &Worker) {
     let claimed = worker.stats().claimed;
     let job = stage.enqueue().await;
@@ -124,10 +124,13 @@ async fn hints_work_again_after_redis_was_gone() {
     let worker = stage.worker().await;
     until_idle(&stage, &worker).await;
     stage.server.kill().await;
-    wait::until("the worker knows", || async { worker.stats().coordination_up == Some(false) }).await;
+    wait::until("the worker has noticed that Redis is down", || async {
+        worker.stats().coordination_up == Some(false)
+    })
+    .await;
     let missed = stage.scene.enqueue(runtime::job()).await;
     stage.server.start().await;
-    // What was missed is looked for when Redis is back.
+    // When Redis is available again, the worker looks for work that it missed.
     stage.scene.until(missed, JobState::Running).await;
     stage.cancel(missed).await;
     stage.scene.until(missed, JobState::Canceled).await;
@@ -148,7 +151,7 @@ async fn the_next_job_of_a_group_starts_without_a_poll() {
     worker.shutdown().await;
 }
 
-/// A helper that is heard only when the test lets it.
+/// A helper whose hints arrive only when the test permits it.
 struct HeardLate {
     redis: Redis,
     gate: Mutex<std::sync::mpsc::Receiver<()>>,
@@ -208,7 +211,7 @@ async fn what_is_told_before_a_worker_listens_is_looked_for_when_it_does() {
         .await
         .unwrap();
     stage.scene.assert_all_succeed(&[first]).await;
-    // Time to look once more and to fall asleep; without it the test shows less, and does not fail.
+    // Gives the worker time to query again and to sleep. Without this the test covers less but does not fail.
     tokio::time::sleep(Duration::from_millis(200)).await;
     let missed = stage.enqueue().await;
     open.send(()).unwrap();
@@ -222,8 +225,8 @@ async fn a_stop_that_the_database_knows_nothing_of_stops_nobody() {
     let worker = stage.worker().await;
     let (spared, canceled) = (stage.enqueue().await, stage.enqueue().await);
     for job in [spared, canceled] {
-        // Hints may be lost: the worker may not have subscribed yet.
-        wait::until("it runs", || async {
+        // Hints may be lost, because the worker may not have subscribed yet.
+        wait::until("the job is running", || async {
             stage.announce().await;
             stage.scene.state(job).await == JobState::Running
         })
@@ -234,13 +237,13 @@ async fn a_stop_that_the_database_knows_nothing_of_stops_nobody() {
     stage.cancel(canceled).await;
     stage.scene.until(canceled, JobState::Canceled).await;
     assert_eq!(stage.scene.state(spared).await, JobState::Running);
-    assert_eq!(worker.stats().stopped, 1, "only the one that the database says");
+    assert_eq!(worker.stats().stopped, 1, "only the job with a stop request in the database is stopped");
     stage.cancel(spared).await;
     stage.scene.until(spared, JobState::Canceled).await;
     worker.shutdown().await;
 }
 
-/// A job in its second run, whose first run's lock still stands; answers when the second handler began.
+/// Starts a job's second run while the lock of its first run still exists. The channel receives the time at which the second handler started.
 async fn second_run(
     scene: &Scene,
     server: &RedisServer,
@@ -259,17 +262,18 @@ async fn second_run(
         .start()
         .await
         .unwrap();
-    wait::until("it runs again", || async { scene.count(job.run.job, Verb::Claim).await == 2 }).await;
+    wait::until("the job is running again", || async { scene.count(job.run.job, Verb::Claim).await == 2 })
+        .await;
     (worker, job.run.job, began)
 }
 
-/// How long the handler of the second run waited before it began.
+/// Returns how long the second run waited before its handler started.
 async fn waited(scene: &Scene, job: JobId, began: Timestamp) -> SignedDuration {
     let mut claims = scene.history(job).await.into_iter().filter(|entry| entry.verb == Verb::Claim);
-    began.duration_since(claims.next_back().expect("it was claimed").at)
+    began.duration_since(claims.next_back().expect("the job was not claimed").at)
 }
 
-/// A second, as clocks of whole milliseconds tell it.
+/// One second, with a tolerance for clocks with millisecond resolution.
 const A_SECOND: SignedDuration = SignedDuration::from_millis(950);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -282,7 +286,7 @@ async fn a_run_waits_for_an_older_one_to_stop_but_not_for_long() {
     let began = began.recv().await.unwrap();
     scene.until(job, JobState::Succeeded).await;
     let waited = waited(&scene, job, began).await;
-    assert!(waited >= A_SECOND, "it waited {waited:?}");
+    assert!(waited >= A_SECOND, "the job waited {waited:?}");
     worker.shutdown().await;
 }
 
@@ -294,15 +298,15 @@ async fn a_run_begins_when_the_older_one_lets_go_of_the_lock() {
     let zombie = redis(&server).await;
     let (worker, job, mut began) = second_run(&scene, &server, &zombie).await;
     let run = scene.store.held(scene.worker).await.unwrap();
-    assert!(run.is_empty(), "the first run is over for the database");
+    assert!(run.is_empty(), "in the database, the first run has ended");
     let first = milepost_core::ident::Run { job, token: milepost_core::ident::RunToken(1) };
     let let_go = Timestamp::now();
     zombie.unlock(&[first]).await;
     let began = began.recv().await.unwrap();
     scene.until(job, JobState::Succeeded).await;
-    // A busy machine may let the second go by before the lock is let go.
+    // On a busy machine, the second may pass before the lock is released.
     let waited = waited(&scene, job, began).await;
-    assert!(began >= let_go || waited >= A_SECOND, "it waited {waited:?}");
+    assert!(began >= let_go || waited >= A_SECOND, "the job waited {waited:?}");
     worker.shutdown().await;
 }
 

@@ -1,4 +1,4 @@
-//! A PostgreSQL server that crashes under load and comes back.
+//! PostgreSQL server that crashes under load and restarts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,16 +14,16 @@ use milepost_testkit::server::Server;
 use milepost_testkit::{Scene, database, effect, wait};
 use serde_json::json;
 
-/// What an enqueuer was told.
+/// The answers that the enqueuers received.
 #[derive(Default)]
 struct Told {
-    /// Accepted: these jobs exist, and this is their key.
+    /// Accepted jobs with their keys.
     accepted: Vec<(String, JobId)>,
-    /// Answered with an error: under such a key there may be one job, or none.
+    /// Keys of calls that failed: for each there may be one job or none.
     unknown: Vec<String>,
 }
 
-/// Enqueues keyed jobs, each in a call of its own, until it is to stop. Never asks twice.
+/// Enqueues jobs with keys, each in a separate call, until stopped. Never repeats a call.
 async fn enqueue_on(store: PostgresStore, name: usize, stop: Arc<AtomicBool>, told: Arc<Mutex<Told>>) {
     for number in 0.. {
         if stop.load(Ordering::SeqCst) {
@@ -36,7 +36,7 @@ async fn enqueue_on(store: PostgresStore, name: usize, stop: Arc<AtomicBool>, to
         match answer {
             Ok(made) => told.lock().unwrap().accepted.push((key, made[0].job)),
             Err(error) if error.is_transient() => told.lock().unwrap().unknown.push(key),
-            Err(error) => panic!("a crash is no reason for this: {}", error.chain()),
+            Err(error) => panic!("unexpected error after a crash: {}", error.chain()),
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -58,7 +58,7 @@ async fn nothing_acknowledged_is_lost_when_the_server_crashes_under_load() {
     for _ in 0..2 {
         let before: Vec<u64> = workers.iter().map(|worker| worker.words().stats.claimed).collect();
         for (worker, before) in workers.iter_mut().zip(before) {
-            worker.until("it is at work", |words| words.stats.claimed > before + 10).await;
+            worker.until("the worker claims jobs", |words| words.stats.claimed > before + 10).await;
         }
         server.crash().await;
         server.start().await;
@@ -72,12 +72,12 @@ async fn nothing_acknowledged_is_lost_when_the_server_crashes_under_load() {
     }
 
     let told = std::mem::take(&mut *told.lock().unwrap());
-    assert!(!told.unknown.is_empty(), "no call was hit by a crash");
+    assert!(!told.unknown.is_empty(), "no call was interrupted by a crash");
     assert_all_is_well(&store, &told).await;
     for mut worker in workers {
         let before = worker.words().stats.claimed;
         let scene = Scene::on(Arc::new(store.clone())).await;
-        wait::until("each worker has come back by itself", || async {
+        wait::until("each worker runs jobs again", || async {
             scene.enqueue(NewJob::new("test.sleep", &json!({ "ms": 20 })).unwrap()).await;
             worker.words().stats.claimed > before
         })
@@ -100,7 +100,7 @@ async fn assert_all_is_well(store: &PostgresStore, told: &Told) {
     }
     let there: i64 =
         sqlx::query_scalar("select count(*) from milepost.job").fetch_one(store.pool()).await.unwrap();
-    assert_eq!(there, jobs.len() as i64, "nothing is there that nobody asked for");
+    assert_eq!(there, jobs.len() as i64, "the number of jobs matches the accepted calls");
     scene.assert_all_succeed(&jobs).await;
 
     let counts = store.count_by_state().await.unwrap();

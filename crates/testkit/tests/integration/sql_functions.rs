@@ -1,4 +1,4 @@
-//! The public SQL functions, as other programs and other languages call them.
+//! Public SQL functions, called by other programs and languages.
 
 use std::process::Output;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ async fn psql(database: &Database, statement: &str) -> Output {
         .args(["--set=ON_ERROR_STOP=1", "--set=VERBOSITY=verbose", "--command", statement, &database.url()])
         .output()
         .await
-        .expect("psql runs")
+        .expect("cannot run psql")
 }
 
 async fn answer(database: &Database, statement: &str) -> String {
@@ -69,7 +69,7 @@ async fn psql_enqueues_and_cancels() {
 #[tokio::test(flavor = "multi_thread")]
 async fn psql_asks_a_running_job_to_stop() {
     let (database, store, scene) = Database::with_scene().await;
-    // Whose heartbeats come so seldom that none of them tells it.
+    // This worker's heartbeats are too rare to report the request.
     let worker = runtime::builder(Arc::new(store))
         .options(|options| options.lease = LONG)
         .handle_kind(runtime::KIND, RetryPolicy::default(), |context| async move {
@@ -83,7 +83,7 @@ async fn psql_asks_a_running_job_to_stop() {
     scene.until(id(&job), JobState::Running).await;
     let asked = answer(&database, &format!("select milepost.cancel('{job}', 'enough', 3600000)")).await;
     assert_eq!(asked, "stop_requested");
-    // Long before the next heartbeat, and before the grace is over.
+    // Long before the next heartbeat and before the end of the grace period.
     scene.until(id(&job), JobState::Canceled).await;
     wait::until("the handler has stopped", || async { worker.stats().stopped == 1 }).await;
     worker.shutdown().await;
@@ -120,7 +120,7 @@ async fn refusals_have_their_own_sqlstates() {
     for (state, statement) in cases {
         assert_refused(&database, state, &statement).await;
     }
-    assert_eq!(answer(&database, "select count(*) from milepost.job").await, "1", "nothing of it was stored");
+    assert_eq!(answer(&database, "select count(*) from milepost.job").await, "1", "nothing was stored");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,7 +167,7 @@ async fn what_is_null_is_what_it_is_by_default() {
         answer(&database, &format!("select milepost.change('{job}', 'resume', null, null, null)")).await,
         "pending"
     );
-    assert_eq!(scene.claim(1).await[0].run.job, job, "it can be claimed");
+    assert_eq!(scene.claim(1).await[0].run.job, job, "the job can be claimed");
     assert_eq!(
         answer(&database, &format!("select milepost.cancel('{job}', null, null)")).await,
         "stop_requested"
@@ -177,7 +177,7 @@ async fn what_is_null_is_what_it_is_by_default() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payload_is_measured_as_text() {
     let (database, _, scene) = Database::with_scene().await;
-    // Half a megabyte as text, far more than one as the server keeps it.
+    // Half a megabyte as text, but far more than one megabyte as the server stores it.
     let zeros =
         "select job_id from milepost.enqueue('test', (select jsonb_agg(0) from generate_series(1, 180000)))";
     let job = answer(&database, zeros).await;
@@ -192,19 +192,19 @@ async fn psql_completes_a_run_once() {
         |token: i32| format!("select milepost.complete('{}', {token}, '{{\"sent\": 1}}')", job.run.job);
     assert_eq!(answer(&database, &complete(job.run.token.0 - 1)).await, "f", "fenced");
     assert_eq!(answer(&database, &complete(job.run.token.0)).await, "t");
-    assert_eq!(answer(&database, &complete(job.run.token.0)).await, "f", "it has ended");
+    assert_eq!(answer(&database, &complete(job.run.token.0)).await, "f", "the job has already ended");
     assert_eq!(scene.view(job.run.job).await.result.unwrap().get(), "{\"sent\": 1}");
     scene.assert_history_folds(job.run.job).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_in_another_language_enqueues_and_cancels() {
-    let python = std::env::var("MILEPOST_TEST_PYTHON").expect(
-        "MILEPOST_TEST_PYTHON names no Python with psycopg; run `scripts/test`, or `scripts/services run cargo test`",
-    );
+    let python = std::env::var("MILEPOST_TEST_PYTHON")
+        .expect("MILEPOST_TEST_PYTHON is not set; run `scripts/test`, or `scripts/services run cargo test`");
     let (database, store, scene) = Database::with_scene().await;
     let worker = runtime::start(Arc::new(store), |_| async { Ok(Outcome::Done) }).await;
-    let output = Command::new(python).arg(CLIENT).arg(database.url()).output().await.expect("Python runs");
+    let output =
+        Command::new(python).arg(CLIENT).arg(database.url()).output().await.expect("cannot run Python");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let jobs: Vec<JobId> = String::from_utf8(output.stdout).unwrap().lines().map(id).collect();
     assert_eq!(jobs.len(), 3);
@@ -222,12 +222,12 @@ async fn psql_starts_bulk_jobs_as_they_are_defined() {
     let first = answer(&database, start).await;
     let (job, duplicate) = first.split_once(' ').unwrap();
     assert_eq!(duplicate, "f");
-    assert_eq!(answer(&database, start).await, format!("{job} t"), "its key is taken");
+    assert_eq!(answer(&database, start).await, format!("{job} t"), "the key is taken");
     let second = answer(&database, "select job_id from milepost.start_bulk('notify', priority => 1)").await;
     let bulks = store.bulks(&BulkFilter::default()).await.unwrap();
     let listed: Vec<_> = bulks.iter().map(|run| (run.id, run.state, run.priority, run.next)).collect();
     let expected = [(id(job), JobState::Pending, 2, None), (id(&second), JobState::Blocked, 1, Some(1))];
-    assert_eq!(listed, expected, "one of its group runs at a time");
+    assert_eq!(listed, expected, "one run of the group at a time");
     let row = scene.view(id(job)).await.row;
     assert_eq!((row.queue.as_str(), row.group.as_deref(), row.max_attempts), ("bulk", Some("mails"), 7));
     let payload = answer(&database, &format!("select payload from milepost.job where id = '{job}'")).await;

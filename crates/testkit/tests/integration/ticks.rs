@@ -1,4 +1,4 @@
-//! Schedules that four worker processes share, one of them frozen in the middle and revived.
+//! Schedules on four worker processes, one of which is frozen and resumed repeatedly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use milepost_testkit::wait;
 use serde_json::json;
 
 const ZONES: [&str; 3] = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"];
-/// Schedules that tick every second, so that whoever is frozen is frozen at it.
+/// Number of schedules that tick every second, so that a frozen process is frozen during their ticks.
 const BUSY: usize = 25;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,9 +43,9 @@ async fn each_tick_has_one_job(home: &dyn Home) {
     let mut workers = [0; 4].map(|_| Process::start(program, &home.address(), Settings::default()));
     for victim in [0, 1, 2, 3, 0] {
         let ticked = workers[victim].words().stats.ticked;
-        workers[victim].until("it ticks", |words| words.stats.ticked >= ticked + 5).await;
+        workers[victim].until("the worker processes ticks", |words| words.stats.ticked >= ticked + 5).await;
         workers[victim].pause().await;
-        // On a SQLite file one that is frozen in the middle of a write holds up the others.
+        // On a SQLite file, a process that is frozen during a write blocks the others.
         if home.is_writable().await {
             until_others_tick(&workers, victim).await;
         }
@@ -73,7 +73,7 @@ async fn each_tick_has_one_job(home: &dyn Home) {
     .await;
 }
 
-/// Schedules whose ticks lie on the days of the last two changes of the clocks, with these ticks.
+/// Returns schedules whose ticks are on the days of the last two clock changes, with these ticks.
 fn around_changes_of_the_clocks(now: Timestamp) -> Vec<(Schedule, Vec<Timestamp>)> {
     let mut schedules = Vec::new();
     for name in ZONES {
@@ -104,7 +104,7 @@ fn busy(number: usize) -> String {
     format!("busy {number}")
 }
 
-/// Answers the first tick of each.
+/// Stores the busy schedules. Returns the first tick of each.
 async fn put_busy_schedules(store: &dyn Store) -> Vec<Timestamp> {
     let mut first = Vec::new();
     for number in 0..BUSY {
@@ -115,7 +115,7 @@ async fn put_busy_schedules(store: &dyn Store) -> Vec<Timestamp> {
     first
 }
 
-/// Waits until the other processes have let every busy schedule tick, or as many times others.
+/// Waits until the other processes have executed as many ticks as there are busy schedules.
 async fn until_others_tick(workers: &[Process; 4], victim: usize) {
     let count = || -> u64 {
         let others = workers.iter().enumerate().filter(|(number, _)| *number != victim);
@@ -125,7 +125,7 @@ async fn until_others_tick(workers: &[Process; 4], victim: usize) {
     wait::until("the others tick without the frozen one", || async { count() >= before + BUSY as u64 }).await;
 }
 
-/// Waits until nothing is due that was due before, and every schedule has ticked for a while.
+/// Waits until all ticks that are due now have been executed, and every busy schedule has ticked several times.
 async fn until_caught_up(store: &dyn Store) {
     wait::until("every busy schedule has ticked", || async {
         let schedules = store.schedules().await.unwrap();
@@ -139,7 +139,7 @@ async fn until_caught_up(store: &dyn Store) {
     .await;
 }
 
-/// The nominal times of all jobs by their schedules, in order; as many times as there are jobs.
+/// Returns the nominal times of all jobs by schedule, in order. A time occurs once for each of its jobs.
 async fn jobs_by_schedule(store: &dyn Store) -> BTreeMap<String, Vec<Timestamp>> {
     let filter = JobFilter { limit: 1_000_000, ..JobFilter::default() };
     let jobs = store.jobs(&filter).await.unwrap();

@@ -1,4 +1,4 @@
-//! What joins the caller's transaction, and what happens to it when that is rolled back or prepared.
+//! Operations in the caller's transaction, and the effects of rollback and prepare.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,17 +30,17 @@ async fn an_enqueue_that_is_rolled_back_leaves_nothing() {
     milepost_postgres::enqueue_many(&mut tx, &[Scene::job(), Scene::job().key("order-2")]).await.unwrap();
     tx.rollback().await.unwrap();
     for table in ["job", "job_key", "live", "ended", "history", "group_slot"] {
-        assert_eq!(count(&store, table).await, 0, "something is left in {table}");
+        assert_eq!(count(&store, table).await, 0, "rows are left in {table}");
     }
     assert!(scene.claim(10).await.is_empty());
 
     let mut tx = connection.begin().await.unwrap();
     let made = milepost_postgres::enqueue(&mut tx, &job).await.unwrap();
-    assert!(!made.duplicate, "the key was given back");
-    assert!(scene.claim(10).await.is_empty(), "nobody sees it before the commit");
+    assert!(!made.duplicate, "the rollback released the key");
+    assert!(scene.claim(10).await.is_empty(), "not visible before the commit");
     tx.commit().await.unwrap();
-    // A claim that found nothing before may look past what was committed late, until the next thorough one.
-    wait::until("it is claimed", || async {
+    // After a claim that found nothing, claims may skip rows that were committed late, until the next thorough one.
+    wait::until("the job is claimed", || async {
         scene.claim(10).await.iter().any(|claimed| claimed.run.job == made.job)
     })
     .await;
@@ -92,7 +92,7 @@ async fn a_prepared_enqueue_runs_after_its_commit() {
     let (database, store, scene) = Database::with_scene().await;
     let worker = runtime::start(Arc::new(store.clone()), |_| async { Ok(Outcome::Done) }).await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
-    // NOTIFY, and with it PREPARE, would fail whenever a worker sleeps.
+    // Without this, NOTIFY, and therefore PREPARE, would fail whenever a worker sleeps.
     connection.execute("set milepost.wake = 'off'").await.unwrap();
     let name = format!("milepost-{}", uuid::Uuid::now_v7());
     let mut prepared = Vec::new();
@@ -104,7 +104,7 @@ async fn a_prepared_enqueue_runs_after_its_commit() {
         let prepare = sqlx::AssertSqlSafe(format!("prepare transaction '{name}'"));
         connection.execute(sqlx::raw_sql(prepare)).await.unwrap();
         for &job in &prepared[at * 2..] {
-            assert!(store.job(job).await.unwrap().is_none(), "prepared is not committed");
+            assert!(store.job(job).await.unwrap().is_none(), "a prepared transaction is not visible");
         }
         let decide = sqlx::AssertSqlSafe(format!("{decision} '{name}'"));
         connection.execute(sqlx::raw_sql(decide)).await.unwrap();
@@ -132,15 +132,15 @@ async fn calls_open_side_by_side_with_one_key_make_one_job() {
         made
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!waiting.is_finished(), "the second waits for what becomes of the first");
+    assert!(!waiting.is_finished(), "the second transaction waits for the outcome of the first");
     tx.commit().await.unwrap();
     let second = waiting.await.unwrap();
     assert_eq!((second.job, second.duplicate), (made.job, true));
-    wait::until("one job is there", || async { scene.claim(10).await.len() == 1 }).await;
+    wait::until("one job can be claimed", || async { scene.claim(10).await.len() == 1 }).await;
     assert_eq!(scene.count(made.job, Verb::Create).await, 1);
 }
 
-/// Whether this connection is still there, on the server.
+/// Returns whether this connection still exists on the server.
 async fn is_connected(store: &PostgresStore, pid: i32) -> bool {
     let query = sqlx::query_scalar("select exists (select from pg_stat_activity where pid = $1)");
     query.bind(pid).fetch_one(store.pool()).await.unwrap()

@@ -82,7 +82,7 @@ async fn waker(store: &PostgresStore) -> Option<i32> {
 async fn until_started(starts: &mut Starts, job: JobId) {
     loop {
         let next = tokio::time::timeout(wait::LIMIT, starts.recv()).await;
-        if next.expect("a job is started").expect("a worker runs") == job {
+        if next.expect("timed out before the job started").expect("no worker is running") == job {
             return;
         }
     }
@@ -135,7 +135,7 @@ async fn a_transaction_begun_while_awake_lets_nobody_sleep_before_its_commit() {
         // Longer than the interval in which claims scan only above their floors.
         tokio::time::sleep(Duration::from_millis(700)).await;
         let modes = holders(&store, ASLEEP).await;
-        assert!(modes.iter().all(|(_, mode)| mode == "ShareLock"), "somebody sleeps: {modes:?}");
+        assert!(modes.iter().all(|(_, mode)| mode == "ShareLock"), "a worker is asleep: {modes:?}");
         tx.commit().await.unwrap();
         until_started(&mut starts, made.job).await;
     }
@@ -149,7 +149,7 @@ async fn another_session_wakes_all_when_the_wakers_was_ended() {
     let (first, mut starts) = idle_worker(store.clone()).await;
     let (second, mut others) = idle_worker(sleeper(&database).await).await;
     until_asleep(&store).await;
-    let ended = waker(&store).await.expect("somebody is the waker");
+    let ended = waker(&store).await.expect("no session is the waker");
     sqlx::query("select pg_terminate_backend($1)").bind(ended).execute(store.pool()).await.unwrap();
     wait::until("another session is the waker", || async {
         waker(&store).await.is_some_and(|pid| pid != ended)
@@ -178,7 +178,7 @@ async fn a_waker_that_hangs_is_unseated() {
     wait::until("the process is the waker", || async { waker(&store).await.is_some() }).await;
     let unseated = waker(&store).await;
     hanging.pause().await;
-    // This process expects a sign of life from the waker every second.
+    // This process expects a heartbeat from the waker every second.
     let impatient = database::open(&database.url()).await;
     let hints = impatient.wakes().await.unwrap();
     wait::until("another process is the waker", || async {

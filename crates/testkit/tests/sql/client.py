@@ -1,7 +1,7 @@
-"""Uses Milepost's SQL functions as an application in another language would: client.py URL.
+"""Calls Milepost's SQL functions like an application in another language: client.py URL.
 
-Speaks psycopg (3) or psycopg2, whichever is installed. Exits with a traceback when an answer is not as it
-should be; prints the ids of the jobs that are to run, one a line.
+Uses psycopg (3) or psycopg2, whichever is installed. Exits with a traceback if an answer is wrong.
+Prints the ids of the jobs that must run, one per line.
 """
 
 import json
@@ -19,7 +19,7 @@ def sqlstate(error):
 
 
 def refused(connection, state, statement, values=()):
-    """Asserts that the statement fails with this SQLSTATE; the transaction is rolled back."""
+    """Asserts that the statement fails with this SQLSTATE, and rolls the transaction back."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(statement, values)
@@ -37,7 +37,7 @@ def one(connection, statement, values=()):
 
 
 def events(connection):
-    """Emits events beside a row of the application's own."""
+    """Emits events in the same transaction as a row of the application."""
     emit = "select event_id, aggregate_seq, duplicate from milepost.emit('order', %s, %s, %s::json, event_id => %s)"
     payload, event = json.dumps({"cents": 1200, "text": "naïve ☃"}), str(uuid.uuid4())
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-//! Files with the definition of a DAG: TOML, YAML or JSON, by their names.
+//! Files with the definition of a DAG, in TOML, YAML or JSON according to their file name.
 
 mod parse;
 mod places;
@@ -14,7 +14,7 @@ use milepost_core::dag::definition::Definition;
 use self::parse::Unread;
 use crate::input;
 
-/// How a definition is written.
+/// The format of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Toml,
@@ -23,7 +23,7 @@ enum Format {
 }
 
 impl Format {
-    /// What the file's name says.
+    /// Returns the format for a file name.
     fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "toml" => Some(Self::Toml),
@@ -34,7 +34,7 @@ impl Format {
     }
 }
 
-/// Whether a text is the name of a file with a definition, rather than that of a DAG.
+/// Returns whether a text is the name of a definition file, and not that of a DAG.
 pub(super) fn is_named(text: &str) -> bool {
     let path = Path::new(text);
     Format::of(path).is_some() && path.is_file()
@@ -43,11 +43,11 @@ pub(super) fn is_named(text: &str) -> bool {
 /// Reads and checks a file.
 ///
 /// # Errors
-/// [`Faulty`] with all that is wrong with it; another error when it cannot be read at all.
+/// [`Faulty`] with all its faults; another error if it cannot be read at all.
 pub(crate) fn read(path: &Path) -> Result<Dag> {
     let Some(format) = Format::of(path) else {
         bail!(
-            "cannot tell how {} is written: the name of a definition ends in .toml, .yaml, .yml or .json",
+            "cannot determine the format of {}: the name of a definition must end in .toml, .yaml, .yml or .json",
             path.display()
         );
     };
@@ -73,15 +73,15 @@ fn parse(format: Format, text: &str) -> Result<Definition, Vec<Fault>> {
     })
 }
 
-/// One thing that is wrong with a file, and where.
+/// A fault of a file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Line and column, both from 1.
+    /// Line and column, both counted from 1.
     place: Option<(usize, usize)>,
     what: String,
 }
 
-/// A file that defines no DAG that can run, with all its faults.
+/// A file without a valid DAG, with all its faults.
 #[derive(Debug)]
 pub(crate) struct Faulty {
     file: PathBuf,
@@ -89,7 +89,7 @@ pub(crate) struct Faulty {
 }
 
 impl Faulty {
-    /// The faults, one a line.
+    /// Formats the faults, one per line.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let file = self.file.display();
         self.faults.iter().map(move |fault| match fault.place {

@@ -1,4 +1,4 @@
-//! Texts as definitions. What cannot be read says where it stands, and in which task.
+//! Parsing of definitions. Errors contain the position and the task.
 
 use milepost_core::dag::definition::Definition;
 use serde_json::Value as Json;
@@ -8,14 +8,14 @@ use super::{Fault, Format};
 use crate::config::document::{Document, Node, Value};
 use crate::config::fault::{Faults, place};
 
-/// As serde names the place of what it refuses.
+/// A deserialization error with the path of the rejected value.
 type Refused<E> = serde_path_to_error::Error<E>;
 
-/// Why a text is no definition.
+/// The reason why a text is not a definition.
 pub(super) enum Unread {
-    /// It is not TOML, YAML or JSON.
+    /// The text is not valid TOML, YAML or JSON.
     Syntax(Vec<Fault>),
-    /// A definition has no such field, or another value there; the first such fault.
+    /// A field is unknown or has an invalid value; this is the first such fault, with its path.
     Refused(Fault, Path),
 }
 
@@ -38,7 +38,7 @@ fn told(fault: crate::config::Fault) -> Fault {
     Fault { place: Some((fault.line, fault.column)), what: format!("{}; {}", fault.what, fault.remedy) }
 }
 
-/// Where the deepest value of the path stands that there is; of what is not known its key.
+/// Returns the position of the deepest existing value on the path; for an unknown field, the position of its key.
 pub(super) fn place_of(root: &Node, path: &Path) -> usize {
     let (mut node, mut at) = (root, root.span.start);
     for segment in path {
@@ -74,12 +74,12 @@ pub(super) fn yaml(text: &str) -> Result<Definition, Unread> {
         let why = said.rsplit_once(" at line ").map_or(&*said, |(why, _)| why);
         match path {
             Some(path) => Unread::Refused(Fault { place, what: words(&path, why) }, path),
-            None => Unread::Syntax(vec![Fault { place, what: format!("this is no YAML: {why}") }]),
+            None => Unread::Syntax(vec![Fault { place, what: format!("this is not YAML: {why}") }]),
         }
     })
 }
 
-/// Room for the largest DAG; aliases stay bounded.
+/// Returns limits that allow the largest DAG; the expansion of aliases remains limited.
 pub(super) fn yaml_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         with_snippet: false,
@@ -101,12 +101,12 @@ pub(super) fn json(text: &str) -> Result<Definition, Unread> {
         let place = Some((error.line(), error.column()));
         match path.filter(|_| error.is_data()) {
             Some(path) => Unread::Refused(Fault { place, what: words(&path, why) }, path),
-            None => Unread::Syntax(vec![Fault { place, what: format!("this is no JSON: {why}") }]),
+            None => Unread::Syntax(vec![Fault { place, what: format!("this is not JSON: {why}") }]),
         }
     })
 }
 
-/// The fields of a text, whatever they are; `None` for a text that is no TOML, YAML or JSON.
+/// Returns the content of a text without checking it; `None` if the text is not valid TOML, YAML or JSON.
 pub(super) fn fields(format: Format, text: &str) -> Option<Json> {
     match format {
         Format::Toml => Some(Document::parse(text, &mut Faults::default())?.root.into_json()),
@@ -115,7 +115,7 @@ pub(super) fn fields(format: Format, text: &str) -> Option<Json> {
     }
 }
 
-/// What is wrong, with the task and what of it.
+/// Describes an error, including the task and the field.
 pub(super) fn words(path: &Path, why: &str) -> String {
     let names: Vec<String> = path
         .iter()

@@ -1,4 +1,4 @@
-//! Where the tasks of a definition stand, for faults that were found in it as a whole.
+//! Positions of the tasks of a definition, for faults that were found in the whole definition.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::config::fault::{Faults, place};
 /// Lines and columns, by key.
 pub(super) type Places = HashMap<String, (usize, usize)>;
 
-/// The faults of a definition that was read from this text.
+/// Returns the faults of a definition that was read from this text, with their positions.
 pub(super) fn placed(format: Format, text: &str, invalid: &InvalidDag) -> Vec<Fault> {
     let (tasks, fields) = (of_tasks(format, text), of_fields(format, text));
     let fault = |wrong: &Wrong| {
@@ -31,12 +31,12 @@ pub(super) fn placed(format: Format, text: &str, invalid: &InvalidDag) -> Vec<Fa
     faults
 }
 
-/// Keys of a YAML mapping, with their places.
+/// The keys of a YAML mapping, with their positions.
 type Keys = HashMap<Spanned<String>, IgnoredAny>;
 
-/// Returns the place of each task.
+/// Returns the position of each task.
 pub(super) fn of_tasks(format: Format, text: &str) -> Places {
-    /// A definition, as far as its tasks.
+    /// A definition of which only the tasks are read.
     #[derive(Deserialize)]
     struct Tasks {
         tasks: Keys,
@@ -44,12 +44,12 @@ pub(super) fn of_tasks(format: Format, text: &str) -> Places {
 
     match format {
         Format::Toml => of_toml(text, |root| root.get("tasks")),
-        // JSON is YAML, as far as places go.
+        // JSON is a subset of YAML, so positions are found in the same way.
         Format::Yaml | Format::Json => of_yaml(text, |definition: Tasks| definition.tasks),
     }
 }
 
-/// Returns the place of each field of the definition itself.
+/// Returns the position of each top-level field.
 fn of_fields(format: Format, text: &str) -> Places {
     match format {
         Format::Toml => of_toml(text, |root| Some(root)),
@@ -73,7 +73,7 @@ fn of_yaml<T: DeserializeOwned>(text: &str, keys: impl Fn(T) -> Keys) -> Places 
     let mut places = Places::new();
     for key in keys(read).into_keys() {
         let place = place(&key);
-        // Of a key that is there twice the last.
+        // For a repeated key, the last position.
         places.entry(key.value).and_modify(|last| *last = place.max(*last)).or_insert(place);
     }
     places

@@ -1,5 +1,5 @@
-//! What else is wrong with a definition that has a fault: serde stops at the first one, so what it refuses is taken out, and the rest
-//! is read again.
+//! Search for the other faults of an invalid definition. Serde stops at the first fault, so the rejected part is removed and the rest is
+//! read again.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use super::{Fault, Format, parse, places};
 use crate::config::document::Document;
 use crate::config::fault::{Faults, place};
 
-/// How many faults of one file are told at most, when it cannot be read.
+/// The maximum number of reported faults of an unreadable file.
 const FAULTS_MAX: usize = 50;
 
-/// All faults of a text, in the order of their places. The first was found at this path.
+/// Returns all faults of a text, in the order of their positions. `first_path` is the path of the first fault.
 pub(super) fn with_the_rest(format: Format, text: &str, first: Fault, first_path: &Path) -> Vec<Fault> {
     let Some(mut fields) = parse::fields(format, text) else { return vec![first] };
     let first_path = removable(first_path);
@@ -48,17 +48,17 @@ pub(super) fn with_the_rest(format: Format, text: &str, first: Fault, first_path
     faults
 }
 
-/// What was taken out of a definition.
+/// The parts that were removed from a definition.
 #[derive(Default)]
 struct TakenOut {
-    /// Whole tasks.
+    /// Removed tasks.
     tasks: BTreeSet<String>,
-    /// Tasks that lack a field.
+    /// Tasks from which a field was removed.
     of_tasks: BTreeSet<String>,
 }
 
 impl TakenOut {
-    /// Whether it can be the reason for a fault of the rest.
+    /// Returns whether the removed parts can be the cause of a fault.
     fn explains(&self, fault: &Wrong) -> bool {
         match fault {
             Wrong::UnknownPredecessor { after, .. } => self.tasks.contains(after),
@@ -71,7 +71,7 @@ impl TakenOut {
     }
 }
 
-/// What is wrong with a definition as a whole, but for what comes from what was taken out of it.
+/// Returns the faults of the whole definition, without those caused by the removed parts.
 fn of_the_whole(format: Format, text: &str, definition: Definition, taken_out: &TakenOut) -> Vec<Fault> {
     let Err(mut invalid) = Dag::check(definition) else { return Vec::new() };
     invalid.faults.retain(|fault| !taken_out.explains(fault));
@@ -89,7 +89,7 @@ fn place_of(format: Format, text: &str, path: &Path) -> Option<(usize, usize)> {
     }
 }
 
-/// The fields of a path down to the first list, which is taken out as a whole: the places of its other items would change.
+/// Returns the fields of a path up to the first list. The list is removed as a whole, since removing an item would move the others.
 fn removable(path: &Path) -> Vec<String> {
     let fields = path.iter().map_while(|segment| match segment {
         Segment::Map { key } => Some(key.clone()),
@@ -98,7 +98,7 @@ fn removable(path: &Path) -> Vec<String> {
     fields.collect()
 }
 
-/// Takes out the field at this path; whether there was one.
+/// Removes the field at this path; returns whether it existed.
 fn remove(fields: &mut Value, path: &[String]) -> bool {
     let Some((last, parents)) = path.split_last() else { return false };
     let parent = parents.iter().try_fold(fields, |node, key| node.get_mut(key));

@@ -1,15 +1,15 @@
-//! Good files and bad ones.
+//! Tests of valid and invalid definition files.
 
 use super::*;
 
-/// The faults of a text, one a line.
+/// Returns the faults of a text, one per line.
 #[track_caller]
 fn faults(format: Format, text: &str) -> Vec<String> {
-    let Err(faults) = check(format, text) else { panic!("it has no faults: {text}") };
+    let Err(faults) = check(format, text) else { panic!("no faults were reported: {text}") };
     Faulty { file: "f".into(), faults }.lines().collect()
 }
 
-/// Asserts that a text has exactly these faults, which begin so.
+/// Asserts that a text has exactly these faults; each begins with the given text.
 #[track_caller]
 fn assert_faults(format: Format, text: &str, expected: &[&str]) {
     let found = faults(format, text);
@@ -97,9 +97,9 @@ fn what_is_misspelt_is_told_with_its_task_and_place() {
 
 #[test]
 fn what_is_no_such_format_at_all_is_told_with_its_place() {
-    assert_faults(Format::Toml, "name = \"x\"\ntasks = {", &["f:2:10: this is no TOML: "]);
-    assert_faults(Format::Json, "{\"name\": \"x\",}", &["f:1:14: this is no JSON: trailing comma"]);
-    assert_faults(Format::Json, "{\"name\": \"x\", \"tasks\": {}} {}", &["f:1:28: this is no JSON: "]);
+    assert_faults(Format::Toml, "name = \"x\"\ntasks = {", &["f:2:10: this is not TOML: "]);
+    assert_faults(Format::Json, "{\"name\": \"x\",}", &["f:1:14: this is not JSON: trailing comma"]);
+    assert_faults(Format::Json, "{\"name\": \"x\", \"tasks\": {}} {}", &["f:1:28: this is not JSON: "]);
     let yaml = faults(Format::Yaml, "name: x\ntasks: [\n");
     assert!(yaml.len() == 1 && yaml[0].starts_with("f:2:"), "{yaml:?}");
     let two = faults(Format::Yaml, "name: x\ntasks: { a: { kind: k } }\n---\nname: y\n");
@@ -109,7 +109,7 @@ fn what_is_no_such_format_at_all_is_told_with_its_place() {
 #[test]
 fn a_task_that_is_there_twice_is_told() {
     let toml = "name = \"x\"\n[tasks.a]\nkind = \"k\"\n[tasks.a]\nkind = \"l\"\n";
-    assert_faults(Format::Toml, toml, &["f:4:8: a is there twice; the first is in line 2"]);
+    assert_faults(Format::Toml, toml, &["f:4:8: a is defined twice; the first is in line 2"]);
     let yaml = "name: x\ntasks:\n  a: { kind: k }\n  a: { kind: l }\n";
     assert_faults(Format::Yaml, yaml, &["f:4:3: task"]);
     let json = "{\"name\": \"x\", \"tasks\": {\"a\": {\"kind\": \"k\"},\n\"a\": {\"kind\": \"l\"}}}";
@@ -119,7 +119,7 @@ fn a_task_that_is_there_twice_is_told() {
 #[test]
 fn all_faults_of_the_whole_are_told_where_their_tasks_stand() {
     let cycle = "a cycle: a → b → a";
-    let work = "task \"c\" does not say one thing to do";
+    let work = "task \"c\" must specify exactly one kind of work";
     let toml = "name = \"x\"\n[tasks.c]\nbulk = \"k\"\nkind = \"k\"\n[tasks.a]\nkind = \"k\"\nafter = [\"b\"]\n\
         [tasks.b]\nkind = \"k\"\nafter = [\"a\"]\n";
     assert_faults(Format::Toml, toml, &[&format!("f:2:8: {work}"), &format!("f:5:8: {cycle}")]);
@@ -185,7 +185,7 @@ when = "1 +"
         &[
             "f:2:1: inpt: unknown field",
             "f:6:1: task \"a\", retries: unknown field",
-            "f:7:8: task \"b\" comes after \"zz\", which is no task",
+            "f:7:8: task \"b\" has the predecessor \"zz\", which is not a task",
             "f:10:1: task \"b\", max_attempts: invalid type",
             "f:11:1: task \"b\", rule: unknown variant",
             "f:12:8: task \"c\", when: at",
@@ -224,8 +224,8 @@ after = ["a"]
         Format::Toml,
         toml,
         &[
-            "f: every task waits for another one",
-            "f:3:1: the input schema is not usable",
+            "f: every task has a predecessor",
+            "f:3:1: the input schema is invalid",
             "f:4:8: task \"a\": the queue",
             "f:4:8: task \"a\", payload: /x: at",
             "f:4:8: task \"a\", payload: /y: at",

@@ -1,4 +1,4 @@
-//! A graph in the language of Graphviz.
+//! Output of a graph in Graphviz's DOT language.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ pub(super) fn draw(scene: &Scene) -> String {
     dot
 }
 
-/// A string of DOT, in which a backslash would begin an escape.
+/// Quotes a string for DOT, in which a backslash begins an escape sequence.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,4 +1,4 @@
-//! A small graph drawn with boxes and lines, from top to bottom.
+//! Drawing of a small graph with boxes and lines, from top to bottom.
 
 mod canvas;
 mod route;
@@ -12,25 +12,25 @@ use super::text::{self, WIDTH, legend};
 use super::{Scene, layout};
 use crate::output::printable;
 
-/// The most tasks that are drawn so.
+/// The maximum number of tasks in a drawing.
 const TASKS_MAX: usize = 60;
-/// The rows of a box.
+/// The height of a box in rows.
 const BOX: usize = 3;
-/// The columns between two things of a layer.
+/// The minimum distance between two items of a layer, in columns.
 const GAP: usize = 2;
 
-/// How far from the middle of its box what comes after a task leaves it: the first by which lines can be told apart.
+/// The tried offsets of outgoing lines from the middle of a box. The first one with which all lines are distinguishable is used.
 const SHIFTS: [isize; 3] = [0, -1, 1];
 
-/// What has a place in a layer.
+/// An item of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Thing {
     Task(u32),
-    /// The edges of a task, on their way through the layer.
+    /// The edges of a task that pass through the layer.
     Bend(u32),
 }
 
-/// A thing and where it lies.
+/// An item with its position.
 struct Placed {
     thing: Thing,
     label: String,
@@ -39,12 +39,12 @@ struct Placed {
 }
 
 impl Placed {
-    /// Whether it is a task that others come after.
+    /// Returns whether this is a task with successors.
     fn leads_on(&self, graph: &Graph) -> bool {
         matches!(self.thing, Thing::Task(task) if !graph.successors(task).is_empty())
     }
 
-    /// Where what comes after it leaves it.
+    /// Returns the column from which outgoing lines start.
     const fn port(&self, shift: isize) -> usize {
         match self.thing {
             Thing::Task(_) => self.middle().saturating_add_signed(shift),
@@ -57,8 +57,8 @@ impl Placed {
     }
 }
 
-/// Draws a graph; `None` when it has no room, its lines could not be told apart, or a key has characters that are not
-/// one column wide.
+/// Draws a graph. Returns `None` if it is too large, if its lines would be ambiguous, or if a key has characters that are not one column
+/// wide.
 pub(super) fn draw(scene: &Scene) -> Option<String> {
     let graph = scene.dag.graph();
     if graph.len() > TASKS_MAX || graph.keys().iter().any(|key| key.width() != key.chars().count()) {
@@ -87,7 +87,7 @@ pub(super) fn draw(scene: &Scene) -> Option<String> {
     Some(format!("{legend}{canvas}"))
 }
 
-/// Everything in its layer, from left to right, each near what it comes after.
+/// Places all items in their layers, from left to right, each close to its predecessors.
 fn place(scene: &Scene, layout: &layout::Layout) -> Option<Vec<Vec<Placed>>> {
     let graph = scene.dag.graph();
     let mut layers: Vec<Vec<(f64, Thing)>> = vec![Vec::new(); graph.depth() as usize];
@@ -108,17 +108,17 @@ fn place(scene: &Scene, layout: &layout::Layout) -> Option<Vec<Vec<Placed>>> {
     let places = layers.iter().flatten().map(|(place, _)| *place);
     let scale = places.fold(0.0_f64, f64::max) + 1.0;
     layers.iter_mut().for_each(|layer| layer.sort_by(|a, b| a.0.total_cmp(&b.0)));
-    // A little more than what the widest layer needs, so that others can lie where they belong.
+    // The width is somewhat larger than the widest layer, so that items of other layers can be placed near their predecessors.
     let room = (widest + widest / 2).min(WIDTH);
     layers.iter().map(|layer| spread(scene, layer, room, scale)).collect()
 }
 
-/// How wide a layer is without any room to spare.
+/// Returns the minimum width of a layer.
 fn packed(scene: &Scene, layer: &[(f64, Thing)]) -> usize {
     layer.iter().map(|(_, thing)| width(&label(scene, *thing)) + GAP).sum::<usize>().saturating_sub(GAP)
 }
 
-/// Gives each its place, in order, as near as can be to where the layout has it.
+/// Assigns a column to each item: in order, and as close as possible to the position in the layout.
 fn spread(scene: &Scene, layer: &[(f64, Thing)], room: usize, scale: f64) -> Option<Vec<Placed>> {
     let mut left_over = packed(scene, layer);
     let mut end = 0;
@@ -140,7 +140,7 @@ fn label(scene: &Scene, thing: Thing) -> String {
     printable(&text::label(scene, task, usize::MAX))
 }
 
-/// A box with this in it; a line when there is nothing.
+/// Returns the width of a box with this label; 1 for a line, which has no label.
 fn width(label: &str) -> usize {
     if label.is_empty() { 1 } else { label.chars().count() + 4 }
 }
@@ -159,7 +159,7 @@ fn draw_thing(scene: &Scene, placed: &Placed, top: usize, canvas: &mut Canvas) {
     }
 }
 
-/// What leads from one layer to the next, by what it comes from.
+/// Returns the wires from one layer to the next, grouped by their start.
 fn wires<'p>(
     layout: &layout::Layout,
     graph: &Graph,

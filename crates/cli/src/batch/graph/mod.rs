@@ -1,4 +1,4 @@
-//! `milepost batch graph`: a DAG as a picture, or a batch in the colours of its states.
+//! `milepost batch graph`: draws a DAG, or a batch in the colours of its states.
 
 mod dot;
 mod drawing;
@@ -23,9 +23,9 @@ use crate::selection::Selection;
 use crate::store::Schema;
 
 const EXAMPLES: &str = "\
-As text it is drawn where that fits 80 columns; else tasks are listed layer by
-layer, each with what it comes after, and what is left out is counted. SVG is
-for browsers, readable on light and dark pages, and DOT for Graphviz.
+As text, the graph is drawn if it fits in 80 columns; otherwise the tasks are
+listed layer by layer, each with its predecessors, and omitted tasks are
+counted. SVG is for browsers, in light and dark mode; DOT is for Graphviz.
 
 Examples:
   milepost batch graph settlement
@@ -43,7 +43,7 @@ pub(crate) struct GraphArgs {
     /// The batch of the DAG that has this key
     #[arg(long)]
     key: Option<String>,
-    /// What to draw it as
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// Write it to this file instead of standard output
@@ -61,20 +61,20 @@ enum Format {
     Dot,
 }
 
-/// What is drawn.
+/// The drawn graph.
 struct Scene {
     dag: Dag,
-    /// Of a batch, where each task stands, by number.
+    /// The state of each task by number, if this is a batch.
     states: Option<Vec<TaskState>>,
 }
 
 impl Scene {
-    /// Where a task stands, if this is a batch.
+    /// Returns the state of a task, if this is a batch.
     fn state(&self, task: u32) -> Option<TaskState> {
         self.states.as_ref()?.get(task as usize).copied()
     }
 
-    /// Draws it.
+    /// Draws the graph in a format.
     fn draw(&self, format: Format) -> Result<String> {
         Ok(match format {
             Format::Text => text::draw(self),
@@ -113,7 +113,7 @@ async fn scene(args: &GraphArgs, store: &dyn BatchStore) -> Result<Scene> {
     let id = subject.row.id;
     let dag = subject.dag.with_context(|| {
         format!(
-            "batch {id} is the items of a list, which have no edges; `milepost batch show {id}` lists them"
+            "batch {id} consists of the items of a list, which have no edges; `milepost batch show {id}` lists them"
         )
     })?;
     let mut states = vec![TaskState::Waiting; dag.graph().len()];

@@ -1,4 +1,4 @@
-//! A graph as SVG, from left to right, readable on light and dark pages.
+//! Output of a graph as SVG, from left to right, legible on light and dark pages.
 
 use std::fmt::Write as _;
 
@@ -11,9 +11,9 @@ use unicode_width::UnicodeWidthStr;
 use super::Scene;
 use super::text::{label, mark};
 
-/// How high the legend is, in pixels.
+/// The height of the legend in pixels.
 const LEGEND: f64 = 22.0;
-/// How many columns of a key are written in its box; all of it is in its tooltip.
+/// The number of columns of a key in its box; the tooltip shows the whole key.
 const KEY_WIDTH: usize = 32;
 
 const STYLE: &str = "\
@@ -34,7 +34,7 @@ const STYLE: &str = "\
 pub(super) fn draw(scene: &Scene) -> Result<String> {
     let graph = scene.dag.graph();
     let picture = Picture::of(graph, |task| label(scene, task, KEY_WIDTH).width(), LEGEND)
-        .context("--format text counts what is in each layer, and --format dot has all of it")?;
+        .context("--format text counts the tasks of each layer, and --format dot contains all of them")?;
     let (legend, legend_end) = legend(scene);
     let (width, height) = (picture.width.max(legend_end + MARGIN), picture.height);
     let mut svg = format!(
@@ -72,7 +72,7 @@ fn node(scene: &Scene, task: u32, TaskBox { x, middle, width }: TaskBox, svg: &m
     );
 }
 
-/// What the colours and marks of a batch mean, and where that ends.
+/// Returns the legend of colours and marks, and its right edge.
 fn legend(scene: &Scene) -> (String, f64) {
     let (mut svg, mut x, mut end) = (String::new(), MARGIN, 0.0);
     for state in TaskState::ALL {
@@ -101,7 +101,7 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // XML has no way to write some of these; others change the direction of the text around them.
+            // Some of these cannot be represented in XML; others change the direction of the surrounding text.
             c if is_unprintable(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }

@@ -1,10 +1,10 @@
-//! Drawings.
+//! Tests of the drawings.
 
 use milepost_core::dag::definition::{Definition, Task};
 
 use super::*;
 
-/// A graph of these edges, each `from-to`.
+/// Creates a graph of these edges, each given as `from-to`.
 fn scene(edges: &str) -> Scene {
     let mut definition = Definition::new("<settlement> & \"more\"");
     for edge in edges.split(' ') {
@@ -20,7 +20,7 @@ fn scene(edges: &str) -> Scene {
     Scene { dag: Dag::check(definition).unwrap(), states: None }
 }
 
-/// A graph of layers, each task after some of the layer before, and every seventh after the first task too.
+/// Creates a layered graph: each task has predecessors in the previous layer, and every seventh also the first task.
 fn layers(layers: usize, width: usize, after: usize) -> Scene {
     let mut definition = Definition::new("layers");
     for at in 0..layers * width {
@@ -125,7 +125,7 @@ fn svg_has_every_task_and_edge_and_is_well_formed() {
     well_formed(&svg);
 }
 
-/// Whether every element is closed, and no text has what XML does not allow.
+/// Asserts that every element is closed and that texts contain only characters allowed in XML.
 #[track_caller]
 fn well_formed(xml: &str) {
     let mut open = Vec::new();
@@ -152,7 +152,7 @@ fn a_thousand_tasks_are_laid_out_apart_from_one_another_and_soon() {
     let mut seen = std::collections::HashSet::new();
     for &task in graph.order() {
         let place = (layout.places[task as usize] * 2.0).round() as i64;
-        assert!(seen.insert((graph.layer(task), place)), "two tasks in one place: {}", graph.key(task));
+        assert!(seen.insert((graph.layer(task), place)), "two tasks at one position: {}", graph.key(task));
     }
     assert!(svg::draw(&scene).unwrap().len() < 2_000_000);
     assert!(began.elapsed().as_secs() < 120, "{:?}", began.elapsed());
@@ -183,7 +183,7 @@ fn in_svg_a_state_has_its_mark_too_and_the_legend_has_room() {
 #[test]
 fn characters_of_two_columns_get_the_room_that_they_take() {
     let scene = scene("検査データ-b");
-    assert!(!text::draw(&scene).contains('┐'), "boxes would not close");
+    assert!(!text::draw(&scene).contains('┐'), "boxes would not be closed");
     assert_eq!(
         (text::cut("検査データ", 10), text::cut("検査データ", 9)),
         ("検査データ".into(), "検査デー…".into())

@@ -1,4 +1,4 @@
-//! A graph as text: drawn as a whole where that fits, else layer by layer.
+//! Output of a graph as text: as one drawing if it fits, else layer by layer.
 
 use milepost_core::dag::graph::Graph;
 use milepost_core::dag::state::{Counts, TaskState};
@@ -8,20 +8,20 @@ use super::super::words;
 use super::{Scene, drawing};
 use crate::output::printable;
 
-/// How wide a line may be.
+/// The maximum width of a line.
 pub(super) const WIDTH: usize = 80;
-/// How many tasks of a layer are named.
+/// The number of tasks listed per layer.
 const TASKS: usize = 12;
-/// How many predecessors of a task.
+/// The number of predecessors listed per task.
 const PREDECESSORS: usize = 4;
-/// How many layers are listed from the beginning, and from the end.
+/// The number of layers listed from the beginning and from the end.
 const LAYERS: (usize, usize) = (20, 5);
 
 pub(super) fn draw(scene: &Scene) -> String {
     drawing::draw(scene).unwrap_or_else(|| list(scene))
 }
 
-/// How a task's state is marked where there are no colours.
+/// Returns the mark of a task's state for output without colours.
 pub(super) const fn mark(state: TaskState) -> char {
     match state {
         TaskState::Waiting => '·',
@@ -35,14 +35,14 @@ pub(super) const fn mark(state: TaskState) -> char {
     }
 }
 
-/// What the marks mean that are there.
+/// Explains the marks that occur in the graph.
 pub(super) fn legend(scene: &Scene) -> Option<String> {
     let states = scene.states.as_ref()?;
     let there = TaskState::ALL.iter().filter(|state| states.contains(state));
     Some(there.map(|&state| format!("{} {state}", mark(state))).collect::<Vec<_>>().join(" "))
 }
 
-/// The layers, each with its tasks and what they come after.
+/// Lists the layers, each with its tasks and their predecessors.
 fn list(scene: &Scene) -> String {
     let graph = scene.dag.graph();
     let mut layers: Vec<Vec<u32>> = vec![Vec::new(); graph.depth() as usize];
@@ -104,13 +104,13 @@ fn described(scene: &Scene, task: u32) -> String {
     printable(&format!("{mark}{}{arrow}", graph.key(task))).replace('\n', "\u{fffd}")
 }
 
-/// What a task is called in a picture: its mark, if it has a state, and as much of its key as may be.
+/// Returns the label of a task: its mark, if it has a state, and its key, truncated to `key_width`.
 pub(super) fn label(scene: &Scene, task: u32, key_width: usize) -> String {
     let key = cut(scene.dag.graph().key(task), key_width);
     scene.state(task).map_or_else(|| key.clone(), |state| format!("{} {key}", mark(state)))
 }
 
-/// As much of a text as has room in so many columns; some characters take two.
+/// Truncates a text to a number of columns; some characters take two.
 pub(super) fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Makes a store look as if it had run for days, by statements of its own: the usual way would take hours.
+//! Filling a store as if it had been in use for days. This uses dedicated statements, because enqueueing the jobs would take hours.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ const FILL_POSTGRES: &str = include_str!("fill_postgres.sql");
 const FILL_SQLITE: &str = include_str!("fill_sqlite.sql");
 const PREPARE_SQLITE: &str = include_str!("prepare_sqlite.sql");
 
-/// Jobs of one transaction.
+/// The number of jobs in one transaction.
 const PORTION: u64 = 20_000;
-/// Connections that fill a server, each its own stretch of the days.
+/// The number of connections that fill a server; each fills a range of the days.
 const FILLERS: u64 = 2;
 
-/// Fills a store and lets it settle, as one that is this old would have done.
+/// Fills a store and runs the maintenance that a store of this age would have had.
 pub(super) async fn fill(bench: &JobsBench, target: &Target, address: &StoreAddress) -> Result<()> {
     match (&target.behind, address) {
         (Behind::Postgres(store), _) => fill_server(bench, store.pool()).await,

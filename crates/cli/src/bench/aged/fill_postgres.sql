@@ -1,5 +1,5 @@
--- Jobs $1 to $2 (exclusive) of a store that has run $3 jobs a day for $4 days, with payloads of $5 bytes: of a
--- hundred, one was canceled and one is a dead letter. Each has a key and the history it would have.
+-- Creates jobs $1 to $2 (exclusive) of a store that has run $3 jobs per day for $4 days, with payloads of $5 bytes: of each hundred jobs,
+-- one was canceled and one is a dead letter. Each has a key and a complete history.
 with made as materialized (
     select n, at,
            (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(n::text), 1, 3)

@@ -1,5 +1,5 @@
--- What fill_postgres.sql makes. The numbers are in the table round: first, last (exclusive), a_day, days,
--- payload_bytes, now_ms.
+-- Creates the same rows as fill_postgres.sql. The parameters are in the table round: first, last (exclusive), a_day, days, payload_bytes,
+-- now_ms.
 DELETE FROM temp.made;
 
 INSERT INTO temp.made (n, at_ms, id, state)

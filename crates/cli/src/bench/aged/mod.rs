@@ -1,4 +1,4 @@
-//! What remains of the throughput when a store has run for days, and what retention costs and makes.
+//! Benchmark of a store that has been in use for days: the remaining throughput, and the cost and rate of retention.
 
 mod fill;
 
@@ -14,15 +14,15 @@ use super::report::{Report, median, per_s};
 use super::target::Target;
 use crate::store::StoreAddress;
 
-/// Drains of each kind, after one that warms up; the median counts.
+/// The number of measured drains of each kind, after one warm-up; the median is reported.
 const ROUNDS: usize = 3;
-/// Batches of retention by hand.
+/// The batch size of the retention that is measured separately.
 const BY_HAND: Pace = Pace { limit: 500, rest: 0 };
-/// How long retention by hand is measured at most.
+/// The maximum time for measuring this retention.
 const BY_HAND_MAX: Duration = Duration::from_secs(30);
 
-/// `--mode aged`: drains on the empty store, on the aged one, and on the aged one while a worker prunes the older
-/// half of it; then prunes by hand as fast as it goes.
+/// Runs `--mode aged`: drains the empty store, the aged one, and the aged one while a worker deletes the older half of its jobs; then
+/// deletes old jobs as fast as possible.
 pub(super) async fn run(bench: &JobsBench, address: &StoreAddress) -> Result<Report> {
     let young = Target::prepare(address).await?;
     let empty = drains(bench, &young).await?;
@@ -78,7 +78,7 @@ async fn drains(bench: &JobsBench, target: &Target) -> Result<Speed> {
     Ok(Speed { enqueue_per_s: median(enqueue), run_per_s: median(run) })
 }
 
-/// Batch after batch without a rest.
+/// Runs retention batches without a pause.
 async fn prune(target: &Target, policy: &RetentionPolicy) -> Result<(Pruned, Duration)> {
     let began = Instant::now();
     let mut sum = Pruned { more: true, ..Pruned::default() };

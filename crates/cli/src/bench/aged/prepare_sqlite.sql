@@ -1,4 +1,4 @@
--- What fill_sqlite.sql reads, for this connection alone.
+-- Temporary tables that fill_sqlite.sql reads.
 CREATE TEMP TABLE round (first, last, a_day, days, payload_bytes, now_ms);
 CREATE TEMP TABLE made (n INTEGER PRIMARY KEY, at_ms, id, state);
 CREATE TEMP TABLE step (state, place, token, verb, from_state, to_state);

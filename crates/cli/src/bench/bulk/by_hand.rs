@@ -1,5 +1,5 @@
-//! The same statements in the same chunks, as somebody writes them who needs no more than the effect: a transaction a
-//! chunk, the cursor in memory, nothing else.
+//! The baseline of the benchmark: the same statements in chunks of the same size, with one transaction per chunk and the cursor in memory,
+//! without any other bookkeeping.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::members::Members;
 
-/// How long that takes.
+/// Runs the chunks and returns the duration.
 pub(super) async fn run(members: &Members, sizes: &[u32]) -> Result<Duration> {
     match members {
         Members::Postgres(pool) => on_postgres(pool, sizes).await,

@@ -1,4 +1,4 @@
-//! The rows of the bench: members, and the notes that they get.
+//! The rows of the benchmark: members, and the notes created for them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use sqlx::PgPool;
 use super::super::target::{Behind, Target};
 use crate::store::StoreAddress;
 
-/// Goes through the members.
+/// The query of all members.
 const SOURCE: &str =
     "select id, place from milepost_bench_member where id > :cursor order by id limit :limit";
-/// Gives each a note.
+/// The statement that creates a note for each member.
 const APPLY: &str =
     "insert into milepost_bench_note (run, member, place) select :bulk_id, id, place from chunk";
 
-/// The tables, in the store's own database.
+/// The tables, which are in the store's own database.
 pub(super) enum Members {
     Postgres(PgPool),
     Sqlite(PathBuf),
 }
 
 impl Members {
-    /// Makes so many.
+    /// Creates the tables with `rows` members.
     pub(super) async fn make(target: &Target, address: &StoreAddress, rows: u64) -> Result<Self> {
         let rows = rows.cast_signed();
         match (&target.behind, address) {
@@ -47,11 +47,11 @@ impl Members {
                 file.execute(include_str!("sqlite/fill.sql"), [rows])?;
                 Ok(members)
             }
-            (Behind::Sqlite(_), StoreAddress::Postgres(_)) => anyhow::bail!("the store is not the address's"),
+            (Behind::Sqlite(_), StoreAddress::Postgres(_)) => anyhow::bail!("the store is not of the type of the address"),
         }
     }
 
-    /// The bulk job over them.
+    /// Returns the bulk job over the members.
     pub(super) fn work(&self, target: &Target, definition: &Definition) -> Result<Arc<dyn BulkWork>> {
         let key = ["id".to_owned()];
         Ok(match &target.behind {
@@ -66,7 +66,7 @@ impl Members {
         })
     }
 
-    /// Makes sure that every member has one note.
+    /// Checks that every member has exactly one note.
     pub(super) async fn verify(&self, rows: u64) -> Result<()> {
         const COUNT: &str = "select count(*), count(distinct member) from milepost_bench_note";
         let (notes, members): (i64, i64) = match self {
@@ -75,12 +75,12 @@ impl Members {
         };
         ensure!(
             (notes, members) == (rows.cast_signed(), rows.cast_signed()),
-            "{notes} notes for {members} members were made, where there are {rows} members"
+            "{notes} notes for {members} members were created; expected {rows} members"
         );
         Ok(())
     }
 
-    /// Takes the notes away again.
+    /// Deletes the notes.
     pub(super) async fn forget_notes(&self) -> Result<()> {
         match self {
             Self::Postgres(pool) => {
@@ -91,7 +91,7 @@ impl Members {
         Ok(())
     }
 
-    /// Takes the tables away.
+    /// Drops the tables.
     pub(super) async fn remove(&self) -> Result<()> {
         match self {
             Self::Postgres(pool) => {
@@ -102,7 +102,7 @@ impl Members {
         Ok(())
     }
 
-    /// A connection of its own to the file, as durable as the store's.
+    /// Opens a separate connection to the file, with the same durability as the store's.
     pub(super) fn file(&self) -> Result<Connection> {
         let Self::Sqlite(path) = self else { anyhow::bail!("there is no file") };
         let file = Connection::open(path).with_context(|| format!("cannot open {}", path.display()))?;

@@ -1,4 +1,4 @@
-//! `milepost bench bulk`: a bulk job over many rows, beside the same statements by hand.
+//! `milepost bench bulk`: a bulk job over many rows, compared with the same statements without Milepost.
 
 mod by_hand;
 mod members;
@@ -26,16 +26,16 @@ use recorder::{Recorder, Tape};
 /// How to measure bulk jobs.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BulkBench {
-    /// How many rows
+    /// The number of rows
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     rows: u64,
-    /// Rows a second to be held; nothing is then done by hand
+    /// The rate to hold, in rows per second; there is no baseline run then
     #[arg(long, value_parser = rate)]
     rate: Option<f64>,
-    /// How long a chunk shall take [SQLite: 30ms at most]
+    /// The target duration of a chunk [SQLite: 30ms at most]
     #[arg(long, default_value = "350ms", value_parser = crate::args::positive_duration)]
     chunk: Duration,
-    /// How often each is measured, in turns; the medians count, also that of the rounds' ratios
+    /// The number of rounds, each of which measures both; the medians are reported
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=99))]
     rounds: u64,
     /// Print one JSON object on one line
@@ -46,11 +46,11 @@ pub(crate) struct BulkBench {
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(rate) if rate > 0.0 && f64::is_finite(rate) => Ok(rate),
-        _ => Err("rows a second are a number over 0".to_owned()),
+        _ => Err("rows per second must be a number above 0".to_owned()),
     }
 }
 
-/// One JSON object.
+/// The JSON report.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct BulkReport {
     bench: &'static str,
@@ -66,14 +66,14 @@ pub(super) struct BulkReport {
     own: BTreeMap<&'static str, Value>,
 }
 
-/// What was done by hand beside the runs.
+/// The results of the baseline.
 struct Beside {
     rows_per_s: f64,
-    /// The median of the rounds: the machine changes less within one than from one to another.
+    /// The median of the ratios of the rounds. Within a round, the machine's speed varies less than between rounds.
     ratio: f64,
 }
 
-/// What one run showed.
+/// The result of one run.
 struct Ran {
     rows_per_s: f64,
     tape: Tape,
@@ -92,11 +92,11 @@ async fn measure(bench: &BulkBench, target: &Target, members: &Members) -> Resul
         let ran = run_bulk(bench, target, members).await?;
         return Ok(report(bench, target, &ran, None));
     }
-    // The first one pays for new files of the server's log, whoever it is; it tells the sizes for those by hand.
+    // The first run is not measured, because it pays for new WAL files. Its chunk sizes are used for the baseline.
     let mut sizes = run_bulk(bench, target, members).await?.tape.sizes();
     let (mut runs, mut by_hand) = (Vec::new(), Vec::new());
     for round in 0..bench.rounds {
-        // Who goes first pays more.
+        // The order alternates, because the first of a pair is slower.
         for bulk in [round % 2 == 0, round % 2 == 1] {
             members.forget_notes().await?;
             if bulk {
@@ -140,13 +140,13 @@ fn report(bench: &BulkBench, target: &Target, ran: &Ran, by_hand: Option<Beside>
 fn percentiles(tape: &Tape) -> Percentiles {
     let Ok(mut histogram) = Histogram::<u64>::new(3) else { return Percentiles::default() };
     for chunk in &tape.chunks {
-        // One that is out of range is no chunk.
+        // Values out of range are ignored.
         let _ = histogram.record(u64::try_from(chunk.took.as_micros()).unwrap_or(u64::MAX));
     }
     Percentiles::of(&histogram)
 }
 
-/// A whole run, by a worker; from its first chunk to its end.
+/// Runs the bulk job on a worker; measures from the first chunk to the end of the run.
 async fn run_bulk(bench: &BulkBench, target: &Target, members: &Members) -> Result<Ran> {
     let mut definition = Definition::new("bench_notify");
     QUEUE.clone_into(&mut definition.queue);
@@ -164,13 +164,13 @@ async fn run_bulk(bench: &BulkBench, target: &Target, members: &Members) -> Resu
         .drain()
         .await?;
     let state = target.store.job(job).await?.map(|job| job.row.state);
-    anyhow::ensure!(state == Some(JobState::Succeeded), "the run of the bench is {state:?}");
+    anyhow::ensure!(state == Some(JobState::Succeeded), "the run of the benchmark is {state:?}");
     let tape = tape.take();
     Ok(Ran { rows_per_s: per_s(bench.rows, tape.elapsed().as_secs_f64()), tape })
 }
 
 impl BulkReport {
-    /// Prints it for people.
+    /// Prints the report as text.
     pub(super) fn print(&self) -> Result<()> {
         super::report::print(self)
     }

@@ -1,4 +1,4 @@
-//! Remembers the chunks of a run.
+//! Recording of the chunks of a run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use milepost::bulk::{Order, Rehearsal, Trial};
 use milepost_core::bulk::run::{Chunked, Position, Rest, Surveyed};
 use milepost_core::port::{BulkRun, BulkWork, StoreResult};
 
-/// One chunk.
+/// A recorded chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Played {
     rows: u32,
@@ -25,23 +25,23 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// From the first chunk's beginning to the run's end.
+    /// Returns the time from the start of the first chunk to the end of the run.
     pub(super) fn elapsed(&self) -> Duration {
         self.began.zip(self.ended).map(|(began, ended)| ended - began).unwrap_or_default()
     }
 
-    /// How many rows each chunk had.
+    /// Returns the number of rows of each chunk.
     pub(super) fn sizes(&self) -> Vec<u32> {
         self.chunks.iter().map(|chunk| chunk.rows).filter(|&rows| rows > 0).collect()
     }
 }
 
-/// What is being recorded.
+/// The recording in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tapes(Arc<Mutex<Tape>>);
 
 impl Tapes {
-    /// What was recorded.
+    /// Takes the recording.
     pub(super) fn take(&self) -> Tape {
         std::mem::take(&mut self.lock())
     }

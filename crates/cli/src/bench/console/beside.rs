@@ -1,4 +1,4 @@
-//! What a large store has beside its many jobs: made as everybody makes it, through the ports.
+//! The content of a large store other than its jobs: created through the ports, as applications do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,17 +21,17 @@ use super::fill::{KINDS, QUEUES};
 use crate::bench::shape::{DAG, Shape};
 use crate::operator;
 
-/// How many jobs run.
+/// The number of running jobs.
 const RUNNING: u32 = 50;
-/// Longer than any bench: nobody takes back what its worker holds.
+/// Longer than any benchmark, so that the worker's jobs are not reclaimed.
 const LEASE: Duration = Duration::from_secs(24 * 3600);
-/// Events in the log, how many a call, and of how many aggregates.
+/// The number of events in the log, of events per call, and of aggregates.
 const EVENTS: u64 = 5_000;
 const PORTION: u64 = 500;
 const AGGREGATES: u64 = 1_000;
-/// The most tasks of a layer of the batch.
+/// The maximum number of tasks in a layer of the batch.
 const WIDTH_MAX: u64 = 500;
-/// Names, and when they tick.
+/// Names and cron expressions of schedules.
 const SCHEDULES: [(&str, &str); 4] = [
     ("nightly-report", "0 3 * * *"),
     ("sync-customers", "@every 10m"),
@@ -39,14 +39,14 @@ const SCHEDULES: [(&str, &str); 4] = [
     ("score-again", "@every 1h"),
 ];
 
-/// What of it has a page of its own.
+/// The ids of items with a separate page.
 pub(super) struct Places {
     pub(super) failed: JobId,
     pub(super) bulk: JobId,
     pub(super) batch: BatchId,
 }
 
-/// The worker by whom the jobs were run.
+/// Registers the worker that has run the jobs.
 pub(super) async fn register(store: &dyn Store) -> Result<WorkerId> {
     let worker = NewWorker {
         name: "bench".to_owned(),
@@ -58,7 +58,7 @@ pub(super) async fn register(store: &dyn Store) -> Result<WorkerId> {
     Ok(store.register_worker(&worker).await?)
 }
 
-/// Makes all of it in a store that has its jobs.
+/// Creates all other content in a store that has its jobs.
 pub(super) async fn make(tasks: u64, worker: WorkerId, store: &Arc<dyn Store>) -> Result<Places> {
     let operator = operator::acting(store.as_ref())?;
     let failed = last_failed(store.as_ref()).await?;
@@ -70,14 +70,14 @@ pub(super) async fn make(tasks: u64, worker: WorkerId, store: &Arc<dyn Store>) -
     Ok(Places { failed, bulk, batch })
 }
 
-/// The last job that failed.
+/// Returns the last job that failed.
 async fn last_failed(store: &dyn Store) -> Result<JobId> {
     let search = JobSearch { state: Some(JobState::Failed), limit: 1, ..JobSearch::default() };
     let found = store.search_jobs(&search).await?;
     found.rows.first().map(|row| row.id).context("none of the jobs has failed")
 }
 
-/// Lets some of the jobs run for as long as the bench does.
+/// Claims some of the jobs, which run for as long as the benchmark does.
 async fn claim(worker: WorkerId, store: &dyn Store) -> Result<()> {
     let claim = Claim {
         worker,
@@ -112,7 +112,7 @@ async fn make_schedules(store: &dyn Store) -> Result<()> {
     Ok(())
 }
 
-/// A run that waits for somebody who does it.
+/// Starts a run that waits because no worker serves it.
 async fn start_bulk(store: &dyn Store) -> Result<JobId> {
     let mut definition = Definition::new("bench_notify");
     definition.labels = Labels { r#type: Some("notification".to_owned()), category: None };
@@ -121,7 +121,7 @@ async fn start_bulk(store: &dyn Store) -> Result<JobId> {
     Ok(store.start_bulk(&job).await?.job)
 }
 
-/// A batch of which no task has run.
+/// Starts a batch of which no task has run.
 async fn start_batch(tasks: u64, store: &dyn Store) -> Result<BatchId> {
     let dag = Shape::Layered.dag(tasks, (tasks / 5).clamp(1, WIDTH_MAX))?;
     store.define_dag(&dag).await?;

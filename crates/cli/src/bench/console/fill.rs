@@ -1,4 +1,4 @@
-//! Fills a store with jobs, by statements of its own: the usual way would take hours.
+//! Filling a store with jobs. This uses dedicated statements, because enqueueing the jobs would take hours.
 
 use std::path::Path;
 
@@ -12,31 +12,31 @@ use crate::bench::filling::{self, portions};
 use crate::bench::target::{Behind, Target};
 use crate::store::StoreAddress;
 
-/// What the statements call the kinds and queues of the jobs.
+/// The kinds and queues of the jobs, as the statements name them.
 pub(super) const KINDS: [&str; 8] =
     ["mail", "invoice", "report", "sync", "thumbnail", "export", "score", "notify"];
 pub(super) const QUEUES: [&str; 3] = ["default", "night", "bulk"];
 
-/// Jobs of one transaction.
+/// The number of jobs in one transaction.
 const PORTION: u64 = 50_000;
 
-/// What is filled in.
+/// The parameters of the filling.
 pub(super) struct Filling {
     pub(super) jobs: u64,
-    /// The store's time: the last job was created a minute before.
+    /// The store's time: the last job was created a minute earlier.
     pub(super) now_ms: i64,
-    /// Who ran those that have ended.
+    /// The worker that ran the ended jobs.
     pub(super) worker: WorkerId,
 }
 
 impl Filling {
-    /// What the statements are told: the portion, the jobs in all, the time and the worker.
+    /// Returns the parameters of the statements: the portion, the total number of jobs, the time and the worker.
     fn values(&self, (first, last): (i64, i64)) -> (i64, i64, i64, i64, i32) {
         (first, last, self.jobs.cast_signed(), self.now_ms, self.worker.0)
     }
 }
 
-/// Fills an empty store and lets it settle, as one to which these jobs came in time would have done.
+/// Fills an empty store and runs the maintenance that would have happened while the jobs arrived.
 pub(super) async fn fill(filling: Filling, target: &Target, address: &StoreAddress) -> Result<()> {
     let bar = bar(filling.jobs);
     match (&target.behind, address) {
@@ -45,7 +45,7 @@ pub(super) async fn fill(filling: Filling, target: &Target, address: &StoreAddre
             let path = path.clone();
             tokio::task::spawn_blocking(move || fill_file(&filling, &path, &bar)).await?
         }
-        (Behind::Sqlite(_), StoreAddress::Postgres(_)) => bail!("the store is not the address's"),
+        (Behind::Sqlite(_), StoreAddress::Postgres(_)) => bail!("the store is not of the type of the address"),
     }
 }
 
@@ -81,7 +81,7 @@ fn fill_file(filling: &Filling, path: &Path, bar: &ProgressBar) -> Result<()> {
     filling::settle(&file)
 }
 
-/// A bar over the jobs. It shows only on a terminal, and is gone once it is dropped.
+/// Returns a progress bar over the jobs. It is shown only on a terminal and cleared when it is dropped.
 fn bar(jobs: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(jobs), ProgressDrawTarget::stderr())
         .with_finish(ProgressFinish::AndClear);

@@ -1,4 +1,4 @@
-//! `milepost bench console`: how quick the console's pages are on a large store.
+//! `milepost bench console`: response times of the console's pages with a large store.
 
 mod beside;
 mod fill;
@@ -24,14 +24,14 @@ use crate::table::{Column, Field, Listing};
 /// How to measure the console.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ConsoleBench {
-    /// How many jobs the store is filled with
+    /// The number of jobs in the store
     #[arg(long, default_value_t = 10_000_000,
           value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     jobs: u64,
-    /// How many tasks its batch has
+    /// The number of tasks of its batch
     #[arg(long, default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     tasks: u64,
-    /// How often each page is measured, after a first time that does not count
+    /// The number of measurements of each page, after a first one that does not count
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rounds: u32,
     /// Print one JSON object on one line
@@ -39,7 +39,7 @@ pub(crate) struct ConsoleBench {
     pub(super) json: bool,
 }
 
-/// One JSON object.
+/// The JSON report.
 #[derive(Debug, Serialize)]
 pub(super) struct ConsoleReport {
     #[serde(flatten)]
@@ -47,7 +47,7 @@ pub(super) struct ConsoleReport {
     pages: Vec<Timed>,
 }
 
-/// What is said of all pages together.
+/// The summary of all pages.
 #[derive(Debug, Serialize)]
 struct Whole {
     bench: &'static str,
@@ -64,7 +64,7 @@ struct Whole {
 }
 
 impl ConsoleReport {
-    /// Prints it for people.
+    /// Prints the report as text.
     pub(super) fn print(&self) -> Result<()> {
         let headings = ["PAGE", "MEDIAN MS", "WORST MS", "BYTES"];
         let mut listing = Listing::new(headings.map(Column::unbroken));
@@ -101,7 +101,7 @@ pub(super) async fn run(bench: &ConsoleBench, address: &StoreAddress) -> Result<
     target.close().await;
 
     let worst = pages.iter().max_by(|a, b| a.median_ms.total_cmp(&b.median_ms));
-    let worst = worst.context("no page was asked for")?;
+    let worst = worst.context("no page was requested")?;
     let whole = Whole {
         bench: "console",
         store,

@@ -1,4 +1,4 @@
-//! Which pages are asked for, and how quick they are.
+//! The requested pages, and the measurement of their response times.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use super::beside::Places;
 use crate::bench::report::{median, rounded};
 use crate::bench::served::{Answer, Connection, connect};
 
-/// Every page that lists something, in the ways in which people look; what stands in braces is filled in.
+/// Every page with a list, with the usual filters; placeholders in braces are replaced.
 const PAGES: [&str; 24] = [
     "/",
     "/jobs",
@@ -41,12 +41,12 @@ const PAGES: [&str; 24] = [
     "/settings",
 ];
 
-/// What a page says while it is not there as a whole.
+/// Texts on a page that is not complete yet.
 const UNFINISHED: [&str; 3] = ["being read", "being counted", "Still counting"];
-/// How long a page may be that.
+/// The maximum time until a page is complete.
 const WARM_MAX: Duration = Duration::from_secs(120);
 
-/// How quick a page was.
+/// The response times of a page.
 #[derive(Debug, Serialize)]
 pub(super) struct Timed {
     pub(super) page: &'static str,
@@ -54,16 +54,16 @@ pub(super) struct Timed {
     pub(super) median_ms: f64,
     #[serde(serialize_with = "as_rounded")]
     pub(super) worst_ms: f64,
-    /// As they were transferred, without headers.
+    /// The size as transferred, without headers.
     pub(super) bytes: usize,
 }
 
-/// A measured number, without digits that mean nothing.
+/// Serializes a measured number, rounded as in the other reports.
 pub(super) fn as_rounded<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     rounded(*value).serialize(serializer)
 }
 
-/// Somebody who looks, with one connection for all pages.
+/// A client with one connection for all pages.
 pub(super) struct Visitor {
     at: SocketAddr,
     connection: Connection,
@@ -74,7 +74,7 @@ impl Visitor {
         Ok(Self { at, connection: connect(at).await? })
     }
 
-    /// Asks for each page until it is there as a whole, and then so many times.
+    /// Requests each page until it is complete, and then `rounds` times.
     pub(super) async fn measure(&mut self, jobs: u64, places: &Places, rounds: u32) -> Result<Vec<Timed>> {
         let mut pages = Vec::new();
         for page in PAGES {
@@ -93,7 +93,7 @@ impl Visitor {
         Ok(pages)
     }
 
-    /// Asks until nothing that the page shows is still being read or counted.
+    /// Requests a page until none of its contents is still being read or counted.
     async fn warm(&mut self, path: &str) -> Result<()> {
         let begun = Instant::now();
         loop {
@@ -102,15 +102,15 @@ impl Visitor {
             if !UNFINISHED.iter().any(|words| page.contains(words)) {
                 return Ok(());
             }
-            ensure!(begun.elapsed() < WARM_MAX, "{path} was not there as a whole after {WARM_MAX:?}");
+            ensure!(begun.elapsed() < WARM_MAX, "{path} was not complete after {WARM_MAX:?}");
             sleep(Duration::from_millis(100)).await;
         }
     }
 
-    /// The bytes of the overview with its styles and scripts, each once: what a browser loads that has never been here.
+    /// Returns the size of the overview with its styles and scripts, each counted once: the transfer of a first visit.
     pub(super) async fn first_load(&mut self) -> Result<usize> {
         let page = self.get("/", "identity").await?;
-        let page = String::from_utf8(page.body.to_vec()).context("the overview is no text")?;
+        let page = String::from_utf8(page.body.to_vec()).context("the overview is not text")?;
         let parts = styles_and_scripts(&page);
         ensure!(!parts.is_empty(), "the overview has neither styles nor scripts");
         let mut bytes = self.get("/", "gzip").await?.body.len();
@@ -128,13 +128,13 @@ impl Visitor {
             .header(header::ACCEPT_ENCODING, encoding)
             .body(Full::default())?;
         let answer = self.connection.ask(request).await?;
-        // What went wrong may be compressed, and is a page for people.
-        ensure!(answer.status == StatusCode::OK, "the server answered {} to {path}", answer.status);
+        // The body of an error may be compressed and is an HTML page, so it is not printed.
+        ensure!(answer.status == StatusCode::OK, "the server responded with status {} to {path}", answer.status);
         Ok(answer)
     }
 }
 
-/// The path of a page in this store.
+/// Returns the path of a page, with placeholders replaced.
 fn filled_in(page: &str, jobs: u64, places: &Places) -> String {
     page.replace("{key}", &format!("order-{}", jobs / 2 / 10 * 10))
         .replace("{failed}", &places.failed.to_string())
@@ -142,7 +142,7 @@ fn filled_in(page: &str, jobs: u64, places: &Places) -> String {
         .replace("{batch}", &places.batch.to_string())
 }
 
-/// What a page names of them.
+/// Returns the styles and scripts that a page refers to.
 fn styles_and_scripts(page: &str) -> BTreeSet<&str> {
     let named = page.split('"').filter(|text| text.starts_with("/assets/"));
     named.filter(|path| path.ends_with(".css") || path.ends_with(".js")).collect()

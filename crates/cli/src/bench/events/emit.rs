@@ -1,4 +1,4 @@
-//! Emits the events of a bench.
+//! Emitting the events of a benchmark.
 
 use std::time::Instant;
 
@@ -13,14 +13,14 @@ use crate::bench::report::{median, per_s};
 use crate::bench::target::Target;
 use crate::store::StoreAddress;
 
-/// How many events a call emits where many are emitted at once.
+/// The number of events per call when many are emitted at once.
 const PORTION: u64 = 500;
-/// How many callers do so.
+/// The number of concurrent callers for that.
 const CALLERS: u64 = 4;
-/// Pairs of rounds, of emits and of plain inserts, in turn.
+/// The number of pairs of rounds; rounds with emits and with plain inserts alternate.
 const ROUNDS: usize = 5;
 
-/// The event with a number; the number is in its payload.
+/// Creates the event with a number, which is in its payload.
 pub(super) fn numbered(bench: &EventsBench, number: u64) -> Result<NewEvent> {
     let aggregate = Aggregate::new(AGGREGATE_TYPE, (number % bench.aggregates).to_string());
     Ok(NewEvent::new(aggregate, "bench.happened", &payload(bench, number))?)
@@ -31,7 +31,7 @@ fn payload(bench: &EventsBench, number: u64) -> serde_json::Value {
     serde_json::json!({ "n": number, "text": text })
 }
 
-/// Emits all, many in a call; answers how many a second.
+/// Emits all events, many per call; returns the events per second.
 pub(super) async fn in_portions(bench: &EventsBench, target: &Target) -> Result<f64> {
     let events = bench.events();
     let began = Instant::now();
@@ -53,7 +53,7 @@ pub(super) async fn in_portions(bench: &EventsBench, target: &Target) -> Result<
     Ok(per_s(events, began.elapsed().as_secs_f64()))
 }
 
-/// `--mode single-emit`: one event a transaction, beside a plain insert of the same row.
+/// Runs `--mode single-emit`: one event per transaction, compared with a plain insert of the same row.
 pub(super) async fn singly(
     bench: &EventsBench,
     target: &Target,
@@ -65,7 +65,7 @@ pub(super) async fn singly(
     let store = PostgresStore::connect(url, options).await?;
     store.pool().execute(PLAIN_TABLE).await?;
     let (mut emitted, mut inserted, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    // The first pair warms up.
+    // The first pair is a warm-up.
     for round in 0..=ROUNDS {
         let emit = each(bench, |number| emit_one(bench, &store, number)).await?;
         let insert = each(bench, |number| insert_one(bench, &store, number)).await?;
@@ -82,7 +82,7 @@ pub(super) async fn singly(
     Ok(report.with("plain_insert_per_s", median(inserted)).with("ratio", median(ratios)))
 }
 
-/// The same columns and keys as the log, and nothing else.
+/// A table with the same columns and keys as the log, and nothing else.
 const PLAIN_TABLE: &str = "
     drop table if exists public.milepost_bench_event;
     create table public.milepost_bench_event (
@@ -108,7 +108,7 @@ async fn insert_one(bench: &EventsBench, store: &PostgresStore, number: u64) -> 
         .bind(event.id.0)
         .bind(event.aggregate.kind)
         .bind(event.aggregate.id)
-        // Nobody counts: every row is of another number.
+        // Sequence numbers are not assigned here; a distinct number is enough.
         .bind(any_sequence(event.id.0))
         .bind(event.event_type)
         .bind(event.payload.get())
@@ -117,12 +117,12 @@ async fn insert_one(bench: &EventsBench, store: &PostgresStore, number: u64) -> 
     Ok(())
 }
 
-/// A number from the random part of an id.
+/// Returns a number from the random part of an id.
 fn any_sequence(id: uuid::Uuid) -> i64 {
     (id.as_u64_pair().1 >> 1) as i64
 }
 
-/// Has all callers do their share; answers how many a second.
+/// Distributes the events over all callers; returns the events per second.
 async fn each<F: Future<Output = Result<()>>>(bench: &EventsBench, one: impl Fn(u64) -> F) -> Result<f64> {
     let events = bench.events();
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! From the call of emit to the acknowledgement, while events come steadily.
+//! Benchmark of the latency from emit to acknowledgement at a constant rate of events.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,16 +15,16 @@ use super::{EventsBench, EventsReport, Relay, drain, emit};
 use crate::bench::report::Percentiles;
 use crate::bench::target::Target;
 
-/// How many events a second are emitted, each in a transaction of its own.
+/// The number of events emitted per second, each in a separate transaction.
 const PER_SECOND: u64 = 1_000;
-/// How many callers emit them.
+/// The number of concurrent callers.
 const CALLERS: u64 = 64;
 /// How long the relay runs before the first event is emitted.
 const SETTLE: Duration = Duration::from_millis(500);
-/// How long events are emitted before they are measured: every caller opens a connection with its first one.
+/// How long events are emitted before they are measured: every caller opens a connection with its first event.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// Emits for a while, and measures each event from when it was due to be emitted.
+/// Emits events for a while, and measures each one from when it was due to be emitted.
 pub(super) async fn at_a_thousand(
     bench: &EventsBench,
     target: &Target,
@@ -51,8 +51,8 @@ pub(super) async fn at_a_thousand(
     Ok(meter.measured())
 }
 
-/// `--mode held-snapshot`: the same backlog published, and the same stream measured, before and under a snapshot that forbids vacuum to
-/// remove anything.
+/// Runs `--mode held-snapshot`: publishes the same backlog and measures the same stream before and during an open snapshot that prevents
+/// vacuum from removing dead rows.
 pub(super) async fn under_a_snapshot(
     bench: &EventsBench,
     target: &Target,

@@ -1,4 +1,4 @@
-//! `milepost bench events`: events from their emit to the sink's acknowledgement.
+//! `milepost bench events`: events, measured from their emit to the sink's acknowledgement.
 
 mod emit;
 mod live;
@@ -24,39 +24,39 @@ use super::report::{Percentiles, per_s, print, rounded};
 use super::target::Target;
 use crate::store::StoreAddress;
 
-/// The aggregates of a bench are of this type, so that a bench knows its own leavings.
+/// The aggregate type of a benchmark's events, by which it recognizes events of earlier runs.
 const AGGREGATE_TYPE: &str = "milepost-bench";
-/// How long nothing may be published before the bench gives up.
+/// The maximum time without progress before the benchmark fails.
 const STILL_MAX: Duration = Duration::from_secs(60);
 
 /// How to measure events.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct EventsBench {
-    /// How many events stand in the log before the relay starts [default: 1000000; single-emit: 20000 a round]
+    /// The number of events in the log before the relay starts [default: 1000000; single-emit: 20000 per round]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     events: Option<u64>,
-    /// Of how many aggregates
+    /// The number of aggregates
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     aggregates: u64,
     /// The size of a payload
     #[arg(long, default_value_t = 200)]
     payload_bytes: usize,
-    /// Where they go
+    /// The sink of the events
     #[arg(long, value_enum, default_value_t = Broker::Null)]
     sink: Broker,
-    /// Where the broker is [default: its usual port on this machine]
+    /// The address of the broker [default: its usual port on this machine]
     #[arg(long, value_name = "URL", hide_env_values = true)]
     sink_url: Option<String>,
     /// Which number to measure
     #[arg(long, value_enum, default_value_t = Mode::Relay)]
     mode: Mode,
-    /// How long events are emitted at 1,000 a second (relay), or a snapshot is held (held-snapshot) [default: 10; held-snapshot: 600]
+    /// How long events are emitted at 1,000 per second (relay), or a snapshot is held (held-snapshot) [default: 10; held-snapshot: 600]
     #[arg(long)]
     seconds: Option<u64>,
-    /// How many events the relay reads at once
+    /// The number of events that the relay reads per page
     #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..))]
     page_events_max: u64,
-    /// How many callers emit at the same time (single-emit)
+    /// The number of concurrent callers (single-emit)
     #[arg(long, default_value_t = 32)]
     clients: usize,
     /// Print one JSON object on one line
@@ -66,15 +66,15 @@ pub(crate) struct EventsBench {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// From the call of emit to the acknowledgement at 1,000 events a second; then emit all, publish all
+    /// Latency from the call of emit to the acknowledgement at 1,000 events per second; then emit all, publish all
     Relay,
-    /// One event a transaction from many callers, beside a plain insert of the same row (PostgreSQL)
+    /// One event per transaction from many callers, compared with a plain insert of the same row (PostgreSQL)
     SingleEmit,
     /// The same as relay before and while another session holds a snapshot (PostgreSQL)
     HeldSnapshot,
 }
 
-/// One JSON object.
+/// The JSON report.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct EventsReport {
     bench: &'static str,
@@ -97,7 +97,7 @@ impl EventsReport {
         self
     }
 
-    /// Prints it for people.
+    /// Prints the report as text.
     pub(super) fn print(&self) -> Result<()> {
         print(self)
     }
@@ -127,9 +127,9 @@ pub(super) async fn run(bench: &EventsBench, address: &StoreAddress) -> Result<E
     Ok(EventsReport { bench: "events", sink, events, aggregates, peak_rss_mb, ..report })
 }
 
-/// `--mode relay`.
+/// Runs `--mode relay`.
 async fn relay(bench: &EventsBench, target: &Target, sink: Arc<dyn Sink>) -> Result<EventsReport> {
-    // First, while the server has nothing else to write: it would be busy with the backlog for a while.
+    // Measured first, while the server is otherwise idle: after filling the backlog it would be busy writing it for a while.
     let seconds = Duration::from_secs(bench.seconds.unwrap_or(10));
     let e2e = live::at_a_thousand(bench, target, sink.clone(), seconds).await?;
     let before = target.logged_bytes().await;
@@ -146,7 +146,7 @@ async fn relay(bench: &EventsBench, target: &Target, sink: Arc<dyn Sink>) -> Res
     })
 }
 
-/// Publishes what stands in the log; answers how many a second, from the start of the relay.
+/// Publishes all events in the log; returns the events per second, from the start of the relay.
 async fn drain(bench: &EventsBench, target: &Target, sink: Arc<dyn Sink>) -> Result<f64> {
     let began = Instant::now();
     let relay = Relay::start(bench, target, sink);
@@ -156,7 +156,7 @@ async fn drain(bench: &EventsBench, target: &Target, sink: Arc<dyn Sink>) -> Res
     Ok(per_s(bench.events(), took.as_secs_f64()))
 }
 
-/// A publisher that runs.
+/// A running publisher.
 struct Relay {
     stats: Arc<PublisherStats>,
     stop: CancellationToken,
@@ -173,7 +173,7 @@ impl Relay {
         Self { stats, stop, task }
     }
 
-    /// Waits until so many events are published.
+    /// Waits until `events` events are published.
     async fn wait_for(&self, events: u64) -> Result<()> {
         let (mut last, mut moved_at) = (0, Instant::now());
         loop {
@@ -184,7 +184,7 @@ impl Relay {
             if published > last {
                 (last, moved_at) = (published, Instant::now());
             } else if moved_at.elapsed() > STILL_MAX || self.task.is_finished() {
-                bail!("the relay stands at {published} of {events} events; MILEPOST_LOG=info says why");
+                bail!("the relay has published {published} of {events} events and makes no progress; MILEPOST_LOG=info logs why");
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

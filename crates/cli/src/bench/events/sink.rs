@@ -1,4 +1,4 @@
-//! The brokers of a bench, and a sink that measures.
+//! The brokers of a benchmark, and a sink that measures latency.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::bench::latency::micros;
 /// Where the events of a bench go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Broker {
-    /// Nowhere
+    /// No sink: events are discarded
     Null,
     /// NATS JetStream, into the stream MILEPOST_BENCH
     Nats,
@@ -76,7 +76,7 @@ impl Broker {
     }
 }
 
-/// Measures from when an event was to be emitted to when it was acknowledged. Its number is in its payload.
+/// A sink that measures the time from when an event was due to be emitted to its acknowledgement. The event's number is in its payload.
 #[derive(Debug)]
 pub(super) struct Meter {
     inner: Arc<dyn Sink>,
@@ -87,7 +87,7 @@ pub(super) struct Meter {
     measured: Mutex<Histogram<u64>>,
 }
 
-/// What a meter reads of a payload.
+/// The part of a payload that the meter reads.
 #[derive(Deserialize)]
 struct Numbered {
     n: u64,
@@ -98,7 +98,7 @@ impl Meter {
         Ok(Self { inner, began, per_second, warm_up, measured: Mutex::new(Histogram::new(3)?) })
     }
 
-    /// When an event is to be emitted.
+    /// Returns when an event is due to be emitted.
     pub(super) fn due_at(&self, number: u64) -> Instant {
         self.began + std::time::Duration::from_micros(number * 1_000_000 / self.per_second)
     }
@@ -119,7 +119,7 @@ impl Sink for Meter {
                 && n >= self.warm_up
             {
                 let took = now.saturating_duration_since(self.due_at(n));
-                // It grows as it has to.
+                // The histogram resizes automatically.
                 let _ = measured.record(micros(took));
             }
         }

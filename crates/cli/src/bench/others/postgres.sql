@@ -1,4 +1,4 @@
--- What in the store no bench made: one example. $1 the queue of benches
+-- One example of a row in the store that no benchmark created. $1 the queue of benches
 (select 'a job of queue ' || queue from milepost.job where queue <> $1 limit 1)
 union all
 (select 'schedule ' || name from milepost.schedule limit 1)

@@ -1,4 +1,4 @@
--- What in the store no bench made: one example. ?1 the queue of benches
+-- One example of a row in the store that no benchmark created. ?1 the queue of benches
 SELECT * FROM (SELECT 'a job of queue ' || queue FROM milepost_job WHERE queue <> ?1 LIMIT 1)
 UNION ALL
 SELECT * FROM (SELECT 'schedule ' || name FROM milepost_schedule LIMIT 1)

@@ -1,4 +1,4 @@
-//! What is wrong with the bulk jobs of a file, as far as no database has to be asked.
+//! Checks of a file's bulk jobs that need no database.
 
 use std::collections::HashSet;
 
@@ -13,19 +13,19 @@ use super::definition::GIVEN;
 use super::{emit, throttle, window};
 use crate::nearest::nearest;
 
-/// The keys of which a bulk job has exactly one.
+/// The operations; a bulk job has exactly one of these keys.
 pub(super) const WAYS: [&str; 5] = ["apply", "enqueue", "emit", "http", "exec"];
 
 const SOURCE_REMEDY: &str = "a source looks like: select id, name from member where id > :cursor order by id limit :limit (docs/BULK.md)";
 const APPLY_REMEDY: &str =
     "an apply looks like: insert into note (run, member) select :bulk_id, id from chunk (docs/BULK.md)";
 
-/// What a bulk job is checked against.
+/// The other sections and settings that bulk jobs are checked against.
 pub(crate) struct Surroundings<'a> {
     pub(crate) kinds: Option<&'a Node>,
     pub(crate) schedules: Option<&'a Node>,
     pub(crate) databases: Option<&'a Node>,
-    /// Whose SQL it is, where the targets are in the store's own database.
+    /// The SQL dialect for targets in the store's own database.
     pub(crate) dialect: Dialect,
 }
 
@@ -56,8 +56,8 @@ fn check_names(
         faults.add(*at, why, REMEDY);
     }
     if around.kinds.is_some_and(|kinds| kinds.get(name).is_some()) {
-        let what = format!("{name} is a bulk job and a kind: its runs are jobs of the kind {name}");
-        faults.add(*at, what, "give one of the two another name");
+        let what = format!("{name} is both a bulk job and a kind: runs of a bulk job are jobs of the kind with its name");
+        faults.add(*at, what, "rename one of the two");
     }
     let children = bulk.get("enqueue");
     let child = |key: &str| children.and_then(|children| children.get(key));
@@ -78,16 +78,16 @@ fn check_names(
         && entries.iter().any(|entry| entry.key == kind)
     {
         let what = format!("{kind} is a bulk job, which runs in its group and has no targets for payload");
-        faults.add(node.span.start, what, "name a kind, or write then = \"…\" to start another bulk job");
+        faults.add(node.span.start, what, "give a kind, or write then = \"…\" to start another bulk job");
     }
 }
 
-/// Targets are those of a source with its key, or the rows of a file with these columns.
+/// Checks the targets: either a source with its key, or the columns of a file.
 fn check_targets(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Faults) {
     let Some(columns) = bulk.get("columns") else {
         for (part, example) in [("source", "source = \"select …\""), ("key", "key = [\"…\"]")] {
             if bulk.is_table() && bulk.get(part).is_none() {
-                let what = format!("the bulk job {name} says no {part}");
+                let what = format!("the bulk job {name} has no {part}");
                 let remedy = format!("add {example}, or columns = {{ … }} for a bulk job over a file");
                 faults.add(*at, what, remedy);
             }
@@ -96,23 +96,23 @@ fn check_targets(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Fault
     };
     for part in ["source", "key"] {
         if let Some(node) = bulk.get(part) {
-            let what = format!("the bulk job {name} says both columns and {part}");
-            let remedy = "columns are those of a file; source and key read tables: keep one of the two";
+            let what = format!("the bulk job {name} has both columns and {part}");
+            let remedy = "columns are for targets from a file, source and key for targets from tables: keep one of the two";
             faults.add(node.span.start, what, remedy);
         }
     }
     let mut known: Vec<&str> = Vec::new();
     for entry in columns.entries() {
         known.push(&entry.key);
-        // Each name with those before it, so that what is wrong is told where it stands.
+        // Checks each name together with those before it, so that a fault is reported at its position.
         let named = known.iter().map(|name| (*name, ColumnType::Text));
         if let Err(error) = Columns::new(named) {
-            faults.add(entry.at, error.to_string(), "name columns as the header of the file does");
+            faults.add(entry.at, error.to_string(), "use the column names of the file's header");
             known.pop();
         }
     }
     if columns.is_table() && columns.entries().is_empty() {
-        faults.add(columns.span.start, "the columns are empty", "name those that the bulk job reads");
+        faults.add(columns.span.start, "the columns are empty", "list the columns that the bulk job reads");
     }
 }
 
@@ -123,14 +123,14 @@ fn check_ways(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Faults) 
         [] if bulk.is_table() => faults.add(
             *at,
             format!(
-                "the bulk job {name} says neither apply nor enqueue, emit, http or exec: nothing would be done"
+                "the bulk job {name} has no apply, enqueue, emit, http or exec: it would do nothing"
             ),
             "add apply = \"insert into … select … from chunk\", or enqueue = { kind = \"…\" }",
         ),
         [(first, _), (second, node), ..] => faults.add(
             node.span.start,
-            format!("the bulk job {name} says both {first} and {second}"),
-            "keep one of the two; a second bulk job can do the other, started by then = \"…\"",
+            format!("the bulk job {name} has both {first} and {second}"),
+            "keep one of the two; use a second bulk job for the other, started by then = \"…\"",
         ),
         _ => {}
     }
@@ -138,7 +138,7 @@ fn check_ways(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Faults) 
     emit::check(bulk, faults);
 }
 
-/// Whose SQL it is: the store's, or that of the database that it names.
+/// Returns the SQL dialect: that of the store, or of the database that the bulk job names.
 fn check_database(bulk: &Node, around: &Surroundings<'_>, faults: &mut Faults) -> Dialect {
     let Some(node) = bulk.get("database") else { return around.dialect };
     let entries = around.databases.map(Node::entries).unwrap_or_default();
@@ -156,7 +156,7 @@ fn check_database(bulk: &Node, around: &Surroundings<'_>, faults: &mut Faults) -
         faults.add(
             node.span.start,
             what,
-            "take database out; what is done to the rows is done in the store's database",
+            "remove database; the rows are processed in the store's database",
         );
     }
     Dialect::Postgres
@@ -166,7 +166,7 @@ fn texts(list: Option<&Node>) -> Option<Vec<String>> {
     list?.nodes().iter().map(|node| node.text().map(str::to_owned)).collect()
 }
 
-/// The source and the apply of a bulk job, where they can be read.
+/// The source and the apply of a bulk job, if they could be parsed.
 #[derive(Default)]
 struct Sql {
     source: Option<Source>,
@@ -183,7 +183,7 @@ fn check_sql(bulk: &Node, dialect: Dialect, faults: &mut Faults) -> Sql {
     {
         match Source::parse(sql, &key, dialect) {
             Ok(source) => read.source = Some(source),
-            // That the list is empty was told already.
+            // The empty list was reported already.
             Err(InvalidSql::NoKey) => {}
             Err(error) => {
                 faults.add(node.span.start, InvalidBulk::Source(error).to_string(), SOURCE_REMEDY);
@@ -207,8 +207,8 @@ fn check_sizes(bulk: &Node, faults: &mut Faults) {
     if let (Some((_, min)), Some((node, max))) = (rows("min"), rows("max"))
         && min > max
     {
-        let what = format!("a chunk has at least {min} and at most {max} rows, which cannot be");
-        faults.add(node.span.start, what, "write a min that is no larger than max");
+        let what = format!("a chunk cannot have at least {min} and at most {max} rows");
+        faults.add(node.span.start, what, "set min to at most max");
     }
 }
 
@@ -220,14 +220,14 @@ fn check_windows(bulk: &Node, faults: &mut Faults) {
             faults.add(
                 window.span.start,
                 fault.to_string(),
-                "write another time; the whole of a day is from = \"00:00\", to = \"23:59:59\"",
+                "change one of the times; a whole day is from = \"00:00\", to = \"23:59:59\"",
             );
         }
     }
     let Some((node, zone)) = bulk.get("zone").and_then(|node| Some((node, node.text()?))) else { return };
     if windows.is_empty() {
-        let remedy = "add windows = [{ from = \"22:00\", to = \"06:00\" }], or leave it out";
-        faults.add(node.span.start, "a zone means something only beside windows", remedy);
+        let remedy = "add windows = [{ from = \"22:00\", to = \"06:00\" }], or remove zone";
+        faults.add(node.span.start, "zone has an effect only together with windows", remedy);
     }
     schedule::check_zone(node, zone, faults);
 }
@@ -242,19 +242,19 @@ fn check_then(Entry { key: name, node: bulk, .. }: &Entry, entries: &[Entry], fa
         };
         faults.add(node.span.start, format!("there is no bulk job {next} in this file"), remedy);
     } else if leads_back(name, entries) {
-        let what = format!("the end of {name} leads to {name} again: it would never be over");
-        faults.add(node.span.start, what, "take one `then` out of the circle");
+        let what = format!("the end of {name} would start {name} again: it would never end");
+        faults.add(node.span.start, what, "remove one `then` of the cycle");
     } else if entries.iter().any(|entry| entry.key == next && entry.node.get("columns").is_some()) {
-        let what = format!("{next} takes its targets from a file, and nobody would give it one");
+        let what = format!("{next} reads its targets from a file, but `then` provides no file");
         faults.add(
             node.span.start,
             what,
-            "let what follows read what this one has written, by source and key",
+            "give {next} a source and a key that read the rows that {name} has written",
         );
     }
 }
 
-/// Whether `then` after `then` comes back to this bulk job.
+/// Returns whether the chain of `then` leads back to this bulk job.
 fn leads_back(name: &str, entries: &[Entry]) -> bool {
     let next_of = |name: &str| {
         let entry = entries.iter().find(|entry| entry.key == name)?;
@@ -281,17 +281,17 @@ fn check_schedule(
 ) {
     let Some(schedule) = bulk.get("schedule").filter(|schedule| schedule.is_table()) else { return };
     if bulk.get("columns").is_some() {
-        let what = format!("{name} takes its targets from a file, and a tick has none");
+        let what = format!("{name} reads its targets from a file, but a schedule provides no file");
         let remedy =
-            "leave the schedule out and let whatever makes the file run: milepost bulk start … --from FILE";
+            "remove the schedule, and let the program that writes the file run: milepost bulk start … --from FILE";
         faults.add(schedule.span.start, what, remedy);
     }
     schedule::check_spec(schedule, faults);
     schedule::check_misfire(schedule, faults);
     let others = around.schedules.map(Node::nodes).unwrap_or_default();
     if others.iter().any(|other| other.get("name").and_then(Node::text) == Some(name)) {
-        let what = format!("there is another schedule with the name {name}, which is this bulk job's");
-        faults.add(schedule.span.start, what, "give the other one another name");
+        let what = format!("the schedule of this bulk job and another schedule have the same name {name}");
+        faults.add(schedule.span.start, what, "rename the other schedule");
     }
     let names = [
         ("source", sql.source.as_ref().map(Source::parameters)),
@@ -302,14 +302,14 @@ fn check_schedule(
         GIVEN.contains(&name)
             || payload.is_some_and(|payload| match &payload.value {
                 Value::Table(_) => payload.get(name).is_some(),
-                // That it is no table was told already.
+                // A value that is not a table was reported already.
                 _ => true,
             })
     };
     for (part, names) in names {
         for parameter in names.unwrap_or_default().into_iter().filter(|name| !given(name)) {
             let what =
-                format!("the schedule gives no {parameter:?}, which the {part} asks for as :{parameter}");
+                format!("the schedule has no parameter {parameter:?}, which the {part} reads as :{parameter}");
             faults.add(
                 payload.unwrap_or(schedule).span.start,
                 what,

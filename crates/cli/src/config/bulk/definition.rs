@@ -1,4 +1,4 @@
-//! A bulk job of a checked file as what the runtime knows.
+//! Conversion of a bulk job of a checked file to the runtime's definition.
 
 use anyhow::{Context, Result, bail};
 use milepost::bulk::{
@@ -16,46 +16,46 @@ use super::super::exec::Exec;
 use super::super::http::Http;
 use super::{BulkEntry, Children, ChunkSize, ThrottleEntry, window};
 
-/// The most rows that a server or a program gets at once unless the file says so.
+/// The default maximum number of rows that a server or a program receives in one chunk.
 const ROWS_MAX_ELSEWHERE: u32 = 1000;
 
-/// What is done to a chunk.
+/// The operation that is applied to a chunk.
 #[derive(Debug)]
 pub(crate) enum Doing {
     /// A statement over the relation `chunk`.
     Sql(String),
-    /// A job of every target, like this one.
+    /// A job for each target, created from this template.
     Enqueue(Box<NewJob>),
-    /// An event for every target.
+    /// An event for each target.
     Emit(EventTemplate),
     Http(Http),
     Exec(Exec),
 }
 
 impl BulkEntry {
-    /// The query of its targets, and the columns that it goes by.
+    /// Returns the query of its targets, and its key columns.
     pub(crate) fn targets(&self, dialect: Dialect) -> Result<(String, Vec<String>)> {
         if let Some(columns) = self.columns()? {
             return Ok((columns.source(dialect), Columns::key()));
         }
         match (&self.source, &self.key) {
             (Some(source), Some(key)) => Ok((source.clone(), key.clone())),
-            // Of a checked file there are both.
+            // A checked file has both.
             _ => bail!("it has no source"),
         }
     }
 
-    /// The database beside the store in which its targets are.
+    /// Returns the name of the separate database that contains its targets.
     pub(crate) fn database(&self) -> Option<&str> {
         self.database.as_deref()
     }
 
-    /// Whose SQL it is written in, with a store of this one.
+    /// Returns the SQL dialect of the bulk job, given the store's dialect.
     pub(crate) fn dialect(&self, of_store: Dialect) -> Dialect {
         if self.database.is_some() { Dialect::Postgres } else { of_store }
     }
 
-    /// The columns of the file that its runs are started with.
+    /// Returns the columns of the file with which its runs are started.
     fn columns(&self) -> Result<Option<Columns>, InvalidColumns> {
         let columns = self
             .columns
@@ -64,7 +64,7 @@ impl BulkEntry {
         columns.transpose()
     }
 
-    /// What is done to its chunks: of a checked file there is exactly one thing.
+    /// Returns the operation on its chunks; a checked file has exactly one.
     pub(crate) fn doing(self) -> Result<Doing> {
         match self {
             Self { apply: Some(sql), .. } => Ok(Doing::Sql(sql)),
@@ -72,11 +72,11 @@ impl BulkEntry {
             Self { emit: Some(emit), .. } => Ok(Doing::Emit(emit.template())),
             Self { http: Some(http), .. } => Ok(Doing::Http(http)),
             Self { exec: Some(exec), .. } => Ok(Doing::Exec(exec)),
-            _ => bail!("nothing is done to its targets"),
+            _ => bail!("it does nothing with its targets"),
         }
     }
 
-    /// What it is, by this name.
+    /// Returns the definition with this name.
     pub(crate) fn definition(&self, name: &str) -> Result<Definition> {
         let plain = Definition::new(name);
         let elsewhere = self.http.is_some() || self.exec.is_some();
@@ -99,29 +99,29 @@ impl BulkEntry {
         })
     }
 
-    /// The times of day at which its chunks may start.
+    /// Returns the times of day at which its chunks may start.
     pub(crate) fn windows(&self) -> Result<Option<Windows>> {
         window::windows(&self.windows, self.zone.as_deref())
     }
 
-    /// What holds its runs.
+    /// Returns the conditions that pause its runs.
     pub(crate) const fn throttle(&self) -> &ThrottleEntry {
         &self.throttle
     }
 
-    /// The schedule that starts it.
+    /// Returns the schedule that starts it.
     pub(crate) fn schedule(&self, name: &str) -> Result<Option<Schedule>> {
         let Some(schedule) = &self.schedule else { return Ok(None) };
         let schedule = self.definition(name).and_then(|definition| schedule.schedule(&definition));
         schedule.map(Some).with_context(|| format!("the schedule of the bulk job {name}"))
     }
 
-    /// Whether a schedule starts it.
+    /// Returns whether a schedule starts it.
     pub(crate) const fn is_scheduled(&self) -> bool {
         self.schedule.is_some()
     }
 
-    /// Refuses parameters among which one is missing that its SQL asks for.
+    /// Rejects the parameters if one that the SQL uses is missing.
     pub(crate) fn check_parameters(&self, given: &Parameters, dialect: Dialect) -> Result<()> {
         let (source, key) = self.targets(dialect)?;
         let source = Source::parse(&source, &key, dialect).map_err(InvalidBulk::Source)?;
@@ -131,7 +131,7 @@ impl BulkEntry {
         Ok(missing(&apply.parameters(), "apply", given)?)
     }
 
-    /// Changes when its targets or what is done to them do; not with secrets, of which those may be renewed.
+    /// Hashes the targets and the operation. Secrets are not included, so that renewing one does not change the fingerprint.
     fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         let mut say = |part: &str| {
@@ -139,7 +139,7 @@ impl BulkEntry {
             hash.update(part);
         };
         if let Some(columns) = &self.columns {
-            // A text that no source is.
+            // A text that is not a valid source.
             say("columns");
             for (name, holds) in columns {
                 say(name);
@@ -167,7 +167,7 @@ impl BulkEntry {
     }
 }
 
-/// What Milepost gives by itself.
+/// The parameters that Milepost provides.
 pub(super) const GIVEN: [&str; 3] = ["bulk_id", "nominal_at", ORIGIN];
 
 fn missing(names: &[&str], part: &'static str, given: &Parameters) -> Result<(), InvalidBulk> {
@@ -188,10 +188,10 @@ impl Children {
 }
 
 impl ChunkSize {
-    /// The default of the most rows is no more than `rows_max`.
+    /// Returns the chunk size. The default maximum number of rows is at most `rows_max`.
     fn sizing(&self, rows_max: u32) -> Sizing {
         let plain = Sizing::default();
-        // Where one bound is given, the default of the other one gives way.
+        // If only one bound is given, the default of the other one is adjusted to it.
         let rows_min = self.min.unwrap_or(plain.rows_min.min(self.max.unwrap_or(u32::MAX)));
         let rows_max = self.max.unwrap_or(plain.rows_max.min(rows_max)).max(rows_min);
         Sizing { target: self.target.map_or(plain.target, |time| time.0), rows_min, rows_max }

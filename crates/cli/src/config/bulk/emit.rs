@@ -1,4 +1,4 @@
-//! `emit` of a bulk job: the event of every target.
+//! `emit` of a bulk job: the event for each target.
 
 use std::collections::BTreeMap;
 
@@ -16,17 +16,17 @@ use crate::nearest::nearest;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Emit {
-    /// What sort of thing they are about, such as `customer`.
+    /// The aggregate type of the events, such as `customer`.
     aggregate_type: String,
-    /// The column of the target that says which one.
+    /// The column of the target with the id of the aggregate.
     aggregate_id: String,
-    /// What happened, such as `customer.notified`.
+    /// The event type, such as `customer.notified`.
     event_type: String,
-    /// The columns of the target that are the payload. The default is all of them.
+    /// The columns of the target that become the payload. The default is all of them.
     #[serde(default)]
     #[schemars(length(min = 1))]
     payload: Option<Vec<String>>,
-    /// Headers, each with the column of its value: `{ tenant = "tenant_id" }`.
+    /// Headers, each with the column that contains its value: `{ tenant = "tenant_id" }`.
     #[serde(default)]
     headers: BTreeMap<String, String>,
 }
@@ -37,23 +37,23 @@ impl Emit {
         EventTemplate { aggregate_type, aggregate_id, event_type, payload, headers }
     }
 
-    /// What it says, for fingerprints.
+    /// Returns the settings as texts, for the fingerprint.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
         let names = [&self.aggregate_type, &self.aggregate_id, &self.event_type];
         let headers = self.headers.iter().flat_map(|(name, column)| [name, column]);
-        // A text that no column is called, so that a column is of the payload or of a header.
+        // A separator that is not a valid column name, so that payload columns and header columns differ in the fingerprint.
         let payload = self.payload.iter().flatten().map(String::as_str).chain(["\0"]);
         names.into_iter().map(String::as_str).chain(payload).chain(headers.map(String::as_str))
     }
 }
 
-/// Faults of names, and of columns as far as no database has to be asked.
+/// Checks names, and columns as far as possible without a database.
 pub(super) fn check(bulk: &Node, faults: &mut Faults) {
     let Some(emit) = bulk.get("emit") else { return };
     let text = |key: &str| emit.get(key).and_then(|node| Some((node, node.text()?)));
     let named = |node: &Node, event: Result<NewEvent, InvalidEvent>, faults: &mut Faults| {
         if let Err(invalid) = event.and_then(|event| event.check(PAYLOAD_BYTES_MAX)) {
-            faults.add(node.span.start, invalid.to_string(), "docs/EVENTS.md says what an event can have");
+            faults.add(node.span.start, invalid.to_string(), "docs/EVENTS.md describes the limits of events");
         }
     };
     let event = |aggregate: &str, of: &str| NewEvent::new(Aggregate::new(aggregate, "id"), of, &());
@@ -74,7 +74,7 @@ pub(super) fn check(bulk: &Node, faults: &mut Faults) {
     columns.for_each(|node| check_column(bulk, node, faults));
 }
 
-/// A column that is not among those of the file.
+/// Reports a column that is not one of the file's columns.
 fn check_column(bulk: &Node, node: &Node, faults: &mut Faults) {
     let (Some(columns), Some(column)) = (bulk.get("columns"), node.text()) else { return };
     let known: Vec<&str> = columns.entries().iter().map(|entry| entry.key.as_str()).chain(["n"]).collect();

@@ -1,4 +1,4 @@
-//! `[bulk.NAME]`: bulk jobs, each with where its targets come from and what is done to them.
+//! `[bulk.NAME]`: bulk jobs, each with its targets and the operation on them.
 
 mod check;
 mod definition;
@@ -26,51 +26,51 @@ use super::fault::place;
 use super::http::Http;
 use super::humane::Humane;
 
-/// Goes through many targets a chunk at a time, and can be stopped and resumed (docs/BULK.md). It does exactly one of
+/// Processes many targets in chunks, and can be stopped and resumed (docs/BULK.md). It has exactly one of
 /// `apply`, `enqueue`, `emit`, `http` and `exec`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BulkEntry {
-    /// A label that lists filter by: what comes out of it, such as `notification rows`.
+    /// A label for filters of lists: the kind of result, such as `notification rows`.
     #[serde(default)]
     r#type: Option<String>,
-    /// A label that lists filter by: what it is for, such as `popular content`.
+    /// A label for filters of lists: the purpose, such as `popular content`.
     #[serde(default)]
     category: Option<String>,
-    /// Of all bulk jobs of a group one runs at a time. The default is its name.
+    /// The group. Only one bulk job of a group runs at a time. The default is its name.
     #[serde(default)]
     group: Option<String>,
-    /// Where its runs wait. The default is `bulk`.
+    /// The queue of its runs. The default is `bulk`.
     #[serde(default)]
     queue: Option<String>,
-    /// Which of the group goes first: from 1 (first) to 4 (last). The default is 2.
+    /// The priority within the group, from 1 (first) to 4 (last). The default is 2.
     #[serde(default)]
     #[schemars(range(min = 1, max = 4))]
     priority: Option<u8>,
-    /// How many attempts a run gets; a crash of its worker spends one. The default is 25.
+    /// The maximum number of attempts of a run; a crash of its worker uses one. The default is 25.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
     max_attempts: Option<u32>,
-    /// The database of this file, by the name that `[database.NAME]` gives it, in which its targets are, with all that its SQL names. The default is
-    /// the store's own.
+    /// The name of the database (`[database.NAME]` in this file) with its targets and everything else that its SQL uses. The default is
+    /// the store's database.
     #[serde(default)]
     database: Option<String>,
-    /// Which targets there are: `select … where KEY > :cursor order by KEY limit :limit`.
+    /// The query for the targets: `select … where KEY > :cursor order by KEY limit :limit`.
     #[serde(default)]
     source: Option<String>,
-    /// The columns that the source goes by.
+    /// The key columns by which the source is ordered.
     #[serde(default)]
     #[schemars(length(min = 1))]
     key: Option<Vec<String>>,
-    /// Instead of `source` and `key`: the columns of the file that each run is started with (`milepost bulk start --from`)
-    /// and what they hold, such as `{ member_id = "integer", text = "text" }`.
+    /// Instead of `source` and `key`: the columns of the file with which each run is started (`milepost bulk start --from`),
+    /// and their types, such as `{ member_id = "integer", text = "text" }`.
     #[serde(default)]
     columns: Option<BTreeMap<String, Holds>>,
-    /// What is done to a chunk, in SQL that reads the relation `chunk`: exactly once for every target, with `database` at
+    /// The SQL statement that processes a chunk and reads it as the relation `chunk`: exactly once for every target, with `database` at
     /// least once.
     #[serde(default)]
     apply: Option<String>,
-    /// Makes a job of every target: exactly once.
+    /// Creates a job for every target: exactly once.
     #[serde(default)]
     enqueue: Option<Children>,
     /// Emits an event for every target: exactly once.
@@ -79,43 +79,43 @@ pub(crate) struct BulkEntry {
     /// Posts each chunk to a server: at least once.
     #[serde(default)]
     http: Option<Http>,
-    /// Gives each chunk to a program: at least once.
+    /// Passes each chunk to a program: at least once.
     #[serde(default)]
     exec: Option<Exec>,
-    /// How long chunks shall take, and how many rows they may have.
+    /// The target duration of chunks, and the limits of their number of rows.
     #[serde(default)]
     chunk: ChunkSize,
-    /// How many rows a second at most.
+    /// The maximum rate, in rows per second.
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 100_000_000))]
     rate: Option<f64>,
-    /// The part of the time that chunks may take, over 0 and at most 1. The default is 1.
+    /// The share of time that chunks may take, above 0 and at most 1. The default is 1.
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 1))]
     duty: Option<f64>,
-    /// Times of day at which chunks may start. Without any it is always.
+    /// Times of day at which chunks may start. Without windows, chunks may start at any time.
     #[serde(default)]
     windows: Vec<WindowEntry>,
     /// The time zone of the windows, such as `Europe/Berlin`. The default is `UTC`.
     #[serde(default)]
     zone: Option<String>,
-    /// How many targets may fail before the run is aborted. The default is 0.
+    /// The number of targets that may fail before the run is aborted. The default is 0.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     error_budget: Option<u64>,
-    /// The bulk job of this file that is started by the end of each run, in the same commit and with the same
+    /// The bulk job of this file that the end of each run starts, in the same transaction and with the same
     /// parameters.
     #[serde(default)]
     then: Option<String>,
-    /// What holds its runs so that others get their turn.
+    /// Conditions that pause its runs to protect other users of the database.
     #[serde(default)]
     throttle: ThrottleEntry,
-    /// Starts it by itself. The schedule has the bulk job's name.
+    /// Starts it automatically. The schedule has the bulk job's name.
     #[serde(default)]
     schedule: Option<BulkSchedule>,
 }
 
-// No docs on the types: with them the schema would be no plain list of names.
+// Without doc comments on the types: they would turn the schema's plain list of names into separate alternatives.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Holds {
@@ -138,48 +138,48 @@ impl From<Holds> for ColumnType {
     }
 }
 
-/// The jobs that are made, one a target: its row is the payload.
+/// The jobs to create, one for each target: its row is the payload.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Children {
-    /// Their kind; any worker may run it.
+    /// The kind of the jobs; any worker may run it.
     kind: String,
-    /// Where they wait. The default is `default`.
+    /// The queue of the jobs. The default is `default`.
     #[serde(default)]
     queue: Option<String>,
-    /// Which jobs of the queue go first: from 1 (first) to 4 (last). The default is 2.
+    /// The priority within the queue, from 1 (first) to 4 (last). The default is 2.
     #[serde(default)]
     #[schemars(range(min = 1, max = 4))]
     priority: Option<u8>,
-    /// Their group.
+    /// The group of the jobs.
     #[serde(default)]
     group: Option<String>,
-    /// How many attempts each gets. The default is 25.
+    /// The maximum number of attempts of each job. The default is 25.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
     max_attempts: Option<u32>,
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
     timeout: Option<Humane>,
 }
 
-/// What chunks are like.
+/// The size of chunks.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ChunkSize {
-    /// How long a chunk shall take; on SQLite at most 30 ms, whatever is written. The default is `350ms`.
+    /// The target duration of a chunk; on SQLite limited to 30 ms. The default is `350ms`.
     #[schemars(extend("format" = "milepost-duration-positive"))]
     target: Option<Humane>,
-    /// The fewest rows of a chunk. The default is 50.
+    /// The minimum number of rows of a chunk. The default is 50.
     #[schemars(range(min = 1, max = 1_000_000))]
     min: Option<u32>,
-    /// The most rows of a chunk. The default is 50000, with `http` and `exec` 1000.
+    /// The maximum number of rows of a chunk. The default is 50000, with `http` and `exec` 1000.
     #[schemars(range(min = 1, max = 1_000_000))]
     max: Option<u32>,
 }
 
-/// Where a bulk job stands in the file: line and column of its parts.
+/// The position of a bulk job in the file: line and column of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     pub(crate) name: (usize, usize),
@@ -187,7 +187,7 @@ pub(crate) struct Places {
     pub(crate) effect: (usize, usize),
 }
 
-/// Where each bulk job stands in the text.
+/// Returns the position of each bulk job in the text.
 pub(super) fn places(bulks: Option<&Node>, text: &str) -> BTreeMap<String, Places> {
     let of = |node: Option<&Node>, at: usize| place(text, node.map_or(at, |node| node.span.start));
     let entries = bulks.map(Node::entries).unwrap_or_default().iter();

@@ -10,38 +10,38 @@ use serde_json::{Map, Value as Json};
 use super::super::humane::Humane;
 use super::super::schedule::ScheduleEntry;
 
-/// When a bulk job starts by itself, by exactly one of `cron` and `every`.
+/// When a bulk job starts automatically, by exactly one of `cron` and `every`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BulkSchedule {
-    /// When it ticks: 5 cron fields, 6 with seconds first, or a macro such as `@daily`.
+    /// The times of its ticks: 5 cron fields, 6 with seconds first, or a macro such as `@daily`.
     #[serde(default)]
     cron: Option<String>,
-    /// The interval at which it ticks, in whole seconds.
+    /// The interval of its ticks, in whole seconds.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
     every: Option<Humane>,
-    /// The time zone whose clock `cron` goes by, such as `Europe/Berlin`. The default is `UTC`.
+    /// The time zone of `cron`, such as `Europe/Berlin`. The default is `UTC`.
     #[serde(default)]
     zone: Option<String>,
     /// The parameters of each run. The default is none.
     #[serde(default)]
     payload: Map<String, Json>,
-    /// What becomes of ticks that were missed: `skip`, `once` (one run for all) or `all`. The default is `once`.
+    /// The handling of missed ticks: `skip`, `once` (one run for all) or `all`. The default is `once`.
     #[serde(default)]
     #[schemars(extend("enum" = ["skip", "once", "all"]))]
     misfire: Option<String>,
-    /// With `all`, the most missed ticks that get a run, the youngest. The default is 100.
+    /// With `all`, the maximum number of missed ticks that get a run, the newest first. The default is 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     misfire_max: Option<u32>,
-    /// A tick that is no later than this was not missed. The default is `60s`.
+    /// A tick that is late by at most this time is not missed. The default is `60s`.
     #[serde(default)]
     misfire_grace: Option<Humane>,
 }
 
 impl BulkSchedule {
-    /// The schedule of a checked file: each tick starts a run of the definition.
+    /// Returns the schedule of a checked file: each tick starts a run of the definition.
     pub(super) fn schedule(&self, definition: &Definition) -> Result<Schedule> {
         let its = self.clone();
         let entry = ScheduleEntry {

@@ -1,4 +1,4 @@
-//! What holds the runs of a bulk job so that others get their turn.
+//! Conditions that pause the runs of a bulk job in favour of other work.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,22 +8,22 @@ use super::super::fault::Faults;
 use super::super::humane::Humane;
 use super::Dialect;
 
-/// What only a server has.
+/// Throttles that exist only on PostgreSQL servers.
 const OF_SERVERS: [&str; 3] = ["replica_lag", "lock_waits", "oldest_snapshot"];
 
-/// Holds runs while there is too much of something. What cannot be found out holds, too.
+/// Pauses runs while a limit is exceeded. A condition that cannot be evaluated pauses them, too.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ThrottleEntry {
-    /// How far the slowest replica may be behind (PostgreSQL).
+    /// The maximum lag of the slowest replica (PostgreSQL).
     pub(crate) replica_lag: Option<Humane>,
-    /// How many locks may be waited for in the database (PostgreSQL).
+    /// The maximum number of lock waits in the database (PostgreSQL).
     pub(crate) lock_waits: Option<u32>,
-    /// How long the oldest transaction that holds back vacuum may be open (PostgreSQL).
+    /// The maximum age of the oldest transaction that holds back vacuum (PostgreSQL).
     pub(crate) oldest_snapshot: Option<Humane>,
-    /// A query that answers one value: true (1) to go on, false (0) to hold, or a text that says why to hold.
+    /// A query that returns one value: true (1) to continue, false (0) to pause, or a text with the reason to pause.
     pub(crate) sql: Option<String>,
-    /// A URL that is asked with GET: 2xx is to go on, anything else to hold.
+    /// A URL that is requested with GET: 2xx means continue, anything else pause.
     #[schemars(extend("format" = "milepost-url"))]
     pub(crate) http: Option<String>,
 }
@@ -31,15 +31,15 @@ pub(crate) struct ThrottleEntry {
 pub(super) fn check(throttle: Option<&Node>, dialect: Dialect, faults: &mut Faults) {
     let Some(throttle) = throttle.filter(|throttle| throttle.is_table()) else { return };
     if throttle.entries().is_empty() {
-        let remedy = "write for instance throttle = { lock_waits = 10 }, or leave it out";
-        faults.add(throttle.span.start, "the throttle says nothing", remedy);
+        let remedy = "write for example throttle = { lock_waits = 10 }, or remove it";
+        faults.add(throttle.span.start, "the throttle has no condition", remedy);
     }
     let on_file = throttle
         .entries()
         .iter()
         .filter(|entry| dialect == Dialect::Sqlite && OF_SERVERS.contains(&entry.key.as_str()));
     for entry in on_file {
-        let what = format!("{} is asked of a PostgreSQL server, and the store is a SQLite file", entry.key);
-        faults.add(entry.at, what, "take it out; sql and http can be asked here");
+        let what = format!("{} needs a PostgreSQL server, but the store is a SQLite file", entry.key);
+        faults.add(entry.at, what, "remove it; sql and http work here");
     }
 }

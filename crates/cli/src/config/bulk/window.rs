@@ -7,7 +7,7 @@ use milepost::bulk::{InvalidWindow, Window, Windows};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// From one time of day to another. One that ends before it begins goes over midnight and belongs to the day on which
+/// From one time of day to another. A window that ends before it begins spans midnight and belongs to the day on which
 /// it begins.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +24,7 @@ pub(super) struct WindowEntry {
     days: Option<Vec<Day>>,
 }
 
-// No docs on the days: with them the schema would be no plain list of names.
+// Without doc comments on the days: they would turn the schema's plain list of names into separate alternatives.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Day {
@@ -61,7 +61,7 @@ impl WindowEntry {
     }
 }
 
-/// The windows of a checked file; `None`: it is always open.
+/// Returns the windows of a checked file; `None` means always open.
 pub(super) fn windows(entries: &[WindowEntry], zone: Option<&str>) -> Result<Option<Windows>> {
     if entries.is_empty() {
         return Ok(None);
@@ -71,9 +71,9 @@ pub(super) fn windows(entries: &[WindowEntry], zone: Option<&str>) -> Result<Opt
     Ok(Some(Windows::new(windows, zone)))
 }
 
-/// What is wrong with a window of these times, whatever its days.
+/// Returns the error in the times of a window, independent of its days.
 pub(super) fn fault(from: &str, to: &str) -> Option<InvalidWindow> {
-    // What is no time was told already.
+    // Invalid times were reported already.
     let (from, to) = (from.parse::<Time>().ok()?, to.parse::<Time>().ok()?);
     Window::new(from, to, vec![Weekday::Monday]).err()
 }

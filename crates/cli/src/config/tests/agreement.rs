@@ -1,8 +1,8 @@
-//! The schema against the check, and both against somebody else's validator.
+//! Comparison of the schema with the check, and of both with a third-party validator.
 
 use super::*;
 
-/// What somebody else's validator says.
+/// Returns the result of the third-party validator.
 fn is_valid(document: &Json) -> bool {
     let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
     compiler.add_resource("milepost.json", schema::of_sections()).unwrap();
@@ -37,7 +37,7 @@ fn a_validator_of_all_of_json_schema_finds_the_same_faults_of_form() {
     }
 }
 
-/// Every word of the schema with the value it has.
+/// Collects every keyword of the schema with its value.
 fn words<'a>(schema: &'a Json, found: &mut Vec<(&'a str, &'a Json)>) {
     let Some(object) = schema.as_object() else { return };
     for (word, value) in object {
@@ -77,7 +77,7 @@ fn the_schema_says_nothing_that_the_check_does_not_understand() {
     for (word, value) in found {
         match word {
             "type" => assert!(value.is_string(), "{value}"),
-            // Formats of numbers are of no use to anybody.
+            // Numeric formats are removed from the schema.
             "format" => assert!(Format::named(value.as_str().unwrap()).is_some(), "{value}"),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Sections of DAGs.
+//! Tests of `[batch.NAME]`.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn a_dag_stands_in_a_file_of_its_own_that_is_checked_too() {
     let config = read(section).unwrap();
     assert_eq!(config.batch["orders"].dag("orders", folder.path()).unwrap().graph().len(), 1);
     let (.., other) = fault("[batch.order]\nfile = \"orders.toml\"\n");
-    assert!(other.contains("called \"orders\" there, and \"order\" here"), "{other}");
+    assert!(other.contains("has the name \"orders\", but this section has the name \"order\""), "{other}");
 
     std::fs::write(folder.path().join("orders.toml"), "name = \"orders\"\n[tasks.a]\nkindd = \"k\"\n")
         .unwrap();

@@ -1,4 +1,4 @@
-//! Bulk jobs: read in full, and refused.
+//! Tests of bulk jobs: complete and rejected ones.
 
 use milepost::bulk::Effects;
 
@@ -7,7 +7,7 @@ use super::*;
 const SOURCE: &str = "source = \"select id from member where id > :cursor order by id limit :limit\"";
 const APPLY: &str = "apply = \"insert into note select :bulk_id, id from chunk\"";
 
-/// A bulk job `n` with a source in line 2, a key in line 3, and these lines from line 4 on.
+/// Returns a bulk job `n` with a source in line 2, a key in line 3, and these lines from line 4 on.
 fn bulk(lines: &str) -> String {
     format!("[bulk.n]\n{SOURCE}\nkey = [\"id\"]\n{lines}\n")
 }
@@ -131,7 +131,7 @@ fn events_that_cannot_be_emitted_are_refused_where_they_stand() {
     );
     assert_faults(
         &bulk("emit = { aggregate_type = \"a\", aggregate_id = \"id\" }\nenqueue = { kind = \"k\" }"),
-        &[("4:8 ", "event_type"), ("5:11 the bulk job n says both emit and enqueue", "keep one of the two")],
+        &[("4:8 ", "event_type"), ("5:11 the bulk job n has both emit and enqueue", "keep one of the two")],
     );
 }
 
@@ -163,44 +163,44 @@ fn what_a_bulk_job_over_a_file_cannot_be_is_refused() {
     assert_faults(
         &format!("{OVER_FILE}{SOURCE}\nkey = [\"id\"]\n{APPLY}\n"),
         &[
-            ("3:10 the bulk job n says both columns and source", "keep one of the two"),
-            ("4:7 the bulk job n says both columns and key", "keep one of the two"),
+            ("3:10 the bulk job n has both columns and source", "keep one of the two"),
+            ("4:7 the bulk job n has both columns and key", "keep one of the two"),
         ],
     );
     assert_faults(
         &format!("{OVER_FILE}{APPLY}\nschedule = {{ every = \"1h\" }}\n"),
-        &[("4:12 n takes its targets from a file, and a tick has none", "--from FILE")],
+        &[("4:12 n reads its targets from a file, but a schedule provides no file", "--from FILE")],
     );
     assert_faults(
         &format!("[bulk.n]\ncolumns = {{ \"a'b\" = \"text\", N = \"text\" }}\n{APPLY}\n"),
         &[
-            ("2:13 \"a'b\" cannot be the name of a column", "header of the file"),
-            ("2:29 \"N\" is the number of the row in the file", "header of the file"),
+            ("2:13 \"a'b\" cannot be the name of a column", "the file's header"),
+            ("2:29 \"N\" is reserved for the number of the row", "the file's header"),
         ],
     );
     assert_faults(&format!("[bulk.n]\ncolumns = {{ a = \"date\" }}\n{APPLY}\n"), &[("2:17 ", "integer")]);
     assert_faults(
         &format!("[bulk.n]\ncolumns = {{}}\n{APPLY}\n"),
-        &[("2:11 the columns are empty", "name those")],
+        &[("2:11 the columns are empty", "list the columns")],
     );
     let first = bulk(&format!("{APPLY}\nthen = \"letter\""))
         + &OVER_FILE.replace("[bulk.n]", "[bulk.letter]")
         + APPLY;
-    assert_faults(&first, &[("5:8 letter takes its targets from a file", "source and key")]);
+    assert_faults(&first, &[("5:8 letter reads its targets from a file", "a source and a key")]);
 }
 
 #[test]
 fn a_bulk_job_does_exactly_one_thing() {
-    assert_faults(&bulk(""), &[("1:7 the bulk job n says neither apply nor enqueue", "add apply = ")]);
+    assert_faults(&bulk(""), &[("1:7 the bulk job n has no apply, enqueue", "add apply = ")]);
     assert_faults(
         &bulk(&format!("{APPLY}\nenqueue = {{ kind = \"a\" }}")),
-        &[("5:11 the bulk job n says both apply and enqueue", "then = ")],
+        &[("5:11 the bulk job n has both apply and enqueue", "then = ")],
     );
     assert_faults(
         "[bulk.n]\napply = \"insert into note select id from chunk\"\n",
         &[
-            ("1:7 the bulk job n says no source", "columns = "),
-            ("1:7 the bulk job n says no key", "columns = "),
+            ("1:7 the bulk job n has no source", "columns = "),
+            ("1:7 the bulk job n has no key", "columns = "),
         ],
     );
     assert_faults(
@@ -212,29 +212,32 @@ fn a_bulk_job_does_exactly_one_thing() {
 #[test]
 fn sql_that_cannot_be_is_refused_where_it_stands() {
     let sources = [
-        ("select id from member order by id limit :limit", "never mentions :cursor"),
+        ("select id from member order by id limit :limit", "does not contain :cursor"),
         ("select id from member where id > :cursor order by id", "LIMIT :limit"),
         ("select id from member where id > :cursor limit :limit", "ORDER BY its key columns"),
         ("select id from member where id > :cursor order by name limit :limit", "its key is id"),
-        ("select id from member where id > :cursor order by id desc limit :limit", "downwards"),
-        ("delete from member", "a source is a SELECT"),
-        ("select id from member where id > $1 order by id limit :limit", "parameters have names"),
+        ("select id from member where id > :cursor order by id desc limit :limit", "descending"),
+        ("delete from member", "a source must be a SELECT"),
+        ("select id from member where id > $1 order by id limit :limit", "parameters must have names"),
     ];
     for (source, words) in sources {
         let text = bulk(APPLY).replace(SOURCE, &format!("source = \"{source}\""));
         let found = faults(&text);
-        assert!(found.len() == 1 && found[0].starts_with("2:10 the source is not usable: "), "{found:#?}");
+        assert!(found.len() == 1 && found[0].starts_with("2:10 the source is invalid: "), "{found:#?}");
         assert!(found[0].contains(words) && found[0].contains("docs/BULK.md"), "{found:#?}");
     }
     let applies = [
-        ("insert into note select 1", "never reads the relation `chunk`"),
+        ("insert into note select 1", "does not read the relation `chunk`"),
         ("update member set id = 1 from chunk where member.id = chunk.id", "sets id"),
-        ("drop table chunk", "an apply is an INSERT"),
-        ("delete from note where id > :cursor", ":cursor belongs into the source"),
+        ("drop table chunk", "an apply statement must be an INSERT"),
+        ("delete from note where id > :cursor", ":cursor is allowed only in the source"),
     ];
     for (apply, words) in applies {
         let found = faults(&bulk(&format!("apply = \"{apply}\"")));
-        assert!(found.len() == 1 && found[0].starts_with("4:9 the apply is not usable: "), "{found:#?}");
+        assert!(
+            found.len() == 1 && found[0].starts_with("4:9 the apply statement is invalid: "),
+            "{found:#?}"
+        );
         assert!(found[0].contains(words), "{found:#?}");
     }
     assert_faults(&bulk(APPLY).replace("[\"id\"]", "[]"), &[("3:7 bulk.n.key is empty", "list")]);
@@ -284,7 +287,7 @@ fn a_database_that_cannot_be_is_refused_and_its_url_is_not_told() {
     assert_faults(&alone, &[("5:12 there is no database shop in this file", "[database.shop]")]);
     assert_faults(&other, &[("5:12 there is no database shpo in this file", "did you mean shop?")]);
     let staged = format!("[bulk.n]\ncolumns = {{ id = \"integer\" }}\n{APPLY}\ndatabase = \"shop\"\n{SHOP}");
-    assert_faults(&staged, &[("4:12 the rows of a file are staged in the store", "take database out")]);
+    assert_faults(&staged, &[("4:12 the rows of a file are staged in the store", "remove database")]);
     assert_faults(&(named("7") + SHOP), &[("5:12 bulk.n.database is a whole number", "text")]);
     let url = |url: &str| format!("[database.shop]\nurl = \"{url}\"\n");
     for (given, why) in [
@@ -294,11 +297,11 @@ fn a_database_that_cannot_be_is_refused_and_its_url_is_not_told() {
         ("${TOKEN}", ""),
     ] {
         let found = faults(&url(given));
-        assert!(found.len() == 1 && found[0].contains("is no PostgreSQL database"), "{found:?}");
+        assert!(found.len() == 1 && found[0].contains("is not a PostgreSQL database"), "{found:?}");
         assert!(found[0].starts_with("2:7 database.shop.url") && found[0].contains(why), "{found:?}");
         assert!(!found[0].contains("pw") && !found[0].contains("s3cret"), "{found:?}");
     }
-    assert_faults("[database.shop]\n", &[("1:1 database.shop says no url", "postgres://")]);
+    assert_faults("[database.shop]\n", &[("1:1 database.shop has no url", "postgres://")]);
     assert_faults(&(url("postgres://db/shop") + "usr = 1\n"), &[("3:1 unknown key usr", "url")]);
 }
 
@@ -309,17 +312,17 @@ fn sizes_rates_and_windows_that_cannot_be_are_refused() {
         ("rate = \"fast\"", "5:8 bulk.n.rate is a text", "number"),
         ("duty = 0", "5:8 bulk.n.duty is 0", "from 0.001 to 1"),
         ("duty = 1.5", "5:8 bulk.n.duty is 1.5", "from 0.001 to 1"),
-        ("chunk = { min = 10, max = 5 }", "5:27 a chunk has at least 10 and at most 5", "no larger"),
+        ("chunk = { min = 10, max = 5 }", "5:27 a chunk cannot have at least 10 and at most 5", "set min to at most max"),
         ("chunk = { max = 0 }", "5:17 bulk.n.chunk.max is 0", "from 1"),
         ("chunk = { target = \"0s\" }", "5:20 bulk.n.chunk.target = \"0s\"", "30s"),
         (
             "windows = [{ from = \"22:00\", to = \"22:00\" }]",
             "5:12 the window from 22:00:00 to 22:00:00 never opens",
-            "another time",
+            "change one of the times",
         ),
         (
             "windows = [{ from = \"22:00\", to = \"25:00\" }]",
-            "5:35 bulk.n.windows[0].to = \"25:00\" is no time of day",
+            "5:35 bulk.n.windows[0].to = \"25:00\" is not a time of day",
             "22:00",
         ),
         (
@@ -332,9 +335,9 @@ fn sizes_rates_and_windows_that_cannot_be_are_refused() {
             "5:52 bulk.n.windows[0].days[0] is \"monday\"",
             "mon, tue",
         ),
-        ("zone = \"Europe/Berlin\"", "5:8 a zone means something only beside windows", "windows"),
-        ("throttle = {}", "5:12 the throttle says nothing", "lock_waits = 10"),
-        ("throttle = { lock_waits = 3 }", "5:14 lock_waits is asked of a PostgreSQL server", "sql and http"),
+        ("zone = \"Europe/Berlin\"", "5:8 zone has an effect only together with windows", "windows"),
+        ("throttle = {}", "5:12 the throttle has no condition", "lock_waits = 10"),
+        ("throttle = { lock_waits = 3 }", "5:14 lock_waits needs a PostgreSQL server", "sql and http"),
         ("throttle = { http = \"ftp://x\" }", "5:21 bulk.n.throttle.http", "http"),
         ("error_budget = -1", "5:16 bulk.n.error_budget is -1", "from 0"),
         ("tyep = \"a\"", "5:1 unknown key tyep", "type"),
@@ -362,14 +365,14 @@ fn names_and_what_follows_must_agree() {
     };
     assert_eq!(faults(&two("then = \"push\"", "")), Vec::<String>::new());
     assert_faults(&two("then = \"psh\"", ""), &[("5:8 there is no bulk job psh", "did you mean push?")]);
-    assert_faults(&two("then = \"n\"", ""), &[("5:8 the end of n leads to n again", "circle")]);
+    assert_faults(&two("then = \"n\"", ""), &[("5:8 the end of n would start n again", "circle")]);
     assert_faults(
         &two("then = \"push\"", "then = \"n\""),
-        &[("5:8 the end of n leads to n", "circle"), ("10:8 the end of push leads to push", "circle")],
+        &[("5:8 the end of n would start n", "circle"), ("10:8 the end of push would start push", "circle")],
     );
     assert_faults(
         &format!("[kinds.n]\nexec = {{ program = \"sh\" }}\n{}", bulk(APPLY)),
-        &[("3:7 n is a bulk job and a kind", "another name")],
+        &[("3:7 n is both a bulk job and a kind", "rename")],
     );
     assert_faults(
         &format!("{}{}", bulk(APPLY), bulk("enqueue = { kind = \"n\" }").replace("bulk.n]", "bulk.m]")),
@@ -377,7 +380,7 @@ fn names_and_what_follows_must_agree() {
     );
     assert_faults(
         &bulk(APPLY).repeat(2),
-        &[("5:7 n is there twice; the first is in line 1", "another name")],
+        &[("5:7 n is defined twice; the first is in line 1", "rename")],
     );
 }
 
@@ -392,7 +395,7 @@ fn a_schedule_gives_all_that_its_sql_asks_for() {
     assert_faults(
         &scheduled("{ every = \"1h\" }"),
         &[(
-            "5:12 the schedule gives no \"text\", which the apply asks for as :text",
+            "5:12 the schedule has no parameter \"text\", which the apply reads as :text",
             "payload = { text = … }",
         )],
     );
@@ -406,7 +409,7 @@ fn a_schedule_gives_all_that_its_sql_asks_for() {
     );
     assert_faults(
         &format!("{good}[[schedules]]\nname = \"n\"\nevery = \"1h\"\nkind = \"k\"\n"),
-        &[("5:12 there is another schedule with the name n", "another name")],
+        &[("5:12 the schedule of this bulk job and another schedule", "rename the other")],
     );
 }
 

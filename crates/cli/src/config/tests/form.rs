@@ -1,4 +1,4 @@
-//! Faults that any section can have.
+//! Tests of faults that any section can have.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn wrong_types_say_what_is_wanted() {
     assert_faults("[worker]\nqueues = \"mail\"\n", &[("2:10 worker.queues is a text", "[\"a\", \"b\"]")]);
     assert_faults(
         "[worker]\nqueues = [\"mail\", 7]\n",
-        &[("2:19 worker.queues[1] is a whole number", "text in quotes")],
+        &[("2:19 worker.queues[1] is a whole number", "string in quotes")],
     );
     assert_faults(
         "worker = 1\nstore = true\n",
@@ -101,7 +101,7 @@ fn a_secret_that_is_not_set_is_refused_with_its_name() {
     assert_faults("[worker]\nname = \"${\"\n", &[("2:9 ${ begins a variable", "$${")]);
     assert_faults(
         "[worker]\nlease = \"${TOKEN}\"\n",
-        &[("2:9 worker.lease, filled in from the environment, is no duration", "30s")],
+        &[("2:9 worker.lease, filled in from the environment, is not a duration", "30s")],
     );
 }
 
@@ -109,22 +109,22 @@ fn a_secret_that_is_not_set_is_refused_with_its_name() {
 fn a_key_that_is_there_twice_says_where_the_first_is() {
     assert_faults(
         "[kinds.a]\nexec = { program = \"sh\" }\n\n[kinds.a]\nhttp = { url = \"http://localhost\" }\n\n[worker]\nlease = 3\n",
-        &[("4:8 a is there twice; the first is in line 1", "remove one"), ("8:9 worker.lease", "30s")],
+        &[("4:8 a is defined twice; the first is in line 1", "remove or rename one"), ("8:9 worker.lease", "30s")],
     );
     assert_faults(
         "[worker]\nname = \"a\"\ndrain = \"1s\"\nname = \"b\"\n",
-        &[("4:1 name is there twice; the first is in line 2", "remove")],
+        &[("4:1 name is defined twice; the first is in line 2", "remove")],
     );
     assert_faults(
         "[kinds.a]\nexec = { program = \"sh\", program = \"ls\" }\n",
-        &[("2:26 program is there twice; the first is in line 2", "remove")],
+        &[("2:26 program is defined twice; the first is in line 2", "remove")],
     );
 }
 
 #[test]
 fn what_is_no_toml_says_where() {
     let found = faults("[worker]\nname = w\nlease = \"30s\"\nqueues = [\"a\"\n");
-    assert!(found.len() >= 2 && found[0].starts_with("2:8 this is no TOML"), "{found:#?}");
+    assert!(found.len() >= 2 && found[0].starts_with("2:8 this is not TOML"), "{found:#?}");
 }
 
 #[test]

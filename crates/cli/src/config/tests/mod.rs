@@ -1,4 +1,4 @@
-//! Good files and bad ones.
+//! Tests of valid and invalid configuration files.
 
 mod agreement;
 mod batch;
@@ -19,12 +19,12 @@ use super::command::EXAMPLE;
 use super::format::Format;
 use super::*;
 
-/// Reads the text of a file, for no store that was named.
+/// Parses the text of a file without a store from the command line.
 fn parse(text: &str, folder: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Config, Vec<Fault>> {
     super::parse(text, folder, None, variable)
 }
 
-/// The faults of a text, each as `line:column what → remedy`.
+/// Returns the faults of a text, each as `line:column what → remedy`.
 fn faults(text: &str) -> Vec<String> {
     let variable = |name: &str| (name == "TOKEN").then(|| "s3cret".to_owned());
     match parse(text, Path::new("/"), variable) {
@@ -36,7 +36,7 @@ fn faults(text: &str) -> Vec<String> {
     }
 }
 
-/// Asserts that a text has exactly these faults: each begins so, and names this in its remedy.
+/// Asserts that a text has exactly these faults: each begins with the first text, and its remedy contains the second.
 #[track_caller]
 fn assert_faults(text: &str, expected: &[(&str, &str)]) {
     let found = faults(text);
@@ -45,7 +45,7 @@ fn assert_faults(text: &str, expected: &[(&str, &str)]) {
         let told = found.split(" → ").nth(1).unwrap();
         assert!(
             found.starts_with(begins) && told.contains(remedy),
-            "{found}\ndoes not say {begins} → {remedy}"
+            "{found}\ndoes not contain {begins} → {remedy}"
         );
         assert!(!found.contains("s3cret"), "{found}");
     }

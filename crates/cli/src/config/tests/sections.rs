@@ -1,4 +1,4 @@
-//! What each section holds, and what it refuses.
+//! Tests of each section: accepted settings and rejected ones.
 
 use super::*;
 
@@ -52,17 +52,17 @@ fn an_empty_file_has_no_fault() {
 fn a_kind_has_exactly_one_executor() {
     assert_faults(
         "[kinds.a]\ntimeout = \"1s\"\n",
-        &[("1:8 the kind a says neither http nor exec", "add http = ")],
+        &[("1:8 the kind a has neither http nor exec", "add http = ")],
     );
     assert_faults(
         &format!("{KIND}http = {{ url = \"http://localhost\" }}\n"),
-        &[("3:8 the kind a says both http and exec", "keep one")],
+        &[("3:8 the kind a has both http and exec", "keep one")],
     );
-    assert_faults("[kinds.a]\nexec = {}\n", &[("2:8 kinds.a.exec says no program", "add program")]);
-    assert_faults("[kinds.a.http]\ntimeout = \"1s\"\n", &[("1:1 kinds.a.http says no url", "https://")]);
+    assert_faults("[kinds.a]\nexec = {}\n", &[("2:8 kinds.a.exec has no program", "add program")]);
+    assert_faults("[kinds.a.http]\ntimeout = \"1s\"\n", &[("1:1 kinds.a.http has no url", "https://")]);
     assert_faults(
         "[kinds.\"\"]\nexec = { program = \"sh\" }\n",
-        &[("1:8 the kind \"\" is not usable", "1 to 200 bytes")],
+        &[("1:8 the kind \"\" is invalid", "1 to 200 bytes")],
     );
 }
 
@@ -70,13 +70,13 @@ fn a_kind_has_exactly_one_executor() {
 fn a_program_must_be_there_and_executable() {
     assert_faults(
         "[kinds.a]\nexec = { program = \"no-such-program\" }\n",
-        &[("2:20 kinds.a.exec.program = \"no-such-program\" is no program that can be run", "PATH")],
+        &[("2:20 kinds.a.exec.program = \"no-such-program\" is not a program that can be run", "PATH")],
     );
     assert_faults("[kinds.a]\nexec = { program = \"/etc/passwd\" }\n", &[("2:20", "PATH")]);
     assert_faults("[kinds.a]\nexec = { program = \"echo hello\" }\n", &[("2:20", "arguments go into args")]);
     assert_faults(
         &KIND.replace(" }", ", cwd = \"/no/such\" }"),
-        &[("2:32 kinds.a.exec.cwd = \"/no/such\" is no folder", "folder")],
+        &[("2:32 kinds.a.exec.cwd = \"/no/such\" is not a folder", "folder")],
     );
 }
 
@@ -85,11 +85,11 @@ fn arguments_and_variables_must_be_ones_that_a_process_can_receive() {
     let argument = "remove the NUL character";
     assert_faults(
         &KIND.replace(" }", ", args = [\"a\", \"b\\u0000\"] }"),
-        &[("2:39 kinds.a.exec.args[1] is no text that a program can receive: it contains a NUL", argument)],
+        &[("2:39 kinds.a.exec.args[1] is not a text that a program can receive: it contains a NUL", argument)],
     );
     assert_faults(
         &KIND.replace(" }", ", env = { A = \"b\\u0000\" } }"),
-        &[("2:38 kinds.a.exec.env.A is no text that a program can receive: it contains a NUL", argument)],
+        &[("2:38 kinds.a.exec.env.A is not a text that a program can receive: it contains a NUL", argument)],
     );
     for name in ["", "A=B", "A\\u0000"] {
         assert_faults(
@@ -104,7 +104,7 @@ fn a_url_must_be_one_that_can_be_called() {
     for url in ["mail.internal/send", "ftp://mail.internal", "https://", "http://ada:s3cret@:x"] {
         assert_faults(
             &format!("[kinds.a]\nhttp = {{ url = \"{url}\" }}\n"),
-            &[("2:16 kinds.a.http.url is no URL that can be used here", "https://")],
+            &[("2:16 kinds.a.http.url is not a valid URL here", "https://")],
         );
     }
     assert_faults(
@@ -119,13 +119,13 @@ fn a_url_must_be_one_that_can_be_called() {
 
 #[test]
 fn a_url_of_a_network_of_ones_own_must_be_allowed() {
-    let words = "10.1.2.3 is not a public address; if it is yours, name its network in `allow_networks`";
+    let words = "10.1.2.3 is not a public address; to allow it, add its network to `allow_networks`";
     let kind = |rest: &str| format!("[kinds.a.http]\nurl = \"http://10.1.2.3/send\"\n{rest}");
     assert_faults(&kind(""), &[(&format!("2:7 {words}"), "allow_networks = [\"10.1.2.3/32\"]")]);
     assert_faults(&kind("allow_networks = [\"10.2.0.0/16\"]\n"), &[(&format!("2:7 {words}"), "")]);
     assert_faults(
         &kind("allow_networks = [\"10.0.0.1/8\"]\n"),
-        &[("3:18 10.0.0.1/8 is no network; the network is 10.0.0.0/8", "allow_networks = [")],
+        &[("3:18 10.0.0.1/8 is not a network; the network is 10.0.0.0/8", "allow_networks = [")],
     );
     assert_faults(&kind("allow_networks = [\"10.0.0.0/8\"]\n"), &[]);
 }
@@ -144,25 +144,25 @@ fn a_redis_is_read_and_its_password_is_not_told() {
     assert_faults(
         "[redis]\nurl = \"http://:${TOKEN}@cache\"\nprefix = \"a b\"\ntimeout = \"0s\"\n",
         &[
-            ("2:7 redis.url, filled in from the environment, is no Redis", "redis://HOST"),
+            ("2:7 redis.url, filled in from the environment, is not a Redis address", "redis://HOST"),
             ("3:10 a prefix that cannot stand before keys", "without spaces"),
-            ("4:11 redis.timeout = \"0s\" is no duration that can be used", "30s"),
+            ("4:11 redis.timeout = \"0s\" is not a valid duration here", "30s"),
         ],
     );
     assert_faults(
         "[redis]\nurl = \"rediss://ada:s3cret@cache/#insecure\"\n",
-        &[("2:7 redis.url is no Redis: ", "redis://HOST")],
+        &[("2:7 redis.url is not a Redis address: ", "redis://HOST")],
     );
-    assert_faults("[redis]\nprefix = \"a:\"\n", &[("1:1 redis says no url", "redis://HOST")]);
+    assert_faults("[redis]\nprefix = \"a:\"\n", &[("1:1 redis has no url", "redis://HOST")]);
 }
 
 #[test]
 fn a_store_must_be_an_address_or_a_path_and_its_password_is_not_told() {
-    assert_faults("store = \"mysql://ada:s3cret@db/app\"\n", &[("1:9 store is no store", "postgres://USER")]);
-    assert_faults("store = \"\"\n", &[("1:9 store is no store", "path")]);
+    assert_faults("store = \"mysql://ada:s3cret@db/app\"\n", &[("1:9 store is not a store address", "postgres://USER")]);
+    assert_faults("store = \"\"\n", &[("1:9 store is not a store address", "path")]);
     assert_faults(
         "store = \"mysql://ada:${TOKEN}@db/app\"\n",
-        &[("1:9 store, filled in from the environment, is no store", "path")],
+        &[("1:9 store, filled in from the environment, is not a store address", "path")],
     );
 }
 
@@ -208,7 +208,7 @@ fn schedules_are_read_in_full() {
     let settlement = schedules[2].schedule().unwrap();
     let (dag, columns) = settlement.makes.columns();
     assert_eq!((dag, columns.payload.get()), (Some("settlement"), r#"{"country":"DE"}"#));
-    assert!(parse("", Path::new("/"), |_| None).unwrap().schedules.is_none(), "nothing is said about them");
+    assert!(parse("", Path::new("/"), |_| None).unwrap().schedules.is_none(), "the file does not contain them");
 }
 
 #[test]
@@ -278,17 +278,17 @@ fn limits_and_retention_are_read_in_full() {
 #[test]
 fn limits_and_periods_that_cannot_be_are_refused() {
     let cases = [
-        ("[[limits]]\nrate = \"1/s\"", "1:1 the limit says neither", "tenant:*"),
-        ("[[limits]]\nkind = \"a\"\ngroup = \"b\"\nrate = \"1/s\"", "1:1 the limit says both", "kind"),
-        ("[[limits]]\nkind = \"a\"", "1:1 it limits nothing", "LIMITS.md"),
-        ("[[limits]]\nkind = \"a\"\nconcurrency = 2", "1:1 a kind has no concurrency", "LIMITS.md"),
-        ("[[limits]]\nkind = \"a\"\nrate = \"fast\"", "3:8 limits[0].rate = \"fast\" is no rate", "10/s"),
-        ("[[limits]]\ngroup = \"a\"\nconcurrency = 2\nburst = 3", "4:9 a burst means something only", "rate"),
-        ("[retention]\nfailed = \"always\"", "2:10 retention.failed = \"always\" is no period", "forever"),
+        ("[[limits]]\nrate = \"1/s\"", "1:1 the limit has neither", "tenant:*"),
+        ("[[limits]]\nkind = \"a\"\ngroup = \"b\"\nrate = \"1/s\"", "1:1 the limit has both", "kind"),
+        ("[[limits]]\nkind = \"a\"", "1:1 it has no effect", "LIMITS.md"),
+        ("[[limits]]\nkind = \"a\"\nconcurrency = 2", "1:1 a kind cannot have a concurrency", "LIMITS.md"),
+        ("[[limits]]\nkind = \"a\"\nrate = \"fast\"", "3:8 limits[0].rate = \"fast\" is not a rate", "10/s"),
+        ("[[limits]]\ngroup = \"a\"\nconcurrency = 2\nburst = 3", "4:9 burst has an effect only", "rate"),
+        ("[retention]\nfailed = \"always\"", "2:10 retention.failed = \"always\" is not a period", "forever"),
     ];
     for (text, begins, remedy) in cases {
         assert_faults(text, &[(begins, remedy)]);
     }
     let twice = "[[limits]]\nkind = \"a\"\nrate = \"1/s\"\n".repeat(2);
-    assert_faults(&twice, &[("4:1 kind a has another limit", "as a whole")]);
+    assert_faults(&twice, &[("4:1 kind a has another limit already", "in one limit")]);
 }

@@ -1,4 +1,4 @@
-//! `[serve]`: what it says, and what it refuses.
+//! Tests of `[serve]`: accepted settings and rejected ones.
 
 use std::time::Duration;
 
@@ -49,11 +49,11 @@ fn a_server_that_cannot_be_is_refused() {
         ),
         (
             "[serve]\ntrusted_proxies = [\"10.0.0.1/8\"]",
-            "2:20 10.0.0.1/8 is no network; the network is 10.0.0.0/8",
+            "2:20 10.0.0.1/8 has host bits set; the network is 10.0.0.0/8",
             "10.0.0.0/8",
         ),
         ("[serve]\nforwarded_header = \"x-real-ip\"", "2:20 serve.forwarded_header", "x-forwarded-for"),
-        ("[serve]\nrate = \"fast\"", "2:8 serve.rate = \"fast\" is no rate", "10/s"),
+        ("[serve]\nrate = \"fast\"", "2:8 serve.rate = \"fast\" is not a rate", "10/s"),
         ("[serve]\ninsecure_no_tls = true", "2:1 unknown key insecure_no_tls in serve", "known keys"),
     ];
     for (text, begins, remedy) in cases {

@@ -1,4 +1,4 @@
-//! `[subscription.NAME]`.
+//! Tests of `[subscription.NAME]`.
 
 use milepost_core::event::Changes;
 
@@ -35,8 +35,8 @@ fn state_changes_that_could_not_be_recorded_are_refused() {
             "two subscriptions",
         ),
         ("changes = {}", "3:11 changes of the subscription audit names no kinds", "name some"),
-        ("changes = { kinds = [\"\"] }", "3:11 the kind whose changes are wanted", "187"),
-        (too_long.as_str(), "3:11 the kind whose changes are wanted", "187"),
+        ("changes = { kinds = [\"\"] }", "3:11 the kind of the state changes", "187"),
+        (too_long.as_str(), "3:11 the kind of the state changes", "187"),
         ("changes = { kind = [\"mail\"] }", "3:13 unknown key kind in subscription.audit.changes", "kinds"),
         (
             "aggregate_types = [\"order\", \"milepost.job.mail\"]",

@@ -1,4 +1,4 @@
-//! Where the demo writes its notifications and reads what became of them.
+//! The demo's notification table, and queries about the results of its jobs.
 
 mod postgres;
 mod sqlite;
@@ -15,7 +15,7 @@ use crate::store::StoreAddress;
 use postgres::PostgresLedger;
 use sqlite::SqliteLedger;
 
-/// What tells one demo's jobs and notifications from all others in the store.
+/// The identification of one demo's jobs and notifications in the store.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     /// The queue of its jobs, and the name of its run.
@@ -25,25 +25,25 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// One that nobody else has.
+    /// Creates a unique scope.
     pub(super) fn new() -> Self {
         let first_id = Uuid::now_v7();
         let random = first_id.as_u128() & 0xffff_ffff;
         Self { queue: format!("demo-{random:08x}"), first_id }
     }
 
-    /// The one of a queue, as far as a worker process knows it.
+    /// Returns the scope of a queue for a worker process, which does not know the first id.
     pub(super) fn of(queue: &str) -> Self {
         Self { queue: queue.to_owned(), first_id: Uuid::nil() }
     }
 
-    /// The key of a place's job.
+    /// Returns the key of a place's job.
     pub(super) fn key(&self, place: u32) -> String {
         format!("{}/{place}", self.queue)
     }
 }
 
-/// The effect of a job: somebody at the place was told something.
+/// The effect of a job: a notification of a place.
 #[derive(Clone, Debug)]
 pub(super) struct Notification {
     pub(super) queue: Arc<str>,
@@ -51,53 +51,53 @@ pub(super) struct Notification {
     pub(super) attempt: u32,
 }
 
-/// What the database says about a demo when it is over.
+/// The final state of a demo in the database.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub(super) tally: Tally,
     /// Places whose jobs are dead letters.
     pub(super) dead_letters: BTreeSet<u32>,
-    /// Places whose jobs were tried again, after a failure or a lost lease.
+    /// Places whose jobs were retried, after a failure or a lost lease.
     pub(super) retried: BTreeSet<u32>,
-    /// How many notifications each place got.
+    /// The number of notifications of each place.
     pub(super) notifications: BTreeMap<u32, u64>,
 }
 
-/// Counts of jobs and of what their histories say.
+/// Counts of jobs and of their history entries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) jobs: u64,
-    /// Jobs that neither ended nor are dead letters: those that are left behind, and those that are lost.
+    /// Jobs that neither ended nor became dead letters: those left behind, and those lost.
     pub(super) open: u64,
     pub(super) attempts: u64,
     /// Attempts that ended.
     pub(super) ends: u64,
     pub(super) successes: u64,
-    /// Attempts that failed with another one to come.
+    /// Attempts that failed and were retried.
     pub(super) retries: u64,
-    /// Attempts taken back from a dead worker.
+    /// Attempts reclaimed from a dead worker.
     pub(super) rescued: u64,
 }
 
-/// A store and the demo's own table in it.
+/// A store with the demo's table.
 #[async_trait]
 pub(super) trait Ledger: Send + Sync {
-    /// The store.
+    /// Returns the store.
     fn store(&self) -> Arc<dyn Store>;
 
-    /// Makes the store's tables when it is empty, and the demo's.
+    /// Creates the tables of an empty store, and the demo's table.
     async fn lay(&self, address: &StoreAddress) -> Result<()>;
 
     /// Writes the notification and completes the job, in one transaction.
     async fn notify(&self, run: Run, notification: Notification) -> Result<(), JobError>;
 
-    /// About how many notifications there are, of all runs.
+    /// Returns the approximate number of notifications of all runs.
     async fn written(&self) -> Result<i64>;
 
-    /// How many jobs of the queue have not ended.
+    /// Counts the jobs of the queue that have not ended.
     async fn open_jobs(&self, queue: &str) -> Result<i64>;
 
-    /// Everything that is verified.
+    /// Reads everything that is checked.
     async fn facts(&self, scope: &Scope) -> Result<Facts>;
 }
 
@@ -110,7 +110,7 @@ pub(super) async fn open(address: &StoreAddress) -> Result<Arc<dyn Ledger>> {
     Ok(ledger)
 }
 
-/// The place in a key that [`Scope::key`] made.
+/// Returns the place in a key that [`Scope::key`] created.
 fn place_of(key: &str) -> Result<u32> {
     let place = key.rsplit('/').next().and_then(|place| place.parse().ok());
     place.with_context(|| format!("the store has a job of this demo with the key {key:?}"))

@@ -1,4 +1,4 @@
-//! The ledger in a PostgreSQL database.
+//! The demo's ledger in a PostgreSQL database.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use sqlx::postgres::{PgPool, PgPoolOptions, PgRow};
 use super::{Facts, Ledger, Notification, Scope, Tally, place_of};
 use crate::store::{self, Schema, StoreAddress};
 
-/// Connections of the store and of the handlers. Two worker processes and the one that watches them must
-/// get along with the hundred that a server allows unless configured otherwise.
+/// The maximum number of connections of the store and of the handlers. Two worker processes and the demo process must fit in the hundred
+/// connections that a server allows by default.
 const STORE_CONNECTIONS_MAX: u32 = 6;
 const HANDLER_CONNECTIONS_MAX: u32 = 24;
 

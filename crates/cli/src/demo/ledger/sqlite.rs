@@ -1,4 +1,4 @@
-//! The ledger in a SQLite file.
+//! The demo's ledger in a SQLite file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl SqliteLedger {
         Ok(Self { store, path: path.to_owned() })
     }
 
-    /// Asks on a connection of its own: the store's are for its verbs.
+    /// Runs a query on a separate connection; the store's connections are reserved for its own statements.
     async fn read<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&Connection) -> Result<T> + Send + 'static,

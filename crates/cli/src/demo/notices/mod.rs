@@ -1,5 +1,5 @@
-//! The second half of the demo: bulk notices to a million channels, two runs of one group that want to start at the same
-//! moment, a process killed in the middle, a run aborted and resumed.
+//! The second part of the demo: bulk notices to a million channels. Two runs of one group are due at the same time, a process is killed in
+//! the middle, and a run is aborted and resumed.
 
 mod channels;
 mod show;
@@ -22,32 +22,32 @@ use channels::Channels;
 
 pub(super) use show::perform;
 
-/// How many channels all places have together.
+/// The maximum number of channels of all places.
 const CHANNELS_MAX: u64 = 1_000_000;
-/// How long a run takes at least, so that there is something to see, also for a demo that gets no processor for a while.
+/// The minimum duration of a run in seconds, so that it can be observed, also by a demo that gets no processor time for a while.
 const RUN_S: u64 = 8;
-/// Within so many kilometres of the centre a channel is near.
+/// The maximum distance of a nearby channel from the centre, in kilometres.
 const NEAR_KM: f64 = 1_500.0;
 /// The earth's mean radius, in kilometres.
 const EARTH_KM: f64 = 6_371.0;
-/// Around Istanbul: latitude and longitude in degrees.
+/// The centre near Istanbul: latitude and longitude in degrees.
 const CENTRE: (f64, f64) = (41.01, 28.95);
 
-/// Goes through all channels.
+/// Selects all channels.
 const ALL: &str = "select id from milepost_demo_channel where world = :world and id > :cursor \
                    order by id limit :limit";
-/// Goes through those whose point on the unit sphere is near enough to the centre's.
+/// Selects the channels whose point on the unit sphere is close enough to that of the centre.
 const NEAR: &str = "select id from milepost_demo_channel where world = :world and id > :cursor \
                     and x * :x + y * :y + z * :z >= :nearness order by id limit :limit";
-/// Writes a notice for each.
+/// Writes a notice for each channel.
 const NOTIFY: &str = "insert into milepost_demo_notice (run, channel) select :bulk_id, id from chunk";
 
 /// One of the two bulk jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Notice {
-    /// To every channel.
+    /// Notices to all channels.
     Popular,
-    /// To the channels near a place.
+    /// Notices to the channels near a place.
     Nearby,
 }
 
@@ -68,7 +68,7 @@ impl Notice {
         }
     }
 
-    /// What it is, for a demo of this scope.
+    /// Returns the definition for a demo of this scope.
     fn definition(self, scope: &Scope, world: World) -> Definition {
         let category = match self {
             Self::Popular => "popular content",
@@ -84,7 +84,7 @@ impl Notice {
         definition
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     fn params(self, world: World) -> serde_json::Value {
         match self {
             Self::Popular => json!({ "world": world.0 }),
@@ -100,12 +100,12 @@ impl Notice {
     }
 }
 
-/// Where the bulk jobs of a demo wait, apart from its other jobs.
+/// Returns the queue for the bulk jobs of a demo, which is separate from that of its other jobs.
 fn queue(scope: &Scope) -> String {
     format!("{}-bulk", scope.queue)
 }
 
-/// How many channels there are, which is also what tells one demo's channels from those of a smaller one.
+/// The number of channels. It also distinguishes one demo's channels from those of a smaller demo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct World(u64);
 
@@ -114,20 +114,20 @@ impl World {
         Self(plan.places as u64 * CHANNELS_MAX / PLACES_MAX as u64)
     }
 
-    /// The channels of a place: as many as of every other, give or take one.
+    /// Returns the channels of a place. Places have equal numbers of channels, plus or minus one.
     fn channels_of(self, place: u32, plan: Plan) -> std::ops::Range<u64> {
         let before = |place: u64| place * self.0 / plan.places as u64;
         before(place as u64 - 1) + 1..before(place as u64) + 1
     }
 }
 
-/// A point of the unit sphere, so that near is a matter of multiplying.
+/// Returns a point on the unit sphere, so that distances can be compared with a dot product.
 fn on_sphere(lat: f64, lng: f64) -> [f64; 3] {
     let (lat, lng) = (lat.to_radians(), lng.to_radians());
     [lat.cos() * lng.cos(), lat.cos() * lng.sin(), lat.sin()]
 }
 
-/// Lets a worker process of the demo run both.
+/// Configures a worker process of the demo to run both bulk jobs.
 pub(super) async fn serve(
     worker: WorkerBuilder,
     address: &StoreAddress,

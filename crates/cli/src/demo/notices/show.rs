@@ -1,4 +1,4 @@
-//! The show: two bulk jobs of one group at the same moment, a kill, an abort, a resume.
+//! The second part of the demo: two bulk jobs of one group at the same time, a kill, an abort, a resume.
 
 use std::time::{Duration, Instant};
 
@@ -20,33 +20,33 @@ use crate::demo::worker::LEASE;
 use crate::output;
 use crate::store::StoreAddress;
 
-/// Channels in one transaction.
+/// The number of channels in one transaction.
 const BATCH: usize = 10_000;
-/// How often the runs are looked at.
+/// The polling interval of the runs.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How long a process goes on before it is looked again whether it is in a chunk.
+/// The time that a process runs between two checks whether it is in a chunk.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(3);
-/// How long nothing may move before the demo gives up.
+/// The maximum time without progress before the demo fails.
 const STALL_MAX: Duration = Duration::from_secs(60);
-/// How long a chunk in hand may take after an abort.
+/// The time that the current chunk may take after an abort.
 const GRACE: Duration = Duration::from_secs(10);
-/// At which share the process is killed, and the run aborted. Most of it is left then: it must not end before the demo has seen how far
-/// it is.
+/// The completed share at which the process is killed and the run aborted. Most of the run remains then: it must not end before the demo
+/// has seen its progress.
 const KILL_AT: f64 = 0.2;
 const ABORT_AT: f64 = 0.4;
 
-/// What was seen, as far as the tables do not show it.
+/// Observations that the tables do not contain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shown {
     pub(super) histories: Vec<Vec<HistoryEntry>>,
-    /// Chunks that were committed after the abort was acknowledged.
+    /// The number of chunks that were committed after the abort was acknowledged.
     pub(super) chunks_after_abort: u64,
-    /// Targets behind the cursor of the aborted run, and all of them.
+    /// The number of targets processed by the aborted run, and the total.
     pub(super) aborted_at: u64,
     pub(super) aborted_of: u64,
 }
 
-/// Shows it, and answers what was verified.
+/// Runs this part of the demo and returns its checks.
 pub(crate) async fn perform(address: &StoreAddress, scope: &Scope, plan: Plan) -> Result<Vec<Check>> {
     let channels = channels::open(address).await?;
     let world = World::of(plan);
@@ -59,7 +59,7 @@ pub(crate) async fn perform(address: &StoreAddress, scope: &Scope, plan: Plan) -
     Ok(verify(popular, nearby, &shown))
 }
 
-/// Makes the channels, unless an earlier demo left them.
+/// Creates the channels, unless they exist from an earlier demo.
 async fn fill(channels: &dyn Channels, world: World, plan: Plan) -> Result<()> {
     if channels.lay(world).await? == world.0 {
         return Ok(());
@@ -116,7 +116,7 @@ impl Show<'_> {
     }
 }
 
-/// The runs and who works on them.
+/// The runs and their workers.
 struct Stage<'a> {
     show: &'a Show<'a>,
     jobs: [JobId; 2],
@@ -125,7 +125,7 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Kills the process that runs the first one, in the middle, and waits until the other goes on with it.
+    /// Kills the process that executes the first run, in the middle of a chunk, and waits until another process resumes the run.
     async fn kill(&mut self) -> Result<()> {
         let running = self.first_running().await?;
         self.until(running, "comes to its first fifth", |view| reached(view, KILL_AT)).await?;
@@ -152,7 +152,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Stops a process where it is, in the middle of a chunk.
+    /// Suspends a process in the middle of a chunk.
     async fn freeze_in_chunk(&self, worker: &WorkerProcess) -> Result<()> {
         let began = Instant::now();
         loop {
@@ -168,7 +168,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Aborts the run that is under way; answers which.
+    /// Aborts the active run and returns its id.
     async fn abort(&mut self, shown: &mut Shown) -> Result<JobId> {
         let running = self.first_running().await?;
         self.until(running, "comes to its second fifth", |view| reached(view, ABORT_AT)).await?;
@@ -176,7 +176,7 @@ impl Stage<'_> {
         store.operate(running, &Operation::new(Verb::Abort).grace(GRACE).note("by the demo")).await?;
         let told = self.view(running).await?;
         let aborted = self.until(running, "is aborted", |view| view.state == JobState::Aborted).await?;
-        // Until the other one has begun: none of the aborted one's chunks comes after that.
+        // Waits until the other run has started: the aborted run commits no chunk after that.
         let other = self.other(running);
         self.until(other, "begins", |view| view.counts.chunks > 0).await?;
         let at_last = self.view(running).await?;
@@ -196,7 +196,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// The run that is under way.
+    /// Returns the active run.
     async fn first_running(&mut self) -> Result<JobId> {
         let began = Instant::now();
         loop {
@@ -244,7 +244,7 @@ impl Stage<'_> {
         found.into_iter().next().with_context(|| format!("bulk job {job} is gone"))
     }
 
-    /// The name of the worker that runs the job.
+    /// Returns the name of the worker that runs the job.
     async fn runner(&self, job: JobId) -> Result<String> {
         let store = self.show.channels.store();
         let worker = store.job(job).await?.and_then(|job| job.row.worker);

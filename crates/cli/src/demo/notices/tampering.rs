@@ -1,4 +1,4 @@
-//! Tests: notices that were tampered with are found.
+//! Tests that the checks detect manipulated notices.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::demo::ledger::{self, Scope};
 use crate::store::StoreAddress;
 
 const WORLD: World = World(60);
-/// Of these, the first twenty are near the centre.
+/// The number of channels near the centre; they are the first ones.
 const NEAR: u64 = 20;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -42,7 +42,7 @@ async fn a_missing_and_a_doubled_notice_are_found_on_postgres() {
     assert_eq!(facts(&channels, job).await, (NEAR - 1, 1, 0));
 }
 
-/// Notices, missing ones and doubled ones of the channels nearby.
+/// Returns the numbers of notices, missing notices and duplicates of the nearby channels.
 async fn facts(channels: &Arc<dyn Channels>, job: JobId) -> (u64, u64, u64) {
     let NoticeFacts { targets, notices, missing, doubled } =
         channels.facts(Notice::Nearby, job, WORLD).await.unwrap();
@@ -50,7 +50,7 @@ async fn facts(channels: &Arc<dyn Channels>, job: JobId) -> (u64, u64, u64) {
     (notices, missing, doubled)
 }
 
-/// A small run, without worker processes.
+/// Runs a small demo without worker processes.
 async fn notify(address: &StoreAddress) -> (Arc<dyn Channels>, JobId) {
     ledger::open(address).await.unwrap().lay(address).await.unwrap();
     let channels = channels::open(address).await.unwrap();

@@ -1,4 +1,4 @@
-//! Holds what the database says about the bulk jobs against what was to happen.
+//! Checks of the bulk jobs: the database against the expected results.
 
 use indicatif::HumanCount;
 use milepost::{HistoryEntry, JobState};
@@ -7,7 +7,7 @@ use super::channels::NoticeFacts;
 use super::show::Shown;
 use crate::demo::verify::{Check, is_loss};
 
-/// Every check of the second half.
+/// Returns all checks of the second part.
 pub(super) fn verify(popular: NoticeFacts, nearby: NoticeFacts, shown: &Shown) -> Vec<Check> {
     let mut checks = Vec::new();
     for (names, facts) in [(POPULAR, popular), (NEARBY, nearby)] {
@@ -23,7 +23,7 @@ pub(super) fn verify(popular: NoticeFacts, nearby: NoticeFacts, shown: &Shown) -
         expected: "one of the group at a time, whoever starts them".to_owned(),
         passed: overlaps(&shown.histories) == 0 && target,
     });
-    // On a slow machine a living process may lose its lease, too.
+    // On a slow machine a running process may also lose its lease.
     checks.push(Check::some(
         "taken over",
         shown.histories.iter().flatten().filter(|entry| is_loss(entry)).count() as u64,
@@ -48,7 +48,7 @@ const POPULAR: [&str; 4] = ["to everybody", "channels, one row each", "  missing
 const NEARBY: [&str; 4] =
     ["to those nearby", "channels near Istanbul, one row each", "  missing", "  doubled"];
 
-/// How often a run began while another one was running.
+/// Counts how often a run started while another one was running.
 fn overlaps(histories: &[Vec<HistoryEntry>]) -> u64 {
     let mut changes: Vec<(usize, &HistoryEntry)> = histories
         .iter()
@@ -56,7 +56,7 @@ fn overlaps(histories: &[Vec<HistoryEntry>]) -> u64 {
         .flat_map(|(job, history)| history.iter().map(move |entry| (job, entry)))
         .filter(|(_, entry)| entry.to == JobState::Running || entry.from == Some(JobState::Running))
         .collect();
-    // Of one moment, ends come first.
+    // At the same time, ends are sorted before starts.
     changes.sort_by_key(|(_, entry)| (entry.at, entry.to == JobState::Running));
     let (mut running, mut overlaps) = (vec![false; histories.len()], 0);
     for (job, entry) in changes {
@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// A run from one second to another.
+    /// A run between two times, in seconds.
     fn run(from: i64, to: i64) -> Vec<HistoryEntry> {
         let entry = |at, verb, from, to| HistoryEntry {
             pos: at,

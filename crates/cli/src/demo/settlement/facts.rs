@@ -1,4 +1,4 @@
-//! What the store says about the batch when it is over.
+//! The final state of the batch in the store.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use milepost_core::ident::BatchId;
 
 use super::COUNTRY;
 
-/// How a batch and the one of its items stand, and the histories of their jobs.
+/// The states of a batch and of its inner batch of items, and the histories of their jobs.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// How many of the two are done.
+    /// How many of the two batches are done.
     pub(super) done: u64,
-    /// All their tasks, those that have not ended, and those that were skipped.
+    /// Counts of all tasks, of those that have not ended, and of those that were skipped.
     pub(super) tasks: u64,
     pub(super) open: u64,
     pub(super) skipped: u64,
-    /// The histories of each task's jobs: one, or one for each item. A task that was skipped has none.
+    /// The histories of each task's jobs: one, or one for each item. A skipped task has none.
     pub(super) histories: BTreeMap<String, Vec<Vec<HistoryEntry>>>,
-    /// Which task comes after which.
+    /// The edges of the DAG: predecessor and successor.
     pub(super) edges: Vec<(String, String)>,
 }
 
 impl Facts {
-    /// Reads them.
+    /// Reads the state from the store.
     pub(super) async fn read(store: &dyn Store, batch: BatchId, dag: &Dag) -> Result<Self> {
         let graph = dag.graph();
         let after = |task: u32| graph.predecessors(task).iter().map(move |&before| (before, task));
@@ -61,17 +61,17 @@ impl Facts {
         self.skipped += batch.counts.skipped;
     }
 
-    /// The histories of all jobs.
+    /// Returns the histories of all jobs.
     pub(super) fn jobs(&self) -> impl Iterator<Item = &[HistoryEntry]> {
         self.histories.values().flatten().map(Vec::as_slice)
     }
 
-    /// How many changes of all jobs are such.
+    /// Counts the state transitions of all jobs that satisfy a condition.
     pub(super) fn changes(&self, such: impl Fn(&HistoryEntry) -> bool) -> u64 {
         self.jobs().flatten().filter(|entry| such(entry)).count() as u64
     }
 
-    /// How many tasks began before one that they come after had ended.
+    /// Counts the tasks that started before one of their predecessors had ended.
     pub(super) fn too_early(&self) -> u64 {
         let places = |task: &str, such: fn(&HistoryEntry) -> bool| {
             let histories = self.histories.get(task).into_iter().flatten().flatten();
@@ -86,18 +86,18 @@ impl Facts {
     }
 }
 
-/// Whether a change is the end of an attempt.
+/// Returns whether a state transition ends an attempt.
 pub(super) fn is_end(entry: &HistoryEntry) -> bool {
     entry.from == Some(JobState::Running)
 }
 
-/// A batch as it stands now.
+/// Returns the current state of a batch.
 pub(super) async fn view(store: &dyn Store, batch: BatchId) -> Result<BatchView> {
     let detail = store.batch(batch).await?;
     Ok(detail.with_context(|| format!("batch {batch} is gone"))?.row)
 }
 
-/// The batch of the items, once they are known.
+/// Returns the inner batch of the items, once it exists.
 pub(super) async fn items(store: &dyn Store, batch: BatchId) -> Result<Option<BatchId>> {
     let tasks = store.batch_tasks(batch, &TaskFilter::default()).await?;
     Ok(tasks.into_iter().find(|task| task.key == COUNTRY).and_then(|task| task.batch))

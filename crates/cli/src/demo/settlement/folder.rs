@@ -1,4 +1,4 @@
-//! The folder in which the batch works: the files of the example, and the places as a CSV file.
+//! The folder in which the batch runs: the files of the example, and the places as a CSV file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -16,7 +16,7 @@ use crate::demo::places;
 use crate::demo::plan::Plan;
 use crate::store::StoreAddress;
 
-/// The example as it stands in `examples/settlement`.
+/// The example in `examples/settlement`.
 const FILES: [(&str, &str); 9] = [
     ("clean.sh", include_str!("../../../../../examples/settlement/clean.sh")),
     (COUNTRY, include_str!("../../../../../examples/settlement/country.sh")),
@@ -29,26 +29,26 @@ const FILES: [(&str, &str); 9] = [
     ("warn.sh", include_str!("../../../../../examples/settlement/warn.sh")),
 ];
 const CONFIG: &str = "milepost.toml";
-/// The program of a country.
+/// The program for one country.
 const COUNTRY: &str = "country.sh";
-/// It takes so long at least until a process was killed. The demo has to see that a part of the countries is done before all are, also on
-/// a machine that gives it no processor for a while.
+/// Prepended to the program: until a process was killed, each run takes at least 0.5 s. The demo must observe a moment when some of the
+/// countries are done, also on a machine that gives it no processor time for a while.
 const TAKES_ITS_TIME: &str = "set -eu\n[ -e killed ] || sleep 0.5\n";
 const DEFINITION: &str = "settlement.toml";
 const CITIES: &str = "cities.csv";
-/// Where the batch writes, seen from the folder.
+/// The output folder, relative to this folder.
 const INTO: &str = "out";
 
-/// The configuration that lies in the folder.
+/// Reads the configuration in the folder.
 pub(super) fn config(folder: &Path, address: &StoreAddress) -> Result<Config> {
     config::load(&folder.join(CONFIG), Some(address))
 }
 
-/// The folder; it goes when it is dropped.
+/// The temporary folder; it is deleted when this value is dropped.
 pub(super) struct Folder(TempDir);
 
 impl Folder {
-    /// Makes it, with the places of this plan.
+    /// Creates the folder with the places of this plan.
     pub(super) fn make(plan: Plan) -> Result<Self> {
         let folder = TempDir::with_prefix("milepost-demo-").context("cannot make a temporary folder")?;
         let folder = Self(folder);
@@ -71,7 +71,7 @@ impl Folder {
         Ok(csv.flush()?)
     }
 
-    /// Lets the programs take no more time than they need.
+    /// Removes the artificial delay of the programs.
     pub(super) fn hurry(&self) -> Result<()> {
         let path = self.path().join("killed");
         std::fs::write(&path, "").with_context(|| format!("cannot write {}", path.display()))
@@ -81,7 +81,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// The DAG of the example under the demo's name, whose tasks wait in this queue.
+    /// Returns the DAG of the example under the demo's name, with its tasks in this queue.
     pub(super) fn dag(&self, queue: &str) -> Result<Dag> {
         let mut definition = file::read(&self.path().join(DEFINITION))?.definition().clone();
         DAG.clone_into(&mut definition.name);
@@ -91,12 +91,12 @@ impl Folder {
         Ok(Dag::check(definition)?)
     }
 
-    /// What the batch is started with.
+    /// Returns the input of the batch.
     pub(super) fn input(&self) -> Value {
         json!({ "file": CITIES, "into": INTO })
     }
 
-    /// What the batch counted, a line a country.
+    /// Returns the totals that the batch wrote, one line per country.
     pub(super) fn totals(&self) -> Result<String> {
         self.read("totals.csv")
     }

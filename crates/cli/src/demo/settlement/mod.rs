@@ -1,5 +1,5 @@
-//! The third part of the demo: the batch of `examples/settlement`, whose tasks are programs, on three worker processes,
-//! one of which is killed while its programs run.
+//! The third part of the demo: the batch of `examples/settlement`. Its tasks are programs, which run on three worker processes; one process
+//! is killed while its programs run.
 
 mod facts;
 mod folder;
@@ -18,17 +18,17 @@ use crate::work::kinds;
 
 pub(super) use show::{Settled, perform};
 
-/// The name of the demo's DAG: a DAG of the user's may have the one that the example has.
+/// The name of the demo's DAG. It differs from that of the example, which a user may have defined.
 const DAG: &str = "demo.settlement";
-/// The task that is a job for each country.
+/// The task with one job for each country.
 const COUNTRY: &str = "country";
 
-/// Where the tasks of a demo wait, apart from its other jobs.
+/// Returns the queue for the tasks of a demo, which is separate from that of its other jobs.
 fn queue(scope: &Scope) -> String {
     format!("{}-batch", scope.queue)
 }
 
-/// Lets a worker process of the demo run the programs of a folder, as `milepost work` does.
+/// Configures a worker process of the demo to run the programs of a folder, as `milepost work` does.
 pub(super) fn serve(worker: WorkerBuilder, folder: &Path, address: &StoreAddress) -> Result<WorkerBuilder> {
     let config = folder::config(folder, address)?;
     let mut options = WorkerOptions::default();

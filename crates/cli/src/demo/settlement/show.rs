@@ -1,4 +1,4 @@
-//! The show: a batch of programs on three worker processes, one of which is killed.
+//! The third part of the demo: runs a batch of programs on three worker processes, one of which is killed.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -31,31 +31,31 @@ use crate::store::StoreAddress;
 
 /// The numbers of the worker processes; the first of them is killed.
 const WORKERS: std::ops::RangeInclusive<u32> = 5..=7;
-/// The number of the one that runs what somebody retries later.
+/// The number of the process for jobs that the user retries later.
 const WORKER_AT_THE_END: u32 = 9;
-/// When one of so many countries is done, the process is killed.
+/// The process is killed when one country in this many is done.
 const KILL_AT: u64 = 3;
-/// How often the batch is looked at.
+/// The polling interval of the batch.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// How long nothing may move before the demo gives up.
+/// The maximum time without progress before the demo fails.
 const STALL_MAX: Duration = Duration::from_secs(60);
-/// How many countries are named.
+/// The number of countries that the summary names.
 const NAMED: usize = 3;
 
-/// What was verified, and the folder with the programs, which goes with this.
+/// The results of the checks, and the folder with the programs, which is deleted with this value.
 pub(crate) struct Settled {
     pub(crate) checks: Vec<Check>,
     folder: Folder,
 }
 
 impl Settled {
-    /// One more process that runs them.
+    /// Starts another process that runs the programs.
     pub(crate) fn worker(&self, address: &StoreAddress, scope: &Scope) -> Result<WorkerProcess> {
         WorkerProcess::spawn_in(WORKER_AT_THE_END, address, &queue(scope), self.folder.path())
     }
 }
 
-/// Shows it; `None` when there are no programs here that could run.
+/// Runs this part of the demo; returns `None` if the programs cannot run on this machine.
 pub(crate) async fn perform(
     store: Arc<dyn Store>,
     address: &StoreAddress,
@@ -102,7 +102,7 @@ pub(crate) async fn perform(
     Ok(Some(Settled { checks: verify(&facts, report, countries, held), folder }))
 }
 
-/// Whether there is what the programs are written for.
+/// Returns whether `sh` and `awk`, which the programs need, are available.
 async fn programs_run() -> bool {
     let mut command = Command::new("sh");
     command
@@ -113,33 +113,33 @@ async fn programs_run() -> bool {
     command.status().await.is_ok_and(|status| status.success())
 }
 
-/// What came of it, for people.
+/// Prints a summary of the totals.
 fn tell(lines: &[(String, Total)]) {
     let told = |(country, total): &(String, Total)| format!("{country} ({})", HumanCount(total.places));
     let most: Vec<String> = lines.iter().take(NAMED).map(told).collect();
     output::note(format_args!("the report is written; most places are in {}", most.join(", ")));
 }
 
-/// A worker that was killed.
+/// A killed worker.
 struct Killed {
-    /// All under which it registered: on a slow machine it may have lost a lease before.
+    /// All worker ids of its process: on a slow machine it may have lost a lease and registered again.
     ids: Vec<WorkerId>,
     at: Instant,
     held: u64,
-    /// Whether it was declared dead and its tasks were taken back.
+    /// Whether it was declared dead and its tasks were reclaimed.
     taken_back: bool,
 }
 
-/// The batch and who works on it.
+/// The batch and its workers.
 struct Stage<'a> {
     store: &'a dyn Store,
     folder: &'a Folder,
     batch: BatchId,
-    /// The batch of the countries, when there is one.
+    /// The inner batch of the countries, once it exists.
     items: Option<BatchId>,
     queue: String,
     countries: u64,
-    /// The first one is the victim, as long as none was killed.
+    /// The worker processes; until one was killed, the first one is the victim.
     workers: Vec<WorkerProcess>,
     killed: Option<Killed>,
     bar: Bar,
@@ -160,7 +160,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Until the batch is done; answers how many tasks the killed worker held.
+    /// Runs until the batch is done; returns the number of tasks that the killed worker was running.
     async fn run(mut self) -> Result<u64> {
         let (mut moved_at, mut ended_before) = (Instant::now(), 0);
         loop {
@@ -194,7 +194,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Which tasks go on, and who works.
+    /// Updates the bar with the active tasks and the workers.
     async fn show(&self, done: u64) -> Result<()> {
         let active = TaskFilter { states: vec![TaskState::Active], ..TaskFilter::default() };
         let tasks = self.store.batch_tasks(self.batch, &active).await?;
@@ -209,13 +209,13 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Kills the first worker, unless it happens to run nothing right now.
+    /// Kills the first worker, unless it is running nothing.
     async fn kill_while_busy(&mut self) -> Result<()> {
         let victim = &self.workers[0];
         victim.freeze_and_settle().await?;
         let registered = self.registered().await?.into_iter();
         let ids: Vec<_> = registered.filter(|its| its.name == victim.name).map(|its| its.id).collect();
-        // Not looked at again when it is dead: on a slow machine others may have taken its tasks back by then.
+        // Read before the kill and not again: on a slow machine other workers may have reclaimed its tasks by then.
         let held = self.held_by(&ids).await?;
         if held.is_empty() {
             return victim.thaw();
@@ -230,7 +230,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Tells when the dead worker's lease has run out.
+    /// Reports when the dead worker's lease has expired and its tasks were reclaimed.
     async fn look_for_rescue(&mut self) -> Result<()> {
         let Some(killed) = self.killed.as_mut().filter(|killed| !killed.taken_back) else {
             return Ok(());
@@ -247,7 +247,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// The countries that programs of this worker look at.
+    /// Returns the countries whose programs run on this worker.
     async fn held_by(&self, worker: &[WorkerId]) -> Result<Vec<String>> {
         let Some(items) = self.items else { return Ok(Vec::new()) };
         let active = TaskFilter { states: vec![TaskState::Active], ..TaskFilter::default() };
@@ -263,7 +263,7 @@ impl Stage<'_> {
         Ok(held)
     }
 
-    /// This demo's workers.
+    /// Returns the workers of this demo.
     async fn registered(&self) -> Result<Vec<WorkerView>> {
         let mut workers = self.store.workers().await?;
         workers.retain(|worker| worker.queues.contains(&self.queue));
@@ -279,7 +279,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Ends who still lives.
+    /// Stops the remaining workers.
     async fn finish(self) -> Result<u64> {
         self.bar.say("ending the workers");
         for worker in self.workers {
@@ -288,7 +288,7 @@ impl Stage<'_> {
         Ok(self.killed.map_or(0, |killed| killed.held))
     }
 
-    /// Says why the batch is not done.
+    /// Returns an error with the reasons why the batch is not done.
     async fn fail(&self, batch: &BatchView) -> Result<u64> {
         let failed = TaskFilter { states: vec![TaskState::Failed], ..TaskFilter::default() };
         let mut why = Vec::new();

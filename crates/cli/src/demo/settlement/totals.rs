@@ -1,4 +1,4 @@
-//! What the places of countries come to: counted here, without a batch, and read from what the batch wrote.
+//! Totals of the countries: computed here without a batch, and read from the output of the batch.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use anyhow::{Context, Result, bail};
 use crate::demo::places::Place;
 use crate::records::csv::Decoder;
 
-/// The batch writes degrees with four digits.
+/// The precision of degrees in the batch's output: four digits.
 const DEGREES: f64 = 0.000_1;
 
-/// What the places of a country come to.
+/// The totals of a country.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Total {
     pub(super) places: u64,
-    /// The middle of all places, in degrees.
+    /// The mean of all latitudes, in degrees.
     pub(super) lat: f64,
     pub(super) lng: f64,
     /// The name of the northernmost place.
@@ -22,7 +22,7 @@ pub(super) struct Total {
 }
 
 impl Total {
-    /// Whether they are the same, as far as digits go.
+    /// Returns whether two totals are equal within the precision of the output.
     fn agrees(&self, other: &Self) -> bool {
         self.places == other.places
             && self.north == other.north
@@ -31,7 +31,7 @@ impl Total {
     }
 }
 
-/// Counts the places of each country.
+/// Computes the totals of each country.
 pub(super) fn of(places: impl Iterator<Item = Result<Place>>) -> Result<BTreeMap<String, Total>> {
     let mut totals: BTreeMap<String, (Total, f64)> = BTreeMap::new();
     for place in places {
@@ -43,7 +43,7 @@ pub(super) fn of(places: impl Iterator<Item = Result<Place>>) -> Result<BTreeMap
         total.lng += lng;
         if lat > *north {
             *north = lat;
-            // As the programs of the example, which write JSON by hand.
+            // The programs of the example also remove these characters, because they write JSON without escaping.
             total.north = name.replace(['"', '\\'], "");
         }
     }
@@ -70,7 +70,7 @@ fn total(decoder: &mut Decoder, line: &str) -> Result<(String, Total)> {
     Ok((country.to_owned(), Total { places, lat: lat.parse()?, lng: lng.parse()?, north }))
 }
 
-/// How many countries have no line, several, or one that is wrong; and lines of countries that are none.
+/// Counts the countries with no line, several lines or a wrong line, and the lines of unknown countries.
 pub(super) fn wrong(lines: &[(String, Total)], expected: &BTreeMap<String, Total>) -> u64 {
     let right = |(country, total): (&String, &Total)| {
         let mut own = lines.iter().filter(|(of, _)| of == country);

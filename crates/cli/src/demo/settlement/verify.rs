@@ -1,4 +1,4 @@
-//! Holds what the store and the report say about the batch against what was to happen.
+//! Checks of the batch: the store and the report against the expected results.
 
 use indicatif::HumanCount;
 use milepost::{HistoryEntry, Verb};
@@ -6,21 +6,21 @@ use milepost::{HistoryEntry, Verb};
 use super::facts::{Facts, is_end};
 use crate::demo::verify::{Check, is_loss};
 
-/// Tasks of the batch besides the countries; one of them is the list of these, and one is skipped.
+/// The number of tasks other than the countries; one of them is the list of countries, and one is skipped.
 const TASKS: u64 = 6;
 
-/// What the totals say that the batch wrote.
+/// Summary of the totals that the batch wrote.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
-    /// Places in all lines.
+    /// The sum of places in all lines.
     pub(super) places: u64,
-    /// How many there were to count.
+    /// The expected number of places.
     pub(super) places_expected: u64,
-    /// Countries without the one line that is right, or of no such place.
+    /// The number of countries without exactly one correct line, and of lines for unknown countries.
     pub(super) wrong: u64,
 }
 
-/// Every check of the third part; `held` is how many tasks the killed worker held.
+/// Returns all checks of the third part; `held` is the number of tasks that the killed worker was running.
 pub(super) fn verify(facts: &Facts, report: Report, countries: u64, held: u64) -> Vec<Check> {
     let &Facts { done, tasks, open, skipped, .. } = facts;
     let ran = countries + TASKS - 2;
@@ -87,13 +87,13 @@ mod tests {
         }
     }
 
-    /// A run between two places of the history.
+    /// A run between two times of the history.
     fn run(from: i64, to: i64) -> Vec<HistoryEntry> {
         use JobState::{Pending, Running, Succeeded};
         vec![entry(from, Verb::Claim, Pending, Running), entry(to, Verb::Succeed, Running, Succeeded)]
     }
 
-    /// A run that went with its worker.
+    /// A run that was lost with its worker.
     fn lost(from: i64, to: i64) -> Vec<HistoryEntry> {
         use JobState::{Pending, RetryWait, Running};
         let lost = entry(to, Verb::Retry, Running, RetryWait);
@@ -101,7 +101,7 @@ mod tests {
         vec![entry(from, Verb::Claim, Pending, Running), lost]
     }
 
-    /// Two countries, one of which was taken back.
+    /// Two countries, one of which was reclaimed from a dead worker.
     fn facts() -> Facts {
         let countries = vec![run(3, 4), [lost(3, 5), run(6, 7)].concat()];
         let histories = [
@@ -128,7 +128,7 @@ mod tests {
         checks.iter().filter(|check| !check.passed).map(|check| check.what).collect()
     }
 
-    /// What fails when the histories of this task are these.
+    /// Returns the checks that fail if this task has these histories.
     fn failed_with(task: &str, histories: Vec<Vec<HistoryEntry>>) -> Vec<&'static str> {
         let mut facts = facts();
         facts.histories.insert(task.to_owned(), histories);

@@ -1,4 +1,4 @@
-//! A headless Chromium behind a driver of its own.
+//! A headless Chromium with a separate driver process.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -12,12 +12,12 @@ use thirtyfour::error::WebDriverResult;
 use thirtyfour::{By, ChromiumLikeCapabilities, LoggingPrefsLogLevel, WebDriver};
 use tokio::runtime::Runtime;
 
-/// How long anything may take.
+/// The time limit of every wait.
 const PATIENCE: Duration = milepost_testkit::wait::LIMIT;
-/// A browser keeps a processor busy: one walks at a time.
+/// A browser keeps one processor busy, so only one test uses a browser at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// No window, a known size, and nothing that the browser would do for itself: it looks for updates and for its maker's servers.
+/// No window, a fixed size, and no background activity such as update checks and requests to the vendor's servers.
 const ARGUMENTS: [&str; 10] = [
     "--headless=new",
     "--disable-gpu",
@@ -31,7 +31,7 @@ const ARGUMENTS: [&str; 10] = [
     "--disable-quic",
 ];
 
-/// Gone with the test.
+/// A browser, which is closed with the test.
 pub(crate) struct Browser {
     runtime: Runtime,
     web: Option<WebDriver>,
@@ -42,7 +42,7 @@ pub(crate) struct Browser {
 impl Browser {
     pub(crate) fn start() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        // The driver is reached in the clear; its client wants to know by what it would encrypt all the same.
+        // The connection to the driver is not encrypted, but its client requires a TLS provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let driver = Driver::start();
         let runtime = Runtime::new().unwrap();
@@ -66,12 +66,12 @@ impl Browser {
         self.runtime.block_on(self.web().refresh()).unwrap();
     }
 
-    /// Where it is: path and query.
+    /// Returns the path and query of the current page.
     pub(crate) fn path(&self) -> String {
         self.read("location.pathname + location.search").as_str().unwrap().to_owned()
     }
 
-    /// What an expression of JavaScript is in the page.
+    /// Evaluates a JavaScript expression in the page.
     pub(crate) fn read(&self, expression: &str) -> Value {
         self.try_read(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
@@ -82,18 +82,18 @@ impl Browser {
         Ok(answer.json().clone())
     }
 
-    /// How many are selected so.
+    /// Counts the elements that match a selector.
     pub(crate) fn count(&self, css: &str) -> u64 {
         self.read(&format!("document.querySelectorAll({css:?}).length")).as_u64().unwrap()
     }
 
-    /// Clicks, as soon as it can be clicked.
+    /// Clicks an element as soon as it is clickable.
     #[track_caller]
     pub(crate) fn click(&self, css: &str) {
         self.insist(css, async || self.web().find(By::Css(css)).await?.click().await);
     }
 
-    /// Clicks what leads to another page, and waits until this is there: what was there before may look the same.
+    /// Clicks an element that leads to another page, and waits until that page is loaded; it may look the same as the previous one.
     #[track_caller]
     pub(crate) fn click_through(&self, css: &str) {
         self.read("window.leaving = true");
@@ -101,7 +101,7 @@ impl Browser {
         self.until("another page is there", "!window.leaving && document.readyState === 'complete'");
     }
 
-    /// Types into a field, instead of what stands there.
+    /// Replaces the text of a field.
     #[track_caller]
     pub(crate) fn fill(&self, css: &str, text: &str) {
         self.insist(css, async || {
@@ -111,28 +111,28 @@ impl Browser {
         });
     }
 
-    /// Has Chromium do what its own protocol calls so: show the page as on another screen, say. Answers what it answers.
+    /// Runs a command of the Chrome DevTools protocol, for example to emulate another screen; returns its result.
     pub(crate) fn command(&self, name: &str, parameters: Value) -> Value {
         self.runtime.block_on(self.web().cdp().send_raw(name, parameters)).unwrap()
     }
 
-    /// From here on no time passes for the page.
+    /// Stops the page's clock.
     pub(crate) fn stop_clock(&self) {
         self.read("(() => { const now = Date.now(); Date.now = () => now; })()");
     }
 
-    /// Presses keys, wherever the focus is.
+    /// Presses keys in the focused element.
     pub(crate) fn press(&self, keys: &str) {
         self.runtime.block_on(self.web().action_chain().send_keys(keys).perform()).unwrap();
     }
 
-    /// Waits until an expression of JavaScript is true, also across pages; answers that by which it is.
+    /// Waits until a JavaScript expression is true, also across page loads; returns its value.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, expression: &str) -> Value {
         self.wait(what, || self.try_read(expression).ok().filter(is_true))
     }
 
-    /// Waits until an element that is selected so says this.
+    /// Waits until an element that matches the selector contains this text.
     #[track_caller]
     pub(crate) fn until_says(&self, css: &str, words: &str) {
         let says = format!(
@@ -164,15 +164,15 @@ impl Browser {
         }
     }
 
-    /// What the browser complained of since it was asked last: errors of scripts, what the content security policy forbids, what could
-    /// not be loaded.
+    /// Returns the browser's warnings and errors since the last call: errors of scripts, violations of the content security policy, and
+    /// failed requests.
     pub(crate) fn complaints(&self) -> Vec<String> {
         let entries = self.runtime.block_on(self.web().browser_log()).unwrap();
         let bad = entries.into_iter().filter(|entry| ["SEVERE", "WARNING"].contains(&entry.level.as_str()));
         bad.map(|entry| entry.message).collect()
     }
 
-    /// Waits until the browser has complained of all of this; answers nothing of what else it complained of.
+    /// Waits until the browser has reported all of these warnings; others are ignored.
     #[track_caller]
     pub(crate) fn hears_of(&self, all: &[&str]) {
         let heard = std::cell::RefCell::new(Vec::<String>::new());
@@ -183,7 +183,8 @@ impl Browser {
         });
     }
 
-    /// Waits until the browser complains, which it does a little later than it shows the page, and holds that it is of this alone.
+    /// Waits until the browser reports a warning, which happens shortly after the page is shown, and asserts that all warnings contain this
+    /// text.
     #[track_caller]
     pub(crate) fn complains_of(&self, words: &str) {
         let complaints =
@@ -219,16 +220,16 @@ fn capabilities() -> WebDriverResult<ChromeCapabilities> {
     Ok(wanted)
 }
 
-/// The process that steers the browser.
+/// The driver process.
 struct Driver {
     child: Child,
     url: String,
-    /// Kept open: the driver goes on writing.
+    /// Kept open, because the driver continues to write to it.
     log: BufReader<ChildStdout>,
 }
 
-/// How often a driver is started before a test fails for it. It takes a free port of `::1` and ends if another process has the same
-/// port of `127.0.0.1`, where the servers of all tests listen.
+/// The maximum number of attempts to start a driver. It uses a free port of `::1` and ends if another process has the same port of
+/// `127.0.0.1`, where the servers of all tests listen.
 const STARTS_MAX: usize = 20;
 
 impl Driver {
@@ -245,10 +246,10 @@ impl Driver {
         panic!("{program} ended before it listened, {STARTS_MAX} times; the last time it said: {said}");
     }
 
-    /// What it said, if it ended before it listened.
+    /// Starts a driver once; returns its output if it ended before it listened.
     fn start_once(program: &str) -> Result<Self, String> {
         let mut command = Command::new(program);
-        // With its browsers in a group, which is killed as a whole.
+        // The driver and its browsers form a process group, which is killed as a whole.
         command.arg("--port=0").process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(Stdio::null());
         let mut child = command.spawn().unwrap_or_else(|error| {

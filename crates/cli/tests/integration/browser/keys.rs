@@ -1,4 +1,4 @@
-//! Keys, and how pages look.
+//! Tests of keyboard shortcuts and display settings.
 
 use crate::browser::Console;
 use crate::support::Place;
@@ -42,7 +42,7 @@ fn keys_lead_to_the_search_to_rows_and_to_pages() {
     assert_eq!(places.len(), 11);
     for place in places {
         let (key, path) = (place[0].as_str().unwrap(), place[1].as_str().unwrap());
-        // What follows g has to follow soon, and nobody knows how slow the machine is.
+        // The second key must follow g within a time limit, which a slow machine could miss.
         browser.stop_clock();
         browser.press(&format!("g{key}"));
         browser.until(&format!("g {key} leads to {path}"), &there(path));

@@ -1,4 +1,4 @@
-//! Every page on a screen and on a phone, light and dark.
+//! Tests of the layout of every page: on a desktop and a phone screen, light and dark.
 
 use serde_json::{Value, json};
 
@@ -13,8 +13,8 @@ on_each_store! {
 /// Widths and heights.
 const SCREENS: [(u32, u32); 2] = [(1440, 900), (390, 844)];
 
-/// What is wrong with how the page lies: it is wider than the screen, a button's words do not fit it, or two things that can be
-/// clicked lie over one another. What scrolls within a part of the page is seen as far as that part shows it.
+/// A script that returns layout faults: the page is wider than the screen, a button's text does not fit, or two clickable elements overlap.
+/// Content that scrolls within a part of the page counts as far as it is visible.
 const FAULTS: &str = r"(() => {
   const faults = [];
   const page = document.documentElement;
@@ -68,7 +68,7 @@ fn nothing_is_cut_off_and_nothing_overlaps_on_any_page(place: Place) {
             }
         }
     }
-    // Whoever finds nothing has to be known to look.
+    // Checks that the script detects a fault.
     console.open("/jobs");
     browser.read("document.querySelector('main').append(Object.assign(document.createElement('div'), { innerHTML: '<button>wide</button>' }))");
     browser.read("document.querySelector('main').lastElementChild.style.setProperty('width', '3000px')");

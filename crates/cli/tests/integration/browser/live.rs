@@ -1,4 +1,4 @@
-//! Pages that are kept new, and what is done on them.
+//! Tests of live updates and of actions on pages.
 
 use crate::browser::Console;
 use crate::support::{Place, on_each_store};
@@ -50,7 +50,7 @@ fn a_bulk_jobs_bar_moves_until_it_is_aborted_and_goes_on_when_it_is_resumed(plac
     console.was_not_loaded_anew();
     browser.read(&format!("document.querySelector('{form}').noValidate = true"));
     browser.click(&stop);
-    browser.until_says(".flash.refused", "a reason is needed");
+    browser.until_says(".flash.refused", "the reason is missing");
     console.act(&abort, "wrong text");
     browser.until_says(".flash.done", "");
     console.until_state("aborted");
@@ -63,7 +63,7 @@ fn a_bulk_jobs_bar_moves_until_it_is_aborted_and_goes_on_when_it_is_resumed(plac
     browser.click_through("#act-set .buttons .go");
     browser.until_says(".flash.done", "from the next chunk on");
     console.mark_page();
-    // On a busy machine chunks stay small.
+    // On a busy machine, chunks remain small.
     let over = "document.querySelector('.head > .state').textContent.includes('succeeded')";
     while browser.read(over) != true {
         let was = browser.read("document.querySelector('progress')?.value ?? 0");
@@ -76,7 +76,7 @@ fn a_bulk_jobs_bar_moves_until_it_is_aborted_and_goes_on_when_it_is_resumed(plac
     console.has_no_complaints();
 }
 
-/// Runs once there is a file `ready`, and fails while there is none.
+/// A kind that fails until the file `ready` exists; then it runs until the file `go` exists.
 const READY: &str = r#"
 [kinds.mail]
 exec = { program = "sh", args = ["-c", "test -e ready || { echo 'it is not ready' >&2; exit 65; }; until test -e go; do sleep 0.02; done"] }
@@ -109,7 +109,7 @@ name = "chain"
 tasks.first = { kind = "gate" }
 tasks.second = { kind = "gate", after = ["first"] }
 "#;
-/// Each of its jobs waits for a file with the number of its run.
+/// A kind whose jobs each wait for a file `go-*`, which they consume.
 const GATES: &str = r#"
 [batch.chain]
 file = "chain.toml"

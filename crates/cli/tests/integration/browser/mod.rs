@@ -1,4 +1,4 @@
-//! The console as somebody at a browser meets it: Chromium walks through the pages of a real server.
+//! Browser tests of the console: Chromium visits the pages of a real server.
 
 #![cfg(target_os = "linux")]
 
@@ -15,7 +15,7 @@ use crate::support::Place;
 use crate::support::process::Process;
 use chromium::Browser;
 
-/// A server with its console, and somebody who looks at it.
+/// A server with its console, and a browser.
 pub(crate) struct Console {
     pub(crate) browser: Browser,
     address: String,
@@ -24,7 +24,7 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// With what stands in the place's configuration.
+    /// Starts a server with the place's configuration.
     pub(crate) fn of(place: Place) -> Self {
         let (server, address) = Process::serve(&place, &[]);
         Self { browser: Browser::start(), address, _server: server, place }
@@ -34,7 +34,7 @@ impl Console {
         self.browser.open(&format!("http://{}{path}", self.address));
     }
 
-    /// From here on a page that is loaded anew is noticed.
+    /// Marks the page, so that a full reload is detected.
     pub(crate) fn mark_page(&self) {
         self.browser.read("window.marked = true");
     }
@@ -44,7 +44,7 @@ impl Console {
         assert_eq!(self.browser.read("window.marked === true"), true, "the page was loaded anew");
     }
 
-    /// Does what a button says, with a reason.
+    /// Submits the form of a button, with a reason.
     #[track_caller]
     pub(crate) fn act(&self, id: &str, reason: &str) {
         self.browser.click(&format!("[popovertarget='{id}']:not(form *)"));
@@ -52,7 +52,7 @@ impl Console {
         self.browser.click_through(&format!("#{id} .buttons button:not([type=button])"));
     }
 
-    /// Waits until the badge beside the title says this.
+    /// Waits until the badge beside the title shows this state.
     #[track_caller]
     pub(crate) fn until_state(&self, state: &str) {
         self.browser.until_says(".head > .state", state);

@@ -1,4 +1,4 @@
-//! Every page, with something on it.
+//! Tests of every page with content.
 
 use crate::browser::Console;
 use crate::support::filling::Filled;
@@ -10,10 +10,10 @@ on_each_store! {
 
 /// The id of no job.
 const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
-/// Where nothing is.
+/// Paths of missing items and pages.
 const NOWHERE: [&str; 3] = ["/jobs/no-such-job", "/batches/no-such-batch/rerun?what=failed", "/no/such/path"];
 
-/// The paths of the pages of a store in which there is something of everything.
+/// Fills a store with all kinds of content and returns the paths of its pages.
 pub(crate) fn paths(place: &Place) -> Vec<String> {
     let Filled { job, bulk, batch } = Filled::of(place);
     let mut paths = vec![
@@ -69,13 +69,13 @@ fn no_page_has_an_error_or_breaks_its_content_security_policy(place: Place) {
             );
             browser.until(&format!("button {at} of {path} opens its form"), &opened);
         }
-        // A page that is missing may be complained of when the next one is there.
+        // A warning about a missing page may arrive while the next page is loading.
         let complaints = browser.complaints();
         let is_of_missing = |words: &String| missing.iter().any(|path| words.contains(path.as_str()));
         let expected = |words: &String| is_of_missing(words) && words.contains("status of 4");
         assert!(complaints.iter().all(expected), "{path}: {complaints:?}");
     }
-    // Whoever hears nothing has to be known to listen.
+    // Checks that the test receives warnings.
     browser.read("document.body.append(Object.assign(document.createElement('style'), { textContent: 'p { color: red }' }))");
     browser.read("setTimeout(() => nothing.there, 0)");
     browser.hears_of(&["Content Security Policy", "nothing is not defined"]);

@@ -1,4 +1,4 @@
-//! Searches for what no index knows.
+//! Tests of searches by fields without an index.
 
 use serde_json::json;
 
@@ -9,10 +9,10 @@ on_each_store! {
     a_search_goes_on_by_itself_until_it_finds_something_or_is_stopped,
 }
 
-/// More than are looked through while a page waits.
+/// More jobs than a single page request searches.
 const JOBS: usize = 20_000;
 
-/// Nothing that the page asks for is answered before the test lets it.
+/// A script that delays all responses to the page until the test releases them.
 const GATE: &str = "{ const [real, open] = [fetch, new Promise((open) => { window.letGo = open; })];
                      window.fetch = async (...what) => { await open; return real(...what); }; }";
 
@@ -29,7 +29,7 @@ fn a_search_goes_on_by_itself_until_it_finds_something_or_is_stopped(place: Plac
     assert_eq!(browser.count("[data-looks-on], [data-does=rest]"), 0, "nothing is looked for any more");
     console.was_not_loaded_anew();
 
-    // It must not come to its end before somebody stops it.
+    // The search must not finish before it is stopped.
     let gate = browser.command("Page.addScriptToEvaluateOnNewDocument", json!({ "source": GATE }));
     console.open("/jobs?payload=no%3D18");
     let id = json!({ "identifier": gate["identifier"] });

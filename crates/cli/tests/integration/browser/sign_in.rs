@@ -1,4 +1,4 @@
-//! Who may come in, and what they may do.
+//! Tests of sign-in and permissions in the console.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -22,7 +22,7 @@ impl Console {
         self.place.run(&["tokens", "create", name, "--role", role]).ok().out.trim().to_owned()
     }
 
-    /// Shows a token where one is asked for.
+    /// Enters a token in the sign-in form.
     fn sign_in(&self, token: &str) {
         self.browser.fill("#token", token);
         self.browser.click_through("main button");
@@ -32,7 +32,7 @@ impl Console {
         self.browser.until(path, &format!("location.pathname + location.search === {path:?}"));
     }
 
-    /// What a page of this server gets for a form that it sends.
+    /// Returns the response to a form that a page of this server sends.
     fn send(&self, path: &str, form: &str) -> serde_json::Value {
         let kind = "{ 'content-type': 'application/x-www-form-urlencoded' }";
         let fetch = format!("fetch({path:?}, {{ method: 'POST', headers: {kind}, body: {form} }})");
@@ -65,7 +65,7 @@ fn somebody_signs_in_with_a_token_and_out_again(place: Place) {
 }
 
 fn an_open_page_leads_to_the_sign_in_when_its_session_is_over(place: Place) {
-    // A page looks again every five seconds, which is no use of the session.
+    // The reload every five seconds does not count as use of the session.
     let console = Console::of_those_with_tokens(place, "session_idle = \"20s\"\n");
     let token = console.token("anna", "viewer");
     console.open("/queues");
@@ -128,7 +128,7 @@ fn a_viewer_sees_no_buttons_and_what_is_forged_is_refused(place: Place) {
     assert_eq!(console.place.job(&id)["state"], "canceled");
 }
 
-/// The address of a site on this machine with this page: browsers send it the same cookies.
+/// Starts another site on this machine with this page, and returns its address: browsers send it the same cookies.
 fn other_site(html: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

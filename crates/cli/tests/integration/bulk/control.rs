@@ -1,4 +1,4 @@
-//! Operators steer runs.
+//! Tests of operators controlling runs.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ on_each_store! {
     a_throttle_holds_a_run_as_long_as_it_says_so_and_is_named,
 }
 
-/// Slow, in small chunks: it must not end before somebody has steered it.
+/// Slow, in small chunks, so that the run does not end before it was controlled.
 const SLOW: &str = "rate = 20\nchunk = { min = 1, max = 20 }\n";
 
 fn an_aborted_run_goes_on_where_it_was(place: Place) {
@@ -39,9 +39,13 @@ fn an_aborted_run_goes_on_where_it_was(place: Place) {
     members.bulk(&["watch", &id]).ok();
     assert_eq!(members.notes(), 1_000);
     let finished = members.bulk(&["resume", &id]);
-    assert!(finished.status == 1 && finished.err.contains("is done: all its targets"), "{}", finished.err);
+    assert!(
+        finished.status == 1 && finished.err.contains("has finished: all its targets"),
+        "{}",
+        finished.err
+    );
     let set = members.bulk(&["set", &id, "--rate", "1"]);
-    assert!(set.status == 1 && set.err.contains("nothing to set any more"), "{}", set.err);
+    assert!(set.status == 1 && set.err.contains("can no longer be changed"), "{}", set.err);
 }
 
 fn a_rate_that_is_set_counts_from_the_next_chunk_on(place: Place) {
@@ -58,7 +62,7 @@ fn a_rate_that_is_set_counts_from_the_next_chunk_on(place: Place) {
     assert!(shown.contains("set        at most 1,000,000 rows/s"), "{shown}");
 }
 
-/// A run of 200, of whom two have a note already.
+/// Starts a run over 200 members, two of which already have a note.
 fn with_two_failures(place: Place, lines: &str) -> (Members, crate::bulk::Work, String) {
     let members = Members::new(place, 200, &notes("popular", lines));
     members.place.tamper("insert into note values ('x', 7), ('x', 150)");
@@ -75,7 +79,7 @@ fn targets_that_failed_are_listed_and_tried_again(place: Place) {
     assert!(listed.contains("\n7 ") && listed.contains("\n150 "), "{listed}");
     let page = members.bulk(&["failures", &id, "--limit", "1"]).ok();
     let pos = members.bulk(&["failures", &id, "--json"]).json()[0]["pos"].clone();
-    assert!(page.err.contains(&format!("add: --after {pos}")), "{}", page.err);
+    assert!(page.err.contains(&format!("add --after {pos}")), "{}", page.err);
     assert!(members.bulk(&["show", &id]).ok().out.contains("200 of 200 (100 %); 2 failed"));
 
     members.place.tamper("delete from note where run = 'x'");
@@ -83,10 +87,14 @@ fn targets_that_failed_are_listed_and_tried_again(place: Place) {
     let again = again["job"].as_str().unwrap();
     let view = members.until_state(again, "succeeded");
     assert_eq!((&view["done"], &view["retry_of"]), (&json!(2), &json!(id)));
-    // They belong to the run whose targets they are.
+    // Notes belong to the original run.
     assert_eq!(members.number(&format!("select count(*) from note where run = '{id}'")), 200);
     let none = members.bulk(&["retry-failures", &id]);
-    assert!(none.status == 1 && none.err.contains("no failures that are not tried again"), "{}", none.err);
+    assert!(
+        none.status == 1 && none.err.contains("has no failures, or all of them are being retried"),
+        "{}",
+        none.err
+    );
     let keys = members.bulk(&["failures", &id, "--json"]).json();
     assert!(keys.as_array().unwrap().iter().all(|failure| failure["retried_by"] == json!(again)), "{keys}");
 }
@@ -102,7 +110,7 @@ fn more_failures_than_the_budget_abort_the_run(place: Place) {
 }
 
 fn a_closed_window_holds_a_run_and_is_named(place: Place) {
-    // An hour that begins in twelve.
+    // An hour that begins in twelve hours.
     let at = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).time();
     let from = at.wrapping_add(jiff::SignedDuration::from_hours(12));
     let to = at.wrapping_add(jiff::SignedDuration::from_hours(13));
@@ -116,7 +124,7 @@ fn a_closed_window_holds_a_run_and_is_named(place: Place) {
     let listed = members.bulk(&["list"]).ok().out;
     assert!(listed.contains("held by window: opens at"), "{listed}");
     let shown = members.bulk(&["show", &id]).ok().out;
-    assert!(shown.contains("held by    window: opens at ") && shown.contains("has its group"), "{shown}");
+    assert!(shown.contains("held by    window: opens at ") && shown.contains("holds its group"), "{shown}");
     let history: Vec<Value> = view["history"].as_array().unwrap().clone();
     let yielded = history.iter().find(|entry| entry["verb"] == "yield").unwrap();
     assert!(yielded["note"].as_str().unwrap().starts_with("held by window"), "{yielded}");
@@ -133,7 +141,7 @@ fn a_hard_abort_rolls_the_chunk_back_on_postgresql() {
         "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
     members.until(&id, "its chunk is at work", |_| members.number(asleep) == 1);
     let aborted = members.bulk(&["abort", &id, "--hard"]).ok().out;
-    assert!(aborted.contains("the one in hand is stopped and rolls back"), "{aborted}");
+    assert!(aborted.contains("the current one is canceled and rolled back"), "{aborted}");
     members.until_state(&id, "aborted");
     assert_eq!((members.notes(), members.number(asleep)), (0, 0));
 }
@@ -145,7 +153,7 @@ fn a_hard_abort_on_sqlite_says_that_chunks_are_short() {
     let id = members.start("popular");
     members.until(&id, "some are done", |view| view["done"].as_u64() > Some(0));
     let aborted = members.bulk(&["abort", &id, "--hard"]).ok().out;
-    assert!(aborted.contains("on SQLite a chunk takes milliseconds and cannot be stopped"), "{aborted}");
+    assert!(aborted.contains("on SQLite a chunk takes milliseconds and cannot be canceled"), "{aborted}");
     members.until_state(&id, "aborted");
 }
 

@@ -1,4 +1,4 @@
-//! Bulk jobs whose targets are on a PostgreSQL beside the store.
+//! Tests of bulk jobs whose targets are in a PostgreSQL database other than the store.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ on_each_store! {
     a_database_that_is_missing_or_lacks_something_is_told_when_work_begins,
 }
 
-/// A store, and a database with so many members.
+/// A store, and a database with members.
 struct Shop {
     members: Members,
     url: String,
@@ -30,7 +30,7 @@ impl Shop {
                  insert into member select n, 1 from generate_series(1, {members}) n"
             ),
         );
-        // The server asks for none.
+        // The server does not ask for a password.
         let with_password = url.replace("postgres@", "postgres:s3cret@");
         assert_ne!(url, with_password);
         let config = format!("{config}\n[database.shop]\nurl = \"{with_password}\"\n");
@@ -46,7 +46,7 @@ fn a_bulk_job_runs_on_a_database_that_the_configuration_names(place: Place) {
     let shop = Shop::new(place, 2_000, &notes("popular", "database = \"shop\"\n"));
     let members = &shop.members;
     let tried = members.bulk(&["dry-run", "popular", "--param", "topic=1"]).ok().out;
-    assert!(tried.contains("targets   2,000") && tried.contains("all was rolled back"), "{tried}");
+    assert!(tried.contains("targets   2,000") && tried.contains("everything was rolled back"), "{tried}");
     assert_eq!(shop.notes(), "0 of 0");
     let work = members.work();
     let id = members.start("popular");
@@ -55,12 +55,12 @@ fn a_bulk_job_runs_on_a_database_that_the_configuration_names(place: Place) {
     assert_eq!((shop.notes().as_str(), members.notes()), ("2000 of 2000", 0));
     let shown = members.bulk(&["show", &id]).ok().out;
     for words in
-        ["at least once per chunk: a crash", "\ntargets    on the database shop (PostgreSQL at 127.0.0.1:"]
+        ["at least once per chunk: the current chunk", "\ntargets    on the database shop (PostgreSQL at 127.0.0.1:"]
     {
         assert!(shown.contains(words), "{words}:\n{shown}");
     }
     let log = support::until("the worker says that it is done", || match members.place.read("work.log") {
-        log if log.contains("a bulk job is done") => Ok(log),
+        log if log.contains("the run of a bulk job is complete") => Ok(log),
         log => Err(log),
     });
     drop(work);
@@ -78,16 +78,16 @@ fn a_hard_abort_stops_the_statement_on_the_other_database(place: Place) {
     let sleeps = || support::psql(&shop.url, asleep) == "1";
     members.until(&id, "its chunk sleeps", |_| sleeps());
     let aborted = members.bulk(&["abort", &id, "--hard"]).ok().out;
-    assert!(aborted.contains("the one in hand is stopped and rolls back"), "{aborted}");
+    assert!(aborted.contains("the current one is canceled and rolled back"), "{aborted}");
     members.until_state(&id, "aborted");
     assert!(!sleeps() && shop.notes() == "0 of 0");
-    // Who does not know the database says so.
+    // Commands without access to that database report it.
     members.place.write("other.toml", "");
     members.bulk(&["resume", &id]).ok();
     members.until(&id, "its chunk sleeps again", |_| sleeps());
     let aborted = members.bulk(&["--config", "other.toml", "abort", &id, "--hard"]).ok().out;
     assert!(
-        aborted.contains("database shop (PostgreSQL at ") && aborted.contains("does not name"),
+        aborted.contains("database shop (PostgreSQL at ") && aborted.contains("does not contain"),
         "{aborted}"
     );
     members.bulk(&["abort", &id, "--hard"]);
@@ -104,7 +104,7 @@ fn every_target_of_the_other_database_becomes_a_job_of_the_store(place: Place) {
     let jobs = members.place.run(&["jobs", "list", "--kind", "push", "--limit", "1000", "--json"]).json();
     assert_eq!(jobs.as_array().unwrap().len(), 120);
     let dry = members.bulk(&["dry-run", "popular", "--param", "topic=1"]);
-    assert!(dry.status == 1 && dry.err.contains("it has no dry run"), "{}", dry.err);
+    assert!(dry.status == 1 && dry.err.contains("has no dry run"), "{}", dry.err);
 }
 
 fn a_database_that_is_missing_or_lacks_something_is_told_when_work_begins(place: Place) {
@@ -112,8 +112,7 @@ fn a_database_that_is_missing_or_lacks_something_is_told_when_work_begins(place:
     let shop = Shop::new(place, 1, &config);
     let members = &shop.members;
     let ran = members.place.run(&["work"]);
-    let words =
-        "milepost.toml:2:10: the bulk job popular cannot run: the database does not take the source: ";
+    let words = "milepost.toml:2:10: the bulk job popular cannot run: the database rejects the source: ";
     assert!(ran.status == 2 && ran.err.contains(words), "{}", ran.err);
 
     let gone = "[database.gone]\nurl = \"postgres://app:s3cret@127.0.0.1:1/gone\"\n";

@@ -1,4 +1,4 @@
-//! What is done to chunks besides SQL: jobs, servers, programs.
+//! Tests of operations on chunks other than SQL: jobs, events, servers and programs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -29,7 +29,7 @@ fn every_target_becomes_a_job(place: Place) {
     let jobs = jobs.as_array().unwrap();
     assert_eq!(jobs.len(), 120);
     let job = members.place.job(jobs[0]["id"].as_str().unwrap());
-    // Keys are written as the store writes them.
+    // Numbers in keys are formatted as the store formats them.
     let member = job["payload"]["id"].to_string();
     let key = job["key"].as_str().unwrap().replace('"', "");
     assert_eq!(key, format!("{id}:[{member}]"));
@@ -40,13 +40,13 @@ const TELL: &str =
     "emit = { aggregate_type = \"topic\", aggregate_id = \"topic\", event_type = \"member.told\" }\n";
 
 fn every_target_has_one_event_although_its_worker_is_killed(place: Place) {
-    // Slow: it must not end before it was seen to have begun.
+    // Slow, so that the run does not end before its start was observed.
     let lines = format!("{TELL}chunk = {{ min = 10, max = 10 }}\nrate = 20\n");
     let config = section("tell", &lines).replace("select id", "select id, topic");
     let config = format!("[worker]\nname = \"teller\"\nlease = \"1m\"\n{config}");
     let members = Members::new(place, 600, &config);
     let dry = members.bulk(&["dry-run", "tell", "--param", "topic=1"]).ok().out;
-    assert!(dry.contains("all was rolled back"), "{dry}");
+    assert!(dry.contains("everything was rolled back"), "{dry}");
     let number = |sql: &str| members.number(&format!("select {sql} from milepost.event"));
     assert_eq!(number("count(*)"), 0);
     let work = members.work();
@@ -55,7 +55,7 @@ fn every_target_has_one_event_although_its_worker_is_killed(place: Place) {
     drop(work);
     members.place.expire_leases("teller (bulk)");
     let done = || members.show(&id)["done"].as_u64().unwrap();
-    // What it had sent before it was killed the database may still do.
+    // The database may still execute a statement that the worker sent before it was killed.
     let done = until("the database has done what it was sent", || {
         let (before, emitted, after) = (done(), number("count(*)"), done());
         if before != after {
@@ -81,14 +81,14 @@ fn every_target_has_one_event_although_its_worker_is_killed(place: Place) {
 fn a_column_that_the_source_lacks_is_told_where_the_event_stands(place: Place) {
     let members = Members::new(place, 1, &section("tell", TELL));
     let ran = members.place.run(&["work"]);
-    let words = "milepost.toml:4:8: the bulk job tell cannot run: the source does not select topic, which is read of every target; it selects id";
+    let words = "milepost.toml:4:8: the bulk job tell cannot run: the source does not select topic, which is read from every target; it selects id";
     assert!(ran.status == 2 && ran.err.contains(words), "{}", ran.err);
 }
 
-/// What a server was asked: the idempotency key and the body.
+/// A request to the server: idempotency key and body.
 type Asked = (String, Value);
 
-/// A server that refuses the second call and accepts all others.
+/// Starts a server that rejects the second request and accepts all others.
 fn server() -> (String, Receiver<Asked>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -115,7 +115,7 @@ fn server() -> (String, Receiver<Asked>) {
             stream.read_exact(&mut body).unwrap();
             let status = if call == 1 { "503 Service Unavailable" } else { "200 OK" };
             let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
-            // Before it is answered: the run may be over at once then.
+            // Sent before the response, because the run may end immediately after it.
             let _ = tell.send((key, serde_json::from_slice(&body).unwrap()));
             stream.into_inner().write_all(head.as_bytes()).unwrap();
         }
@@ -123,7 +123,7 @@ fn server() -> (String, Receiver<Asked>) {
     (url, asked)
 }
 
-// Chunks grow by half, so that the one that is posted again is larger than the one before it.
+// Chunks grow by half, so that the chunk that is sent again is larger than the previous one.
 fn every_chunk_is_posted_with_a_key_of_its_own(place: Place) {
     let (url, asked) = server();
     let http = format!(

@@ -1,4 +1,4 @@
-//! Bulk jobs over files.
+//! Tests of bulk jobs over files.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ fn letter(lines: &str) -> String {
     format!("{LETTER}{LETTER_APPLY}{lines}")
 }
 
-/// A file of so many members.
+/// Returns a file of `members` members.
 fn csv(members: u32) -> String {
     let mut csv = "score,member_id,Full name,more\n".to_owned();
     (1..=members).for_each(|n| writeln!(csv, "0.5,{n},\"Ada, {n}\",x").unwrap());
@@ -68,7 +68,7 @@ fn a_csv_file_becomes_the_targets_of_a_run(place: Place) {
     assert_eq!((&view["done"], &view["total"]), (&json!(2_000), &json!({ "rows": 2_000, "exact": true })));
     assert_eq!(view["file"], json!({ "name": "may.csv", "rows": 2_000 }));
     assert_eq!(members.notes(), 2_000);
-    // The store knows the columns, too.
+    // The columns are also stored in the store.
     members.place.write("none.toml", "");
     members.place.tamper("delete from note");
     let of_store = ["--config", "none.toml", "start", "letter", "--from", "may.csv", "--json"];
@@ -111,7 +111,7 @@ fn a_malformed_line_is_told_with_its_place_and_nothing_is_started(place: Place) 
     assert_eq!((refused.status, refused.out.as_str()), (1, ""));
     for words in [
         "2 lines are bad, so nothing was started",
-        "bad.csv, line 3002, column 3: \"member_id\" is \"oops\", and not a whole number of 64 bits",
+        "bad.csv, line 3002, column 3: \"member_id\" is \"oops\", which is not a 64-bit integer",
         "bad.csv, line 3003, column 4: this row has 2 fields, the header names 4 columns",
         "--skip-bad BADFILE to set them aside and go on with the others",
     ] {
@@ -125,7 +125,7 @@ fn a_malformed_line_is_told_with_its_place_and_nothing_is_started(place: Place) 
     members.place.write("bad.jsonl", "{\"member_id\": 1, \"Full name\": \"\", \"score\": {}}\n[1]\n{\n");
     let refused = members.bulk(&["start", "letter", "--from", "bad.jsonl"]);
     for words in [
-        "bad.jsonl, line 1, column 44: \"score\" is an object or an array, and the column holds number",
+        "bad.jsonl, line 1, column 44: \"score\" is an object or an array, but the column has the type number",
         "bad.jsonl, line 2, column 1: this is not a JSON object",
         "bad.jsonl, line 3, column",
     ] {
@@ -154,13 +154,13 @@ fn a_file_where_none_belongs_and_none_where_one_does_are_refused(place: Place) {
         (
             &["start", "letter"],
             1,
-            "letter takes its targets from a file with the columns Full name, member_id, score",
+            "letter reads its targets from a file with the columns Full name, member_id, score",
         ),
-        (&["dry-run", "letter"], 1, "name one with --from FILE.csv"),
+        (&["dry-run", "letter"], 1, "give one with --from FILE.csv"),
         (
             &["start", "popular", "--param", "topic=1", "--from", "a.csv"],
             1,
-            "popular takes its targets from tables",
+            "popular reads its targets from tables",
         ),
         (&["start", "letter", "--from", "none.csv"], 1, "cannot read none.csv"),
         (&["start", "letter", "--from", "a.txt"], 1, "add --format csv or --format jsonl"),
@@ -179,7 +179,7 @@ fn a_dry_run_over_a_file_leaves_nothing(place: Place) {
     members.place.write("a.csv", csv(1_000));
     let tried =
         members.bulk(&["dry-run", "letter", "--from", "a.csv", "--rows", "100", "--chunks", "2"]).ok();
-    for words in ["targets   1,000", "nothing: all was rolled back"] {
+    for words in ["targets   1,000", "nothing: everything was rolled back"] {
         assert!(tried.out.contains(words), "{words}:\n{}", tried.out);
     }
     members.place.tamper("insert into note values ('x', 7)");

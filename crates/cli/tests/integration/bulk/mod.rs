@@ -1,4 +1,4 @@
-//! `milepost bulk` and `milepost work` with bulk jobs: started, looked at, steered, refused.
+//! Tests of `milepost bulk`, and of `milepost work` with bulk jobs.
 
 #![cfg(target_os = "linux")]
 
@@ -17,31 +17,31 @@ use crate::support::{Place, Ran};
 use milepost_testkit::wait;
 use serde_json::Value;
 
-/// A store beside members who are to be notified.
+/// A store beside a table of members to be notified.
 pub(crate) struct Members {
     pub(crate) place: Place,
 }
 
-/// What a bulk job over all members of a topic has in common.
+/// The source of a bulk job over all members of a topic.
 const SOURCE: &str = r#"
 source = "select id from member where topic = :topic and id > :cursor order by id limit :limit"
 key = ["id"]
 "#;
-/// A note for each.
+/// The statement that writes a note for each member.
 const APPLY: &str = "apply = \"insert into note (run, member) select :bulk_id, id from chunk\"\n";
 
-/// A section of a bulk job that does this.
+/// Returns the section of a bulk job with this operation.
 pub(crate) fn section(name: &str, lines: &str) -> String {
     format!("[bulk.{name}]{SOURCE}{lines}\n")
 }
 
-/// A section of a bulk job that makes notes.
+/// Returns the section of a bulk job that writes notes.
 pub(crate) fn notes(name: &str, lines: &str) -> String {
     section(name, &format!("{APPLY}{lines}"))
 }
 
 impl Members {
-    /// So many members of topic 1, in a place whose configuration has these sections.
+    /// Creates `members` members of topic 1, and a configuration with these sections.
     pub(crate) fn new(place: Place, members: u32, config: &str) -> Self {
         place.run(&["migrate"]).ok();
         for sql in [
@@ -59,7 +59,7 @@ impl Members {
         Self { place }
     }
 
-    /// Starts a run over topic 1; answers its id.
+    /// Starts a run over topic 1; returns its id.
     pub(crate) fn start(&self, name: &str) -> String {
         self.start_with(name, &[])
     }
@@ -78,16 +78,16 @@ impl Members {
         self.bulk(&["show", id, "--json"]).json()
     }
 
-    /// A worker with the configuration.
+    /// Starts a worker with the configuration.
     pub(crate) fn work(&self) -> Work {
         let log = File::create(self.place.path("work.log")).unwrap();
         let mut command = self.place.command(&["work"]);
         Work(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap())
     }
 
-    /// Waits until a look at the run shows this.
+    /// Polls the run until it satisfies a condition.
     pub(crate) fn until(&self, id: &str, what: &str, so: impl Fn(&Value) -> bool) -> Value {
-        // As long as it goes on, it may take its time.
+        // There is no time limit while the run makes progress.
         let (mut moved_at, mut done) = (Instant::now(), Value::Null);
         loop {
             let view = self.show(id);
@@ -107,7 +107,7 @@ impl Members {
         self.until(id, state, |view| view["state"] == state)
     }
 
-    /// The number that a query answers.
+    /// Returns the number that a query selects.
     pub(crate) fn number(&self, query: &str) -> u64 {
         self.place.tamper(&format!("select cast(({query}) as text)")).parse().unwrap()
     }

@@ -1,4 +1,4 @@
-//! What cannot be is refused, with the reason and a remedy.
+//! Tests that invalid input is rejected with a reason and a remedy.
 
 use crate::bulk::{Members, notes};
 use crate::support::{self, Place, on_each_store};
@@ -18,8 +18,8 @@ fn a_worker_refuses_what_the_database_does_not_take_at_its_place(place: Place) {
     let ran = members.place.run(&["work"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     for words in [
-        "milepost.toml:2:10: the bulk job a cannot run: the database does not take the source: ",
-        "milepost.toml:9:9: the bulk job b cannot run: the database does not take the apply: ",
+        "milepost.toml:2:10: the bulk job a cannot run: the database rejects the source: ",
+        "milepost.toml:9:9: the bulk job b cannot run: the database rejects the apply: ",
         "milepost.toml:12:10: the bulk job c cannot run: the source does not select its key column id",
         "docs/BULK.md",
     ] {
@@ -35,9 +35,9 @@ fn what_cannot_be_started_or_steered_is_refused(place: Place) {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["start", "popluar"], 1, "there is no bulk job \"popluar\"; did you mean popular?"),
         (&["start", "zzz"], 1, "there are popular"),
-        (&["start", "popular"], 1, "the payload has no \"topic\", which the source asks for as :topic"),
-        (&["start", "popular", "--payload", "[1]"], 1, "--payload is a JSON object"),
-        (&["start", "popular", "--payload", "{"], 1, "--payload is no JSON"),
+        (&["start", "popular"], 1, "the payload has no \"topic\", which the source uses as :topic"),
+        (&["start", "popular", "--payload", "[1]"], 1, "--payload must be a JSON object"),
+        (&["start", "popular", "--payload", "{"], 1, "--payload is not JSON"),
         (&["start", "popular", "--param", "topic"], 2, "NAME=VALUE"),
         (&["start", "popular", "--param", "topic=1", "--param", "topic=2"], 1, "is given twice"),
         (&["start", "popular", "--payload", "{}", "--param", "topic=1"], 2, "cannot be used with"),
@@ -56,13 +56,13 @@ fn what_cannot_be_started_or_steered_is_refused(place: Place) {
         (&["resume", &id], 1, "is pending: there is nothing to resume"),
         (&["retry-failures", &id], 1, "has no failures"),
         (&["abort", NO_RUN], 1, "there is no job"),
-        (&["abort", &plain], 1, "is no bulk job"),
-        (&["cancel", &plain], 1, "is no bulk job"),
-        (&["show", &plain], 1, "is no bulk job"),
+        (&["abort", &plain], 1, "is not a bulk job"),
+        (&["cancel", &plain], 1, "is not a bulk job"),
+        (&["show", &plain], 1, "is not a bulk job"),
         (&["watch", NO_RUN], 1, "there is no job"),
-        (&["failures", &plain], 1, "is no bulk job"),
-        (&["set", &plain, "--rate", "1"], 1, "is no bulk job"),
-        (&["show", "popular"], 2, "a job id is given in full"),
+        (&["failures", &plain], 1, "is not a bulk job"),
+        (&["set", &plain, "--rate", "1"], 1, "is not a bulk job"),
+        (&["show", "popular"], 2, "give the full job id"),
         (&["--config", "missing.toml", "start", "popular"], 1, "cannot read the configuration missing.toml"),
     ];
     for (args, status, words) in cases {
@@ -72,9 +72,9 @@ fn what_cannot_be_started_or_steered_is_refused(place: Place) {
     }
     members.bulk(&["cancel", &id]).ok();
     let resumed = members.bulk(&["resume", &id]);
-    assert!(resumed.status == 1 && resumed.err.contains("is canceled, for good"), "{}", resumed.err);
+    assert!(resumed.status == 1 && resumed.err.contains("is canceled and cannot be resumed"), "{}", resumed.err);
     assert_eq!(members.notes(), 0);
-    // A faulty file keeps nobody from looking or stopping, only from starting.
+    // With a faulty file, runs can still be viewed and stopped, but not started.
     members.place.write("milepost.toml", "bulk = 7\n");
     assert_eq!(members.bulk(&["start", "popular", "--param", "topic=1"]).status, 2);
     let listed = members.bulk(&["list"]).ok();

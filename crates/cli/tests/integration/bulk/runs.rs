@@ -1,4 +1,4 @@
-//! Runs from their start to their end.
+//! Tests of runs from start to end.
 
 use serde_json::json;
 
@@ -76,7 +76,7 @@ fn runs_of_a_group_are_listed_in_the_order_in_which_they_run(place: Place) {
     assert_eq!(ids, [&first, &urgent, &late, &later]);
     let shown = members.bulk(&["show", &urgent]).ok().out;
     assert!(shown.contains(&format!("group notifications is taken by job {first}")), "{shown}");
-    assert!(shown.contains("next of those that wait for the group"), "{shown}");
+    assert!(shown.contains("next of the runs that wait for the group"), "{shown}");
     members.bulk(&["set", &late, "--priority", "1"]).ok();
     assert_eq!([&late, &urgent].map(|id| turn(id)), ["next", "2nd"], "of one priority the earlier one");
     members.bulk(&["cancel", &first]).ok();
@@ -88,7 +88,7 @@ fn a_definition_is_known_to_the_store_once_a_worker_has_told_it(place: Place) {
     let of_store = |name: &str| members.bulk(&["--config", "none.toml", "start", name, "--param", "topic=1"]);
     members.place.write("none.toml", "");
     let refused = of_store("popular");
-    assert!(refused.status == 1 && refused.err.contains("nor any other"), "{}", refused.err);
+    assert!(refused.status == 1 && refused.err.contains("and no other bulk job"), "{}", refused.err);
     let work = members.work();
     let id = members.start("popular");
     members.until_state(&id, "succeeded");
@@ -98,13 +98,13 @@ fn a_definition_is_known_to_the_store_once_a_worker_has_told_it(place: Place) {
     let started = of_store("popular").ok().out;
     members.until_state(started.split(' ').next().unwrap(), "succeeded");
     drop(work);
-    // As a tick makes one: no more than a job of its kind and group.
+    // The state after a tick: only a job of its kind and group.
     let made = members.start("popular");
     members.place.tamper("delete from milepost.bulk where token = 0");
     members.bulk(&["set", &made, "--rate", "7"]).ok();
     assert_eq!(members.show(&made)["settings"]["rows_per_s"], 7.0);
     members.bulk(&["cancel", &made]).ok();
-    // What the file no longer names is no longer known; its runs stay.
+    // A bulk job that was removed from the file is unknown; its runs remain.
     members.place.write("milepost.toml", notes("other", ""));
     let _work = members.work();
     members.until_state(&members.start("other"), "aborted");
@@ -164,7 +164,7 @@ fn a_dry_run_leaves_nothing(place: Place) {
         "targets   1,000",
         "rows/s with chunks of this size",
         "takes     100 s",
-        "nothing: all was rolled back",
+        "nothing: everything was rolled back",
     ] {
         assert!(tried.contains(words), "{words}:\n{tried}");
     }

@@ -1,4 +1,4 @@
-//! Batches that are half done move and go on.
+//! Tests that unfinished batches are moved and continue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::moving::{Move, assert_same, block_on};
 
-/// A task, a list over what it returns, one whose condition is false, and one that comes after all.
+/// A task, a list task over its output, one whose condition is false, and one that follows all others.
 fn over_a_list() -> Definition {
     Definition::new("list")
         .task("a", job())
@@ -26,7 +26,7 @@ fn over_a_list() -> Definition {
         .task("z", job().payload(json!({ "read": "${ tasks.each.output }" })).after(["each"]))
 }
 
-/// A batch that went over to another version, which does not have one of its tasks.
+/// Creates a batch that was switched to another version, which lacks one of its tasks.
 async fn leave_renewed(batches: &Batches) {
     let batch = batches.run(graph("renewed", &[("a", &[]), ("b", &[])]), json!({})).await;
     batches.step(batch, &["a", "b"], fails()).await;
@@ -35,8 +35,8 @@ async fn leave_renewed(batches: &Batches) {
     batches.claim(batch).await;
 }
 
-/// Leaves batches in the old store: one that is done, one with a list half way through, one that is run again, one that is
-/// stopped, and one with an end that waits to be counted. What is ready of them is in the hands of a worker.
+/// Creates batches in the old store: one is done, one is in the middle of a list, one is rerun, one is stopped, and one has an end that is
+/// not counted yet. A worker holds the jobs that are ready.
 pub(crate) async fn leave_half_done(both: &Move) {
     let store: Arc<dyn Store> = Arc::new(both.sqlite());
     let batches = Batches::on(store).await;
@@ -75,7 +75,7 @@ pub(crate) async fn leave_half_done(both: &Move) {
     );
 }
 
-/// What is listed of DAGs and batches.
+/// Returns the listings of DAGs and batches.
 pub(crate) async fn listed(store: &dyn Store) -> Vec<Value> {
     let mut listed = Vec::new();
     for dag in store.dags().await.unwrap() {
@@ -87,7 +87,7 @@ pub(crate) async fn listed(store: &dyn Store) -> Vec<Value> {
     let filter = BatchFilter { inner: true, limit: 1000, ..BatchFilter::default() };
     for row in store.batches(&filter).await.unwrap() {
         let mut tasks = store.batch_tasks(row.id, &TaskFilter::default()).await.unwrap();
-        // PostgreSQL tells when an inner batch was started, SQLite does not.
+        // PostgreSQL records when an inner batch was started, SQLite does not.
         tasks.iter_mut().filter(|task| task.batch.is_some()).for_each(|task| task.started_at = None);
         let history = store.batch_history(row.id, 0, 1000).await.unwrap();
         let batch = store.batch(row.id).await.unwrap().unwrap();
@@ -96,15 +96,15 @@ pub(crate) async fn listed(store: &dyn Store) -> Vec<Value> {
     listed
 }
 
-/// Two tasks and so many that wait for both.
+/// Starts a batch with two tasks and `leaves` tasks that wait for both.
 async fn hub(batches: &Batches, leaves: u32) -> BatchId {
     let hub = Definition::new("hub").task("h1", job()).task("h2", job());
     let hub = (0..leaves).fold(hub, |hub, n| hub.task(format!("leaf{n:04}"), job().after(["h1", "h2"])));
     batches.define(hub).await;
-    // Started without advancing, which would also count what an earlier hub left in line.
+    // Not advanced after the start, because that would also count the ends that an earlier hub left in the queue.
     let batch = batches.store.start_batch(&NewBatch::new("hub", &json!({})).unwrap()).await.unwrap().batch;
     let held = batches.claim(batch).await;
-    // Not advanced: what is too much for one page stands in line.
+    // Not advanced: ends that exceed one page remain queued.
     batches.finish(&held["h1"], done()).await;
     batch
 }

@@ -1,4 +1,4 @@
-//! Bulk jobs that are half done go on behind their cursors, once their own tables were moved, too.
+//! Tests that unfinished bulk jobs continue after their cursors, once the tables that they read were moved as well.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,12 +22,12 @@ use sqlx::Executor;
 
 use crate::moving::{Move, block_on};
 
-/// How a bulk job goes through the members.
+/// How a bulk job iterates over the members.
 #[derive(Clone, Copy)]
 struct Way {
     name: &'static str,
     key: &'static [&'static str],
-    /// Nothing: they come from a file.
+    /// Empty if the targets come from a file.
     source: &'static str,
 }
 
@@ -55,7 +55,7 @@ const WAYS: [Way; 6] = [
 const APPLY: &str = "insert into note (run, member) select :bulk_id, id from chunk";
 const MEMBERS: i64 = 200;
 
-/// Every tenth.
+/// The number of bad members: every tenth.
 const BAD: i64 = MEMBERS / 10;
 
 impl Way {
@@ -87,19 +87,19 @@ impl Way {
     }
 }
 
-/// A member's place, whose order depends on whether bytes or letters are compared, and its digest.
+/// Returns a member's place, whose order depends on whether bytes or letters are compared, and its digest.
 fn place_and_digest(id: i64) -> (&'static str, [u8; 4]) {
     let places = ["Zoë", "berlin", "Ärger", "Bern", "10", "9"];
     let digest = (id.unsigned_abs() as u32).wrapping_mul(2_654_435_761);
     (places[usize::try_from(id).unwrap() % places.len()], digest.to_be_bytes())
 }
 
-/// A blob of 16 bytes, which is a uuid on PostgreSQL.
+/// Returns a blob of 16 bytes, which is a uuid on PostgreSQL.
 fn code([a, b, c, d]: [u8; 4]) -> [u8; 16] {
     [a, b, c, d, 0, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, a]
 }
 
-/// A claimed job of that kind.
+/// Claims a job of a kind.
 async fn claimed(scene: &Scene, kind: &str) -> ClaimedJob {
     let claim = Claim {
         worker: scene.worker,
@@ -112,7 +112,7 @@ async fn claimed(scene: &Scene, kind: &str) -> ClaimedJob {
     scene.store.claim(&claim).await.unwrap().remove(0)
 }
 
-/// A run of that way in the hands of the scene's worker.
+/// Starts a run of this kind on the scene's worker.
 async fn taken(sqlite: &SqliteStore, scene: &Scene, way: Way) -> Box<dyn BulkRun> {
     let job = claimed(scene, way.name).await;
     let order = Order { run: job.run, payload: job.payload, nominal_at: None };
@@ -156,8 +156,8 @@ fn lay_tables(store: &rusqlite::Connection) {
     }
 }
 
-/// Leaves runs half done in the old store: one of each way, and over the failures of one that is done. Answers whose
-/// notes are to be complete in the end.
+/// Creates unfinished runs in the old store: one for each iteration, and a retry of the failures of a finished run. Returns the jobs whose
+/// notes must be complete at the end.
 pub(crate) async fn leave_half_done(both: &Move) -> Vec<JobId> {
     let (sqlite, connection) = (both.sqlite(), rusqlite::Connection::open(both.old.path("jobs.db")).unwrap());
     connection.busy_timeout(LONG).unwrap();
@@ -188,7 +188,7 @@ pub(crate) async fn leave_half_done(both: &Move) -> Vec<JobId> {
     jobs
 }
 
-/// What is listed of definitions, runs and failures, keys as texts.
+/// Returns the listings of definitions, runs and failures, with keys as texts.
 pub(crate) async fn listed(store: &dyn Store) -> Vec<Value> {
     let mut listed = Vec::new();
     for way in WAYS {
@@ -205,7 +205,7 @@ pub(crate) async fn listed(store: &dyn Store) -> Vec<Value> {
     listed
 }
 
-/// As JSON, with keys in the form in which PostgreSQL has them.
+/// Converts a row to JSON, with keys in PostgreSQL's format.
 fn with_texts(row: &impl serde::Serialize, keys: &[&str]) -> Value {
     let mut row = serde_json::to_value(row).unwrap();
     for key in keys {
@@ -220,7 +220,7 @@ fn with_texts(row: &impl serde::Serialize, keys: &[&str]) -> Value {
     row
 }
 
-/// Copies the application's own tables, as its owner does.
+/// Copies the application's tables, as their owner would.
 async fn copy_tables(both: &Move, store: &PostgresStore) {
     store
         .pool()

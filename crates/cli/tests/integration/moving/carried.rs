@@ -1,4 +1,4 @@
-//! What arrives, and that work goes on with it.
+//! Tests that a moved store is complete and usable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn verbs_of(job: &Value) -> Vec<&str> {
     job["history"].as_array().unwrap().iter().map(|entry| entry["verb"].as_str().unwrap()).collect()
 }
 
-/// What is left is run to its end, under new numbers.
+/// Runs the remaining jobs to their ends; new rows get new numbers.
 async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     let again = store.enqueue_many(&[Scene::job().key("outlives its job")]).await.unwrap();
     assert!(again[0].duplicate, "a key that outlived its job is still taken");
@@ -59,7 +59,7 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     assert!(rescued.len() > 2, "jobs of the dead worker are taken back");
     for run in store.bulks(&BulkFilter::default()).await.unwrap() {
         if !run.state.is_ended() {
-            // Its own tables did not move.
+            // The tables that it reads were not moved.
             store.operate(run.id, &Operation::new(Verb::Cancel)).await.unwrap();
         }
     }

@@ -1,4 +1,4 @@
-//! Inboxes that move.
+//! Tests that inboxes are moved.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::moving::Move;
 
-/// Events that were taken in, wait, were given up and came too late.
+/// Creates events that were received, that wait, that were abandoned and that arrived too late.
 pub(crate) async fn leave_half_done(both: &Move) {
     let store = both.sqlite();
     let impatient = Consumer { gap_wait: Duration::ZERO, ..Consumer::new("impatient") };
@@ -49,7 +49,7 @@ async fn take(both: &Move, consumer: &'static str, sequences: &[i64]) {
     taken.await.unwrap();
 }
 
-/// All that the listings show.
+/// Returns all listings.
 pub(crate) async fn listed(store: &dyn Store) -> Value {
     json!([
         store.consumers().await.unwrap(),

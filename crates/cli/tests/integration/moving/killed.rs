@@ -1,4 +1,4 @@
-//! Moves that were killed, and moves that were given up.
+//! Tests of moves that were killed or abandoned.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ fn a_move_killed_between_the_marks_of_the_two_stores_goes_on() {
     assert!(refused.status == 1 && refused.err.contains(&both.new.store), "{}", refused.err);
     let moved = both.run(&["--json"]).json();
     assert_eq!((&moved["move"], &moved["complete"]), (&id.to_string().into(), &true.into()));
-    // As if it had been killed before the old store was told.
+    // The state after a kill before the old store was marked as complete.
     both.old.tamper("UPDATE milepost.departure SET completed_at_ms = NULL RETURNING target");
     both.run(&[]).ok();
     let refused = both.old.run(&["enqueue", "mail"]);

@@ -1,4 +1,4 @@
-//! `milepost move`: everything arrives as it was, once, whatever falls on the way.
+//! Tests of `milepost move`: everything is moved unchanged and once, even if processes are killed.
 
 #![cfg(unix)]
 
@@ -37,12 +37,12 @@ impl Move {
         both
     }
 
-    /// With all there can be in the old store, whose workers are dead, and what is listed of it.
+    /// Creates a move whose old store has all kinds of content and only dead workers; also returns its listings.
     pub(crate) fn filled() -> (Self, Value) {
         let both = Self::new();
         let old = block_on(async {
             let store: Arc<dyn Store> = Arc::new(both.sqlite());
-            // First: it takes whatever is ready.
+            // Called first, because it claims all ready jobs.
             batches::leave_half_done(&both).await;
             stock::fill(&store).await;
             inbox::leave_half_done(&both).await;
@@ -74,7 +74,7 @@ impl Move {
         PostgresStore::connect(&self.new.store, PostgresOptions::default()).await.unwrap()
     }
 
-    /// The rows that have arrived; none where there is no table for them yet.
+    /// Returns the number of copied rows; 0 if the table for that number does not exist yet.
     pub(crate) fn arrived(&self) -> u64 {
         let laid = self.new.tamper("select to_regclass('milepost.arrival_part') is not null");
         if laid != "t" {
@@ -83,7 +83,7 @@ impl Move {
         self.new.tamper("select coalesce(sum(rows), 0) from milepost.arrival_part").parse().unwrap()
     }
 
-    /// Lets the leases of all workers of the old store have run out.
+    /// Expires the leases of all workers of the old store.
     pub(crate) fn expire_leases(&self) {
         self.old.tamper(
             "UPDATE milepost.worker SET lease_expires_at_ms = 1 WHERE ended_at_ms IS NULL RETURNING name",
@@ -107,7 +107,7 @@ impl Move {
         self.new.sql("drop event trigger halt; drop function public.halt()");
     }
 
-    /// Starts a move and kills it once so many rows have arrived.
+    /// Starts a move and kills it once this many rows were copied.
     pub(crate) fn kill_at(&self, rows: u64) {
         self.halt_at(rows);
         let mut child = self.start(&["--page-rows", "5"]);
@@ -123,7 +123,7 @@ impl Move {
         self.new.sql("drop trigger halt on milepost.arrival_part; drop function public.halt()");
     }
 
-    /// Has no move bring more than these rows, and a page.
+    /// Makes every move halt after this number of rows plus a page.
     fn halt_at(&self, rows: u64) {
         if self.new.tamper("select to_regclass('milepost.arrival_part') is null") == "t" {
             self.new.run(&["migrate"]).ok();
@@ -137,7 +137,7 @@ impl Move {
         ));
     }
 
-    /// Ends what a killed move left in the database.
+    /// Terminates the connections of a killed move.
     fn end_backends(&self) {
         let theirs = "select count(pg_terminate_backend(pid)) from pg_stat_activity
                       where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'";
@@ -152,7 +152,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().unwrap().block_on(future)
 }
 
-/// All that the listings of a store show.
+/// Returns all listings of a store.
 pub(crate) async fn listed(store: &dyn Store) -> Value {
     let mut jobs = Vec::new();
     let mut filter = JobFilter { limit: 500, ..JobFilter::default() };
@@ -162,7 +162,7 @@ pub(crate) async fn listed(store: &dyn Store) -> Value {
         filter.before = Some(last.id);
         for row in &page {
             let mut job = serde_json::to_value(store.job(row.id).await.unwrap().unwrap()).unwrap();
-            // Depends on the moment.
+            // Depends on the time of the query.
             job.as_object_mut().unwrap().remove("waiting_for");
             jobs.push(json!({ "row": row, "job": job, "history": store.history(row.id).await.unwrap() }));
         }
@@ -183,7 +183,7 @@ pub(crate) async fn listed(store: &dyn Store) -> Value {
             "workers": store.workers().await.unwrap(), "schedules": store.schedules().await.unwrap() })
 }
 
-/// Asserts that both are the same, and says where they differ.
+/// Asserts that both are equal, and names the first difference.
 pub(crate) fn assert_same(old: &Value, new: &Value) {
     for (what, old) in old.as_object().unwrap() {
         let new = &new[what];

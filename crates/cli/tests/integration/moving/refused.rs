@@ -1,4 +1,4 @@
-//! What is refused: moves that cannot be, and all use of stores that move.
+//! Tests of rejected moves, and of rejected use of stores that are being moved.
 
 use std::sync::Arc;
 
@@ -182,7 +182,7 @@ fn a_row_that_postgresql_cannot_keep_is_named() {
     let both = Move::new();
     both.old.enqueue_many(20);
     let bad = both.old.enqueue(&[]);
-    // As another program may have written it.
+    // A value that another program may have written.
     both.old.tamper(
         "update milepost.job set payload = '1e-999999' where id = (select max(id) from milepost.job)",
     );

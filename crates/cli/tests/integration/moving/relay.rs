@@ -1,4 +1,4 @@
-//! Subscriptions that move.
+//! Tests that subscriptions are moved.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -29,14 +29,14 @@ impl<'a> Desk<'a> {
         Self { store, publisher, reader }
     }
 
-    /// Reads a page, and says what became of its events but for those that it delivers.
+    /// Reads a page and commits its outcome; events that the outcome does not mention are delivered.
     async fn publish(&mut self, events_max: usize, become_of: impl Fn(&[Event]) -> Outcome) -> Vec<Event> {
         let page = self.reader.page(PageSize { events_max, bytes_max: 1 << 20 }).await.unwrap();
         self.reader.commit(&become_of(&page.events)).await.unwrap();
         page.events
     }
 
-    /// Publishes until there is no more, but for events of orders that are parked: the sequences, by order.
+    /// Publishes all events except those of parked orders; returns the sequences with their order.
     async fn publish_all(&mut self, parked: &[&str]) -> Vec<(String, i64)> {
         let waits = |event: &&Event| parked.contains(&event.aggregate.id.as_str());
         let mut published = Vec::new();
@@ -64,7 +64,7 @@ fn failed(event: &Event, then: Undelivered) -> Failure {
     Failure { event: event.id, deliveries: 3, why: "told so: ü".to_owned(), then }
 }
 
-/// Fails every event of an order, with all that is behind it.
+/// Makes the first event of an order fail, which holds back the later events of that order.
 fn parks<'a>(order: &'a str, then: Undelivered) -> impl Fn(&[Event]) -> Outcome + 'a {
     move |events| {
         let mut of = events.iter().filter(|event| event.aggregate.id == order);
@@ -73,7 +73,7 @@ fn parks<'a>(order: &'a str, then: Undelivered) -> impl Fn(&[Event]) -> Outcome 
     }
 }
 
-/// Subscriptions that are new, paused, half done, and that parked and gave up events.
+/// Creates subscriptions that are new, paused or half done, and that have parked and abandoned events.
 pub(crate) async fn leave_half_done(both: &Move) {
     let store: &dyn Store = &both.sqlite();
     let mut halts = Desk::at(store, "halts").await;
@@ -103,7 +103,7 @@ pub(crate) async fn leave_half_done(both: &Move) {
     }));
 }
 
-/// All that the listings show.
+/// Returns all listings.
 pub(crate) async fn listed(store: &dyn Store) -> Value {
     json!([
         store.subscriptions().await.unwrap(),
@@ -213,7 +213,7 @@ fn what_was_published_before_a_move_can_be_forgotten_and_published_again() {
     });
 }
 
-/// Forgets what can be forgotten of the log.
+/// Deletes the events that retention may delete.
 async fn forget_log(store: &dyn Store, events: u64) {
     let forgotten = Cell::new(0);
     wait::until("the log is forgotten", || async {

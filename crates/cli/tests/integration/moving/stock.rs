@@ -1,4 +1,4 @@
-//! What is in a store that moves.
+//! Test content of a store to be moved.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use milepost_testkit::suite::traces::span;
 use milepost_testkit::{Scene, wait};
 use serde_json::json;
 
-/// Fills a store with all there can be, and leaves a job in the hands of a worker that is dead.
+/// Fills a store with all kinds of content, including a job that is held by a dead worker.
 pub(crate) async fn fill(store: &Arc<dyn Store>) {
     let scene = Scene::on(Arc::clone(store)).await;
     for &state in JobState::ALL {
@@ -45,18 +45,18 @@ pub(crate) async fn fill(store: &Arc<dyn Store>) {
     store.retire_worker(left).await.unwrap();
 }
 
-/// The token that is in the store.
+/// Returns the access token in the store.
 pub(crate) fn token() -> Secret {
     Secret::of_random(&[7; RANDOM_BYTES])
 }
 
-/// A key that outlives its job.
+/// Creates a key that outlives its job.
 async fn outlived(scene: &Scene) {
     let old = scene.enqueue(Scene::job().key("outlives its job").priority(Priority::ALL[0])).await;
     let run = scene.claim(1).await.remove(0);
     assert_eq!(run.run.job, old);
     scene.finish(&run, End::Succeed { result: Some("{\"sent\": true}".to_owned()) }).await;
-    // On SQLite the newest entry of all history stays.
+    // On SQLite, the newest history entry is never deleted.
     scene.enqueue(NewJob::new("other", &()).unwrap()).await;
     let policy = RetentionPolicy {
         succeeded: Keep::For(Duration::ZERO),
@@ -72,7 +72,7 @@ async fn outlived(scene: &Scene) {
 
 const UNICODE: &str = "Zoë 🦀 \u{202e}שלום\u{0301} \\u0000 \"quoted\"";
 
-/// Texts of all sorts, a large payload, and queues that were paused.
+/// Creates unusual texts, a large payload, and paused queues.
 async fn unusual(scene: &Scene) {
     let mut traced = NewJob::new("other", &json!({ UNICODE: [UNICODE, 1.5, -7, null] })).unwrap();
     traced.traceparent = Some(span());
@@ -88,7 +88,7 @@ async fn unusual(scene: &Scene) {
     scene.enqueue(Scene::job().queue("night")).await;
 }
 
-/// Events of several aggregates, written in unusual ways.
+/// Creates events of several aggregates with unusual JSON.
 async fn emitted(scene: &Scene) {
     let event = |kind: &str, id: &str, payload: &str| {
         let payload = serde_json::value::RawValue::from_string(payload.to_owned()).unwrap();
@@ -104,7 +104,7 @@ async fn emitted(scene: &Scene) {
     scene.store.emit_many(&events).await.unwrap();
 }
 
-/// Schedules of both sources, one of them paused.
+/// Creates schedules of both sources; one of them is paused.
 async fn scheduled(scene: &Scene) {
     let store = &scene.store;
     let spec = Spec::cron("0 3 * * *", "Europe/Berlin").unwrap();
@@ -119,7 +119,7 @@ async fn scheduled(scene: &Scene) {
     store.run_schedule_now("nightly", None).await.unwrap();
 }
 
-/// Ends runs in every way, with checkpoints and messages, and lets operators bring the jobs back.
+/// Ends runs in every way, with checkpoints and messages, and retries the jobs by operators.
 async fn every_end(scene: &Scene) {
     let operate = async |job, verb| scene.operate(job, Operation::new(verb).note("by hand")).await.unwrap();
     let first = || Scene::job().priority(Priority::ALL[0]);
@@ -148,7 +148,7 @@ async fn every_end(scene: &Scene) {
     scene.finish(&failed, End::Fail { failure: failure() }).await;
 }
 
-/// A slot that was handed on, with a job that still waits for it; and a run that was asked to stop.
+/// Creates a slot that was passed on, with another job waiting for it, and a run that was asked to stop.
 async fn stopped_and_handed_on(scene: &Scene) {
     let first = || Scene::job().priority(Priority::ALL[0]);
     let holder = scene.running(first().group("handed on")).await;
@@ -162,7 +162,7 @@ async fn stopped_and_handed_on(scene: &Scene) {
     scene.operate(stopping.run.job, Operation::new(Verb::Cancel).grace(LONG).note("asked")).await.unwrap();
 }
 
-/// Limits of all sorts, with buckets that are in use and jobs that wait for them.
+/// Creates limits of all kinds, with buckets in use and jobs that wait for them.
 async fn limited(scene: &Scene) {
     let put = async |limit: Limit| scene.store.put_limit(&limit, Source::Operator).await.unwrap();
     put(Limit::kind("other", Rate::new(1.0 / 3.0, 7))).await;
@@ -178,7 +178,7 @@ async fn limited(scene: &Scene) {
     scene.enqueue(later.start(StartAt::After(LONG))).await;
 }
 
-/// Stocks a store with so many jobs, of which a third have ended.
+/// Creates `jobs` jobs, of which a third have ended.
 pub(crate) async fn stock(store: &Arc<dyn Store>, jobs: usize) {
     let scene = Scene::on(Arc::clone(store)).await;
     scene.enqueue_many(jobs, "test", json!({ "to": "ada" })).await;

@@ -1,4 +1,4 @@
-//! The broker of a test: a NATS of its own.
+//! The broker of a test: a dedicated NATS server.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use milepost_testkit::nats::NatsServer;
 
 pub(crate) struct Broker(NatsServer);
 
-/// A message as a consumer sees it.
+/// A message as a consumer receives it.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) id: EventId,
@@ -21,7 +21,7 @@ impl Broker {
         Self(NatsServer::running(&[]).await)
     }
 
-    /// A configuration whose one subscription publishes to it.
+    /// Returns a configuration whose only subscription publishes to this broker.
     pub(crate) fn config(&self) -> String {
         format!(
             "[subscription.chaos]\nlease = \"2s\"\nbackoff = {{ base = \"100ms\", cap = \"1s\" }}\n\
@@ -36,7 +36,7 @@ impl Broker {
         self.0.start().await;
     }
 
-    /// What the stream has, from its begin.
+    /// Returns all messages of the stream.
     pub(crate) async fn messages(&self) -> Vec<Message> {
         let client = async_nats::connect(self.0.url()).await.unwrap();
         let mut stream = jetstream::new(client).get_stream("CHAOS").await.unwrap();

@@ -1,4 +1,4 @@
-//! Relays as real processes, between a real database and a real broker, while all of them fail.
+//! Test of relay processes with a real database and a real broker, while relays and broker fail.
 
 mod broker;
 mod relay;
@@ -15,9 +15,9 @@ use milepost_testkit::wait;
 use broker::Broker;
 use relay::Relay;
 
-/// How often something fails.
+/// The number of failures.
 const FAILURES: usize = 25;
-/// So many events are emitted meanwhile, at least.
+/// The minimum number of events emitted during the test.
 const EVENTS_MIN: usize = 200;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

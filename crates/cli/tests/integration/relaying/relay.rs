@@ -13,7 +13,7 @@ pub(crate) struct Relay {
     store: String,
     name: String,
     child: Child,
-    /// Frozen until then.
+    /// The task that resumes the frozen process.
     frozen: Option<tokio::task::JoinHandle<()>>,
 }
 
@@ -24,7 +24,7 @@ impl Relay {
         Self { config: config.to_owned(), store: store.to_owned(), name, child, frozen: None }
     }
 
-    /// Kills it without any warning, and starts another one.
+    /// Kills the process with SIGKILL and starts another one.
     pub(crate) async fn restart_killed(&mut self) {
         self.child.kill().await.unwrap();
         if let Some(frozen) = self.frozen.take() {
@@ -33,7 +33,7 @@ impl Relay {
         self.child = spawn(&self.config, &self.store, &self.name);
     }
 
-    /// Stops it in mid-flight for a while, longer than its lease.
+    /// Freezes the process for a while, longer than its lease.
     pub(crate) fn freeze(&mut self, time: Duration) {
         let Some(pid) = self.pid() else { return };
         if self.frozen.as_ref().is_some_and(|frozen| !frozen.is_finished()) {
@@ -42,7 +42,7 @@ impl Relay {
         kill(pid, Signal::SIGSTOP).unwrap();
         self.frozen = Some(tokio::spawn(async move {
             tokio::time::sleep(time).await;
-            // It may have been killed meanwhile.
+            // The process may have been killed in the meantime.
             let _ = kill(pid, Signal::SIGCONT);
         }));
     }
@@ -53,7 +53,7 @@ impl Relay {
         }
     }
 
-    /// Ends it as an operator does; it must leave well.
+    /// Stops the process as an operator would; it must exit successfully.
     pub(crate) async fn stop(mut self) {
         kill(self.pid().expect("it runs"), Signal::SIGTERM).unwrap();
         let status = self.child.wait().await.unwrap();

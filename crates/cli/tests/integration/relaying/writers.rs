@@ -1,4 +1,4 @@
-//! Ten who emit, of whom many roll back and two take their time.
+//! Ten concurrent clients that emit events: each rolls back about one in ten transactions, and two keep transactions open for 1 to 3 s.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,7 +17,7 @@ const AGGREGATES: usize = 300;
 
 pub(crate) struct Writers(JoinSet<BTreeSet<EventId>>, CancellationToken);
 
-/// Starts them.
+/// Starts the clients.
 pub(crate) fn start(url: &str) -> Writers {
     let (mut writers, enough) = (JoinSet::new(), CancellationToken::new());
     for number in 0..WRITERS {
@@ -28,7 +28,7 @@ pub(crate) fn start(url: &str) -> Writers {
 }
 
 impl Writers {
-    /// Has all come to their ends. Answers what they rolled back.
+    /// Stops the clients; returns the events that they rolled back.
     pub(crate) async fn ended(self) -> BTreeSet<EventId> {
         self.1.cancel();
         self.0.join_all().await.into_iter().flatten().collect()
@@ -56,14 +56,14 @@ async fn write(url: &str, number: usize, enough: &CancellationToken) -> BTreeSet
     rolled_back
 }
 
-/// Of an aggregate that all share, but for those that are held for long.
+/// Returns an event. All clients share the aggregates, except those of the two slow clients.
 fn event(writer: usize) -> NewEvent {
     let which = fastrand::usize(..AGGREGATES);
     let name = if writer < 2 { format!("slow-{writer}-{}", which % 5) } else { which.to_string() };
     NewEvent::new(Aggregate::new("order", name), "changed", &serde_json::json!({ "by": writer })).unwrap()
 }
 
-/// What is committed: each event's aggregate and sequence.
+/// Returns the aggregate and the sequence of each committed event.
 pub(crate) async fn log(store: &PostgresStore) -> BTreeMap<EventId, (String, i64)> {
     let mut all = BTreeMap::new();
     let mut after = 0;

@@ -1,4 +1,4 @@
-//! A store in which there is something of everything.
+//! A store with all kinds of content.
 
 use super::Place;
 
@@ -22,13 +22,12 @@ apply = "insert into note (run, member) select :bulk_id, id from chunk"
 "#;
 const CHAIN: &str = "name = \"chain\"\ntasks.first = { kind = \"other\" }\ntasks.second = { kind = \"other\", after = [\"first\"] }\n";
 
-/// The ids of what is in it. What the configuration names is there as soon as a process with it has run, and the job and the bulk job are
-/// done then.
+/// The ids of the content. Items of the configuration exist once a process with it has run; the job and the bulk job have ended by then.
 pub(crate) struct Filled {
-    /// It fails.
+    /// A job that fails.
     pub(crate) job: String,
     pub(crate) bulk: String,
-    /// Nobody runs its tasks.
+    /// A batch whose tasks no worker runs.
     pub(crate) batch: String,
 }
 

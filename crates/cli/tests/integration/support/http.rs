@@ -1,14 +1,14 @@
-//! One request to a server, on a connection of its own.
+//! Single HTTP requests, each on a new connection.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// The answer to one request, status line and all.
+/// Sends a request and returns the complete response, including the status line.
 pub(crate) fn ask(address: &str, method: &str, path: &str, body: &str) -> String {
     ask_with(address, method, path, body, "Accept: */*")
 }
 
-/// The same, with one more header.
+/// Does the same with an additional header.
 pub(crate) fn ask_with(address: &str, method: &str, path: &str, body: &str, header: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let bytes = body.len();

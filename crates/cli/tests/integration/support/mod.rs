@@ -1,7 +1,6 @@
-//! A fresh store for each test, and the built binary run against it.
+//! A new store for each test, and the compiled command to run against it.
 //!
-//! [`on_each_store`] makes two tests of one: on a SQLite file, and on a database of its own in
-//! PostgreSQL.
+//! [`on_each_store`] turns a function into two tests: one on a SQLite file, and one on a dedicated PostgreSQL database.
 
 pub(crate) mod filling;
 pub(crate) mod http;
@@ -28,7 +27,7 @@ pub(crate) struct Place {
     pub(crate) store: String,
 }
 
-/// What a run of the command printed, and its exit status.
+/// The output and the exit status of a command.
 pub(crate) struct Ran {
     pub(crate) status: i32,
     pub(crate) out: String,
@@ -49,12 +48,12 @@ macro_rules! on_each_store {
 pub(crate) use on_each_store;
 
 impl Place {
-    /// A folder in which a SQLite store can be made.
+    /// Creates a folder for a SQLite store.
     pub(crate) fn sqlite() -> Self {
         Self::without_store()
     }
 
-    /// A folder and an empty database.
+    /// Creates a folder and an empty database.
     pub(crate) fn postgres() -> Self {
         let server = std::env::var("MILEPOST_TEST_POSTGRES").expect(
             "MILEPOST_TEST_POSTGRES names no server; run `scripts/test`, or `scripts/services run cargo test`",
@@ -62,14 +61,14 @@ impl Place {
         Self { store: fresh_database(&server), ..Self::without_store() }
     }
 
-    /// A folder, for tests that open no store.
+    /// Creates a folder for tests that open no store.
     pub(crate) fn without_store() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = format!("sqlite:{}", folder.path().join("jobs.db").display());
         Self { folder, store }
     }
 
-    /// Runs the command in the folder, against its store.
+    /// Runs the command in the folder, with its store.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.run_with_input(args, "")
     }
@@ -92,34 +91,34 @@ impl Place {
         command
     }
 
-    /// The ids of all jobs, newest first.
+    /// Returns the ids of all jobs, newest first.
     pub(crate) fn ids(&self) -> Vec<String> {
         let jobs = self.run(&["jobs", "list", "--limit", "10000", "--json"]).json();
         let ids = jobs.as_array().unwrap().iter();
         ids.map(|job| job["id"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Enqueues a job and answers its id.
+    /// Enqueues a job and returns its id.
     pub(crate) fn enqueue(&self, args: &[&str]) -> String {
         let answer = self.run(&[&["enqueue", "mail", "--json"], args].concat()).json();
         answer["job"].as_str().unwrap().to_owned()
     }
 
-    /// Enqueues so many jobs and answers their ids.
+    /// Enqueues `count` jobs and returns their ids.
     pub(crate) fn enqueue_many(&self, count: usize) -> Vec<String> {
         self.write("many.jsonl", "1\n".repeat(count));
         self.run(&["enqueue", "mail", "--from", "many.jsonl"]).ok();
         self.ids()
     }
 
-    /// Runs the command with an output that nobody reads.
+    /// Runs the command with a closed output pipe.
     pub(crate) fn run_unheard(&self, args: &[&str]) -> Ran {
         let mut child = self.command(args).spawn().unwrap();
         drop(child.stdout.take());
         Ran::from(child.wait_with_output().unwrap())
     }
 
-    /// The job as `jobs show --json` prints it.
+    /// Returns the job as `jobs show --json` prints it.
     pub(crate) fn job(&self, id: &str) -> Value {
         self.run(&["jobs", "show", id, "--json"]).json()
     }
@@ -136,7 +135,7 @@ impl Place {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// A worker claims a job of kind mail and ends its run so; `None` leaves it running.
+    /// Claims a job of kind mail as a worker and ends its run; `None` leaves it running.
     pub(crate) fn work(&self, end: Option<End>) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
@@ -152,7 +151,7 @@ impl Place {
         });
     }
 
-    /// The files of `examples/settlement`.
+    /// Copies the files of `examples/settlement`.
     pub(crate) fn copy_settlement(&self) {
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/settlement");
         for file in std::fs::read_dir(&example).unwrap() {
@@ -169,20 +168,20 @@ impl Place {
         psql(&self.store, sql);
     }
 
-    /// Runs a statement on the tables (`milepost.job`, …) behind the store's back, and answers the first text of the first row.
+    /// Runs a statement directly on the tables (`milepost.job`, …), and returns the first text of the first row.
     pub(crate) fn tamper(&self, sql: &str) -> String {
         let Some(path) = self.store.strip_prefix("sqlite:") else {
             return psql(&self.store, sql);
         };
         let connection = rusqlite::Connection::open(path).unwrap();
         connection.busy_timeout(wait::LIMIT).unwrap();
-        // There the prefix of a table is part of its name.
+        // In SQLite, the schema name is a prefix of the table name.
         let mut statement = connection.prepare(&sql.replace("milepost.", "milepost_")).unwrap();
         let mut rows = statement.query(()).unwrap();
         rows.next().unwrap().map(|row| row.get(0).unwrap()).unwrap_or_default()
     }
 
-    /// Lets the leases of all workers of this name have run out.
+    /// Expires the leases of all workers with this name.
     pub(crate) fn expire_leases(&self, name: &str) {
         let (set, open) = if self.store.starts_with("sqlite:") {
             ("lease_expires_at_ms = 1", "ended_at_ms")
@@ -228,19 +227,19 @@ async fn claim(store: &dyn Store) -> (WorkerId, Claim) {
     (worker, claim)
 }
 
-/// A failure with this code.
+/// Returns a failure with this code.
 pub(crate) fn failure(code: &str) -> Failure {
     Failure { code: code.to_owned(), message: "the server said no".to_owned() }
 }
 
 impl Ran {
-    /// The run, which must have succeeded.
+    /// Asserts that the command succeeded.
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.status, 0, "stdout: {}\nstderr: {}", self.out, self.err);
         self
     }
 
-    /// Standard output as the one JSON document that it must be.
+    /// Parses standard output as one JSON document.
     pub(crate) fn json(self) -> Value {
         let ran = self.ok();
         serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {}", ran.out))
@@ -257,7 +256,7 @@ impl From<Output> for Ran {
     }
 }
 
-/// Asks until there is an answer; panics with `what` and what there is to tell when there is none after [`wait::LIMIT`].
+/// Polls until there is a result; panics with `what` and the last error after [`wait::LIMIT`].
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -> T {
     let began = Instant::now();
@@ -270,7 +269,7 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -
     }
 }
 
-/// Waits until this is so; panics with `what` when it is not after [`wait::LIMIT`].
+/// Polls until a condition is true; panics with `what` after [`wait::LIMIT`].
 #[track_caller]
 pub(crate) fn until_true(what: &str, so: impl Fn() -> bool) {
     until(what, || if so() { Ok(()) } else { Err(String::new()) });
@@ -283,7 +282,7 @@ pub(crate) fn fresh_database(server: &str) -> String {
     format!("{host}/{name}")
 }
 
-/// What psql answers.
+/// Returns the output of psql for a statement.
 pub(crate) fn psql(url: &str, sql: &str) -> String {
     let psql = std::env::var("MILEPOST_TEST_POSTGRES_BIN").map_or("psql".into(), |bin| format!("{bin}/psql"));
     let ran = Command::new(psql).args(["-qAtc", sql, url]).output().unwrap();

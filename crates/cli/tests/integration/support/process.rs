@@ -1,4 +1,4 @@
-//! A process of the command that goes on, and what it logs.
+//! A long-running process of the command, and its log.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use super::Place;
 
-/// How long a process may say nothing, or a program run, before a test fails.
+/// The maximum time without output of a process, and the maximum run time of a program, before a test fails.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Killed with the test.
+/// A process, which is killed with the test.
 pub(crate) struct Process {
     pub(crate) child: Child,
-    /// What it logs: always read, so that the process never waits for a reader.
+    /// The lines of its log. They are always read, so that the process never blocks on a full pipe.
     log: Receiver<String>,
     pub(crate) heard: String,
 }
@@ -34,7 +34,7 @@ impl Process {
         Self { child, log, heard: String::new() }
     }
 
-    /// A server at this place, and where it listens.
+    /// Starts a server at this place, and returns its address.
     pub(crate) fn serve(place: &Place, flags: &[&str]) -> (Self, String) {
         let line = [&["serve", "--listen", "127.0.0.1:0"], flags].concat();
         let mut server = Self::spawn(&mut place.command(&line));
@@ -42,13 +42,13 @@ impl Process {
         (server, address)
     }
 
-    /// Where a server listens, once it does.
+    /// Returns the address of a server once it listens.
     pub(crate) fn address(&mut self) -> String {
         let line = self.hear("serving http://");
         line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned()
     }
 
-    /// Reads the log until it says this; answers the line.
+    /// Reads the log until a line contains this text; returns that line.
     pub(crate) fn hear(&mut self, words: &str) -> String {
         loop {
             let line = self.next_line();
@@ -59,7 +59,7 @@ impl Process {
         }
     }
 
-    /// The next line of the log, or none if it has ended.
+    /// Returns the next line of the log, or `None` at its end.
     fn next_line(&mut self) -> Option<String> {
         match self.log.recv_timeout(LIMIT) {
             Ok(line) => {
@@ -76,7 +76,7 @@ impl Process {
         assert!(status.unwrap().success());
     }
 
-    /// Asks it to leave, which it does well; answers its whole log.
+    /// Asks the process to stop and asserts that it exits successfully; returns its complete log.
     pub(crate) fn leave(self) -> String {
         self.signal("TERM");
         let (status, log) = self.end();
@@ -84,7 +84,7 @@ impl Process {
         log
     }
 
-    /// Waits until it has ended; answers its exit status and its whole log.
+    /// Waits until the process has ended; returns its exit status and its complete log.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         while self.next_line().is_some() {}
         (self.child.wait().unwrap().code(), std::mem::take(&mut self.heard))
@@ -98,7 +98,7 @@ impl Drop for Process {
     }
 }
 
-/// What a program that ends by itself prints. One that does not is killed with all that it has started, and the test fails.
+/// Runs a program and returns its output. After `LIMIT`, it and its children are killed and the test fails.
 pub(crate) fn output(command: &mut Command) -> Output {
     let child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));

@@ -1,4 +1,4 @@
-//! An apply: what is done to the targets of a chunk, in SQL.
+//! Apply statements: the SQL that is executed for the targets of a chunk.
 
 use sqlparser::ast::{AssignmentTarget, ObjectName, ObjectNamePart, Statement};
 use sqlparser::keywords::Keyword;
@@ -8,25 +8,25 @@ use super::source::{names, write};
 use super::text::{Piece, Text};
 use super::{CHUNK, Dialect, InvalidSql, Placeholders};
 
-/// An apply that can be used, in pieces.
+/// A valid apply statement, in pieces.
 #[derive(Clone, Debug)]
 pub struct Apply {
-    /// Up to where further common tables can be put: `with recursive`, or nothing.
+    /// The part before which further common table expressions can be inserted: `with recursive`, or nothing.
     with: Option<Vec<Piece>>,
     rest: Vec<Piece>,
     is_query: bool,
 }
 
 impl Apply {
-    /// Reads a statement over the relation `chunk`, of which `key` are the columns that its source goes by.
+    /// Parses a statement over the relation `chunk`. `key` contains the key columns of its source.
     ///
     /// # Errors
-    /// Says what is missing or in the way.
+    /// [`InvalidSql`] with the missing or disallowed part.
     pub fn parse(sql: &str, key: &[String], dialect: Dialect) -> Result<Self, InvalidSql> {
         let text = Text::read(sql, dialect)?;
         if let Some(its) = text.parameters.iter().find(|its| ["cursor", "limit"].contains(&its.name.as_str()))
         {
-            let instead = "an apply has the rows of its chunk in the relation `chunk`";
+            let instead = "an apply statement reads the rows of its chunk from the relation `chunk`";
             return Err(InvalidSql::Misplaced { name: its.name.clone(), instead });
         }
         let changes = [Keyword::INSERT, Keyword::UPDATE, Keyword::DELETE, Keyword::MERGE, Keyword::REPLACE];
@@ -54,19 +54,19 @@ impl Apply {
         Ok(Self { with: with.map(|to| text.pieces(0, to)), rest, is_query })
     }
 
-    /// The names of its parameters, each once.
+    /// Returns the names of its parameters, each once.
     #[must_use]
     pub fn parameters(&self) -> Vec<&str> {
         names(self.with.iter().flatten().chain(&self.rest))
     }
 
-    /// Whether it only selects, as one that calls functions does: something has to read what it answers.
+    /// Returns whether it is a query, such as one that calls functions; its result must be read.
     #[must_use]
     pub fn is_query(&self) -> bool {
         self.is_query
     }
 
-    /// The statement by itself.
+    /// Returns the statement on its own.
     pub fn statement(&self, placeholders: &mut impl Placeholders) -> String {
         let mut sql = String::new();
         write(&mut sql, self.with.as_deref().unwrap_or_default(), placeholders);
@@ -74,7 +74,7 @@ impl Apply {
         sql
     }
 
-    /// The statement with `chunk` as a common table of its own.
+    /// Returns the statement with `chunk` as a common table expression.
     pub fn statement_over(&self, chunk: &str, placeholders: &mut impl Placeholders) -> String {
         let mut sql = String::new();
         match &self.with {
@@ -89,8 +89,8 @@ impl Apply {
     }
 }
 
-/// The column of the key that an UPDATE of one of the source's tables sets. A statement that cannot be read tells
-/// nothing: the guard at run time is that a source must move on.
+/// Returns the key column that an UPDATE sets, if there is one. A statement that cannot be parsed is not checked here;
+/// at run time, a source whose key does not advance is an error.
 fn key_set(text: &Text, key: &[String], dialect: Dialect) -> Option<String> {
     let statements = Parser::parse_sql(dialect.parser(), &text.sql).ok()?;
     let [Statement::Update(update)] = statements.as_slice() else { return None };
@@ -120,10 +120,10 @@ mod tests {
             format!("<{name}>")
         }
         fn cursor(&mut self, _: usize) -> String {
-            unreachable!("an apply has no cursor")
+            unreachable!("an apply statement has no cursor")
         }
         fn limit(&mut self) -> String {
-            unreachable!("an apply has no limit")
+            unreachable!("an apply statement has no limit")
         }
     }
 

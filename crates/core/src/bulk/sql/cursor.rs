@@ -1,4 +1,4 @@
-//! Where a source compares its key with the cursor.
+//! Comparison of a source's key with the cursor.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
@@ -7,7 +7,7 @@ use super::InvalidSql;
 use super::source::{Tail, split};
 use super::text::{Lexeme, Text};
 
-/// The bytes of `> :cursor`.
+/// Returns the byte range of `> :cursor`.
 pub(super) fn compared(text: &Text, tail: &Tail<'_>) -> Result<(usize, usize), InvalidSql> {
     let mut cursors = text.parameters.iter().filter(|its| its.name == "cursor");
     let cursor = cursors.next().ok_or_else(|| InvalidSql::NoCursor { left: tail.left(text) })?;
@@ -15,10 +15,7 @@ pub(super) fn compared(text: &Text, tail: &Tail<'_>) -> Result<(usize, usize), I
         return Err(InvalidSql::CursorTwice);
     }
     if text.parameters.iter().filter(|its| its.name == "limit").count() > 1 {
-        return Err(InvalidSql::Misplaced {
-            name: "limit".to_owned(),
-            instead: "it stands at its end, once",
-        });
+        return Err(InvalidSql::Misplaced { name: "limit".to_owned(), instead: "write it once, at the end" });
     }
     let wrong = || InvalidSql::CursorNotCompared { left: tail.left(text) };
     let before = &text.lexemes[..cursor.at];
@@ -36,8 +33,8 @@ pub(super) fn compared(text: &Text, tail: &Tail<'_>) -> Result<(usize, usize), I
     }
 }
 
-/// Whether the condition between these lexemes holds for every row of its query: nothing is made of it, and no OR stands
-/// beside it.
+/// Returns whether the condition between these lexemes applies to every row of its query: it is not part of a larger
+/// expression, and no OR is combined with it.
 fn always_holds(lexemes: &[Lexeme], begins: usize, ends: usize) -> bool {
     let is_one = |its: &Lexeme, keywords: &[Keyword]| keywords.iter().any(|keyword| its.is_keyword(*keyword));
     let joined = lexemes[..begins].last().is_some_and(|before| {
@@ -53,7 +50,7 @@ fn always_holds(lexemes: &[Lexeme], begins: usize, ends: usize) -> bool {
         return false;
     }
     match (open, close) {
-        // In parentheses of its own: what counts is what they stand in.
+        // In parentheses: the context of the parentheses decides.
         (Some(open), Some(close)) if !before.iter().any(|its| its.is_keyword(Keyword::SELECT)) => {
             always_holds(lexemes, begins - 1 - open, ends + close + 1)
         }
@@ -61,7 +58,7 @@ fn always_holds(lexemes: &[Lexeme], begins: usize, ends: usize) -> bool {
     }
 }
 
-/// The lexemes up to the end of these parentheses without what is in further ones, and after how many that end comes.
+/// Returns the lexemes up to the end of the enclosing parentheses, without the content of nested ones, and the offset of that end.
 fn level<'a>(
     lexemes: impl Iterator<Item = &'a Lexeme>,
     opens: &Token,
@@ -84,7 +81,7 @@ fn level<'a>(
     (found, None)
 }
 
-/// Where the left side begins, when the lexemes end with what the source is ordered by.
+/// Returns where the left side begins, when the lexemes end with the columns of ORDER BY.
 fn left_side(before: &[Lexeme], tail: &Tail<'_>) -> Option<usize> {
     let same = |found: &[Lexeme], column: &[Lexeme]| {
         found.len() == column.len() && found.iter().zip(column).all(|(a, b)| a.says_as(b))

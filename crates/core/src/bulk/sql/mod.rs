@@ -1,5 +1,5 @@
-//! What users write in SQL: a source of targets and what is done to them. Read only so far that parameters, cursor
-//! and order can be put in; the database has the last word on everything else.
+//! SQL of bulk jobs: the source query of the targets, and the apply statement. It is parsed only as far as needed to
+//! insert parameters, cursor and order; the database validates the rest.
 
 mod apply;
 mod cursor;
@@ -12,119 +12,121 @@ pub use apply::Apply;
 pub use source::{Bounds, Source};
 pub use text::Dialect;
 
-/// The relation that an apply reads its targets from.
+/// The relation from which an apply statement reads its targets.
 pub const CHUNK: &str = "chunk";
 
-/// How a store writes parameters.
+/// The parameter syntax of a store.
 pub trait Placeholders {
-    /// The parameter of this name.
+    /// Returns the placeholder for the parameter with this name.
     fn parameter(&mut self, name: &str) -> String;
-    /// A column of the key up to which everything was done, from 0.
+    /// Returns the placeholder for a column of the cursor's key, from 0.
     fn cursor(&mut self, column: usize) -> String;
-    /// The most rows.
+    /// Returns the placeholder for the maximum number of rows.
     fn limit(&mut self) -> String;
 }
 
-/// A source or an apply that cannot be used, found without asking a database.
+/// An invalid source or apply statement, found without querying a database.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidSql {
-    /// There is nothing.
-    #[error("there is no statement")]
+    /// The text is empty.
+    #[error("the statement is empty")]
     Empty,
-    /// It is not even tokens.
-    #[error("it cannot be read: {why}")]
+    /// The text cannot be tokenized.
+    #[error("it cannot be parsed: {why}")]
     Unreadable {
-        /// What the tokenizer said.
+        /// The tokenizer's message.
         why: String,
     },
-    /// More than one.
-    #[error("it has more than one statement; write one, without a semicolon inside")]
+    /// There is more than one statement.
+    #[error("it has more than one statement; write one, without semicolons inside it")]
     SeveralStatements,
-    /// `$1` or `?`.
-    #[error("parameters have names here: write :name instead of {found}")]
+    /// A positional parameter such as `$1` or `?`.
+    #[error("parameters must have names: write :name instead of {found}")]
     Positional {
-        /// What was found.
+        /// The parameter.
         found: String,
     },
-    /// A source that is no query.
-    #[error("a source is a SELECT, or a WITH … SELECT")]
+    /// The source is not a query.
+    #[error("a source must be a SELECT, or a WITH … SELECT")]
     NotAQuery,
-    /// A source without its end.
+    /// The source does not end with ORDER BY and LIMIT.
     #[error(
-        "a source ends with ORDER BY its key columns and LIMIT :limit, so that chunks go on by key; add: order by {key} limit :limit"
+        "a source must end with ORDER BY its key columns and LIMIT :limit, so that chunks continue by key; add: order by {key} limit :limit"
     )]
     NoOrder {
         /// The key columns.
         key: String,
     },
-    /// The order is not the key's.
+    /// The order is not that of the key.
     #[error(
         "the source is ordered by {order}, but its key is {key}: both must name the same columns in the same order"
     )]
     OrderIsNotKey {
-        /// What it is ordered by.
+        /// The columns it is ordered by.
         order: String,
         /// The key columns.
         key: String,
     },
-    /// Downwards.
+    /// The order is descending.
     #[error(
-        "the source goes downwards, which is not supported: order by {column} without DESC, and write > :cursor"
+        "the source is in descending order, which is not supported: order by {column} without DESC, and write > :cursor"
     )]
     Descending {
         /// The column.
         column: String,
     },
-    /// NULLS FIRST and the like.
-    #[error("a key has no NULLs, so say nothing about them in ORDER BY {column}")]
+    /// The order contains NULLS FIRST or NULLS LAST.
+    #[error("a key has no NULLs, so remove NULLS FIRST or NULLS LAST from ORDER BY {column}")]
     Nulls {
         /// The column.
         column: String,
     },
-    /// Without `:cursor` every chunk would be the first.
+    /// The source does not contain `:cursor`, so every chunk would be the first one.
     #[error(
-        "the source never mentions :cursor, so every chunk would be the first one; add: where {left} > :cursor"
+        "the source does not contain :cursor, so every chunk would be the first one; add: where {left} > :cursor"
     )]
     NoCursor {
-        /// What belongs on the left side.
+        /// The expression that belongs on the left side.
         left: String,
     },
-    /// More than one `:cursor`.
-    #[error("the source mentions :cursor more than once; it goes on from one place")]
+    /// There is more than one `:cursor`.
+    #[error("the source contains :cursor more than once; use it exactly once")]
     CursorTwice,
-    /// Not where it can be understood.
+    /// The cursor is not compared in the supported form.
     #[error(
-        "the cursor is compared as {left} > :cursor, on its own or joined by AND, and nothing else is done to it"
+        "the cursor must be compared as {left} > :cursor, alone or joined by AND, and must not be used otherwise"
     )]
     CursorNotCompared {
-        /// What belongs on the left side.
+        /// The expression that belongs on the left side.
         left: String,
     },
-    /// A cursor or a limit where there is none.
-    #[error(":{name} belongs into the source only; {instead}")]
+    /// `:cursor` or `:limit` where it is not allowed.
+    #[error(":{name} is allowed only in the source; {instead}")]
     Misplaced {
-        /// Which one.
+        /// The name of the parameter.
         name: String,
-        /// What is right.
+        /// The remedy.
         instead: &'static str,
     },
-    /// An apply that reads nothing of its chunk.
+    /// The apply statement does not read the relation `chunk`.
     #[error(
-        "the apply never reads the relation `chunk`, so it would do the same for every chunk; select from chunk"
+        "the apply statement does not read the relation `chunk`, so it would do the same for every chunk; select from chunk"
     )]
     NoChunk,
-    /// An apply that is no statement on data.
-    #[error("an apply is an INSERT, UPDATE, DELETE, MERGE or SELECT over the relation `chunk`")]
-    NotAnApply,
-    /// An apply that moves its own targets.
+    /// The apply statement does not read or change data.
     #[error(
-        "the apply sets {column}, which the source goes by: rows would move past the cursor or come twice; go by a key that it leaves alone"
+        "an apply statement must be an INSERT, UPDATE, DELETE, MERGE or SELECT over the relation `chunk`"
+    )]
+    NotAnApply,
+    /// The apply statement changes a key column of the source.
+    #[error(
+        "the apply statement sets {column}, a key column of the source: rows would move past the cursor or be returned twice; use a key that the statement does not change"
     )]
     TouchesKey {
         /// The column.
         column: String,
     },
-    /// A source without key columns.
-    #[error("name the columns that the source goes by: key = [\"id\"]")]
+    /// The source has no key columns.
+    #[error("name the key columns of the source: key = [\"id\"]")]
     NoKey,
 }

@@ -1,4 +1,4 @@
-//! A source: a query that goes through its targets by key.
+//! Source queries: SELECT statements that read the targets of a bulk job in key order.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
@@ -8,39 +8,39 @@ use super::text::{Lexeme, Piece, Text};
 use super::{Dialect, InvalidSql, Placeholders};
 use crate::bulk::staged::ORIGIN;
 
-/// Which part of the targets a query is about.
+/// The part of the targets that a query covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounds {
-    /// The next ones from the beginning.
+    /// The next targets from the beginning.
     First,
-    /// The next ones after the cursor.
+    /// The next targets after the cursor.
     Next,
-    /// The last one of all.
+    /// The last target.
     Last,
-    /// All after the cursor, in no order.
+    /// All targets after the cursor, in no order.
     After,
-    /// All, in no order.
+    /// All targets, in no order.
     All,
 }
 
-/// A source that can be used, in pieces.
+/// A valid source query, in pieces.
 #[derive(Clone, Debug)]
 pub struct Source {
     dialect: Dialect,
     key: Vec<String>,
-    /// Up to the comparison with the cursor.
+    /// The text before the comparison with the cursor.
     before: Vec<Piece>,
-    /// From there to ORDER BY.
+    /// The text from there to ORDER BY.
     after: Vec<Piece>,
-    /// What it is ordered by, column by column.
+    /// The expressions of ORDER BY, one per column.
     order: Vec<String>,
 }
 
 impl Source {
-    /// Reads `select … where key > :cursor … order by key limit :limit`.
+    /// Parses `select … where key > :cursor … order by key limit :limit`.
     ///
     /// # Errors
-    /// Says what is missing or in the way.
+    /// [`InvalidSql`] with the missing or disallowed part.
     pub fn parse(sql: &str, key: &[String], dialect: Dialect) -> Result<Self, InvalidSql> {
         if key.is_empty() {
             return Err(InvalidSql::NoKey);
@@ -57,25 +57,25 @@ impl Source {
         Ok(Self { dialect, key: key.to_vec(), before, after, order })
     }
 
-    /// The names of its key columns.
+    /// Returns the names of its key columns.
     #[must_use]
     pub fn key(&self) -> &[String] {
         &self.key
     }
 
-    /// The names of its parameters, each once.
+    /// Returns the names of its parameters, each once.
     #[must_use]
     pub fn parameters(&self) -> Vec<&str> {
         names(self.before.iter().chain(&self.after))
     }
 
-    /// Whether its targets are the staged rows of a file.
+    /// Returns whether its targets are the staged rows of a file.
     #[must_use]
     pub fn is_staged(&self) -> bool {
         self.parameters().contains(&ORIGIN)
     }
 
-    /// The query of these targets.
+    /// Returns the query for this part of the targets.
     pub fn query(&self, bounds: Bounds, placeholders: &mut impl Placeholders) -> String {
         let mut sql = String::new();
         write(&mut sql, &self.before, placeholders);
@@ -90,7 +90,7 @@ impl Source {
             Bounds::First | Bounds::Next => {
                 let (order, limit) = (self.order.join(", "), placeholders.limit());
                 sql.push_str(&match self.dialect {
-                    // Targets of one key are never torn apart.
+                    // Targets with the same key are always in the same chunk.
                     Dialect::Postgres => format!(" order by {order} fetch first ({limit}) rows with ties"),
                     Dialect::Sqlite => format!(" order by {order} limit {limit}"),
                 });
@@ -99,13 +99,13 @@ impl Source {
         sql
     }
 
-    /// What follows the key columns: `> …`, or what is true of every key.
+    /// Returns the text after the key columns: `> …`, or a condition that is true for every key.
     fn comparison(&self, bounds: Bounds, placeholders: &mut impl Placeholders) -> String {
         let row = |columns: Vec<String>| match columns.as_slice() {
             [column] => column.clone(),
             _ => format!("({})", columns.join(", ")),
         };
-        // What has a null in its key has no place in the order, and is no target.
+        // Rows with a null in their key have no position in the order and are not targets.
         let known = match (self.key.len(), self.dialect) {
             (1, _) | (_, Dialect::Postgres) => "is not null".to_owned(),
             (_, Dialect::Sqlite) => format!("= {}", row(self.order.clone())),
@@ -121,9 +121,9 @@ impl Source {
     }
 }
 
-/// The end of a source: `order by … limit :limit`.
+/// The end of a source query: `order by … limit :limit`.
 pub(super) struct Tail<'a> {
-    /// Which lexeme ORDER is.
+    /// The index of the lexeme ORDER.
     at: usize,
     pub(super) columns: Vec<&'a [Lexeme]>,
 }
@@ -149,21 +149,21 @@ impl<'a> Tail<'a> {
         Ok(tail)
     }
 
-    /// Whether each column's own name is the key's, unless it is more than a name.
+    /// Returns whether the last name in each column is that of the key column.
     fn ends_as(&self, key: &[String]) -> bool {
         self.columns.iter().zip(key).all(|(column, key)| {
             column.last().and_then(Lexeme::name).is_some_and(|name| name.eq_ignore_ascii_case(key))
         })
     }
 
-    /// What the cursor is compared with, in words.
+    /// Returns the text of the left side of the comparison with the cursor.
     pub(super) fn left(&self, text: &Text) -> String {
         let columns: Vec<String> = self.columns.iter().map(|column| words(text, column)).collect();
         if columns.len() == 1 { columns.concat() } else { format!("({})", columns.join(", ")) }
     }
 }
 
-/// Where the last ORDER BY outside of parentheses stands.
+/// Returns the index of the last ORDER BY outside of parentheses.
 fn order_by(lexemes: &[Lexeme]) -> Option<usize> {
     let mut depth = 0_i32;
     for at in (0..lexemes.len()).rev() {
@@ -180,7 +180,7 @@ fn order_by(lexemes: &[Lexeme]) -> Option<usize> {
     None
 }
 
-/// At the commas outside of parentheses.
+/// Splits at the commas outside of parentheses.
 pub(super) fn split(lexemes: &[Lexeme]) -> Vec<&[Lexeme]> {
     let mut depth = 0_i32;
     lexemes
@@ -195,7 +195,7 @@ pub(super) fn split(lexemes: &[Lexeme]) -> Vec<&[Lexeme]> {
         .collect()
 }
 
-/// The column alone; refused when it goes downwards.
+/// Returns the column without ASC; descending order is an error.
 fn upward<'a>(text: &Text, column: &'a [Lexeme]) -> Result<&'a [Lexeme], InvalidSql> {
     if let Some(at) = column.iter().position(|lexeme| lexeme.is_keyword(Keyword::NULLS)) {
         return Err(InvalidSql::Nulls { column: words(text, &column[..at]) });
@@ -240,7 +240,7 @@ pub(super) fn write(sql: &mut String, pieces: &[Piece], placeholders: &mut impl 
 mod tests {
     use super::*;
 
-    /// Writes what there is to see.
+    /// Placeholders in a readable form.
     struct Shown;
 
     impl Placeholders for Shown {

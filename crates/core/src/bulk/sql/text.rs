@@ -1,4 +1,4 @@
-//! SQL as tokens with their places in the text: enough to find parameters and clauses, no more.
+//! Tokens of SQL text with their byte positions, to find parameters and clauses.
 
 use sqlparser::dialect::{PostgreSqlDialect, SQLiteDialect};
 use sqlparser::keywords::Keyword;
@@ -6,12 +6,12 @@ use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 use super::InvalidSql;
 
-/// Whose SQL it is.
+/// The SQL dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// PostgreSQL's.
+    /// PostgreSQL.
     Postgres,
-    /// SQLite's.
+    /// SQLite.
     Sqlite,
 }
 
@@ -24,7 +24,7 @@ impl Dialect {
     }
 }
 
-/// A token that means something, and the bytes where it stands.
+/// A token other than whitespace and comments, and its byte range.
 #[derive(Clone, Debug)]
 pub(super) struct Lexeme {
     pub(super) token: Token,
@@ -37,12 +37,12 @@ impl Lexeme {
         matches!(&self.token, Token::Word(word) if word.quote_style.is_none() && word.keyword == keyword)
     }
 
-    /// The name it is, if it is one.
+    /// Returns the name, if the lexeme is a word.
     pub(super) fn name(&self) -> Option<&str> {
         if let Token::Word(word) = &self.token { Some(&word.value) } else { None }
     }
 
-    /// Whether both say the same, whatever their case.
+    /// Returns whether both have the same text, ignoring case.
     pub(super) fn says_as(&self, other: &Self) -> bool {
         self.token.to_string().eq_ignore_ascii_case(&other.token.to_string())
     }
@@ -52,13 +52,13 @@ impl Lexeme {
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
     pub(super) name: String,
-    /// Which lexeme its colon is.
+    /// The index of the lexeme that is its colon.
     pub(super) at: usize,
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// One statement, without comments at its end and the semicolon.
+/// One statement, without the semicolon and trailing comments.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     pub(super) sql: String,
@@ -83,12 +83,12 @@ impl Text {
         Ok(Self { sql: sql[..end].to_owned(), lexemes, parameters })
     }
 
-    /// Whether it begins with one of these words.
+    /// Returns whether it begins with one of these keywords.
     pub(super) fn begins_with(&self, keywords: &[Keyword]) -> bool {
         self.lexemes.first().is_some_and(|first| keywords.iter().any(|keyword| first.is_keyword(*keyword)))
     }
 
-    /// The text from one byte to another, with its parameters set apart.
+    /// Returns the text between two byte positions, split at its parameters.
     pub(super) fn pieces(&self, from: usize, to: usize) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut at = from;
@@ -102,7 +102,7 @@ impl Text {
     }
 }
 
-/// Part of a statement.
+/// A part of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
@@ -125,7 +125,7 @@ fn lexemes(sql: &str, dialect: Dialect) -> Result<Vec<Lexeme>, InvalidSql> {
     Ok(lexemes)
 }
 
-/// Turns lines and columns into bytes, going forward.
+/// Converts lines and columns to byte positions. The positions must be ascending.
 struct Places<'a> {
     sql: &'a str,
     byte: usize,
@@ -157,7 +157,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Every colon that a name follows without a gap.
+/// Returns every colon that is directly followed by a name.
 fn parameters(lexemes: &[Lexeme]) -> Vec<Parameter> {
     let pairs = lexemes.windows(2).enumerate();
     let named = pairs.filter_map(|(at, pair)| {

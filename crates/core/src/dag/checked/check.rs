@@ -1,4 +1,4 @@
-//! Checks a definition as a whole.
+//! Checks of a complete definition.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::error::InvalidJob;
 use crate::job::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_key, check_name, check_timeout};
 use crate::json::check_payload;
 
-/// How many unknown predecessors get suggestions, for which all keys are looked at.
+/// The maximum number of unknown predecessors that get suggestions; each one is compared with all keys.
 const SUGGESTING_MAX: usize = 10;
-/// How many keys are suggested.
+/// The maximum number of suggested keys.
 const SUGGESTED: usize = 3;
-/// The most bytes of all expressions of a definition: compiling them takes about 4 µs a byte.
+/// The maximum total size of the expressions of a definition, in bytes; compiling them takes about 4 µs per byte.
 const EXPRESSION_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// How much a suggestion must look like what was given: 1.0 is the same.
+/// The minimum similarity of a suggestion; 1.0 means equal.
 const LIKENESS_MIN: f64 = 0.8;
 
 pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
@@ -61,7 +61,7 @@ pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
     Ok(Dag(Arc::new(Content { version: Version::of(&canonical), canonical, definition, graph, tasks })))
 }
 
-/// What is too much to be looked at more closely.
+/// Returns exceeded limits, which prevent further checks.
 fn sizes(definition: &Definition) -> Vec<Fault> {
     let tasks = definition.tasks.len();
     let edges = definition.tasks.iter().map(|(_, task)| task.after.len()).sum();
@@ -75,7 +75,7 @@ fn sizes(definition: &Definition) -> Vec<Fault> {
     no_tasks.into_iter().chain(too_many.into_iter().flatten()).collect()
 }
 
-/// The bytes of all expressions of a definition.
+/// Returns the total size of all expressions of a definition, in bytes.
 fn expression_bytes(definition: &Definition) -> usize {
     let of_task = |task: &Task| {
         let texts = task.when.iter().chain(&task.each).map(String::len);
@@ -84,7 +84,7 @@ fn expression_bytes(definition: &Definition) -> usize {
     definition.tasks.iter().map(|(_, task)| of_task(task)).sum()
 }
 
-/// What can be said of each task alone.
+/// Checks each task on its own.
 fn check_tasks(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<Option<Box<CheckedTask>>> {
     let mut checked = Vec::with_capacity(definition.tasks.len());
     let mut previous = None;
@@ -122,7 +122,7 @@ fn settings(task: &Task) -> impl Iterator<Item = Result<(), InvalidJob>> + '_ {
     names.chain(group).chain([check_attempts(task.max_attempts), check_timeout(task.timeout), payload])
 }
 
-/// The edges that lead from one task to another, as numbers (before, after), each once.
+/// Returns the edges between different tasks, as numbers (before, after), each once.
 fn check_edges(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<(u32, u32)> {
     let numbers: BTreeMap<&str, u32> =
         (0..).zip(&definition.tasks).map(|(at, (key, _))| (key.as_str(), at)).collect();
@@ -147,7 +147,7 @@ fn check_edges(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<(u32, u3
     edges
 }
 
-/// Keys that look like this one, best first.
+/// Returns similar keys, best match first.
 fn nearest<'a>(given: &str, keys: impl Iterator<Item = &'a &'a str>) -> Vec<String> {
     let mut near: Vec<(f64, &str)> = keys
         .map(|key| (strsim::jaro_winkler(key, given), *key))

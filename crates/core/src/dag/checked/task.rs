@@ -1,28 +1,28 @@
-//! The expressions of one task.
+//! Compiled expressions of one task.
 
 use super::super::definition::Task;
 use super::super::expression::{Expression, InvalidExpression, Reads};
 use super::super::fault::Fault;
 use super::super::template::Template;
 
-/// A task's expressions, compiled. What it is otherwise stands in its definition.
+/// The compiled expressions of a task; everything else is in its definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedTask {
     /// Its condition.
     pub when: Option<Expression>,
-    /// The list whose items it goes over.
+    /// The list whose items it processes.
     pub each: Option<Expression>,
-    /// Its payload; `None` when that is plain, as it stands in the definition.
+    /// Its payload; `None` when the payload in the definition has no expressions.
     pub payload: Option<Template>,
 }
 
 impl CheckedTask {
-    /// Whether it has no expressions.
+    /// Returns whether it has no expressions.
     pub(super) const fn is_plain(&self) -> bool {
         self.when.is_none() && self.each.is_none() && self.payload.is_none()
     }
 
-    /// What its expressions read, all together: the predecessors whose outputs it needs.
+    /// Returns everything its expressions read, such as the predecessors whose outputs it needs.
     #[must_use]
     pub fn reads(&self) -> Reads {
         let mut all = self.payload.as_ref().map(Template::reads).unwrap_or_default();
@@ -34,7 +34,7 @@ impl CheckedTask {
         all
     }
 
-    /// Compiles what a task says; `None` when there is a fault.
+    /// Compiles the expressions of a task; `None` when there is a fault.
     pub(super) fn compile(key: &str, task: &Task, faults: &mut Vec<Fault>) -> Option<Self> {
         let before = faults.len();
         let mut compile = |place: &'static str, text: &Option<String>| {

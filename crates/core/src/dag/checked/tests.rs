@@ -44,15 +44,15 @@ fn all_that_is_wrong_is_told_at_once_with_task_and_place() {
     ]);
     let expected = [
         "task \"b\": max_attempts is 0; it must be from 1 to 1000000",
-        "task \"extract\" does not say one thing to do: give a kind (and each, for a list), a bulk or a dag",
+        "task \"extract\" must specify exactly one kind of work: a kind (and each, for a list), a bulk or a dag",
         "two tasks have the key \"extract\"",
-        "task \"extract\" has the rule one_failed, which needs predecessors, and has none",
+        "task \"extract\" has the rule one_failed, which needs predecessors, but has none",
         "task \"w\", when: at line 1, column 10: Syntax error",
-        "task \"w\", payload: it reads \"b\", which it does not come after",
-        "task \"w\", payload: there is no item here; only the payload of a task with each has one",
-        "task \"a\" comes after itself",
-        "task \"a\" comes after \"b\" twice",
-        "task \"a\" comes after \"extarct\", which is no task; did you mean extract",
+        "task \"w\", payload: it reads \"b\", which is not one of its predecessors",
+        "task \"w\", payload: item and index exist only in the payload of a task with each",
+        "task \"a\" is its own predecessor",
+        "task \"a\" lists the predecessor \"b\" twice",
+        "task \"a\" has the predecessor \"extarct\", which is not a task; did you mean extract",
     ];
     let found = faults(definition);
     assert_eq!(found.len(), expected.len(), "{found:#?}");
@@ -68,21 +68,21 @@ fn a_cycle_is_told_as_a_path_and_what_is_behind_it_too() {
     assert_eq!(
         faults(definition.clone()),
         [
-            "every task waits for another one, so none can be the first",
+            "every task has a predecessor, so no task can start",
             "a cycle: a → b → c → a",
-            "behind a cycle, so never reached: z",
+            "unreachable, because they follow a cycle: z",
         ]
     );
-    assert_eq!(faults(definition.task("root", job())).len(), 2, "there is a first one");
+    assert_eq!(faults(definition.task("root", job())).len(), 2, "the DAG has a root");
 }
 
 #[test]
 fn sizes_are_bounded() {
     assert_eq!(faults(dag([])), ["it has no tasks"]);
     let many = (0..=TASKS_MAX).fold(Definition::new("d"), |dag, at| dag.task(at.to_string(), job()));
-    assert_eq!(faults(many), ["it has 100001 tasks; at most 100000 are possible"]);
+    assert_eq!(faults(many), ["it has 100001 tasks; at most 100000 are allowed"]);
     let edges = dag([("a", job().after(vec!["a"; EDGES_MAX + 1]))]);
-    assert_eq!(faults(edges), ["it has 1000001 edges; at most 1000000 are possible"]);
+    assert_eq!(faults(edges), ["it has 1000001 edges; at most 1000000 are allowed"]);
     let error = Dag::check(dag([("a", job().after((0..150).map(|at| at.to_string())))])).unwrap_err();
     assert_eq!((error.faults.len(), error.left_out), (100, 50));
     assert!(error.to_string().ends_with("\n- and 50 more"));
@@ -100,7 +100,7 @@ fn expressions_see_items_where_there_are_some() {
     let wrong = dag([("a", Task::each("k", "item"))]);
     assert_eq!(
         faults(wrong),
-        ["task \"a\", each: there is no item here; only the payload of a task with each has one"]
+        ["task \"a\", each: item and index exist only in the payload of a task with each"]
     );
 }
 
@@ -118,7 +118,7 @@ fn canceling_leaves_what_clears_up() {
     assert_eq!(dag.cancel_set(&[2]), [2, 3, 4]);
 }
 
-/// Layers of a hundred tasks, each after four of the layer before; the last task joins all of the last layer.
+/// Returns layers of a hundred tasks, each after four tasks of the previous layer; the last task comes after all tasks of the last layer.
 fn layered(tasks: u32) -> Definition {
     let key = |task: u32| format!("t{task:06}");
     (0..tasks).fold(Definition::new("d"), |dag, task| {

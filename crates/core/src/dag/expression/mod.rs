@@ -1,7 +1,8 @@
-//! Expressions: CEL over a batch's input and tick, and over what a task's predecessors left.
+//! CEL expressions over a batch's input and tick and over the results of a task's predecessors.
 //!
-//! They end, and soon: CEL has no loops but over lists, a text is bounded in size and nesting, and what is gone over, joined, passed to a
-//! function, put into a list or returned pays for its size out of [`STEPS_MAX`]. There are no dates and no regular expressions.
+//! Their run time is bounded. CEL has only loops over lists, the text is limited in size and nesting, and every value that is iterated,
+//! joined, passed to a function, put into a list or returned is charged by its size against [`STEPS_MAX`]. There are no date functions
+//! and no regular expressions.
 
 mod scope;
 mod tree;
@@ -16,98 +17,100 @@ use thiserror::Error;
 use super::json;
 pub use scope::{Item, Scope, TaskValue, Values};
 
-/// The longest text of an expression.
+/// The maximum size of an expression, in bytes.
 pub const TEXT_BYTES_MAX: usize = 2000;
-/// The deepest nesting of brackets in an expression.
+/// The maximum nesting depth of brackets in an expression.
 pub const NESTING_MAX: usize = 10;
-/// The most operators (but for `&&` and `||`), dots and brackets in an expression: each may be one below another.
+/// The maximum number of operators (except `&&` and `||`), dots and brackets in an expression; each one can add a level to the syntax tree.
 pub const LINKS_MAX: usize = 200;
-/// How many steps all expressions of one task may take: each value, and each 64 bytes of a text, that is gone over, joined, compared, passed to
-/// a function or returned is one, and so is each element of a list or map that an expression makes.
+/// The maximum number of steps of all expressions of one task. Each value, and each 64 bytes of text, that is iterated, joined, compared,
+/// passed to a function or returned counts as one step, and so does each element of a list or map that an expression creates.
 pub const STEPS_MAX: u64 = 2_000_000;
-/// The same where others wait for a transaction: about a millisecond.
+/// The maximum number of steps where others wait for the transaction: about a millisecond.
 pub const LITTLE_STEPS_MAX: u64 = 10_000;
 
-/// Text that is no expression.
+/// A text that is not a valid expression.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidExpression {
-    /// There is nothing.
+    /// The text is empty.
     #[error("it is empty")]
     Empty,
-    /// Too long.
+    /// The text is too long.
     #[error("it has {bytes} bytes; an expression has at most {TEXT_BYTES_MAX}")]
     TooLong {
         /// Its size.
         bytes: usize,
     },
-    /// Too many brackets in one another.
-    #[error("its brackets are nested more than {NESTING_MAX} deep")]
+    /// The brackets are nested too deeply.
+    #[error("its brackets are nested more than {NESTING_MAX} levels deep")]
     TooDeep,
-    /// Too many operators, dots and brackets.
+    /// There are too many operators, dots and brackets.
     #[error("it has {links} operators, dots and brackets; an expression has at most {LINKS_MAX}")]
     TooComplex {
-        /// How many there are.
+        /// The number found.
         links: usize,
     },
-    /// Not CEL.
+    /// The text is not CEL.
     #[error("at line {line}, column {column}: {why}")]
     Syntax {
         /// The line, from 1.
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// The parser's words.
+        /// The parser's message.
         why: String,
     },
-    /// A variable that there is not.
-    #[error("there is no variable {name:?}; known are {known}")]
+    /// A variable does not exist.
+    #[error("there is no variable {name:?}; the known variables are {known}")]
     UnknownVariable {
         /// Its name.
         name: String,
-        /// Those there are.
+        /// The existing variables.
         known: &'static str,
     },
-    /// A function that there is not.
-    #[error("there is no function {name}(); there are no dates and no regular expressions, only CEL's own")]
+    /// A function does not exist.
+    #[error(
+        "there is no function {name}(); only CEL's built-in functions exist, without dates and regular expressions"
+    )]
     UnknownFunction {
         /// Its name.
         name: String,
     },
 }
 
-/// An expression that has no value for what it was given.
+/// An expression that cannot be evaluated with the given values.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EvaluationError {
-    /// CEL's own: no such member, types that do not fit, a division by zero, …
+    /// An error of CEL: a missing member, wrong types, a division by zero, …
     #[error("{why}")]
     Failed {
-        /// What is wrong, shortened.
+        /// The message, shortened.
         why: String,
     },
-    /// A condition that is neither true nor false.
-    #[error("it gives {given}; it must give {wanted}")]
+    /// A value of the wrong type: a condition that is not a boolean, or an `each` that is not a list.
+    #[error("it returns {given}; it must return {wanted}")]
     WrongType {
-        /// What it gave.
+        /// The type of the value.
         given: &'static str,
-        /// What is needed.
+        /// The expected type.
         wanted: &'static str,
     },
-    /// Too much to do.
+    /// The evaluation needs too many steps.
     #[error(
-        "it takes more than {STEPS_MAX} steps ({LITTLE_STEPS_MAX} in the input of a schedule); go over fewer items, or do it in a task"
+        "it takes more than {STEPS_MAX} steps ({LITTLE_STEPS_MAX} in the input of a schedule); process fewer items, or do the work in a task"
     )]
     TooManySteps,
-    /// A value that JSON does not have.
-    #[error("it gives {given}, which JSON does not have")]
+    /// A value that JSON cannot represent.
+    #[error("it returns {given}, which JSON cannot represent")]
     NotJson {
-        /// What it gave.
+        /// The type of the value.
         given: &'static str,
     },
 }
 
-/// What an expression reads.
+/// The variables that an expression reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
     /// The predecessors that it names.
@@ -121,7 +124,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// Whether it reads nothing but the tick, so that its value is known before there is a batch.
+    /// Returns whether it reads nothing but the tick, so that it can be evaluated before the batch exists.
     #[must_use]
     pub fn only_tick(&self) -> bool {
         self.tasks.is_empty() && !self.all_tasks && !self.item && !self.input
@@ -137,39 +140,39 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Compiles a text.
+    /// Compiles an expression.
     ///
     /// # Errors
-    /// [`InvalidExpression`] says what is wrong, and for what is no CEL where.
+    /// [`InvalidExpression`] with the reason; for a syntax error also with the location.
     pub fn compile(text: &str) -> Result<Self, InvalidExpression> {
         let (tree, reads) = tree::compile(text)?;
         Ok(Self { text: text.to_owned(), tree, reads })
     }
 
-    /// What it was compiled from.
+    /// Returns the source text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What it reads.
+    /// Returns the variables that it reads.
     #[must_use]
     pub const fn reads(&self) -> &Reads {
         &self.reads
     }
 
-    /// Its value.
+    /// Returns its value.
     ///
     /// # Errors
-    /// [`EvaluationError`] when it has none, or none that JSON has.
+    /// [`EvaluationError`] when it cannot be evaluated, or when JSON cannot represent the value.
     pub fn value(&self, scope: &Scope) -> Result<Value, EvaluationError> {
         scope.resolve_json(&self.tree)
     }
 
-    /// Whether it is true.
+    /// Returns whether it is true.
     ///
     /// # Errors
-    /// [`EvaluationError`] when it has no value, or one that is neither true nor false.
+    /// [`EvaluationError`] when it cannot be evaluated, or is not a boolean.
     pub fn holds(&self, scope: &Scope) -> Result<bool, EvaluationError> {
         match scope.resolve(&self.tree)? {
             Cel::Bool(truth) => Ok(truth),
@@ -177,10 +180,10 @@ impl Expression {
         }
     }
 
-    /// The list that it gives.
+    /// Returns its value as a list.
     ///
     /// # Errors
-    /// [`EvaluationError`] when it has no value, or one that is no list.
+    /// [`EvaluationError`] when it cannot be evaluated, or is not a list.
     pub fn list(&self, scope: &Scope) -> Result<Vec<Value>, EvaluationError> {
         match self.value(scope)? {
             Value::Array(items) => Ok(items),

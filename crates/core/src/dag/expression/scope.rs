@@ -1,4 +1,4 @@
-//! What an expression sees, and what it may take.
+//! Variables and step limit for the evaluation of expressions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -11,52 +11,53 @@ use super::super::json::{map, to_cel, to_json, weight};
 use super::super::rule::Outcome;
 use super::{EvaluationError, tree};
 
-/// The longest words of an error.
+/// The maximum length of an error message, in characters.
 const WHY_CHARS_MAX: usize = 200;
 
 static FUNCTIONS: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
-/// What one predecessor left.
+/// The result of one predecessor.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskValue<'a> {
     /// Its key.
     pub key: &'a str,
-    /// How it ended.
+    /// Its outcome.
     pub state: Outcome,
-    /// What it returned; null unless it succeeded with something.
+    /// The value it returned; null unless it succeeded with a result.
     pub output: &'a Value,
 }
 
-/// The item that a job of a task with `each` is for.
+/// The item of one job of a task with `each`.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     /// The item.
     pub value: &'a Value,
-    /// Its place in the list, from 0.
+    /// Its index in the list, from 0.
     pub index: u32,
 }
 
-/// What the expressions of one task see.
+/// The variables for the expressions of one task.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
-    /// The batch's input.
+    /// The input of the batch.
     pub input: &'a Value,
-    /// The tick that the batch is for; without one an object without members.
+    /// The tick of the batch; an empty object without one.
     pub tick: &'a Value,
-    /// The task's direct predecessors.
+    /// The results of the task's direct predecessors.
     pub tasks: &'a [TaskValue<'a>],
-    /// Of a task with `each`, when its payload is made.
+    /// The item, when the payload of a task with `each` is rendered.
     pub item: Option<Item<'a>>,
 }
 
-/// Values made ready for the expressions of one task, and the steps that these have left together.
+/// Variables in the form that CEL needs, and the number of steps that the expressions of one task have left.
 pub struct Scope {
     context: Context<'static, 'static>,
     steps_left: Arc<AtomicU64>,
 }
 
 impl Scope {
-    /// Makes values ready, for expressions that take this many steps together: [`STEPS_MAX`](super::STEPS_MAX), or fewer to try whether these are enough.
+    /// Creates a scope for expressions that take at most this many steps together: [`STEPS_MAX`](super::STEPS_MAX), or fewer for a first
+    /// attempt within a transaction.
     #[must_use]
     pub fn new(values: &Values<'_>, steps: u64) -> Self {
         let steps_left = Arc::new(AtomicU64::new(steps));
@@ -73,7 +74,7 @@ impl Scope {
             context.add_variable_from_value("index", Cel::Int(index.into()));
         }
         let left = Arc::clone(&steps_left);
-        // Only fails for a name that the library has already, which none can have that begins so.
+        // Fails only for a name that the library already defines; none of its names begins like this one.
         let _ = context.add_function(tree::PAY, move |value: Cel| {
             let steps = weight(&value, left.load(Ordering::Relaxed));
             pay(&left, value, steps)
@@ -83,12 +84,12 @@ impl Scope {
         Self { context, steps_left }
     }
 
-    /// Whether an expression has taken all steps.
+    /// Returns whether the expressions have used all steps.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.steps_left.load(Ordering::Relaxed) == 0
     }
 
-    /// The value of a tree as JSON, which has no shared parts.
+    /// Returns the value of a tree as JSON, in which shared parts are copied.
     pub(super) fn resolve_json(&self, tree: &IdedExpr) -> Result<Value, EvaluationError> {
         let value = self.resolve(tree)?;
         let steps = weight(&value, self.steps_left.load(Ordering::Relaxed));
@@ -100,7 +101,7 @@ impl Scope {
 
     pub(super) fn resolve(&self, tree: &IdedExpr) -> Result<Cel, EvaluationError> {
         let value = self.context.resolve(tree);
-        // Looked at first: `true || …` hides an error.
+        // Checked first, because `true || …` hides an error.
         if self.is_exhausted() {
             return Err(EvaluationError::TooManySteps);
         }
@@ -110,7 +111,7 @@ impl Scope {
     }
 }
 
-/// Whether there is a function, or a method, of this name: CEL says so before it looks at what is passed.
+/// Returns whether a function or method with this name exists. CEL reports an unknown name before it checks the arguments.
 pub(super) fn knows(name: &str, is_method: bool) -> bool {
     let null = || IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::Null) };
     let target = is_method.then(|| Box::new(null()));
@@ -130,7 +131,7 @@ fn pay(left: &AtomicU64, value: Cel, steps: u64) -> Result<Cel, ExecutionError> 
     if spend(left, steps) { Ok(value) } else { Err(ExecutionError::function_error("list", "too many steps")) }
 }
 
-/// Takes steps; returns whether any are left.
+/// Subtracts steps; returns whether any are left.
 fn spend(left: &AtomicU64, steps: u64) -> bool {
     let after = left.load(Ordering::Relaxed).saturating_sub(steps);
     left.store(after, Ordering::Relaxed);

@@ -81,7 +81,7 @@ fn a_condition_is_true_or_false_and_nothing_else() {
     assert_eq!(holds("input.count == 5"), Ok(false));
     assert_eq!(
         holds("input.count").unwrap_err().to_string(),
-        "it gives a number; it must give true or false"
+        "it returns a number; it must return true or false"
     );
     let missing = holds("input.nothing == 1").unwrap_err().to_string();
     assert!(missing.contains("nothing"), "{missing}");
@@ -91,7 +91,7 @@ fn a_condition_is_true_or_false_and_nothing_else() {
 fn a_list_is_a_list() {
     let list = |text: &str| with_scope(|scope| Expression::compile(text).unwrap().list(scope));
     assert_eq!(list("input.items"), Ok(vec![json!(1), json!(2), json!(3)]));
-    assert_eq!(list("input.name").unwrap_err().to_string(), "it gives a string; it must give a list");
+    assert_eq!(list("input.name").unwrap_err().to_string(), "it returns a string; it must return a list");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_small_expression_makes_no_large_value() {
     let doubled = |part: &str, times: usize| format!("[input.big]{}", part.repeat(times));
     let ones = vec!["1"; 900].join(",");
     for text in [
-        // Shared parts, of which JSON would write each.
+        // Shared parts, each of which JSON would write in full.
         &doubled(".map(a, [a, a, a, a])", 12),
         &doubled(".map(a, {'x': a, 'y': a, 'z': a})", 12),
         &format!("input.big.map(a, [{ones}])"),

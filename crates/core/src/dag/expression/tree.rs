@@ -1,4 +1,4 @@
-//! Reads a text into a tree, sees what it reads, and makes it pay for what it goes over.
+//! Parsing of expressions into syntax trees, and instrumentation of the trees with step counting.
 
 use std::mem;
 
@@ -9,15 +9,15 @@ use cel::parser::Parser;
 use super::scope::knows;
 use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
 
-/// The function through which values pay for their size; no text can call it.
+/// The function that charges values by their size; an expression cannot call it.
 pub(super) const PAY: &str = "@pay";
-/// The function that ends a loop when no steps are left: within `all` and `exists`, an error of one item does not.
+/// The function that ends a loop when no steps are left: within `all` and `exists`, an error of one item does not end the loop.
 pub(super) const MORE: &str = "@more";
 const KNOWN: &str = "input, tick, tasks, and for each item also item and index";
-/// Types are values too, as in `type(x) == int`.
+/// Names of types, which are values in expressions such as `type(x) == int`.
 const TYPES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
-/// Functions and operators that look at no more of their operands than which value they are.
+/// Functions and operators whose cost does not depend on the size of their operands.
 const FREE: [&str; 7] = [
     operators::LOGICAL_AND,
     operators::LOGICAL_OR,
@@ -35,7 +35,7 @@ pub(super) fn compile(text: &str) -> Result<(IdedExpr, Reads), InvalidExpression
     if text.len() > TEXT_BYTES_MAX {
         return Err(InvalidExpression::TooLong { bytes: text.len() });
     }
-    // Looked at before parsing, which recurses.
+    // Checked before parsing, because the parser recurses.
     if nesting(text) > NESTING_MAX {
         return Err(InvalidExpression::TooDeep);
     }
@@ -56,7 +56,7 @@ pub(super) fn compile(text: &str) -> Result<(IdedExpr, Reads), InvalidExpression
     Ok((tree, reads))
 }
 
-/// How deep brackets are nested. Those in strings count too: it is a bound, not a reading.
+/// Returns the nesting depth of brackets. Brackets in strings count too: it is an upper bound.
 fn nesting(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {
@@ -72,7 +72,7 @@ fn nesting(text: &str) -> usize {
     deepest
 }
 
-/// Notes what a tree reads; `bound` are the variables of the loops around it.
+/// Records the variables that a tree reads; `bound` contains the variables of the enclosing loops.
 fn read<'t>(
     tree: &'t IdedExpr,
     bound: &mut Vec<&'t str>,
@@ -114,7 +114,7 @@ fn read<'t>(
     Ok(())
 }
 
-/// The key in `tasks.key` or `tasks["key"]`.
+/// Returns the key in `tasks.key` or `tasks["key"]`.
 fn named_task(tree: &IdedExpr) -> Option<&str> {
     let is_tasks = |tree: &IdedExpr| matches!(&tree.expr, Expr::Ident(name) if name == "tasks");
     match &tree.expr {
@@ -129,7 +129,7 @@ fn named_task(tree: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// The trees below one that is no loop.
+/// Returns the child trees of an expression that is not a loop.
 fn children(expr: &Expr) -> Vec<&IdedExpr> {
     match expr {
         Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
@@ -148,8 +148,8 @@ fn parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
     }
 }
 
-/// Makes all pay for its size that is gone over, joined, compared, or passed to a function, and each element of a list or map that is written
-/// down: CEL copies it, and a loop can do so any number of times.
+/// Adds a charge for every value that is iterated, joined, compared or passed to a function, and for every element of a list or map
+/// literal: CEL copies them, and a loop can do so any number of times.
 fn charge_all(tree: &mut IdedExpr) {
     match &mut tree.expr {
         Expr::Call(call) => {
@@ -170,20 +170,20 @@ fn charge_all(tree: &mut IdedExpr) {
     }
 }
 
-/// A loop pays for what it goes over, and at least one step for each item, so that it ends when none is left.
+/// Charges a loop for the list it iterates, and at least one step per item, so that it ends when no steps are left.
 fn charge_loop(every: &mut ComprehensionExpr) {
     let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } = every;
     [&mut *iter_range, accu_init, &mut *loop_cond, &mut *loop_step, result].into_iter().for_each(charge_all);
     charge(iter_range);
-    // The condition under which `filter` and `exists_one` take an item.
+    // The condition that decides whether `filter` and `exists_one` include an item.
     if let Expr::Call(CallExpr { func_name, args, .. }) = &mut loop_step.expr
         && func_name == operators::CONDITIONAL
         && let Some(condition) = args.first_mut()
     {
         wrap(condition, PAY);
     }
-    // `all` and `exists` look before each item whether they go on. CEL knows the others by a condition that is a literal, and copies what
-    // they have gathered for each item if they have another one.
+    // `all` and `exists` check before each item whether they continue. CEL recognizes the other loops by a condition that is a literal;
+    // with any other condition it would copy their accumulated result for each item.
     if !matches!(loop_cond.expr, Expr::Literal(_)) {
         let more = IdedExpr { id: loop_cond.id, expr: call(MORE, Vec::new()) };
         loop_cond.expr = call(operators::LOGICAL_AND, vec![more, mem::take(loop_cond)]);
@@ -202,9 +202,9 @@ fn charge_entry(entry: &mut EntryExpr) {
 
 fn charge(tree: &mut IdedExpr) {
     let free = match &tree.expr {
-        // Its elements have paid. CEL knows what a loop gathers by this shape.
+        // Its elements are already charged. CEL recognizes the accumulator of a loop by this shape.
         Expr::List(_) => true,
-        // What a loop gathers was paid for item by item; CEL knows these by their shape and does not copy them.
+        // The accumulator of a loop is charged item by item. CEL recognizes it by its shape and does not copy it.
         Expr::Ident(name) => name.starts_with('@'),
         _ => false,
     };
@@ -213,7 +213,7 @@ fn charge(tree: &mut IdedExpr) {
     }
 }
 
-/// Passes the value of a tree through a function.
+/// Replaces a tree by a call of a function with the value of the tree.
 fn wrap(tree: &mut IdedExpr, function: &str) {
     let (id, value) = (tree.id, mem::take(tree));
     *tree = IdedExpr { id, expr: call(function, vec![value]) };

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::dag::state::BatchState;
 
-/// A DAG of up to forty tasks, with a rule and a script for each.
+/// A DAG of up to forty tasks, with a rule and a script for each task.
 #[derive(Clone, Debug)]
 struct Case {
     graph: Graph,
@@ -32,7 +32,7 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Picks as the numbers say, over and over.
+/// Returns a function that makes the choices in `picks`, repeatedly.
 fn chooser(picks: &[usize]) -> impl FnMut(usize) -> usize + '_ {
     let mut at = 0;
     move |ready| {
@@ -136,7 +136,7 @@ proptest! {
             failed(&model).into_iter().for_each(|task| model.try_again(task));
             model.run(&mut choose);
             rounds += 1;
-            prop_assert!(rounds <= case.graph.len(), "each round tries some that never ran before");
+            prop_assert!(rounds <= case.graph.len(), "each round runs tasks that never ran before");
         }
         prop_assert_eq!(model.counts().state(false), BatchState::Done);
     }

@@ -1,4 +1,4 @@
-//! Rows about DAGs and batches.
+//! Rows of DAGs and batches.
 
 use jiff::Timestamp;
 
@@ -12,25 +12,25 @@ use crate::transition::Verb;
 /// A version of a DAG.
 #[derive(Clone, Debug)]
 pub struct DagVersion {
-    /// By which tasks and batches name it.
+    /// The id by which tasks and batches refer to it.
     pub id: i64,
     /// The DAG.
     pub name: String,
-    /// Which of its versions.
+    /// Its number among the versions of the DAG.
     pub number: u32,
     /// The digest of its content.
     pub version: String,
-    /// How many tasks it has.
+    /// The number of tasks.
     pub tasks: u32,
-    /// How many edges.
+    /// The number of edges.
     pub edges: u32,
-    /// How many tasks its longest chain has.
+    /// The number of tasks in its longest chain.
     pub depth: u32,
     /// When it was defined.
     pub created_at: Timestamp,
-    /// What inputs have to be like, JSON.
+    /// The schema of inputs, JSON.
     pub input_schema: Option<String>,
-    /// Its content.
+    /// Its canonical content.
     pub canonical: String,
 }
 
@@ -44,14 +44,14 @@ impl Row for DagVersion {
     }
 }
 
-/// Which version a batch gets that names none.
+/// The version that a batch gets if it specifies none.
 #[derive(Clone, Debug)]
 pub struct Dag {
     /// The DAG.
     pub name: String,
     /// The id of the version.
     pub latest: i64,
-    /// Since when.
+    /// When that was last changed.
     pub updated_at: Timestamp,
 }
 
@@ -66,35 +66,35 @@ impl Row for Dag {
 pub struct DagTask {
     /// The id of the version.
     pub version: i64,
-    /// Which task.
+    /// Its number.
     pub task: u32,
-    /// When it runs.
+    /// Its trigger rule.
     pub rule: Rule,
-    /// Whether nothing has to be worked out for it.
+    /// Whether its payload is constant and it has no condition.
     pub plain: bool,
-    /// How many tasks it comes after.
+    /// The number of its predecessors.
     pub pre_cnt: u32,
     /// Its key.
     pub key: String,
     /// The kind of its job.
     pub kind: Option<String>,
-    /// Where that waits.
+    /// The queue of its job.
     pub queue: String,
-    /// Which jobs of the queue go first.
+    /// The priority of its job within the queue.
     pub priority: u8,
     /// Its group.
     pub group: Option<String>,
-    /// How many attempts it gets.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
-    /// How long an attempt may take.
+    /// The time limit of an attempt.
     pub timeout_ms: Option<i64>,
     /// The predecessors whose results it reads, JSON.
     pub reads: String,
-    /// All else that the definition says, JSON.
+    /// The rest of its definition, JSON.
     pub spec: String,
-    /// The tasks that come after it, JSON.
+    /// Its successors, JSON.
     pub successors: String,
-    /// The tasks that it comes after, JSON.
+    /// Its predecessors, JSON.
     pub predecessors: String,
 }
 
@@ -119,27 +119,27 @@ pub struct Batch {
     pub version: i64,
     /// Its key.
     pub key: Option<String>,
-    /// Where it stands.
+    /// Its state.
     pub state: BatchState,
-    /// Whether an operator stopped it.
+    /// Whether an operator has stopped it.
     pub stop: Option<Verb>,
-    /// Rises with every rerun.
+    /// The number of the run: increases with every rerun.
     pub generation: u32,
-    /// How many of its tasks stand where.
+    /// The number of its tasks in each state.
     pub counts: Counts,
-    /// The batch of which it is a task.
+    /// The batch that it is a task of.
     pub parent: Option<BatchId>,
-    /// Which task.
+    /// The number of that task.
     pub parent_task: Option<u32>,
-    /// The task over whose list it goes.
+    /// The task whose list it processes.
     pub items_of: Option<u32>,
-    /// How deep it lies in others.
+    /// Its nesting depth in other batches.
     pub depth: u32,
-    /// The tick that it is for.
+    /// Its schedule tick.
     pub nominal_at: Option<Timestamp>,
     /// The time zone of the tick's date.
     pub nominal_zone: Option<String>,
-    /// The span of a trace that it follows from.
+    /// The trace span that it follows from.
     pub traceparent: Option<Traceparent>,
     /// When it was started.
     pub created_at: Timestamp,
@@ -155,10 +155,10 @@ impl Row for Batch {
     }
 }
 
-/// What a batch was started with.
+/// The input of a batch.
 #[derive(Clone, Debug)]
 pub struct BatchInput {
-    /// Which batch.
+    /// The batch.
     pub batch: BatchId,
     /// Its input, JSON.
     pub input: String,
@@ -174,22 +174,22 @@ impl Row for BatchInput {
     }
 }
 
-/// Where a task of a batch stands.
+/// The state of a task of a batch.
 #[derive(Clone, Debug)]
 pub struct BatchTask {
-    /// Of which batch.
+    /// The batch.
     pub batch: BatchId,
-    /// Which task.
+    /// The number of the task.
     pub task: u32,
-    /// The generation in which it was decided last.
+    /// The generation in which it was last decided.
     pub generation: u32,
-    /// How its predecessors ended.
+    /// The outcomes of its predecessors.
     pub tally: Tally,
-    /// Where it stands.
+    /// Its state.
     pub state: TaskState,
     /// Its job.
     pub job: Option<JobId>,
-    /// The batch that it is.
+    /// The batch that the task is.
     pub child: Option<BatchId>,
 }
 
@@ -199,20 +199,20 @@ impl Row for BatchTask {
     }
 }
 
-/// An end that waits to be counted.
+/// The end of a task that has not been counted in all successors yet.
 #[derive(Clone, Debug)]
 pub struct BatchSpread {
-    /// Its place in the line.
+    /// Its position in the queue.
     pub pos: i64,
-    /// Of which batch.
+    /// The batch.
     pub batch: BatchId,
-    /// Which task.
+    /// The task.
     pub task: u32,
-    /// Where the task stood.
+    /// The previous state of the task.
     pub was: TaskState,
-    /// Where it stands.
+    /// The state of the task.
     pub state: TaskState,
-    /// In how many successors it is counted.
+    /// The number of successors in which it has been counted.
     pub position: u32,
 }
 
@@ -222,30 +222,30 @@ impl Row for BatchSpread {
     }
 }
 
-/// What happened to a batch, or to a task of it that had no job.
+/// A history entry of a batch, or of a task that had no job at that time.
 #[derive(Clone, Debug)]
 pub struct BatchNote {
-    /// Its place.
+    /// Its position.
     pub pos: i64,
-    /// Of which batch.
+    /// The batch.
     pub batch: BatchId,
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// In which generation.
+    /// The generation.
     pub generation: u32,
-    /// Which task; `None`: the batch itself, or a task that its version does not have any more.
+    /// The task; `None` for the batch itself, or for a task that the current version does not contain.
     pub task: Option<u32>,
-    /// The key of one that it does not have.
+    /// The key of a task that the current version does not contain.
     pub key: Option<String>,
-    /// The job that the task had, if this is what took it away.
+    /// The previous job of the task, if this entry removed it.
     pub job: Option<JobId>,
-    /// What.
+    /// The verb.
     pub verb: Verb,
-    /// Where it stood.
+    /// The state before.
     pub from: Option<String>,
-    /// Where it stands.
+    /// The state after.
     pub to: String,
-    /// Why.
+    /// The reason.
     pub note: Option<String>,
 }
 

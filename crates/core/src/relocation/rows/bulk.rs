@@ -1,4 +1,4 @@
-//! Rows about bulk jobs.
+//! Rows of bulk jobs.
 
 use jiff::Timestamp;
 
@@ -7,46 +7,46 @@ use crate::bulk::run::Settings;
 use crate::ident::{JobId, RunToken};
 use crate::schedule::Source;
 
-/// A bulk job before anybody starts it.
+/// The definition of a bulk job.
 #[derive(Clone, Debug)]
 pub struct BulkDefinition {
     /// Its name.
     pub name: String,
-    /// What comes out of it.
+    /// Its type of output.
     pub r#type: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub category: Option<String>,
-    /// Of which group one runs at a time.
+    /// Its group, of which one bulk job runs at a time.
     pub group: String,
-    /// Where its jobs wait.
+    /// The queue of its jobs.
     pub queue: String,
-    /// Which of a group goes first.
+    /// Its priority within the group.
     pub priority: u8,
-    /// How many attempts a run gets.
+    /// The maximum number of attempts of a run.
     pub max_attempts: u32,
-    /// How long a chunk shall take.
+    /// The target duration of a chunk.
     pub chunk_ms: i64,
-    /// The fewest rows of a chunk.
+    /// The minimum number of rows of a chunk.
     pub chunk_rows_min: u32,
-    /// The most rows of a chunk.
+    /// The maximum number of rows of a chunk.
     pub chunk_rows_max: u32,
-    /// Rows a second at most.
+    /// The maximum number of rows per second.
     pub rows_per_s: Option<f64>,
-    /// The part of the time that chunks may take.
+    /// The fraction of the time that chunks may use.
     pub duty: f64,
-    /// How many targets may fail.
+    /// The maximum number of targets that may fail.
     pub failures_max: i64,
-    /// The bulk job that is started by its end.
+    /// The bulk job that is started when this one ends.
     pub then: Option<String>,
-    /// What a crash means for its targets.
+    /// The effect of a crash on its targets.
     pub effects: String,
-    /// Where its targets are, when that is another database.
+    /// The database of its targets, if it is not the store's.
     pub place: Option<String>,
-    /// Changes when its statements do.
+    /// A hash that changes when its statements change.
     pub fingerprint: String,
-    /// The columns of the file that its targets come from, JSON.
+    /// The columns of the file that contains its targets, JSON.
     pub columns: Option<String>,
-    /// Who says so.
+    /// Its origin: an operator or a configuration.
     pub source: Source,
     /// When it was last written.
     pub updated_at: Timestamp,
@@ -58,52 +58,52 @@ impl Row for BulkDefinition {
     }
 }
 
-/// How far a run is. Keys are JSON arrays, with values as the store that is left has them.
+/// The state of a run. Keys are JSON arrays with values in the format of the source store.
 #[derive(Clone, Debug)]
 pub struct Bulk {
-    /// Which job.
+    /// The job.
     pub job: JobId,
-    /// The run whose targets these are.
+    /// The run that the targets belong to.
     pub origin: JobId,
-    /// The run whose failures it tries again.
+    /// The run whose failures it retries.
     pub retry_of: Option<JobId>,
-    /// The token of its last worker.
+    /// The run token of its last worker.
     pub token: RunToken,
-    /// What definition it began with.
+    /// The fingerprint of the definition that it began with.
     pub fingerprint: Option<String>,
-    /// When its targets were frozen.
+    /// When its set of targets was fixed.
     pub surveyed_at: Option<Timestamp>,
     /// The last target, JSON.
     pub upper: Option<String>,
-    /// How many targets there are.
+    /// The number of targets.
     pub total: Option<i64>,
-    /// Whether they were counted.
+    /// Whether the number is exact.
     pub total_exact: Option<bool>,
-    /// Up to which target all is done, JSON.
+    /// The key up to which all targets are processed, JSON.
     pub cursor: Option<String>,
-    /// Targets that were applied.
+    /// The number of applied targets.
     pub done: i64,
-    /// Targets that could not be.
+    /// The number of failed targets.
     pub failed: i64,
-    /// Chunks so far.
+    /// The number of chunks so far.
     pub chunks: i64,
-    /// How many rows the last chunk was to have.
+    /// The planned number of rows of the last chunk.
     pub chunk_rows: Option<u32>,
-    /// How long it took.
+    /// The duration of the last chunk.
     pub chunk_ms: Option<i64>,
-    /// How long all chunks took.
+    /// The total duration of all chunks.
     pub busy_ms: i64,
-    /// How long it was held.
+    /// How long it was paused by throttles.
     pub held_ms: i64,
-    /// What holds it.
+    /// The throttle that pauses it.
     pub throttle: Option<String>,
-    /// Since when.
+    /// Since when the throttle pauses it.
     pub throttle_since: Option<Timestamp>,
     /// When a worker first took it.
     pub started_at: Option<Timestamp>,
-    /// When it last moved.
+    /// When its progress last changed.
     pub updated_at: Option<Timestamp>,
-    /// When it was done.
+    /// When it was complete.
     pub ended_at: Option<Timestamp>,
 }
 
@@ -117,16 +117,16 @@ impl Row for Bulk {
     }
 }
 
-/// What operators set for a run.
+/// The settings that operators chose for a run.
 #[derive(Clone, Debug)]
 pub struct BulkSetting {
-    /// Which job.
+    /// The job.
     pub job: JobId,
-    /// What they set.
+    /// The settings.
     pub settings: Settings,
-    /// How many of its failures went to runs that try them again.
+    /// The number of its failures that were passed to runs that retry them.
     pub given: i64,
-    /// When they last did.
+    /// When the settings were last changed.
     pub set_at: Timestamp,
 }
 
@@ -139,19 +139,19 @@ impl Row for BulkSetting {
 /// A target that could not be applied.
 #[derive(Clone, Debug)]
 pub struct BulkFailure {
-    /// Its place, by which runs that try it again go.
+    /// Its position, which is the key of runs that retry it.
     pub pos: i64,
-    /// Of which run.
+    /// The run.
     pub job: JobId,
-    /// Which target, JSON.
+    /// The key of the target, JSON.
     pub key: String,
-    /// The database's code.
+    /// The database's error code.
     pub code: String,
-    /// The database's words.
+    /// The database's error message.
     pub message: String,
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// The run that tries it again.
+    /// The run that retries it.
     pub retried_by: Option<JobId>,
 }
 
@@ -168,15 +168,15 @@ impl Row for BulkFailure {
 /// A file whose rows are the targets of a run.
 #[derive(Clone, Debug)]
 pub struct BulkFile {
-    /// Which run.
+    /// The run.
     pub run: JobId,
-    /// Its name for people.
+    /// Its name for operators.
     pub name: String,
-    /// How many rows were staged.
+    /// The number of staged rows.
     pub rows: i64,
-    /// When the run was started; `None`: it is still being staged, or that was cut short.
+    /// When the run was started; `None` while it is being staged, or if the upload was aborted.
     pub started_at: Option<Timestamp>,
-    /// When somebody last wrote to it.
+    /// When it was last written to.
     pub touched_at: Timestamp,
 }
 
@@ -186,14 +186,14 @@ impl Row for BulkFile {
     }
 }
 
-/// A row of such a file.
+/// A staged row of a file.
 #[derive(Clone, Debug)]
 pub struct BulkTarget {
-    /// Of which run.
+    /// The run.
     pub run: JobId,
     /// Its number, from 1.
     pub n: i64,
-    /// What it holds, JSON.
+    /// Its content, JSON.
     pub row: String,
 }
 

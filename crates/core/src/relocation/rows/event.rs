@@ -1,15 +1,15 @@
-//! Rows about events.
+//! Rows of events.
 
 use super::{Position, Row};
 use crate::event::Aggregate;
 use crate::event::listing::LoggedEvent;
 
-/// The head of an aggregate's events.
+/// The head of an aggregate: its last sequence.
 #[derive(Clone, Debug)]
 pub struct Head {
     /// The aggregate.
     pub aggregate: Aggregate,
-    /// At which sequence it is.
+    /// The sequence of its last event.
     pub last: i64,
 }
 

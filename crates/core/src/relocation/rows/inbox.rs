@@ -14,14 +14,14 @@ impl Row for Consumer {
     }
 }
 
-/// An event that a consumer took in by its id.
+/// The id of an event that a consumer has processed.
 #[derive(Clone, Debug)]
 pub struct ProcessedEvent {
-    /// Who.
+    /// The consumer.
     pub consumer: String,
-    /// Which.
+    /// The event.
     pub event: EventId,
-    /// When.
+    /// The time.
     pub at: Timestamp,
 }
 
@@ -31,22 +31,22 @@ impl Row for ProcessedEvent {
     }
 }
 
-/// How far a consumer is in an aggregate.
+/// The position of a consumer in an aggregate.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// Who.
+    /// The consumer.
     pub consumer: String,
-    /// In which aggregate.
+    /// The aggregate.
     pub aggregate: Aggregate,
-    /// The last event that was taken in.
+    /// The sequence of the last processed event.
     pub last: i64,
-    /// How many wait.
+    /// The number of parked events.
     pub parked: i32,
-    /// How many given up ones could still follow.
+    /// The number of dead letters that could still be processed.
     pub dead: i32,
-    /// Whether the next one may be among them.
+    /// Whether the next event may be among these.
     pub ready: bool,
-    /// When they are given up that wait.
+    /// The deadline of the gap.
     pub gives_up_at: Option<Timestamp>,
 }
 
@@ -56,16 +56,16 @@ impl Row for Checkpoint {
     }
 }
 
-/// An event that came too early.
+/// An event that arrived before its predecessor.
 #[derive(Clone, Debug)]
 pub struct ParkedEvent {
-    /// Its place.
+    /// Its position.
     pub pos: i64,
-    /// Who keeps it.
+    /// The consumer.
     pub consumer: String,
     /// The event.
     pub event: Event,
-    /// Since when.
+    /// When it was parked.
     pub parked_at: Timestamp,
 }
 
@@ -89,12 +89,12 @@ impl Row for DeadLetter {
     }
 }
 
-/// How many duplicates of a consumer were caught.
+/// The number of duplicates that a consumer has detected.
 #[derive(Clone, Debug)]
 pub struct InboxTally {
-    /// Whose.
+    /// The consumer.
     pub consumer: String,
-    /// How many.
+    /// The number.
     pub duplicates: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Rows about one job each.
+//! Rows of jobs.
 
 use jiff::Timestamp;
 
@@ -9,14 +9,14 @@ use crate::state::JobState;
 use crate::trace::Traceparent;
 use crate::transition::Verb;
 
-/// What was asked.
+/// A job as enqueued.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Its id.
     pub id: JobId,
-    /// Which handler runs it.
+    /// Its kind, which determines the handler.
     pub kind: String,
-    /// Where it waits.
+    /// Its queue.
     pub queue: String,
     /// Its input, JSON.
     pub payload: String,
@@ -24,21 +24,21 @@ pub struct Job {
     pub key: Option<String>,
     /// Its group.
     pub group: Option<String>,
-    /// Which jobs of the queue go first.
+    /// Its priority within the queue.
     pub priority: u8,
-    /// How many attempts it was given.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
-    /// How long an attempt may take.
+    /// The time limit of an attempt.
     pub timeout_ms: Option<i64>,
     /// When it was enqueued.
     pub created_at: Timestamp,
-    /// The tick that it stands for.
+    /// Its schedule tick.
     pub nominal_at: Option<Timestamp>,
-    /// The span of a trace that it follows from.
+    /// The trace span that it follows from.
     pub traceparent: Option<Traceparent>,
-    /// The batch of which it is a task.
+    /// The batch that it is a task of.
     pub batch: Option<BatchId>,
-    /// Which task.
+    /// The number of that task.
     pub task: Option<u32>,
 }
 
@@ -52,12 +52,12 @@ impl Row for Job {
     }
 }
 
-/// Who has a key.
+/// A key and the job that has it.
 #[derive(Clone, Debug)]
 pub struct Key {
     /// The key.
     pub key: String,
-    /// Among the jobs of this kind.
+    /// The kind within which it is unique.
     pub kind: String,
     /// The job that has it.
     pub job: JobId,
@@ -75,20 +75,20 @@ impl Row for Key {
     }
 }
 
-/// How far a job said it was.
+/// The progress and the checkpoint that a job reported.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// Which job.
+    /// The job.
     pub job: JobId,
     /// Units done.
     pub done: Option<i64>,
-    /// Units in all.
+    /// The total number of units.
     pub total: Option<i64>,
-    /// A word for people.
+    /// A message for users.
     pub message: Option<String>,
-    /// Where its next attempt can go on from, JSON.
+    /// The state from which its next attempt can resume, JSON.
     pub checkpoint: Option<String>,
-    /// When it said so.
+    /// When it was reported.
     pub updated_at: Timestamp,
 }
 
@@ -112,14 +112,14 @@ impl Row for HistoryEntry {
     }
 }
 
-/// The right of one job of a group to be under way.
+/// A slot of a group, held by one of its jobs.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// Which group.
+    /// The group.
     pub group: String,
     /// Its number.
     pub slot: i64,
-    /// Who holds it.
+    /// The job that holds it.
     pub job: JobId,
 }
 
@@ -129,24 +129,24 @@ impl Row for Slot {
     }
 }
 
-/// How a job ended.
+/// A job that has ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Which job.
+    /// The job.
     pub id: JobId,
-    /// How.
+    /// Its final state.
     pub state: JobState,
-    /// When.
+    /// When it ended.
     pub ended_at: Timestamp,
     /// When its last attempt began.
     pub started_at: Option<Timestamp>,
     /// The token of its last claim.
     pub token: RunToken,
-    /// Tries it had.
+    /// The number of attempts it had.
     pub attempt: u32,
-    /// Tries it might have had.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
-    /// What its handler returned, JSON.
+    /// The result of its handler, JSON.
     pub result: Option<String>,
 }
 
@@ -160,44 +160,44 @@ impl Row for Ended {
     }
 }
 
-/// Where a job stands that needs attention.
+/// The state of an unfinished job.
 #[derive(Clone, Debug)]
 pub struct Live {
-    /// Which job.
+    /// The job.
     pub id: JobId,
-    /// Which handler runs it.
+    /// Its kind, which determines the handler.
     pub kind: String,
-    /// Where it waits.
+    /// Its queue.
     pub queue: String,
-    /// Which jobs of the queue go first.
+    /// Its priority within the queue.
     pub priority: u8,
-    /// Where it stands.
+    /// Its state.
     pub state: JobState,
-    /// When it may be claimed.
+    /// The time from which it may be claimed.
     pub ready_at: Option<Timestamp>,
-    /// When it wants to start, while it is blocked.
+    /// The start time requested for a blocked job.
     pub due_at: Option<Timestamp>,
     /// When the current attempt began.
     pub started_at: Option<Timestamp>,
-    /// When it failed for good, if it did.
+    /// When it failed permanently, if it did.
     pub failed_at: Option<Timestamp>,
-    /// Tries so far.
+    /// The number of attempts so far.
     pub attempt: u32,
-    /// Tries it may have.
+    /// The maximum number of attempts.
     pub max_attempts: u32,
     /// The token of its last claim.
     pub token: RunToken,
-    /// Who holds it.
+    /// The worker that holds it.
     pub worker: Option<WorkerId>,
-    /// Under which claim.
+    /// The claim under which it is held.
     pub claim_id: Option<i32>,
     /// Its group.
     pub group: Option<String>,
-    /// What was asked of the running job.
+    /// The requested stop of a running job.
     pub stop_verb: Option<Verb>,
-    /// When it is fenced off at the latest.
+    /// The time at which it is fenced at the latest.
     pub stop_at: Option<Timestamp>,
-    /// Why it was asked to stop.
+    /// The reason for the stop.
     pub stop_note: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Rows as they are carried: every column that both stores have, with the domain's types. Texts called JSON are kept
-//! as they are.
+//! Rows that a move transfers: the columns that both stores have, with the domain's types. Texts described as JSON are
+//! transferred unchanged.
 
 mod batch;
 mod bulk;
@@ -26,12 +26,12 @@ pub use inbox::{Checkpoint, InboxTally, ParkedEvent, ProcessedEvent};
 pub use job::{Ended, Job, Key, Live, Progress, Slot};
 pub use relay::{ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Pause, Subscription};
 
-/// A row that can be carried.
+/// A row that can be transferred.
 pub trait Row {
-    /// Its key.
+    /// Returns its key.
     fn position(&self) -> Position;
 
-    /// How long its texts of any length are, in bytes.
+    /// Returns the total size of its texts of unbounded length, in bytes.
     fn bytes(&self) -> usize {
         0
     }
@@ -46,7 +46,7 @@ macro_rules! rows {
         }
 
         impl Rows {
-            /// Which part they are of.
+            /// Returns the part that the rows belong to.
             #[must_use]
             pub const fn part(&self) -> Part {
                 match self {
@@ -54,7 +54,7 @@ macro_rules! rows {
                 }
             }
 
-            /// How many there are.
+            /// Returns the number of rows.
             #[must_use]
             pub fn len(&self) -> usize {
                 match self {
@@ -62,7 +62,7 @@ macro_rules! rows {
                 }
             }
 
-            /// Whether there are none.
+            /// Returns whether there are no rows.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
@@ -121,25 +121,25 @@ rows! {
 pub struct Worker {
     /// Its id.
     pub id: WorkerId,
-    /// Its name for people.
+    /// Its name for operators.
     pub name: String,
     /// The queues it served.
     pub queues: Vec<String>,
     /// The kinds it had handlers for.
     pub kinds: Vec<String>,
-    /// How long it could go without a heartbeat.
+    /// The maximum time without a heartbeat.
     pub lease_ms: i64,
     /// When it registered.
     pub started_at: Timestamp,
     /// Its last heartbeat.
     pub heartbeat_at: Timestamp,
-    /// When its lease ran out.
+    /// When its lease expires.
     pub lease_expires_at: Timestamp,
     /// When it left or was declared dead.
     pub ended_at: Option<Timestamp>,
     /// Whether it was declared dead.
     pub died: bool,
-    /// Whether jobs still stand as run by it.
+    /// Whether jobs are still recorded as held by it.
     pub holds: bool,
 }
 
@@ -149,12 +149,12 @@ impl Row for Worker {
     }
 }
 
-/// A queue that somebody has paused at some time.
+/// A queue that has been paused at some time.
 #[derive(Clone, Debug)]
 pub struct Queue {
     /// Its name.
     pub name: String,
-    /// Since when it is paused.
+    /// Since when it is paused; `None` if it is not.
     pub paused_at: Option<Timestamp>,
 }
 
@@ -167,13 +167,13 @@ impl Row for Queue {
 /// The rate of a kind, with its bucket.
 #[derive(Clone, Debug)]
 pub struct KindLimit {
-    /// Which kind.
+    /// The kind.
     pub kind: String,
-    /// How fast.
+    /// The maximum rate of starts.
     pub rate: Rate,
-    /// When the bucket is full.
+    /// When the bucket is full again.
     pub full_at: Timestamp,
-    /// Who says so.
+    /// Its origin: an operator or a configuration.
     pub source: Source,
 }
 
@@ -188,11 +188,11 @@ impl Row for KindLimit {
 pub struct GroupLimit {
     /// The group or class.
     pub name: String,
-    /// How many at once.
+    /// The maximum number of jobs in flight.
     pub slots: Option<u32>,
-    /// How fast.
+    /// The maximum rate of starts.
     pub rate: Option<Rate>,
-    /// Who says so.
+    /// Its origin: an operator or a configuration.
     pub source: Source,
 }
 
@@ -202,14 +202,14 @@ impl Row for GroupLimit {
     }
 }
 
-/// The bucket of a group that was used lately.
+/// The bucket of a recently used group.
 #[derive(Clone, Debug)]
 pub struct GroupBucket {
-    /// Which group.
+    /// The group.
     pub group: String,
-    /// When it is full.
+    /// When it is full again.
     pub full_at: Timestamp,
-    /// When to look at the group again.
+    /// When the group must be processed again.
     pub look_at: Option<Timestamp>,
 }
 
@@ -219,14 +219,14 @@ impl Row for GroupBucket {
     }
 }
 
-/// Work that comes back. Its words are not read: a schedule that cannot be read moves, too.
+/// A schedule. Its texts are transferred without parsing, so that an unreadable schedule is transferred too.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Its name.
     pub name: String,
     /// A cron expression, or an interval.
     pub spec: String,
-    /// By whose clock.
+    /// The time zone of its wall-clock times.
     pub time_zone: String,
     /// The kind of its jobs.
     pub kind: String,
@@ -236,37 +236,37 @@ pub struct Schedule {
     pub payload: String,
     /// Their priority.
     pub priority: u8,
-    /// How many attempts they get.
+    /// The maximum number of attempts of a job.
     pub max_attempts: u32,
     /// Their group.
     pub group: Option<String>,
-    /// How long an attempt may take.
+    /// The time limit of an attempt.
     pub timeout_ms: Option<i64>,
-    /// What becomes of missed ticks.
+    /// The policy for missed ticks.
     pub misfire: String,
-    /// How many of them get a job.
+    /// The maximum number of missed ticks that get a job, for the policy `all`.
     pub misfire_max: Option<u32>,
-    /// How late is not missed.
+    /// How late a tick may be without being missed.
     pub misfire_grace_ms: i64,
-    /// Who says so.
+    /// Its origin: an operator or a configuration.
     pub source: Source,
-    /// Rises with every change.
+    /// The version, which increases with every change.
     pub version: i64,
-    /// Since when it is paused.
+    /// When it was paused; `None` if it is not paused.
     pub paused_at: Option<Timestamp>,
-    /// The first tick that nobody has seen to.
+    /// The first tick that has not been processed.
     pub next_at: Option<Timestamp>,
-    /// The last tick that made a job.
+    /// The last tick that created a job or a batch.
     pub last_at: Option<Timestamp>,
-    /// How many jobs it made.
+    /// The number of jobs or batches it created.
     pub fired: i64,
-    /// How many ticks made none.
+    /// The number of ticks that created nothing.
     pub dropped: i64,
-    /// What it starts batches of.
+    /// The DAG of its batches.
     pub dag: Option<String>,
     /// The last tick, if its batch could not be started.
     pub refused_at: Option<Timestamp>,
-    /// Why it could not.
+    /// Why it could not be started.
     pub refusal: Option<String>,
 }
 
@@ -280,22 +280,22 @@ impl Row for Schedule {
     }
 }
 
-/// What somebody did to the store.
+/// An audit row.
 #[derive(Clone, Debug)]
 pub struct Note {
-    /// Its place.
+    /// Its position.
     pub pos: i64,
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Who.
+    /// The actor.
     pub who: String,
-    /// What.
+    /// The action.
     pub what: String,
-    /// To what.
+    /// The object of the action.
     pub subject: Option<String>,
-    /// Why.
+    /// The reason.
     pub why: Option<String>,
-    /// How that stood before and after, JSON.
+    /// The object's state before and after, JSON.
     pub detail: String,
 }
 
@@ -309,12 +309,12 @@ impl Row for Note {
     }
 }
 
-/// Who may ask servers for what.
+/// An access token.
 #[derive(Clone, Debug)]
 pub struct AccessToken {
-    /// What is known of it.
+    /// Its public properties.
     pub view: TokenView,
-    /// What its secret hashes to.
+    /// The hash of its secret.
     pub hash: Digest,
 }
 

@@ -1,4 +1,4 @@
-//! Rows of subscriptions. Who publishes for them is not carried: nobody does while a store moves.
+//! Rows of subscriptions. Publishers are not transferred: none is active during a move.
 
 use jiff::Timestamp;
 
@@ -6,29 +6,29 @@ use super::{Position, Row};
 use crate::event::Aggregate;
 use crate::ident::EventId;
 
-/// How far a subscription is, in a log that is one slot.
+/// The position of a subscription, in a log with a single slot.
 #[derive(Clone, Debug)]
 pub struct Subscription {
     /// Its name.
     pub name: String,
-    /// When it was made.
+    /// When it was created.
     pub made_at: Timestamp,
-    /// Whether it is paused.
+    /// The pause, if it is paused.
     pub paused: Option<Pause>,
-    /// All up to there has its answer.
+    /// The position up to which all events have been handled.
     pub pos: i64,
-    /// When that was last written down.
+    /// When the position was last written.
     pub advanced_at: Option<Timestamp>,
     /// The token under which it was last held.
     pub token: i64,
 }
 
-/// Why a subscription stands still.
+/// The pause of a subscription.
 #[derive(Clone, Debug)]
 pub struct Pause {
-    /// Since when.
+    /// When it began.
     pub at: Timestamp,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -38,20 +38,20 @@ impl Row for Subscription {
     }
 }
 
-/// An aggregate of which an event failed.
+/// An aggregate with a failed event.
 #[derive(Clone, Debug)]
 pub struct ParkedAggregate {
-    /// For whom.
+    /// The subscription.
     pub subscription: String,
-    /// Which.
+    /// The aggregate.
     pub aggregate: Aggregate,
-    /// Since when.
+    /// When it was parked.
     pub parked_at: Timestamp,
-    /// How many attempts its first event has had.
+    /// The number of attempts of its first event so far.
     pub deliveries: i32,
-    /// When that is tried again; `None`: it waits for a person.
+    /// When the first event is retried; `None` when it waits for an operator.
     pub next_delivery_at: Option<Timestamp>,
-    /// What the sink said.
+    /// The sink's error message.
     pub why: String,
 }
 
@@ -65,18 +65,18 @@ impl Row for ParkedAggregate {
     }
 }
 
-/// An event of such an aggregate.
+/// An event of a parked aggregate.
 #[derive(Clone, Debug)]
 pub struct HeldEvent {
-    /// For whom.
+    /// The subscription.
     pub subscription: String,
-    /// Of which aggregate.
+    /// The aggregate.
     pub aggregate: Aggregate,
-    /// Its place in the log.
+    /// Its position in the log.
     pub pos: i64,
-    /// Which event.
+    /// The event.
     pub event: EventId,
-    /// What is published instead of its payload, JSON.
+    /// The payload that is published instead of the original one, JSON.
     pub edited: Option<String>,
 }
 
@@ -91,24 +91,24 @@ impl Row for HeldEvent {
     }
 }
 
-/// An event that was given up.
+/// A dead letter of a subscription.
 #[derive(Clone, Debug)]
 pub struct DeadEvent {
-    /// By whom.
+    /// The subscription.
     pub subscription: String,
-    /// Which event.
+    /// The event.
     pub event: EventId,
-    /// Its place in the log.
+    /// Its position in the log.
     pub pos: i64,
-    /// When.
+    /// When it became a dead letter.
     pub dead_at: Timestamp,
-    /// How many attempts it had.
+    /// The number of attempts it had.
     pub deliveries: i32,
-    /// What the sink said.
+    /// The sink's error message.
     pub why: String,
-    /// Whether it was passed over because somebody wanted that.
+    /// Whether it was skipped, by an operator or by the subscription's policy.
     pub skipped: bool,
-    /// What was to be published instead of its payload, JSON.
+    /// The payload that was to be published instead of the original one, JSON.
     pub edited: Option<String>,
 }
 
@@ -122,14 +122,14 @@ impl Row for DeadEvent {
     }
 }
 
-/// A kind of jobs or a DAG whose changes a subscription wants.
+/// A kind or a DAG whose state changes a subscription receives.
 #[derive(Clone, Debug)]
 pub struct ChangeSource {
     /// `kind` or `dag`.
     pub what: String,
     /// Its name.
     pub name: String,
-    /// Who wants them.
+    /// The subscription.
     pub subscription: String,
 }
 

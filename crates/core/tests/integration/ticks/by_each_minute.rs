@@ -1,8 +1,8 @@
-//! Ticks held against those found by looking at each minute, in any zone and year.
+//! Ticks compared with a search of every minute, in any time zone and year.
 
 use crate::ticks::*;
 
-/// Expressions with what they match, said once more in Rust.
+/// Expressions, each with an equivalent predicate in Rust.
 pub(crate) type Matches = fn(DateTime) -> bool;
 pub(crate) const EXPRESSIONS: &[(&str, Matches)] = &[
     ("*/15 * * * *", |wall| wall.minute() % 15 == 0),
@@ -27,7 +27,7 @@ pub(crate) const ZONES: &[&str] = &[
     "America/St_Johns",
 ];
 
-/// Every tick of a window, found by looking at each minute.
+/// Returns every tick in a range, by checking each minute.
 fn by_each_minute(
     fixed: bool,
     matches: Matches,
@@ -38,7 +38,7 @@ fn by_each_minute(
     let minute = SignedDuration::from_mins(1);
     let mut found = Vec::new();
     if fixed {
-        // Each minute that the clock could show, from a day before to a day after.
+        // Every minute that the clock could show, from two days before to two days after.
         let (mut wall, end) = (zone.to_datetime(from - minute * 2880), zone.to_datetime(to + minute * 2880));
         wall = wall.with().second(0).subsec_nanosecond(0).build().unwrap();
         while wall <= end {
@@ -62,13 +62,13 @@ fn by_each_minute(
     found
 }
 
-/// The first instant at which the clock shows this time or, for the first time, a later one.
+/// Returns the first instant at which the clock shows this time or a later one.
 fn instant(zone: &TimeZone, wall: DateTime) -> Timestamp {
     let guess = wall.to_zoned(TimeZone::UTC).unwrap().timestamp();
     let minute = SignedDuration::from_mins(1);
     let mut low = guess - minute * (27 * 60);
     let mut tick = low;
-    // Walls are not sorted around a fold: go forward by minutes from long before.
+    // Wall-clock times are not ascending around a repeated hour: step forward by minutes from long before.
     while zone.to_datetime(tick) < wall {
         low = tick;
         tick += minute;
@@ -113,7 +113,7 @@ proptest! {
         for _ in 0..20 {
             let next = spec.next_after(last).unwrap();
             prop_assert!(next > last);
-            // A look from anywhere in between finds the same tick.
+            // A search from any instant in between finds the same tick.
             let between = last + (next - last).total(jiff::Unit::Second).map(|s| SignedDuration::from_secs_f64(s / 2.0)).unwrap();
             prop_assert_eq!(spec.next_after(between), Some(next));
             last = next;

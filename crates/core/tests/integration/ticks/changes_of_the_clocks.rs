@@ -1,4 +1,4 @@
-//! Each row: zone, expression, the window, and the ticks in it by the clock on the wall.
+//! Ticks around clock changes. Each case has a time zone, an expression, a range, and the expected ticks in wall-clock time.
 
 use crate::ticks::*;
 
@@ -41,9 +41,9 @@ fn berlin_every_hour_goes_by_elapsed_time_in_both() {
 fn steps_of_hours_go_by_what_the_clock_shows() {
     let spec = cron("0 */2 * * *", "Europe/Berlin");
     let forward = local(&spec, "2026-03-28T22:00:00Z", "2026-03-29T03:00:00Z");
-    assert_eq!(forward, ["03-29 00:00 +01:00", "03-29 04:00 +02:00"], "2:00 was not shown");
+    assert_eq!(forward, ["03-29 00:00 +01:00", "03-29 04:00 +02:00"], "2:00 does not exist that day");
     let back = local(&spec, "2026-10-24T22:30:00Z", "2026-10-25T04:00:00Z");
-    assert_eq!(back, ["10-25 02:00 +02:00", "10-25 02:00 +01:00", "10-25 04:00 +01:00"], "shown twice");
+    assert_eq!(back, ["10-25 02:00 +02:00", "10-25 02:00 +01:00", "10-25 04:00 +01:00"], "2:00 occurs twice");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn apia_left_out_a_whole_day() {
         ticks("0 9 * * *"),
         ["12-29 09:00 -10:00", "12-31 00:00 +14:00", "12-31 09:00 +14:00", "01-01 09:00 +14:00"]
     );
-    assert_eq!(ticks("0 9 30 12 *"), ["12-31 00:00 +14:00"], "the job of the day that was not");
+    assert_eq!(ticks("0 9 30 12 *"), ["12-31 00:00 +14:00"], "the tick of the skipped day");
     assert_eq!(ticks("0 */12 * * *").len(), 5);
 }
 

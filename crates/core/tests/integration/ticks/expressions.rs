@@ -1,4 +1,4 @@
-//! What expressions say.
+//! Parsing of cron expressions.
 
 use crate::ticks::*;
 

@@ -1,4 +1,4 @@
-//! Schedules without a clock on the wall.
+//! Schedules with fixed intervals.
 
 use crate::ticks::*;
 

@@ -1,4 +1,4 @@
-//! Ticks that nobody saw to in time.
+//! Missed ticks.
 
 use crate::ticks::by_each_minute::{EXPRESSIONS, ZONES};
 use crate::ticks::*;
@@ -76,14 +76,14 @@ fn very_many_ticks_fire_in_turns_and_none_twice() {
 fn years_of_seconds_are_caught_up_with_at_once() {
     let schedule = schedule(cron("* * * * * *", "Europe/Berlin"), Misfire::Once);
     let caught_up = schedule.catch_up(at("2016-01-01T00:00:00Z"), at(NOW));
-    assert_eq!(caught_up.fire.len(), 62, "the last missed, and one a second of the grace");
+    assert_eq!(caught_up.fire.len(), 62, "the last missed tick, and one per second of the grace time");
     assert_eq!(caught_up.fire[0], at("2026-05-06T11:59:29Z"));
-    assert_eq!(caught_up.dropped, 10_000, "counted no further");
+    assert_eq!(caught_up.dropped, 10_000, "the count stops here");
 }
 
 #[test]
 fn a_missed_tick_that_the_spec_no_longer_has_still_counts() {
-    // The rules of its zone were changed after it was stored.
+    // The rules of its time zone were changed after it was stored.
     let schedule = schedule(cron("0 3 * * *", "UTC"), Misfire::Once);
     let caught_up = schedule.catch_up(at("2026-05-06T04:00:00Z"), at(NOW));
     assert_eq!(caught_up.fire, [at("2026-05-06T04:00:00Z")]);
@@ -114,7 +114,7 @@ proptest! {
             next_at = turn.next_at.unwrap();
         }
         prop_assert_eq!(&due[dropped..], &fired[..]);
-        prop_assert!(fired.len() <= max as usize + 6, "the youngest, and those of the last minute");
+        prop_assert!(fired.len() <= max as usize + 6, "the most recent ticks, and those of the last minute");
         prop_assert_eq!(spec.next_after(now), Some(next_at));
     }
 }

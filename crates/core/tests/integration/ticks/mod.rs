@@ -1,4 +1,4 @@
-//! When schedules tick: expressions, zones, changes of the clocks, and ticks that were missed.
+//! Ticks of schedules: expressions, time zones, clock changes, and missed ticks.
 
 mod by_each_minute;
 mod changes_of_the_clocks;
@@ -23,7 +23,7 @@ fn cron(expression: &str, zone: &str) -> Spec {
     Spec::cron(expression, zone).unwrap()
 }
 
-/// All ticks after `from` up to `to`, as the clock of the zone shows them.
+/// Returns all ticks after `from` up to `to`, in wall-clock time of the zone.
 fn local(spec: &Spec, from: &str, to: &str) -> Vec<String> {
     let zone = spec.zone();
     ticks(spec, at(from), at(to))

@@ -1,4 +1,4 @@
-//! A store, a worker whose only kind an executor runs, and what became of its jobs.
+//! A store, a worker whose only kind is run by an executor, and the results of its jobs.
 
 pub(crate) mod server;
 
@@ -29,12 +29,12 @@ pub(crate) struct Stage {
     _folder: TempDir,
 }
 
-/// What failures are tried again after: soon.
+/// Returns options that retry failures after a short delay.
 pub(crate) fn soon() -> KindOptions {
     RetryPolicy::fixed(Duration::from_millis(10)).into()
 }
 
-/// Calls to a URL of this machine.
+/// Returns settings for calls to a URL of this machine.
 pub(crate) fn local(url: impl Into<String>) -> HttpConfig {
     HttpConfig::to(url).allow(&["127.0.0.0/8"])
 }
@@ -85,7 +85,7 @@ impl Stage {
         self.scene.enqueue(NewJob::new(KIND, payload).unwrap()).await
     }
 
-    /// A job that an operator asked of a schedule, and the tick that it stands for.
+    /// Runs a schedule on behalf of an operator; returns the job and the time of its tick.
     pub(crate) async fn scheduled(&self) -> (JobId, String) {
         let daily = Spec::cron("@daily", "UTC").unwrap();
         let schedule = Schedule::new("daily", daily, NewJob::new(KIND, &()).unwrap());
@@ -96,20 +96,20 @@ impl Stage {
         (job, self.scene.view(job).await.row.nominal_at.unwrap().to_string())
     }
 
-    /// Enqueues a job and answers its result once it has succeeded.
+    /// Enqueues a job and returns its result once it has succeeded.
     pub(crate) async fn result(&self, payload: &Value) -> Option<Value> {
         let job = self.enqueue(payload).await;
         self.scene.assert_all_succeed(&[job]).await;
         self.scene.view(job).await.result.map(|json| serde_json::from_str(json.get()).unwrap())
     }
 
-    /// Enqueues a job and answers how its first attempt ended.
+    /// Enqueues a job and returns how its first attempt ended.
     pub(crate) async fn first_end(&self) -> HistoryEntry {
         let job = self.enqueue(&Value::Null).await;
         self.end_of(job).await
     }
 
-    /// How the first attempt of a job ended.
+    /// Returns how the first attempt of a job ended.
     pub(crate) async fn end_of(&self, job: JobId) -> HistoryEntry {
         let is_end = |entry: &HistoryEntry| !matches!(entry.verb, Verb::Create | Verb::Claim);
         let find = || async { self.scene.history(job).await.into_iter().find(is_end) };
@@ -117,7 +117,7 @@ impl Stage {
         find().await.unwrap()
     }
 
-    /// An operator cancels a job that runs.
+    /// Cancels a running job as an operator.
     pub(crate) async fn cancel(&self, job: JobId) {
         let operation = Operation::new(Verb::Cancel).grace(Duration::from_secs(3600));
         self.scene.operate(job, operation).await.unwrap();

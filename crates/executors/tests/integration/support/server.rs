@@ -1,4 +1,4 @@
-//! A real HTTP server that answers well, badly and not at all, as the path of a request asks it to.
+//! A real HTTP server that responds correctly, incorrectly or not at all, depending on the path.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What was asked of the server.
+/// A request that the server received.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) path: String,
-    /// Names in small letters.
+    /// Names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
@@ -27,9 +27,9 @@ impl Request {
 pub(crate) struct Server {
     pub(crate) url: String,
     requests: Arc<Mutex<Vec<Request>>>,
-    /// Clients that left before their answer was whole.
+    /// The number of clients that disconnected before the response was complete.
     pub(crate) left: Arc<AtomicUsize>,
-    /// Bytes written of endless answers.
+    /// The number of bytes written in endless responses.
     pub(crate) endless_bytes: Arc<AtomicUsize>,
 }
 
@@ -101,7 +101,7 @@ impl Server {
             "/endless" => self.flood(stream, "HTTP/1.1 200 OK\r\n\r\n").await,
             "/endless-refusal" => self.flood(stream, "HTTP/1.1 404 Lost\r\n\r\n").await,
             "/endless-head" => self.flood(stream, "HTTP/1.1 200 OK\r\nx-flood: ").await,
-            other => panic!("the test server knows no {other}"),
+            other => panic!("the test server has no path {other}"),
         }
     }
 
@@ -141,7 +141,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
         .collect();
-    // A GET has no body.
+    // A GET request has no body.
     let length = headers.iter().find(|(name, _)| name == "content-length");
     let length = length.map_or(Some(0), |(_, length)| length.parse().ok())?;
     let mut body = vec![0; length];

@@ -1,4 +1,4 @@
-//! `milepost_app`: makes work and takes events in by functions, and changes nothing else.
+//! `milepost_app`: enqueues work and receives events through functions, and changes nothing else.
 
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::checked::Dag;
@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 
 use super::*;
 
-/// The store of the scene, and as an application sees it.
+/// Creates the scene, and returns the store as its owner and as an application.
 async fn scene() -> (Database, PostgresStore, PostgresStore) {
     let (database, owner) = with_roles().await;
     may(&owner, SCENE).await;
@@ -24,7 +24,7 @@ async fn scene() -> (Database, PostgresStore, PostgresStore) {
     (database, owner, app)
 }
 
-/// Each of the statements, three times: what is there already is looked up.
+/// Runs each statement three times, because repeated calls find existing rows.
 async fn may_again_and_again(app: &PostgresStore, statements: &[&'static str]) {
     for statement in statements {
         for _ in 0..3 {
@@ -46,10 +46,10 @@ async fn it_may_enqueue() {
     ];
     may_again_and_again(&app, &statements).await;
     assert_eq!(number(&owner, "select count(*) from milepost.history where verb = 'create'").await, 19);
-    assert!(number(&owner, "select count(*) from milepost.event").await >= 19, "its changes are events");
+    assert!(number(&owner, "select count(*) from milepost.event").await >= 19, "changes are emitted");
 }
 
-/// What only workers and servers may use, and what nobody has to believe of an application.
+/// Operations that only workers and servers may use, and claims of an application that are not trusted.
 #[tokio::test]
 async fn it_may_not_take_the_places_of_ticks_or_of_mileposts_own_jobs() {
     let (_database, owner, app) = scene().await;
@@ -159,7 +159,7 @@ async fn it_may_do_the_same_in_rust() {
     assert_eq!(
         number(&owner, "select count(*) from milepost.batch_task where state = 'due'").await,
         1,
-        "a worker makes its job"
+        "a worker will create its job"
     );
     drop(app);
 }
@@ -249,7 +249,7 @@ async fn it_may_not_forge_what_happened() {
 async fn a_function_looks_nothing_up_where_its_caller_says() {
     let (_database, owner, app) = scene().await;
     may(&owner, "create schema theirs; grant all on schema theirs to milepost_app").await;
-    // What would run with the owner's rights if names were looked up in the caller's schemas.
+    // Would run with the owner's rights if names were looked up in the caller's schemas.
     may(
         &app,
         "create table theirs.stolen (as_whom text); grant all on theirs.stolen to public;

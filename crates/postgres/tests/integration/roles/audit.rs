@@ -1,4 +1,4 @@
-//! The audit is added to, is never changed, and loses its entries to retention only.
+//! Tests of the audit log: entries are inserted, never updated, and deleted only by retention.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const ENTRIES: &str = "
            (now() - interval '719 hours', 'ada', 'queue.pause', 'young', '{}'),
            (now(), 'ada', 'queue.pause', 'new', '{}')";
 
-/// What is left, in the order in which it was written.
+/// Returns the remaining subjects, in the order in which they were written.
 async fn subjects(owner: &PostgresStore) -> Vec<String> {
     sqlx::query_scalar("select subject from milepost.audit order by pos")
         .fetch_all(owner.pool())
@@ -35,7 +35,7 @@ async fn neither_workers_nor_servers_may_change_or_delete_its_entries() {
             "update milepost.audit set why = 'it was not me'",
             "update milepost.audit set pos = default",
             "truncate milepost.audit",
-            // Not of another time, and not in between.
+            // Neither with another time nor with a position between others.
             "insert into milepost.audit (at, who, what, detail) values (now() - interval '1 year', 'ada', 'job.cancel', '{}')",
             "insert into milepost.audit (pos, who, what, detail) overriding system value values (1, 'ada', 'job.cancel', '{}')",
         ] {
@@ -62,7 +62,7 @@ async fn workers_and_servers_forget_what_is_old_of_it_and_nothing_young() {
         may(&store, "select milepost.prune_audit(0, 1)").await;
         assert_eq!(subjects(&owner).await, ["older", "young", "new"], "one at a time, by position");
         may(&store, "select milepost.prune_audit(-1000000000000, 100)").await;
-        assert_eq!(subjects(&owner).await, ["young", "new"], "{role}: whatever period it names");
+        assert_eq!(subjects(&owner).await, ["young", "new"], "{role}: the minimum applies");
         may(&store, "select milepost.prune_audit(null, 100)").await;
         assert_eq!(subjects(&owner).await, ["young", "new"]);
     }
@@ -92,7 +92,7 @@ async fn a_right_that_was_granted_by_mistake_deletes_nothing_young_and_changes_n
         may_not(&store, "update milepost.audit set who = 'nobody'").await;
         may_not(&store, "update milepost.audit set at = at - interval '1 year'").await;
     }
-    // Not even the owner, until it takes the trigger away.
+    // Not even the owner may do this before it disables the trigger.
     may_not(&owner, "delete from milepost.audit where subject = 'young'").await;
     may_not(&owner, "truncate milepost.audit").await;
     may(&owner, "delete from milepost.audit where subject = 'old'").await;

@@ -1,5 +1,5 @@
-//! Roles of least privilege, as `ops/postgres/roles.sql` makes them: each sentence of the table in docs/SECURITY.md, what a role may do and what it
-//! may not.
+//! Roles with least privilege, as created by `ops/postgres/roles.sql`: each sentence of the table in docs/SECURITY.md, both
+//! what a role may do and what it may not do.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ mod worker;
 
 const ROLES: &str = include_str!("../../../../../ops/postgres/roles.sql");
 
-/// The SQLSTATE of what a role may not do.
+/// SQLSTATE of an operation for which a role lacks the privilege.
 const REFUSED: &str = "42501";
 
 async fn run(pool: &PgPool, sql: &'static str) -> Result<(), sqlx::Error> {
     pool.execute(raw_sql(sql)).await.map(drop)
 }
 
-/// A migrated store in which the roles are.
+/// Creates a migrated store with the roles.
 async fn with_roles() -> (Database, PostgresStore) {
     let (database, owner) = Database::with_store().await;
     run(owner.pool(), ROLES).await.unwrap();
     (database, owner)
 }
 
-/// The store as this role sees it: its connections give up what else they may do.
+/// Opens the store as this role: its connections set the role, and so lose their other privileges.
 async fn seen_by(role: &str, database: &Database) -> PostgresStore {
     let url = format!("{}?options=-c%20role%3D{role}", database.url());
     PostgresStore::connect(&url, PostgresOptions::default()).await.unwrap()
@@ -56,7 +56,7 @@ async fn is_refused(store: &PostgresStore, sql: &'static str, expected: &str) {
     assert_eq!(code.as_deref(), Some(expected), "{sql}: {answer:?}");
 }
 
-/// A DAG of one task, a bulk job, limits of groups, and somebody who wants to hear of changes.
+/// A DAG with one task, a bulk job, limits of groups, and a subscription that selects changes.
 const SCENE: &str = "
     with v as (
         insert into milepost.dag_version (name, number, version, canonical, tasks, edges, depth)
@@ -71,13 +71,13 @@ const SCENE: &str = "
     select milepost.subscribe('all', false);
     insert into milepost.change_source values ('kind', 'mail', 'all'), ('dag', 'settlement', 'all');";
 
-/// The tables of the store.
+/// Returns the tables of the store.
 async fn tables(owner: &PostgresStore) -> Vec<String> {
     let tables = "select relname::text from pg_class where relnamespace = 'milepost'::regnamespace and relkind = 'r' order by relname";
     sqlx::query_scalar(tables).fetch_all(owner.pool()).await.unwrap()
 }
 
-/// Which of the rights to read and to write a role has on a table, or on one of its columns.
+/// Returns the privileges that a role has on a table or on one of its columns.
 async fn rights(owner: &PostgresStore, role: &str, table: &str) -> Vec<String> {
     let rights = "select p.name from unnest(array['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger']) p(name)
         where has_table_privilege($1, 'milepost.' || $2, p.name)
@@ -111,10 +111,11 @@ async fn the_migrator_migrates_and_grants_again_without_being_a_superuser() {
     may_not(&reader, "select from milepost.access_token").await;
     let others = "select count(*) from pg_class where relnamespace = 'milepost'::regnamespace and relowner <> 'milepost_migrator'::regrole";
     let others: i64 = sqlx::query_scalar(others).fetch_one(owner.pool()).await.unwrap();
-    assert_eq!(others, 0, "all is the migrator's");
+    assert_eq!(others, 0, "the migrator owns everything");
 }
 
-/// A server of its own has none of the roles yet. A superuser's role stands for one that whoever makes them may not grant.
+/// Uses a separate server, which has none of the roles yet. A superuser's role takes the place of one that the creator may
+/// not grant.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_grant_that_is_refused_takes_no_role_back() {
     let server = Server::create().await;
@@ -149,7 +150,7 @@ async fn of_every_table_it_has_been_decided_who_may_use_it() {
     for table in &tables {
         assert!(
             named.contains(&table.as_str()),
-            "milepost.{table}: say in ops/postgres/roles.sql who may use it"
+            "milepost.{table}: grant its privileges in ops/postgres/roles.sql"
         );
     }
     assert!(tables.len() > 40, "{tables:?}");
@@ -166,10 +167,7 @@ async fn functions_with_their_owners_rights_are_granted_by_name_and_look_nothing
     let foreign = "select p.oid::regprocedure::text from pg_proc p, unnest(p.proargtypes) a(type) join pg_type t on t.oid = a.type
         where p.pronamespace = 'milepost'::regnamespace and p.prosecdef and t.typnamespace <> 'pg_catalog'::regnamespace";
     let foreign: Vec<String> = sqlx::query_scalar(foreign).fetch_all(owner.pool()).await.unwrap();
-    assert!(
-        foreign.is_empty(),
-        "{foreign:?}: no value of a type whose casts and operators are somebody else's gets in"
-    );
+    assert!(foreign.is_empty(), "{foreign:?}: arguments must have types of pg_catalog");
 }
 
 #[tokio::test]
@@ -217,7 +215,7 @@ async fn a_trigger_function_with_its_owners_rights_works_on_its_own_table_only()
     let app = seen_by("milepost_app", &database).await;
     may(&app, table).await;
     may_not(&app, trigger).await;
-    // Not even if somebody grants it.
+    // Not even with a grant.
     run(owner.pool(), "grant execute on function milepost.record_job_changes() to milepost_app")
         .await
         .unwrap();

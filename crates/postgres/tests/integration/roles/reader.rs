@@ -1,4 +1,4 @@
-//! `milepost_reader`: reads all but tokens and sessions, and writes nothing.
+//! `milepost_reader`: reads everything except tokens and sessions, and writes nothing.
 
 use super::*;
 

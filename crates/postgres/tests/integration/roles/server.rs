@@ -1,4 +1,4 @@
-//! `milepost_server`: reads and writes all but what only the migrator changes, and rewrites no audit.
+//! `milepost_server`: reads and writes everything except what only the migrator changes, and does not change audit entries.
 
 use super::*;
 

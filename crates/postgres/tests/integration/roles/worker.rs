@@ -1,10 +1,10 @@
-//! `milepost_worker`: runs all work; it makes no tokens, and neither reads nor rewrites the audit.
+//! `milepost_worker`: runs all work, creates no tokens, and neither reads nor changes audit entries.
 
 use milepost_testkit::wait;
 
 use super::*;
 
-/// A token, whose hash is that of no secret.
+/// A token whose hash belongs to no secret.
 const TOKEN: &str = "insert into milepost.access_token (prefix, name, hash, role, created_by, starts_at)
     values ('abcd1234', 'ci', decode(repeat('00', 32), 'hex'), 'viewer', 'ada', now())";
 
@@ -48,7 +48,7 @@ async fn a_token_that_somebody_else_changes_does_not_keep_a_worker_waiting() {
     may(&owner, TOKEN).await;
     let mut other = owner.pool().begin().await.unwrap();
     sqlx::query("select from milepost.access_token for update").execute(&mut *other).await.unwrap();
-    tokio::time::timeout(wait::LIMIT, worker.touch_token("abcd1234")).await.expect("at once").unwrap();
+    tokio::time::timeout(wait::LIMIT, worker.touch_token("abcd1234")).await.expect("no wait").unwrap();
     let unused = "select count(*) from milepost.access_token where last_used_at is null";
     assert_eq!(number(&worker, unused).await, 1);
     other.rollback().await.unwrap();

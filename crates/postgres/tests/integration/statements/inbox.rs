@@ -1,11 +1,12 @@
-//! What consumers of events and their upkeep ask for.
+//! Plans of the statements of consumers and their maintenance.
 
 use milepost_testkit::database::Database;
 use sqlx::{Connection, Executor, PgConnection};
 
 use crate::statements::count;
 
-/// Many aggregates of a consumer, of which some wait, were given up or are ready, and events that were taken in.
+/// Many aggregates of a consumer, some with waiting events, dead letters or a next event that is ready, and processed
+/// events.
 const INBOX: &str = "
     insert into milepost.processed_event (consumer, event_id) select 'c', gen_random_uuid() from generate_series(1, 3000);
     insert into milepost.aggregate_checkpoint (consumer, aggregate_type, aggregate_id, last_seq, parked, gives_up_at)
@@ -15,7 +16,7 @@ const INBOX: &str = "
     insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type, payload)
     select 'c', 'invoice', n::text, 3, 3, 'late', 'w', gen_random_uuid(), 't', '{}' from generate_series(1, 3000) n;";
 
-/// Everything that consumers and their upkeep do.
+/// All operations of consumers and their maintenance.
 const TAKING: &[&str] = &[
     "select milepost.once('c', gen_random_uuid())",
     "select milepost.once('c', event_id) from (select event_id from milepost.processed_event order by consumer, event_id limit 1) e",
@@ -39,7 +40,7 @@ async fn inboxes_do_not_scan_whatever_the_statistics_say() {
     for analyzed_empty in [true, false] {
         let (database, _store) = Database::with_store().await;
         let mut connection = PgConnection::connect(&database.url()).await.unwrap();
-        // The statements above that look for their own arguments must not scan either.
+        // Subqueries that compute the arguments above must not scan either.
         connection.execute("set enable_seqscan = off").await.unwrap();
         let analyze = "analyze milepost.processed_event, milepost.aggregate_checkpoint, milepost.inbox_parked, milepost.inbox_dead";
         if analyzed_empty {

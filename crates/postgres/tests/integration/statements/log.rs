@@ -1,11 +1,11 @@
-//! What publishers of events ask for, and who looks at what they could not publish.
+//! Plans of the statements of publishers, and of the listings of events that they could not publish.
 
 use milepost_testkit::database::Database;
 use sqlx::{Connection, Executor, PgConnection};
 
 use crate::statements::{count, explain, statement_named};
 
-/// Many orders in all slots, of which some are parked for a subscription, and one that publishes.
+/// Many orders in all slots, some of them parked for a subscription, and an active publisher.
 const LOG: &str = "
     select milepost.emit_many(array_fill('order'::text, array[3000]), (select array_agg((n % 300)::text) from generate_series(1, 3000) n),
         array_fill('t'::text, array[3000]), array_fill('{}'::json, array[3000]));
@@ -16,7 +16,7 @@ const LOG: &str = "
     insert into milepost.parked_event (subscription, aggregate_type, aggregate_id, pos, slot, event_id)
     select 's', aggregate_type, aggregate_id, pos, slot, event_id from milepost.event;";
 
-/// What publishers ask for, as prepared statements.
+/// Statements of publishers, as prepared statements.
 const PUBLISHING: &[(&str, &str)] = &[
     (
         "relay/page",
@@ -28,7 +28,7 @@ const PUBLISHING: &[(&str, &str)] = &[
     ("relay/parked_of", "'s', '{1,2}'"),
 ];
 
-/// What they do by functions.
+/// Operations of publishers by functions.
 const ADVANCING: &[&str] = &[
     "select * from milepost.hold_slots('s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c', 'here:1', 600000)",
     "select * from milepost.advance_slots('s', '{1}', '{1}', array(select n from milepost.slot_position where slot = 1), '{1:1:}', '{0}', array[pg_current_snapshot()::text], '{9}', '{9}',
@@ -59,7 +59,7 @@ async fn publishers_do_not_scan_the_log_whatever_the_statistics_say() {
             let plan = explain(&mut connection, name, arguments).await.join("\n");
             assert!(!plan.contains("Seq Scan on"), "{name}, analyzed empty: {analyzed_empty}\n{plan}");
         }
-        // One that has counted no scans of its own yet.
+        // A new session, which has not counted any scans yet.
         let mut session = PgConnection::connect(&database.url()).await.unwrap();
         session.execute(statement_named("pin_plans")).await.unwrap();
         let mut tx = session.begin().await.unwrap();
@@ -74,7 +74,7 @@ async fn publishers_do_not_scan_the_log_whatever_the_statistics_say() {
     }
 }
 
-/// What people look at: pages of it, in order.
+/// Listings for operators: pages in order.
 const LISTS: &[(&str, &str)] =
     &[("relay/parked", "null, null, '', '', '', 100"), ("relay/dead", "'s', null, null, '', 100")];
 

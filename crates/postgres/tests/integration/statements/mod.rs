@@ -1,4 +1,4 @@
-//! Every statement prepares; hot ones have one plan, whatever the planner was told.
+//! Tests that every statement can be prepared, and that hot ones have one plan regardless of the statistics.
 
 mod inbox;
 mod log;
@@ -13,14 +13,14 @@ use milepost_postgres::{PostgresStore, statement};
 use milepost_testkit::database::Database;
 use sqlx::{Connection, Executor, PgConnection, SqlSafeStr};
 
-/// Several statements in one message, which cannot be prepared.
+/// Scripts of several statements in one message, which cannot be prepared.
 const SCRIPTS: &[&str] = &["begin_calm", "begin_pinned", "bulk/begin_chunk", "bulk/take_begin"];
 
 #[tokio::test]
 async fn every_statement_prepares_against_a_migrated_database() {
     let (database, _store) = Database::with_store().await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
-    assert!(statement::ALL.len() > 30, "the list is the list of files");
+    assert!(statement::ALL.len() > 30, "the list is generated from the files");
     for name in SCRIPTS {
         connection.execute(statement_named(name)).await.unwrap();
         connection.execute("rollback").await.unwrap();
@@ -40,7 +40,7 @@ async fn a_transaction_behind_a_pooler_pins_what_a_session_pins_and_leaves_nothi
     session.execute(statement_named("pin_plans")).await.unwrap();
     let mut pinned = changed_settings(&mut session).await;
     assert!(pinned.len() > untouched.len() + 5, "{pinned:?}");
-    // A transaction has its isolation from its `begin`, and an idle session behind a pooler belongs to the pooler.
+    // A transaction gets its isolation from its `begin`, and an idle session behind a pooler belongs to the pooler.
     pinned.retain(|(name, _)| {
         !["default_transaction_isolation", "idle_session_timeout"].contains(&name.as_str())
     });
@@ -70,7 +70,7 @@ async fn idle_sessions_of_a_store_do_not_end_whatever_the_database_sets() {
     }
 }
 
-/// The settings that differ from the server's in this session, and their values.
+/// Returns the settings of this session that differ from the server's, with their values.
 async fn changed_settings(connection: &mut PgConnection) -> Vec<(String, String)> {
     sqlx::query_as("select name, setting from pg_settings where source = 'session' order by name")
         .fetch_all(connection)
@@ -107,7 +107,7 @@ fn every_query_file_is_a_listed_statement() {
     assert_eq!(files, listed);
 }
 
-/// The query files of one folder, without their ending.
+/// Returns the query files of one folder, without their extension.
 fn files_in(folder: &str) -> Vec<String> {
     let path = format!("{}/queries/{folder}", env!("CARGO_MANIFEST_DIR"));
     let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
@@ -125,7 +125,7 @@ fn every_check_about_this_store_has_a_question() {
     }
 }
 
-/// The hot verbs with arguments of the right types; what the arguments are does not matter to a generic plan.
+/// The hot verbs with arguments of the right types; their values do not matter to a generic plan.
 const HOT: &[(&str, &str)] = &[
     ("claim", "1, 1, 500, '{default}', '{test}', '{2}', '{null}'"),
     ("finish_succeeded", "'{}', '{}', '{}'"),
@@ -158,7 +158,7 @@ const HOT: &[(&str, &str)] = &[
     ("inbox/gaps", "null, now(), 'c', 'order', '1', 50"),
 ];
 
-/// The index that each of these must be read off: another would make it walk what it is not about.
+/// The index that each of these statements must use: with another one it would read unrelated rows.
 const READ_OFF: &[(&str, &[&str])] = &[
     ("batch/join_overdue", &["live_stop"]),
     ("stop_requests", &["live_stop"]),
@@ -180,7 +180,7 @@ const READ_OFF: &[(&str, &[&str])] = &[
     ("inbox/gaps", &["aggregate_checkpoint_gap", "Index Cond: (gives_up_at >="]),
 ];
 
-/// What a chunk asks of its own accord, on a connection whose plans are not pinned, since users' statements run on it.
+/// Milepost's own statements in a chunk, on a connection whose plans are not pinned, since users' statements run on it.
 const OF_CHUNKS: &[(&str, &str)] = &[
     ("bulk/take", "gen_random_uuid(), 1, 'x', null"),
     ("bulk/keep_size", "gen_random_uuid(), 1, 1"),
@@ -194,7 +194,7 @@ const OF_CHUNKS: &[(&str, &str)] = &[
     ("bulk/end", "gen_random_uuid(), 1"),
 ];
 
-/// When ANALYZE looked.
+/// The state of the tables when ANALYZE ran.
 const LIES: &[&str] = &["empty", "all pending", "all running"];
 
 #[tokio::test]
@@ -206,7 +206,7 @@ async fn hot_statements_neither_scan_nor_sort_a_backlog_under_lying_statistics()
         connection.execute("alter table milepost.job set (autovacuum_enabled = false)").await.unwrap();
         if *lie == "empty" {
             analyze(&mut connection).await;
-            // A plan made now is kept when the tables have grown.
+            // A plan made now is still used when the tables have grown.
             explain_all(&mut connection, "empty, and are").await;
         }
         fill(&store).await;
@@ -234,7 +234,7 @@ async fn hot_statements_neither_scan_nor_sort_a_backlog_under_lying_statistics()
     }
 }
 
-/// What functions do inside is in no plan; but every scan is counted.
+/// The plan does not show the statements inside functions, but every scan is counted.
 async fn assert_groups_do_not_scan(connection: &mut PgConnection, lie: &str) {
     let mut tx = connection.begin().await.unwrap();
     for verb in [
@@ -257,7 +257,8 @@ async fn assert_groups_do_not_scan(connection: &mut PgConnection, lie: &str) {
     tx.rollback().await.unwrap();
 }
 
-/// PostgreSQL compiles a plan that it thinks dearer than 100,000 (`jit_above_cost`), each time it is run, also for a list of nothing.
+/// PostgreSQL compiles a plan with an estimated cost above 100,000 (`jit_above_cost`) at each execution, even if the result
+/// is empty.
 #[tokio::test]
 async fn the_list_of_limits_is_never_compiled() {
     let (database, _store) = Database::with_store().await;
@@ -311,7 +312,7 @@ async fn explain(connection: &mut PgConnection, name: &str, arguments: &str) -> 
     plan.unwrap()
 }
 
-/// Tables that grow are reached by an index, and no row of them is sorted but those an index gave in pages.
+/// Checks that large tables are read by an index, and that only rows from pages of an index are sorted.
 fn check_plan(name: &str, lie: &str, plan: &[String]) {
     let text = plan.join("\n");
     for line in plan {
@@ -326,7 +327,7 @@ fn check_plan(name: &str, lie: &str, plan: &[String]) {
     }
     let indexes = READ_OFF.iter().filter(|(read, _)| *read == name).flat_map(|(_, indexes)| *indexes);
     for index in indexes {
-        assert!(text.contains(index), "{name} is not read off {index} when analyzed {lie}:\n{text}");
+        assert!(text.contains(index), "{name} does not use {index} when analyzed {lie}:\n{text}");
     }
     if matches!(name, "claim" | "peek" | "jobs_aside" | "jobs_ended_aside") {
         assert!(!text.contains("Sort"), "{name} sorts when analyzed {lie}:\n{text}");

@@ -1,6 +1,7 @@
-//! A membership in a consumer group.
+//! Membership in a Kafka consumer group.
 //!
-//! A thread polls all the time, or the group would take this member for dead; what nobody has room for stays at the brokers.
+//! A dedicated thread polls all the time; otherwise the group coordinator would consider this member dead. Messages for which there is no room in
+//! memory stay at the brokers.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,16 +18,16 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::Taken;
 use super::offsets::{Offsets, Partition, Place};
 
-/// How long a poll waits.
+/// How long a poll waits for a message.
 const POLL: Duration = Duration::from_millis(100);
-/// How long it waits while there is no room for what was read.
+/// How long a poll waits while there is no room for the messages that were read.
 const POLL_FULL: Duration = Duration::from_millis(10);
-/// How many messages are read before somebody asks for them.
+/// How many messages are read before they are requested.
 const AHEAD: usize = 100;
-/// So many messages of a partition are read behind one that is not done with.
+/// How many messages of a partition are read past the oldest one that is not finished.
 const BEHIND_MAX: i64 = 10_000;
 
-/// What is read, and what of it is told.
+/// The messages that were read, and the connection that confirms them.
 pub(super) struct Reading {
     pub(super) line: Arc<Line>,
     read: mpsc::Receiver<Result<Taken, String>>,
@@ -39,16 +40,16 @@ impl Reading {
     }
 }
 
-/// A member of a group, until it and all receipts of its messages are gone.
+/// A member of a consumer group. It leaves when this value and all receipts of its messages are dropped.
 pub(super) struct Line {
     member: Arc<BaseConsumer<Member>>,
     stop: Arc<AtomicBool>,
-    /// One commit at a time, which takes along what others ended meanwhile.
+    /// Serializes commits: each commit includes all messages that finished while the previous one ran.
     committing: tokio::sync::Mutex<()>,
 }
 
 impl Line {
-    /// Becomes a member; what is wrong comes with the messages.
+    /// Joins the group. Connection errors are reported through [`Reading::next`].
     pub(super) fn join(settings: &ClientConfig, topics: &[String]) -> Result<Reading, String> {
         let member = settings.create_with_context::<_, BaseConsumer<Member>>(Member::default());
         let member = Arc::new(member.map_err(|error| crate::sink::kafka::in_words(&error))?);
@@ -69,17 +70,17 @@ impl Line {
         Ok(Reading { line: Arc::new(Self { member, stop, committing: tokio::sync::Mutex::default() }), read })
     }
 
-    /// Whether the place is in a partition that is ours, since it was read.
+    /// Returns whether this member has owned the partition without interruption since the message at `place` was read.
     pub(super) fn is_ours(&self, place: &Place) -> bool {
         self.member.context().offsets().is_ours(place)
     }
 
-    /// Whether it has to be made anew.
+    /// Returns whether the client had a fatal error and has to be created again.
     pub(super) fn is_lost(&self) -> bool {
         self.member.client().fatal_error().is_some()
     }
 
-    /// A message is done with: waits until the brokers have the position behind it, unless one before it is not done with.
+    /// Marks a message as finished. Waits until the brokers have stored the new position, unless an earlier message of the partition is unfinished.
     pub(super) async fn pass(&self, place: &Place) -> Result<(), String> {
         self.member.context().offsets().end(place);
         let _turn = self.committing.lock().await;
@@ -101,11 +102,11 @@ impl Drop for Line {
     }
 }
 
-/// What a member knows of its partitions.
+/// The state of a member: its partitions and their offsets.
 #[derive(Default)]
 struct Member {
     offsets: Mutex<Offsets>,
-    /// Held while brokers are told of positions, so that none is told of a partition that has gone to another member.
+    /// Held during a commit, so that no offset is committed for a partition that was reassigned to another member.
     telling: Mutex<()>,
 }
 
@@ -114,7 +115,7 @@ impl Member {
         self.offsets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the brokers where we are.
+    /// Commits the current offsets to the brokers.
     fn commit(&self, consumer: &BaseConsumer<Self>) -> KafkaResult<()> {
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
         let moved = self.offsets().moved();
@@ -138,19 +139,20 @@ impl ClientContext for Member {
 }
 
 impl ConsumerContext for Member {
-    /// What is done with is told before another member begins there.
+    /// Commits the offsets of finished messages before another member starts reading the revoked partitions.
     fn pre_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
         match rebalance {
             Rebalance::Revoke(partitions) => {
                 if !consumer.assignment_lost()
                     && let Err(error) = self.commit(consumer)
                 {
-                    tracing::warn!(%error, "positions could not be kept; some events come again");
+                    tracing::warn!(%error,
+                        "offsets could not be committed; some events will be delivered again");
                 }
                 self.offsets().revoke(names(partitions));
             }
             Rebalance::Assign(partitions) => self.offsets().assign(names(partitions)),
-            Rebalance::Error(error) => tracing::warn!(%error, "the group could not divide its partitions"),
+            Rebalance::Error(error) => tracing::warn!(%error, "the group could not assign its partitions"),
         }
     }
 }
@@ -159,11 +161,11 @@ fn names(partitions: &TopicPartitionList) -> Vec<Partition> {
     partitions.elements().iter().map(|its| (its.topic().to_owned(), its.partition())).collect()
 }
 
-/// What the thread has.
+/// The state of the polling thread.
 struct Poller {
     member: Arc<BaseConsumer<Member>>,
     bring: mpsc::Sender<Result<Taken, String>>,
-    /// What was read, and had no room: what a partition brought before it was paused.
+    /// Messages that did not fit into the channel: those that a partition delivered before it was paused.
     waiting: VecDeque<Taken>,
     paused: BTreeSet<Partition>,
 }
@@ -178,21 +180,21 @@ impl Poller {
             Some(Ok(message)) => {
                 let partition = (message.topic().to_owned(), message.partition());
                 let place = self.member.context().offsets().begin(partition, message.offset());
-                // One of a partition that has gone is another member's.
+                // `None`: the partition was reassigned to another member, which reads the message itself.
                 if let Some(place) = place {
                     self.waiting.push_back(Taken { message: message.detach(), place });
                 }
             }
-            // Where there is no room somebody is busy enough.
+            // If the channel is full, the error is dropped: the reader still has messages to process.
             Some(Err(error)) => drop(self.bring.try_send(Err(error.to_string()))),
         }
     }
 
-    /// Hands over what was read, as far as there is room.
+    /// Moves messages to the channel until it is full.
     fn hand_over(&mut self) {
         while let Some(taken) = self.waiting.pop_front() {
             match self.bring.try_send(Ok(taken)) {
-                // Without a reader we only wait for receipts.
+                // If the reader was dropped, the thread only waits for outstanding receipts.
                 Ok(()) | Err(TrySendError::Closed(_)) => {}
                 Err(TrySendError::Full(Ok(taken))) => return self.waiting.push_front(taken),
                 Err(TrySendError::Full(Err(_))) => return,
@@ -200,13 +202,13 @@ impl Poller {
         }
     }
 
-    /// Reads nothing more of partitions for which there is no room.
+    /// Pauses partitions for whose messages there is no room.
     fn pause(&mut self) {
         let offsets = self.member.context().offsets();
         let full = if self.waiting.is_empty() { offsets.full(BEHIND_MAX) } else { offsets.all() };
         let ours = offsets.all();
         drop(offsets);
-        // Those that went and came back are not paused any more.
+        // A partition that was revoked and assigned again is no longer paused.
         self.paused.retain(|partition| ours.contains(partition));
         let list = |partitions: Vec<&Partition>| {
             let mut list = TopicPartitionList::with_capacity(partitions.len());
@@ -222,7 +224,7 @@ impl Poller {
             (&end, if end.count() > 0 { self.member.resume(&end) } else { Ok(()) }),
         ] {
             if let Err(error) = done {
-                tracing::warn!(%error, ?partitions, "partitions could not be paused or let go on");
+                tracing::warn!(%error, ?partitions, "partitions could not be paused or resumed");
             }
         }
         self.paused = full;

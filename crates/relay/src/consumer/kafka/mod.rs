@@ -1,4 +1,4 @@
-//! Events from Kafka.
+//! Source of events: Kafka topics.
 
 mod line;
 mod offsets;
@@ -17,7 +17,7 @@ use crate::consumer::reading;
 use line::{Line, Reading};
 use offsets::Place;
 
-/// What positions rest on.
+/// Settings that the user cannot change, because the handling of offsets depends on them.
 const OURS: [&str; 9] = [
     "auto.commit.enable",
     "auto.offset.reset",
@@ -30,11 +30,11 @@ const OURS: [&str; 9] = [
     "isolation.level",
 ];
 
-/// Messages of topics, as a member of a consumer group, which divides their partitions among its members. One that has no
-/// position in a partition yet begins with its oldest message.
+/// Messages of topics, read as a member of a consumer group, which divides the partitions among its members. A member without a committed offset for a
+/// partition starts with the oldest message.
 ///
-/// A position is kept by the brokers, and moves behind a message when that and all before it in the partition are done with. A
-/// message that is to come again comes out of our own memory, or to the next member when we are gone.
+/// The brokers store one offset for each partition. It moves past a message when that message and all before it in the partition are finished.
+/// Messages to be retried are kept in memory; if this process stops, the next owner of the partition reads them again.
 pub struct KafkaSource {
     place: String,
     topics: Vec<String>,
@@ -49,7 +49,7 @@ struct Taken {
     place: Place,
 }
 
-// The settings hold secrets.
+// No derived `Debug`: the settings contain secrets.
 impl fmt::Debug for KafkaSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, topics) = (&self.place, &self.topics);
@@ -58,11 +58,11 @@ impl fmt::Debug for KafkaSource {
 }
 
 impl KafkaSource {
-    /// Reads topics (`milepost.order`; one that begins with `^` is a pattern) of the brokers at `HOST:PORT`, with commas between
-    /// them, as a member of a group.
+    /// Reads topics (`milepost.order`; a name that starts with `^` is a pattern) from the brokers in `HOST:PORT` form, separated by commas, as a
+    /// member of a group.
     ///
     /// # Errors
-    /// [`InvalidSource`] says what is wrong with the brokers or a name.
+    /// [`InvalidSource`] if the brokers or a name is invalid.
     pub fn new<T: Into<String>>(
         brokers: &str,
         topics: impl IntoIterator<Item = T>,
@@ -72,16 +72,16 @@ impl KafkaSource {
         if brokers.split(',').any(|broker| broker.trim().is_empty()) || brokers.contains('@') {
             return invalid(
                 "brokers",
-                "give HOST:PORT, with commas between brokers; who you are is a property",
+                "it must be HOST:PORT, with commas between brokers; credentials are properties",
             );
         }
         let (topics, group): (Vec<String>, String) =
             (topics.into_iter().map(Into::into).collect(), group.into());
         if topics.is_empty() || topics.iter().any(String::is_empty) {
-            return invalid("topics", "give the names of topics");
+            return invalid("topics", "it must be a list of topic names, not empty");
         }
         if group.is_empty() {
-            return invalid("group", "give it a name");
+            return invalid("group", "it must not be empty");
         }
         let mut settings = ClientConfig::new();
         settings
@@ -95,17 +95,17 @@ impl KafkaSource {
         Ok(Self { place, topics, settings, reading: None, again })
     }
 
-    /// With a further setting of librdkafka, such as `sasl.password`. Its value is never shown.
+    /// Sets another option of librdkafka, such as `sasl.password`. Its value is never shown.
     ///
     /// # Errors
-    /// [`InvalidSource`] when it is one that positions rest on.
+    /// [`InvalidSource`] if the source sets this option itself because offsets depend on it.
     pub fn property(mut self, name: &str, value: impl Into<String>) -> Result<Self, InvalidSource> {
         if OURS.contains(&name) {
-            let why = format!("{name:?} is the source's own to set");
+            let why = format!("{name:?} is set by the source; remove it");
             return Err(InvalidSource { setting: "properties", why });
         }
         self.settings.set(name, value);
-        // A name or a value that there is not is told at once.
+        // Reports unknown names and invalid values immediately.
         match self.settings.create_native_config() {
             Ok(_) => Ok(self),
             Err(error) => {
@@ -147,7 +147,7 @@ impl Source for KafkaSource {
             };
             let line = Arc::clone(&reading.line);
             match taken {
-                // A partition that has gone to another member meanwhile is that one's.
+                // The partition was reassigned after this message was read; its new owner handles it.
                 Ok(taken) if !line.is_ours(&taken.place) => {}
                 Ok(taken) => return Ok(self.incoming(line, taken)),
                 Err(why) => {
@@ -161,7 +161,7 @@ impl Source for KafkaSource {
     }
 }
 
-/// A message whose position was not passed.
+/// A message whose offset has not been committed.
 struct Entry {
     line: Arc<Line>,
     taken: Taken,
@@ -174,14 +174,14 @@ impl Receipt for Entry {
         self.line.pass(&self.taken.place).await
     }
 
-    /// Kafka brings nothing again by itself.
+    /// Kafka does not redeliver messages, so the message is kept in memory and returned after the delay.
     async fn retry(self: Box<Self>, after: Duration) -> Result<(), String> {
         let Self { taken, again, line } = *self;
-        // What waits does not keep us in the group.
+        // A waiting message does not keep this process in the group.
         drop(line);
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
-            // There is nobody left to try it.
+            // Fails if the source was dropped; then no retry is needed.
             let _ = again.send(taken);
         });
         Ok(())

@@ -1,47 +1,47 @@
-//! How far a member of a group is in its partitions: behind all that is done with.
+//! Offsets of a group member: for each partition, the position after the last message before which all are finished.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A partition of a topic.
 pub(super) type Partition = (String, i32);
 
-/// Where a message is, and in which time of ours that the partition was.
+/// The partition and offset of a message, and the assignment of the partition during which it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) partition: Partition,
     pub(super) offset: i64,
-    /// A partition that comes back later is not the same any more.
+    /// Number of the assignment. A partition that is revoked and assigned again gets a new number.
     pub(super) term: u64,
 }
 
-/// The partitions that we have.
+/// The partitions that are assigned to this member.
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
     partitions: BTreeMap<Partition, Stretch>,
     terms: u64,
 }
 
-/// What was read of a partition and not passed.
+/// The messages of one partition that were read and are not committed.
 #[derive(Debug, Default)]
 struct Stretch {
     term: u64,
-    /// Not done with.
+    /// Offsets of unfinished messages.
     open: BTreeSet<i64>,
-    /// Behind the newest that was read.
+    /// Offset after the newest message that was read.
     end: i64,
-    /// What the brokers know.
+    /// The offset that the brokers have stored.
     kept: Option<i64>,
 }
 
 impl Stretch {
-    /// Behind all that is done with.
+    /// The offset to commit: that of the first unfinished message, otherwise the end.
     fn position(&self) -> i64 {
         self.open.first().copied().unwrap_or(self.end)
     }
 }
 
 impl Offsets {
-    /// These are ours from now on.
+    /// Adds partitions that were assigned to this member.
     pub(super) fn assign(&mut self, partitions: impl IntoIterator<Item = Partition>) {
         for partition in partitions {
             self.terms += 1;
@@ -49,14 +49,14 @@ impl Offsets {
         }
     }
 
-    /// These are others' from now on.
+    /// Removes partitions that were revoked.
     pub(super) fn revoke(&mut self, partitions: impl IntoIterator<Item = Partition>) {
         for partition in partitions {
             self.partitions.remove(&partition);
         }
     }
 
-    /// A message was read; `None`: its partition is not ours.
+    /// Records that a message was read. Returns `None` if its partition is not assigned to this member.
     pub(super) fn begin(&mut self, partition: Partition, offset: i64) -> Option<Place> {
         let stretch = self.partitions.get_mut(&partition)?;
         stretch.open.insert(offset);
@@ -64,7 +64,7 @@ impl Offsets {
         Some(Place { term: stretch.term, partition, offset })
     }
 
-    /// A message is done with.
+    /// Marks a message as finished, unless its partition was reassigned since it was read.
     pub(super) fn end(&mut self, place: &Place) {
         if let Some(stretch) = self.partitions.get_mut(&place.partition).filter(|its| its.term == place.term)
         {
@@ -76,13 +76,13 @@ impl Offsets {
         self.partitions.get(&place.partition).is_some_and(|its| its.term == place.term)
     }
 
-    /// Positions that the brokers do not know yet.
+    /// Returns the offsets that are not committed yet.
     pub(super) fn moved(&self) -> Vec<(Partition, i64)> {
         let moved = self.partitions.iter().filter(|(_, its)| its.end > 0 && its.kept != Some(its.position()));
         moved.map(|(partition, its)| (partition.clone(), its.position())).collect()
     }
 
-    /// The brokers know these.
+    /// Records that the brokers have stored these offsets.
     pub(super) fn keep(&mut self, positions: &[(Partition, i64)]) {
         for (partition, position) in positions {
             if let Some(stretch) = self.partitions.get_mut(partition) {
@@ -91,7 +91,7 @@ impl Offsets {
         }
     }
 
-    /// Partitions with so much behind their first open message that no more of them is to be read.
+    /// Returns the partitions that have at least `most` messages after their first unfinished one; no more of them are to be read.
     pub(super) fn full(&self, most: i64) -> BTreeSet<Partition> {
         let full = self.partitions.iter().filter(|(_, its)| its.end - its.position() >= most);
         full.map(|(partition, _)| partition.clone()).collect()

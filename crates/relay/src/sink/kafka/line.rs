@@ -1,4 +1,4 @@
-//! The connection to Kafka: a producer of librdkafka.
+//! Connection to Kafka: a producer of librdkafka.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,50 +14,50 @@ use super::settings::in_words;
 use crate::sink::Delivery;
 use crate::sink::kept::Connection;
 
-/// A message that is to be published.
+/// A message to be published.
 pub(super) struct Outgoing<'a> {
     pub(super) event: &'a Event,
     pub(super) topic: String,
     pub(super) headers: OwnedHeaders,
 }
 
-/// What became of a message.
+/// The result of a message.
 pub(super) enum Answer {
     Known(Delivery),
-    /// There is no such topic, or not for us.
+    /// The topic does not exist, or this client is not authorized for it.
     NoTopic(String),
 }
 
-/// A producer, and what it last complained of.
+/// A producer, and its last error.
 ///
-/// It is kept through all failures but fatal ones. Its messages stand in one line for each partition, and what it has given up on is
-/// closed off by a new epoch before anything else is sent, so that no late copy of a message comes in behind those that follow.
-/// Another producer would know nothing of it.
+/// It is kept after all failures except fatal ones. Its messages are queued for each partition; before it sends anything after an abandoned message,
+/// the producer starts a new epoch, so that no late copy of that message arrives after the following ones. A new producer could not exclude such a
+/// copy.
 pub(super) struct Line {
     producer: FutureProducer<Complaints>,
     complaints: Complaints,
-    /// A topic of which nobody answered; the brokers are asked about it before more is sent.
+    /// A topic for which no broker answered. Its metadata is requested before more is sent.
     doubted: Mutex<Option<String>>,
 }
 
 impl Line {
-    /// A producer that has not been heard of yet.
+    /// Creates a producer. Whether the brokers answer is checked before its first use.
     pub(super) fn new(settings: &ClientConfig, topic: &str) -> Result<Self, String> {
         let complaints = Complaints::default();
         let producer = settings.create_with_context(complaints.clone()).map_err(|error| in_words(&error))?;
         Ok(Self { producer, complaints, doubted: Mutex::new(Some(topic.to_owned())) })
     }
 
-    /// Makes sure that brokers answer, if they lately did not.
+    /// Checks that the brokers answer, if they did not before.
     ///
     /// # Errors
-    /// Why they do not.
+    /// The reason why they do not answer.
     pub(super) async fn check(&self, deadline: Instant) -> Result<(), String> {
         let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(topic) = doubted else { return Ok(()) };
         let producer = self.producer.clone();
         let left = deadline.saturating_duration_since(Instant::now());
-        // Asks again and again until the time is over.
+        // librdkafka repeats the request until the timeout.
         let asking = tokio::task::spawn_blocking(move || {
             producer.client().fetch_metadata(Some(&topic), left).map(drop)
         });
@@ -77,7 +77,7 @@ impl Line {
         self.doubted.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(topic);
     }
 
-    /// Hands messages over and waits for their answers.
+    /// Sends messages and waits for their results.
     pub(super) async fn publish(&self, messages: Vec<Outgoing<'_>>, deadline: Instant) -> Vec<Answer> {
         let sent: Vec<_> = messages.into_iter().map(|message| self.send(message)).collect();
         let mut answers = Vec::with_capacity(sent.len());
@@ -87,7 +87,7 @@ impl Line {
                 Ok(report) => match timeout_at(deadline, report).await {
                     Ok(Ok(Ok(_))) => Ok(()),
                     Ok(Ok(Err((error, _)))) => Err(Failure::Reported(error)),
-                    Ok(Err(_)) => Err(Failure::Silence("the producer is gone")),
+                    Ok(Err(_)) => Err(Failure::Silence("the producer has ended")),
                     Err(_) => Err(Failure::Silence("no answer in time")),
                 },
             };
@@ -117,11 +117,11 @@ impl Line {
         let (code, words) = match failure {
             Failure::TooLarge { bytes } => {
                 let why =
-                    format!("its payload has {bytes} bytes; with headers it is over `message_bytes_max`");
+                    format!("its payload has {bytes} bytes; with headers it exceeds `message_bytes_max`");
                 return Answer::Known(Delivery::Unacceptable { why });
             }
             Failure::Full => {
-                let why = "too much waits to be sent already".to_owned();
+                let why = "the send queue is full".to_owned();
                 return Answer::Known(Delivery::Refused { why });
             }
             Failure::Silence(words) => (None, (*words).to_owned()),
@@ -136,8 +136,8 @@ impl Line {
             Some(Code::MessageSizeTooLarge | Code::MessageBatchTooLarge) => {
                 Answer::Known(Delivery::Refused {
                     why: format!(
-                        "a broker takes no batches of this size; set `message_bytes_max` to what the topic {topic:?} takes \
-                         (`max.message.bytes`), or less"
+                        "a broker rejects batches of this size; set `message_bytes_max` to at most the limit of the topic \
+                         {topic:?} (`max.message.bytes`)"
                     ),
                 })
             }
@@ -160,7 +160,7 @@ impl Connection for Line {
     }
 }
 
-/// Why a message has no acknowledgement.
+/// The reason why a message was not acknowledged.
 enum Failure {
     TooLarge { bytes: usize },
     Full,
@@ -168,7 +168,7 @@ enum Failure {
     Reported(KafkaError),
 }
 
-/// Whether it says that a topic is missing, or not ours to write to. Other events of it would fare no better.
+/// Returns whether the topic does not exist or this client may not write to it. Other events for this topic would fail as well.
 fn is_about_topic(code: Code) -> bool {
     matches!(
         code,
@@ -180,7 +180,7 @@ fn is_about_topic(code: Code) -> bool {
     )
 }
 
-/// Whether a broker says that it has looked at the message and does not have it.
+/// Returns whether a broker has rejected the message, so that it certainly does not have it.
 fn is_refusal(code: Code) -> bool {
     matches!(
         code,
@@ -194,7 +194,7 @@ fn is_refusal(code: Code) -> bool {
     )
 }
 
-/// The last that librdkafka complained of: connections that cannot be made, passwords that are refused.
+/// The last error that librdkafka reported, for example a failed connection or a rejected password.
 #[derive(Clone, Default)]
 struct Complaints(Arc<Mutex<Option<String>>>);
 
@@ -211,7 +211,7 @@ impl Complaints {
 impl ClientContext for Complaints {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(%error, reason, "Kafka");
-        // That all are down says less than why the last one is.
+        // "All brokers down" is less informative than the error of the last broker.
         if error.rdkafka_error_code() != Some(Code::AllBrokersDown) {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
         }

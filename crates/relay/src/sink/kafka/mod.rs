@@ -1,4 +1,4 @@
-//! Events to Kafka.
+//! Sink: Kafka.
 
 #[cfg(feature = "kafka")]
 mod line;
@@ -19,25 +19,26 @@ pub(in crate::sink) use self::producer::Kafka;
 pub(crate) use self::settings::in_words;
 use super::config;
 
-/// Kafka. An acknowledgement says that all replicas that are in sync have the message (`acks=all`).
+/// Kafka. An acknowledgement means that all in-sync replicas have the message (`acks=all`).
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KafkaConfig {
-    /// Where to find it: `HOST:PORT` of some brokers, with commas between them.
+    /// The addresses of some brokers: `HOST:PORT`, separated by commas.
     pub brokers: String,
     /// The topic of an event. The default is `milepost.{aggregate_type}`.
     #[serde(default = "topic_default")]
     pub topic: String,
-    /// Larger messages are unacceptable; the topic's own limit (`max.message.bytes`) must not be lower. The default is 1000000.
+    /// The maximum size of a message in bytes. Larger messages are unacceptable. The limit of the topic
+    /// (`max.message.bytes`) must not be lower. The default is 1000000.
     #[serde(default = "message_bytes_max_default")]
     pub message_bytes_max: u32,
-    /// Further settings of librdkafka, such as `"compression.type" = "lz4"` or `"sasl.password"`. Their values are never shown.
+    /// Additional settings of librdkafka, such as `"compression.type" = "lz4"` or `"sasl.password"`. Their values are never shown.
     #[serde(default)]
     pub properties: KafkaProperties,
-    /// What events come from, for consumers. The default is `milepost`.
+    /// The CloudEvents attribute `source` of all events. The default is `milepost`.
     #[serde(default = "config::source_default")]
     pub source: String,
-    /// How long a call may take. The default is 5000.
+    /// The time limit of a call. The default is 5000.
     #[serde(default = "config::timeout_default_ms")]
     pub timeout_ms: u64,
 }

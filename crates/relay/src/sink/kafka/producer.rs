@@ -1,4 +1,4 @@
-//! Publishes to topics.
+//! Kafka sink: publishes events to topics.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -18,12 +18,12 @@ use crate::sink::kept::{Connection as _, Kept};
 use crate::sink::{Delivery, Sink, SinkDown};
 use crate::template::Template;
 
-/// The longest name of a topic.
+/// Maximum length of a topic name.
 const TOPIC_BYTES_MAX: usize = 249;
-/// What `message_bytes_max` can be.
+/// Allowed values of `message_bytes_max`.
 const MESSAGE_BYTES: RangeInclusive<u32> = 1_000..=1_000_000_000;
 
-/// Produces to topics.
+/// Publishes events to Kafka topics.
 pub(in crate::sink) struct Kafka {
     place: String,
     settings: ClientConfig,
@@ -33,7 +33,7 @@ pub(in crate::sink) struct Kafka {
     line: Kept<Line>,
 }
 
-// The settings hold secrets.
+// No derived `Debug`: the settings contain secrets.
 impl fmt::Debug for Kafka {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kafka")
@@ -51,11 +51,11 @@ impl Kafka {
         }
         let brokers = &config.brokers;
         if brokers.split(',').any(|broker| broker.trim().is_empty()) || brokers.contains('@') {
-            let why = "give HOST:PORT, with commas between brokers; who you are stands in `properties`";
+            let why = "it must be HOST:PORT, with commas between brokers; set credentials in `properties`";
             return Err(InvalidSink::new("brokers", why));
         }
         if !MESSAGE_BYTES.contains(&config.message_bytes_max) {
-            let why = format!("give it {} to {}", MESSAGE_BYTES.start(), MESSAGE_BYTES.end());
+            let why = format!("it must be {} to {}", MESSAGE_BYTES.start(), MESSAGE_BYTES.end());
             return Err(InvalidSink::new("message_bytes_max", why));
         }
         let timeout = config::timeout(config.timeout_ms)?;
@@ -71,7 +71,7 @@ impl Kafka {
         })
     }
 
-    /// The message of an event; why it can have none, else.
+    /// Returns the message of an event, or why the event cannot be represented.
     fn outgoing<'a>(&self, event: &'a Event) -> Result<Outgoing<'a>, String> {
         let topic = self.topic.plain(event);
         check_topic(&topic)?;
@@ -87,7 +87,7 @@ impl Kafka {
         Ok(Outgoing { event, topic, headers })
     }
 
-    /// The deliveries, unless no topic took any message.
+    /// Returns the deliveries, or an error if no topic accepted any message.
     fn deliveries(
         &self,
         outgoing: Vec<Result<(), String>>,
@@ -127,19 +127,19 @@ impl Sink for Kafka {
         let answers = line.publish(messages, deadline).await;
         if !line.is_usable() {
             self.line.forget(&line).await;
-            // Its threads are waited for.
+            // Dropping the producer waits for its threads, so it runs on a blocking thread.
             tokio::task::spawn_blocking(move || drop(line));
         }
         self.deliveries(outgoing, answers)
     }
 }
 
-/// Whether this can be the name of a topic; why not, else.
+/// Checks that this is a valid topic name; otherwise returns the reason.
 fn check_topic(topic: &str) -> Result<(), String> {
     let is_bad = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-');
     if matches!(topic, "" | "." | "..") || topic.len() > TOPIC_BYTES_MAX || topic.contains(is_bad) {
         return Err(format!(
-            "no topic can be called {topic:?}: names have up to {TOPIC_BYTES_MAX} letters, digits and any of . _ -"
+            "{topic:?} is not a valid topic name: names have up to {TOPIC_BYTES_MAX} letters, digits and any of . _ -"
         ));
     }
     Ok(())
@@ -162,7 +162,7 @@ mod tests {
         for (settings, told) in [
             ("topic = \"orders/{event_type}\"", "`topic`"),
             ("message_bytes_max = 1", "1000 to"),
-            ("properties = { \"acks\" = \"s3cret\" }", "the sink's own"),
+            ("properties = { \"acks\" = \"s3cret\" }", "set by the sink"),
             ("properties = { \"sasl.passwort\" = \"s3cret\" }", "sasl.passwort"),
             ("properties = { \"linger.ms\" = \"s3cret\" }", "linger.ms"),
             ("properties = { \"security.protocol\" = \"s3cret\" }", "security.protocol"),

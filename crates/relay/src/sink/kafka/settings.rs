@@ -1,4 +1,4 @@
-//! What librdkafka is told.
+//! Settings of librdkafka for the Kafka sink.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use rdkafka::producer::BaseProducer;
 use super::KafkaConfig;
 use crate::sink::config::InvalidSink;
 
-/// What acknowledgements and order rest on.
+/// Settings that the user cannot change, because acknowledgements and order depend on them.
 const OURS: [&str; 13] = [
     "acks",
     "bootstrap.servers",
@@ -26,21 +26,21 @@ const OURS: [&str; 13] = [
     "transactional.id",
 ];
 
-/// All of it but where the brokers are. What cannot be used is told.
+/// Returns the settings, except for the brokers. Fails on invalid properties.
 pub(super) fn of(config: &KafkaConfig, timeout: Duration) -> Result<ClientConfig, InvalidSink> {
     let refused = |why: String| InvalidSink::new("properties", why);
     let mut settings = ClientConfig::new();
     settings
-        // A wave is published when the one before it is answered: what waits here for company only waits.
+        // The next wave starts only after this one is acknowledged, so a longer linger would only add latency.
         .set("linger.ms", "1")
-        // As the clients in Java do it, so that a key has one partition whoever writes.
+        // The default of the Java clients, so that a key has the same partition for all producers.
         .set("partitioner", "murmur2_random")
         .set("reconnect.backoff.max.ms", "1000")
-        // A topic that is missing is told within a call.
+        // A missing topic is reported within one call.
         .set("topic.metadata.propagation.max.ms", (timeout / 2).as_millis().to_string());
     for (name, value) in &config.properties.0 {
         if OURS.contains(&name.as_str()) {
-            return Err(refused(format!("{name:?} is the sink's own to set")));
+            return Err(refused(format!("{name:?} is set by the sink; remove it")));
         }
         settings.set(name, value);
     }
@@ -48,9 +48,9 @@ pub(super) fn of(config: &KafkaConfig, timeout: Duration) -> Result<ClientConfig
         .set("enable.idempotence", "true")
         .set("acks", "all")
         .set("message.max.bytes", config.message_bytes_max.to_string())
-        // What is late dies where it waits, so that it is not sent when nobody reckons with it.
+        // Late messages expire in the queue, so that none is sent after its result was reported as unknown.
         .set("message.timeout.ms", timeout.as_millis().to_string());
-    // Some settings are only checked together. Without brokers nothing is connected to.
+    // Some settings are validated only together. Without brokers the producer does not connect.
     let checked: Result<BaseProducer, _> = settings.create();
     match checked {
         Ok(_) => Ok(settings),
@@ -58,7 +58,7 @@ pub(super) fn of(config: &KafkaConfig, timeout: Duration) -> Result<ClientConfig
     }
 }
 
-/// What librdkafka says of its settings, without their values.
+/// Formats an error of librdkafka about its settings, without their values.
 pub(crate) fn in_words(error: &KafkaError) -> String {
     match error {
         KafkaError::ClientConfig(_, words, name, value) if value.is_empty() => format!("{name:?}: {words}"),

@@ -1,4 +1,4 @@
-//! The connection to NATS.
+//! Connection to NATS.
 
 use std::error::Error as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,12 @@ use crate::sink::kept::Connection;
 use crate::sink::words::in_full;
 use crate::sink::{Delivery, SinkDown};
 
-/// What the connection is called among the server's.
+/// Name of the connection, as the server lists it.
 const CLIENT: &str = "milepost-relay";
 
-/// A server, or the servers of a cluster, and who we are there.
+/// A server or the servers of a cluster, and the account.
 pub(crate) struct Place {
-    /// Their name for people.
+    /// Name of the servers, for display.
     pub(crate) name: String,
     servers: Vec<ServerAddr>,
     account: Option<Account>,
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Place {
 }
 
 impl Place {
-    /// Reads URLs with commas between them. What is secret in them is kept apart, so that no driver can tell it.
+    /// Parses URLs separated by commas. Secrets are stored separately, so that no driver can print them.
     pub(crate) fn parse(urls: &str) -> Result<Self, InvalidSink> {
         let refused = |why: &str| InvalidSink::new("url", why);
         let form = "it is not of the form nats://USER:PASSWORD@HOST:PORT";
@@ -83,35 +83,35 @@ impl Place {
     }
 }
 
-/// A connection for as long as it lasts. Another one is made after it, so that nothing that was given up on waits in this one.
+/// A connection that is used until it breaks. It is then replaced, so that no abandoned message waits in it.
 pub(super) struct Line {
     place: String,
     jetstream: Context,
     broken: watch::Receiver<bool>,
-    /// An answer did not come.
+    /// Set when an answer did not arrive.
     suspect: AtomicBool,
 }
 
-/// What became of a message.
+/// The result of a message.
 pub(super) enum Answer {
     Known(Delivery),
-    /// Nobody listens: no stream takes this subject.
+    /// No stream accepts this subject.
     NoStream {
         subject: String,
     },
 }
 
 impl Line {
-    /// Connects.
+    /// Opens a connection.
     pub(super) async fn connect(place: &Place, timeout: Duration) -> Result<Self, SinkDown> {
-        // The cryptography that all connections of Milepost use. It is another's choice if there is one.
+        // Installs the cryptography provider that all connections of Milepost use. Has no effect if the process has already installed another.
         let _ = ring::default_provider().install_default();
         let (breaks, broken) = watch::channel(false);
         let options = place
             .options()
             .connection_timeout(timeout)
             .request_timeout(Some(timeout))
-            // Each server once, at the begin and when it broke: what an abandoned connection holds goes out at once, or never.
+            // Tries each server once, at the start and after a break: messages in an abandoned connection are sent immediately or never.
             .max_reconnects(place.servers.len())
             .event_callback(move |happening| {
                 if matches!(happening, Happening::Disconnected | Happening::Closed) {
@@ -125,13 +125,13 @@ impl Line {
         Ok(Self { place: place.name.clone(), jetstream, broken, suspect: AtomicBool::new(false) })
     }
 
-    /// Makes a stream that keeps messages in files, if there is none of this name.
+    /// Creates a stream that stores messages in files, if no stream has this name.
     pub(super) async fn create_stream(&self, name: &str, subjects: String) -> Result<(), SinkDown> {
         let config =
             stream::Config { name: name.to_owned(), subjects: vec![subjects], ..stream::Config::default() };
         let made = self.jetstream.get_or_create_stream(config).await;
         made.map(drop).map_err(|error| {
-            SinkDown::now(&self.place, format!("the stream {name:?} cannot be made: {}", in_full(&error)))
+            SinkDown::now(&self.place, format!("the stream {name:?} cannot be created: {}", in_full(&error)))
         })
     }
 
@@ -187,7 +187,7 @@ impl Connection for Line {
     }
 }
 
-/// The server's own error, if it said one.
+/// Returns the error code of the server, if the server reported one.
 fn said_by_server(error: &PublishError) -> Option<ErrorCode> {
     let source = error.source()?.downcast_ref::<jetstream::Error>()?;
     Some(source.error_code())
@@ -196,7 +196,7 @@ fn said_by_server(error: &PublishError) -> Option<ErrorCode> {
 fn why_not_connected(error: &async_nats::ConnectError) -> String {
     match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
-            "it refuses the user, password or token".to_owned()
+            "it rejects the user, password or token".to_owned()
         }
         _ => in_full(error),
     }

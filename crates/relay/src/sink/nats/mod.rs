@@ -1,4 +1,4 @@
-//! Events to NATS JetStream.
+//! Sink: NATS JetStream.
 
 pub(crate) mod line;
 mod subject;
@@ -21,25 +21,26 @@ use super::kept::Kept;
 use super::{Delivery, Sink, SinkDown};
 use crate::message::{CONTENT_TYPE, Message};
 
-/// How many messages of a call are under way at once.
+/// How many messages of a call may be in flight at the same time.
 const IN_FLIGHT_MAX: usize = 4_096;
 
-/// JetStream. An acknowledgement says that the stream has stored the message (`PubAck`), on as many servers as it has replicas.
+/// JetStream. An acknowledgement means that the stream has stored the message (`PubAck`), on as many servers as it has replicas.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NatsConfig {
-    /// Where it is: `nats://USER:PASSWORD@HOST:PORT`, `nats://TOKEN@HOST`, `tls://…` for TLS; more servers of the cluster after commas.
+    /// The URL of the server: `nats://USER:PASSWORD@HOST:PORT`, `nats://TOKEN@HOST`, or `tls://…` for TLS. Separate several
+    /// servers of a cluster by commas.
     pub url: SecretUrl,
     /// The subject of an event. The default is `milepost.{aggregate_type}.{event_type}`.
     #[serde(default = "subject_default")]
     pub subject: String,
-    /// A stream to be made if it is missing, for all subjects that begin like `subject`. Without it the stream is yours to make.
+    /// A stream to create if it does not exist, for all subjects that begin like `subject`. Without this setting, create the stream yourself.
     #[serde(default)]
     pub create_stream: Option<String>,
-    /// What events come from, for consumers. The default is `milepost`.
+    /// The CloudEvents attribute `source` of all events. The default is `milepost`.
     #[serde(default = "config::source_default")]
     pub source: String,
-    /// How long a call may take. The default is 5000.
+    /// The time limit of a call. The default is 5000.
     #[serde(default = "config::timeout_default_ms")]
     pub timeout_ms: u64,
 }
@@ -48,7 +49,7 @@ fn subject_default() -> String {
     "milepost.{aggregate_type}.{event_type}".to_owned()
 }
 
-/// Publishes to JetStream.
+/// Publishes events to JetStream.
 #[derive(Debug)]
 pub(super) struct Nats {
     place: Place,
@@ -94,7 +95,7 @@ impl Nats {
         }
     }
 
-    /// The subject and the message of an event; why it can have none, else.
+    /// Returns the subject and the message of an event, or why the event cannot be represented.
     fn outgoing(&self, event: &Event) -> Result<(String, PublishMessage), String> {
         let message = Message::new(event, &self.source);
         let mut headers = HeaderMap::new();
@@ -103,7 +104,8 @@ impl Nats {
         }
         headers.insert("content-type", CONTENT_TYPE);
         for (name, value) in message.own_headers(&["nats-"]) {
-            let known: HeaderName = name.parse().map_err(|_| format!("NATS has no headers like {name:?}"))?;
+            let known: HeaderName =
+                name.parse().map_err(|_| format!("{name:?} is not a valid NATS header name"))?;
             headers.insert(known, in_one_line(value));
         }
         let publish = PublishMessage::build()
@@ -113,7 +115,7 @@ impl Nats {
         Ok((self.subjects.of(event)?, publish))
     }
 
-    /// The deliveries, unless no stream took any message.
+    /// Returns the deliveries, or an error if no stream accepted any message.
     fn deliveries(&self, answers: Vec<Answer>) -> Result<Vec<Delivery>, SinkDown> {
         let known = answers.iter().any(|answer| matches!(answer, Answer::Known(_)));
         let mut deliveries = Vec::with_capacity(answers.len());
@@ -135,7 +137,7 @@ impl Nats {
     fn no_stream(&self, subject: &str) -> String {
         let all = self.subjects.all();
         format!(
-            "no JetStream stream takes the subject {subject:?}, or JetStream is not ready; make one, as with \
+            "no JetStream stream accepts the subject {subject:?}, or JetStream is not ready; create one, as with \
              `nats stream add EVENTS --subjects '{all}'`, or name it in `create_stream`"
         )
     }
@@ -153,7 +155,7 @@ impl Sink for Nats {
     }
 }
 
-/// A header is one line.
+/// Replaces line breaks: a header value must be one line.
 fn in_one_line(value: &str) -> String {
     value.replace(['\r', '\n'], " ")
 }

@@ -1,4 +1,4 @@
-//! The subjects of events.
+//! Subjects of events.
 
 use milepost_core::event::Event;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -6,14 +6,14 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use crate::sink::config::InvalidSink;
 use crate::template::{Field, Template};
 
-/// What a subject cannot carry, or would take for its own: blanks and wildcards, and the mark of what is escaped.
+/// Characters that are not allowed in a subject or have a special meaning: blanks, wildcards, and the escape character.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'*').add(b'>').add(b'%');
-/// What is to be one token, whatever it is: an id, and a type whose dots would make empty ones.
+/// Characters escaped in values that must be a single token: ids, and types whose dots would produce empty tokens.
 const ESCAPED_IN_TOKENS: &AsciiSet = &ESCAPED.add(b'.');
-/// The server closes connections whose control lines are longer than 4096 bytes, and these carry more than the subject.
+/// Limit for subjects. The server closes connections with control lines longer than 4096 bytes, and these contain more than the subject.
 const SUBJECT_BYTES_MAX: usize = 3_000;
 
-/// Makes subjects.
+/// Builds subjects from a template.
 #[derive(Debug)]
 pub(super) struct Subjects(Template);
 
@@ -22,33 +22,33 @@ impl Subjects {
         let refused = |why: &str| Err(InvalidSink::new("subject", why));
         let sample = template.filled("x");
         if sample.chars().any(|c| c.is_whitespace() || c.is_control() || matches!(c, '*' | '>')) {
-            return refused("subjects have no blanks, and wildcards are for those who subscribe");
+            return refused("it must not contain spaces, control characters or the wildcards * and >");
         }
         if sample.starts_with(['$', '_']) {
-            return refused("subjects that begin with $ or _ belong to the server");
+            return refused("subjects that begin with $ or _ are reserved for the server");
         }
         if has_empty_token(&sample) {
-            return refused("it has an empty token: a dot at its begin or end, or two in a row");
+            return refused("it has an empty token: a dot at its beginning or end, or two in a row");
         }
         Ok(Self(template))
     }
 
-    /// The subject of an event; why there is none, else.
+    /// Returns the subject of an event, or why the event has no valid subject.
     pub(super) fn of(&self, event: &Event) -> Result<String, String> {
         let subject = self.0.of(event, |field, value, subject| {
-            // The dots of types make tokens.
+            // Dots in types separate tokens.
             let one_token = field == Field::AggregateId || has_empty_token(value);
             let escaped = if one_token { ESCAPED_IN_TOKENS } else { ESCAPED };
             subject.extend(utf8_percent_encode(value, escaped));
         });
         if subject.len() > SUBJECT_BYTES_MAX {
             let bytes = subject.len();
-            return Err(format!("its subject has {bytes} bytes; NATS takes {SUBJECT_BYTES_MAX} at most"));
+            return Err(format!("its subject has {bytes} bytes; the limit is {SUBJECT_BYTES_MAX}"));
         }
         Ok(subject)
     }
 
-    /// All subjects there can be, as a stream or a subscriber names them.
+    /// Returns a pattern for all possible subjects, as used by streams and subscribers.
     pub(super) fn all(&self) -> String {
         if self.0.is_literal() {
             return self.0.prefix().to_owned();
@@ -59,24 +59,24 @@ impl Subjects {
         }
     }
 
-    /// Checks the name of a stream that is to take all subjects.
+    /// Checks the name of a stream for all these subjects.
     pub(super) fn check_stream(&self, stream: &str) -> Result<(), InvalidSink> {
         let is_bad = |c: char| c.is_whitespace() || c.is_control() || ".*>/\\".contains(c);
         if stream.is_empty() || stream.len() > 200 || stream.chars().any(is_bad) {
             return Err(InvalidSink::new(
                 "create_stream",
-                "give it a name without blanks and any of . * > / \\",
+                "it must be a name without spaces and without any of . * > / \\",
             ));
         }
         if self.all() == ">" {
-            let why = "it would take all subjects of the server; let `subject` begin with a word and a dot";
+            let why = "it would cover all subjects of the server; begin `subject` with a word and a dot";
             return Err(InvalidSink::new("create_stream", why));
         }
         Ok(())
     }
 }
 
-/// No subject has any.
+/// Returns whether the text has an empty token, which subjects must not have.
 fn has_empty_token(text: &str) -> bool {
     text.split('.').any(str::is_empty)
 }

@@ -1,4 +1,4 @@
-//! The connection to RabbitMQ.
+//! Connection to RabbitMQ.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,10 +13,10 @@ use super::place::Place;
 use crate::sink::kept::Connection;
 use crate::sink::{Delivery, SinkDown};
 
-/// What the connection is called among the server's.
+/// Name of the connection, as the server lists it.
 const CLIENT: &str = "milepost-relay";
 
-/// A message that is to be published.
+/// A message to be published.
 pub(super) struct Outgoing<'a> {
     pub(super) id: String,
     pub(super) routing_key: ShortString,
@@ -24,10 +24,10 @@ pub(super) struct Outgoing<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// A connection, and its channels that nobody uses just now.
+/// A connection and its idle channels.
 ///
-/// A call has a channel for itself: which message came back is known by its id, but only that some message of the channel did is
-/// told with the confirms, and not always with its own.
+/// Each call uses a separate channel. A returned message is identified by its id, but the confirms only report that some message of the channel was
+/// returned, and not always with the confirm of that message.
 pub(super) struct Line {
     connection: lapin::Connection,
     idle: Mutex<Vec<Channel>>,
@@ -40,7 +40,7 @@ impl Connection for Line {
 }
 
 impl Line {
-    /// Connects.
+    /// Opens a connection.
     pub(super) async fn connect(place: &Place) -> Result<Self, SinkDown> {
         let properties = lapin::ConnectionProperties::default()
             .with_connection_name(CLIENT.into())
@@ -51,10 +51,10 @@ impl Line {
         }
     }
 
-    /// Publishes messages, each to its routing key, and waits for their confirms.
+    /// Publishes messages, each with its routing key, and waits for their confirms.
     ///
     /// # Errors
-    /// Why none was sent, or the server closed the channel before it confirmed any.
+    /// If no message was sent, or the server closed the channel before it confirmed any.
     pub(super) async fn publish<'a>(
         &self,
         messages: impl Iterator<Item = &'a Outgoing<'a>> + Send,
@@ -65,7 +65,7 @@ impl Line {
         let channel = match tokio::time::timeout_at(deadline, self.channel()).await {
             Ok(Ok(channel)) => channel,
             Ok(Err(error)) => return Err(error.to_string()),
-            Err(_) => return Err("no channel in time".to_owned()),
+            Err(_) => return Err("no channel was opened in time".to_owned()),
         };
         let options = BasicPublishOptions { mandatory, ..BasicPublishOptions::default() };
         let mut sent = Vec::new();
@@ -108,19 +108,19 @@ impl Line {
     }
 }
 
-/// A message by its id, and its confirm to come, or why it was not sent.
+/// The id of a message, and its pending confirm or the reason why it was not sent.
 type Sent<'a> = (&'a str, Result<PublisherConfirm, String>);
 
-/// What the server said of a message: whether it took it, or why nobody knows.
+/// The result of a message: whether the server accepted it, or why the result is unknown.
 type Answer = Result<bool, Why>;
 
 struct Why {
     text: String,
-    /// The server closed the channel, and said so.
+    /// Whether the server closed the channel and gave this reason.
     said: bool,
 }
 
-/// Waits for all confirms; the messages that came back, by their ids, are only known then.
+/// Waits for all confirms. The returned messages, by id, are known only after that.
 async fn confirms(sent: Vec<Sent<'_>>, deadline: Instant) -> (Vec<(&str, Answer)>, HashMap<String, String>) {
     let (mut answers, mut returned) = (Vec::with_capacity(sent.len()), HashMap::new());
     for (id, confirm) in sent {
@@ -138,18 +138,18 @@ async fn confirms(sent: Vec<Sent<'_>>, deadline: Instant) -> (Vec<(&str, Answer)
     (answers, returned)
 }
 
-/// Whether the server took a message; what came back with its confirm is noted.
+/// Returns whether the server accepted a message. Records the message that was returned with its confirm.
 fn take(confirmation: Confirmation, returned: &mut HashMap<String, String>) -> bool {
     let taken = confirmation.is_ack();
     if let Some(message) = confirmation.take_message() {
         let id = message.delivery.properties.message_id().as_ref().map(ToString::to_string);
-        let why = format!("it came back: {} ({})", message.reply_text, message.reply_code);
+        let why = format!("the server returned it: {} ({})", message.reply_text, message.reply_code);
         returned.extend(id.map(|id| (id, why)));
     }
     taken
 }
 
-/// Why the server closed the channel before it took anything, as when there is no such exchange.
+/// Returns why the server closed the channel before it accepted anything, for example because the exchange does not exist.
 fn refused_all(answers: &[(&str, Answer)]) -> Option<String> {
     let said = answers.iter().find_map(|(_, answer)| answer.as_ref().err().filter(|why| why.said));
     let none_taken = answers.iter().all(|(_, answer)| answer.is_err());
@@ -161,7 +161,7 @@ fn delivery(answer: Answer, returned: Option<&String>) -> Delivery {
         (_, Some(why)) => Delivery::Refused { why: why.clone() },
         (Ok(true), None) => Delivery::Acknowledged,
         (Ok(false), None) => Delivery::Refused {
-            why: "the server did not take it over (nack): a queue is full or failed".to_owned(),
+            why: "the server did not accept it (nack): a queue is full or failed".to_owned(),
         },
         (Err(why), None) => Delivery::Unknown { why: why.text },
     }
@@ -170,7 +170,7 @@ fn delivery(answer: Answer, returned: Option<&String>) -> Delivery {
 fn why_not_connected(error: &lapin::Error) -> String {
     match error.kind() {
         ErrorKind::ProtocolError(said) if is_access_refused(said.kind()) => {
-            format!("it refuses the user, password or virtual host: {}", said.get_message())
+            format!("it rejects the user, password or virtual host: {}", said.get_message())
         }
         _ => error.to_string(),
     }

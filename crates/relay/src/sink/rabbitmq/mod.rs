@@ -1,4 +1,4 @@
-//! Events to RabbitMQ.
+//! Sink: RabbitMQ.
 
 mod line;
 pub(crate) mod place;
@@ -21,17 +21,17 @@ use super::{Delivery, Sink, SinkDown};
 use crate::message::{CONTENT_TYPE, Message};
 use crate::template::Template;
 
-/// Messages that survive a restart of the server, in queues that do.
+/// Delivery mode of messages that survive a restart of the server if they are in durable queues.
 const PERSISTENT: u8 = 2;
-/// What AMQP's short strings hold: routing keys, names of exchanges and of headers.
+/// Maximum length of AMQP short strings: routing keys, names of exchanges and headers.
 const SHORT_BYTES_MAX: usize = 255;
 
-/// RabbitMQ. An acknowledgement says that every queue that the message was routed to has it (publisher confirms); durable queues have it
-/// on the disk, quorum queues on most of their servers.
+/// RabbitMQ. An acknowledgement means that every queue that the message was routed to has it (publisher confirms): durable queues on the
+/// disk, quorum queues on most of their servers.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RabbitmqConfig {
-    /// Where it is: `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or `amqps://…` for TLS.
+    /// The URL of the server: `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or `amqps://…` for TLS.
     pub url: SecretUrl,
     /// The exchange, which must exist. The default is the server's default exchange, which routes to the queue that `routing_key` names.
     #[serde(default)]
@@ -39,17 +39,17 @@ pub struct RabbitmqConfig {
     /// The routing key of an event. The default is `{aggregate_type}.{event_type}`.
     #[serde(default = "routing_key_default")]
     pub routing_key: String,
-    /// Whether a message that no queue takes is refused (else it is acknowledged, and gone). The default is true.
+    /// Whether a message that is routed to no queue is refused. If false, it is acknowledged and lost. The default is true.
     #[serde(default = "mandatory_default")]
     pub mandatory: bool,
-    /// Larger payloads are unacceptable; the server's own limit (`max_message_size`) must not be lower, for it then closes the channel
-    /// on all. The default is 16 MiB, which is RabbitMQ's.
+    /// The maximum size of a payload in bytes. Larger payloads are unacceptable. The limit of the server (`max_message_size`) must not be
+    /// lower, because the server would then close the channel for all messages. The default is 16 MiB, which is RabbitMQ's.
     #[serde(default = "message_bytes_max_default")]
     pub message_bytes_max: usize,
-    /// What events come from, for consumers. The default is `milepost`.
+    /// The CloudEvents attribute `source` of all events. The default is `milepost`.
     #[serde(default = "config::source_default")]
     pub source: String,
-    /// How long a call may take. The default is 5000.
+    /// The time limit of a call. The default is 5000.
     #[serde(default = "config::timeout_default_ms")]
     pub timeout_ms: u64,
 }
@@ -66,7 +66,7 @@ const fn message_bytes_max_default() -> usize {
     16 * 1024 * 1024
 }
 
-/// Publishes to an exchange.
+/// Publishes events to an exchange.
 #[derive(Debug)]
 pub(super) struct Rabbitmq {
     place: Place,
@@ -82,7 +82,7 @@ pub(super) struct Rabbitmq {
 impl Rabbitmq {
     pub(super) fn open(config: &RabbitmqConfig) -> Result<Self, InvalidSink> {
         let exchange = ShortString::try_new(config.exchange.as_str());
-        let exchange = exchange.map_err(|_| InvalidSink::new("exchange", "names have 255 bytes at most"))?;
+        let exchange = exchange.map_err(|_| InvalidSink::new("exchange", "names have at most 255 bytes"))?;
         Ok(Self {
             place: Place::parse(config.url.expose())?,
             exchange,
@@ -100,7 +100,7 @@ impl Rabbitmq {
         tokio::time::timeout_at(deadline, Line::connect(&self.place)).await.map_err(late)?
     }
 
-    /// The message of an event; why it can have none, else.
+    /// Returns the message of an event, or why the event cannot be represented.
     fn outgoing<'a>(&'a self, event: &'a Event) -> Result<Outgoing<'a>, String> {
         let message = Message::new(event, &self.source);
         let bytes = message.body().len();
@@ -110,7 +110,7 @@ impl Rabbitmq {
         }
         let short = |what: &str, text: String| {
             let bytes = text.len();
-            let why = |_| format!("{what} has {bytes} bytes; AMQP takes {SHORT_BYTES_MAX} at most");
+            let why = |_| format!("{what} has {bytes} bytes; AMQP allows at most {SHORT_BYTES_MAX}");
             ShortString::try_new(text).map_err(why)
         };
         let mut headers = FieldTable::default();

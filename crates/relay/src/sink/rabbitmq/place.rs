@@ -1,4 +1,4 @@
-//! Where RabbitMQ is, and who we are there.
+//! Address and account for RabbitMQ.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use rustls::crypto::ring;
 
 use crate::sink::config::InvalidSink;
 
-/// A server, and an account.
+/// A server and an account.
 pub(crate) struct Place {
-    /// Its name for people.
+    /// Name of the server, for display.
     pub(crate) name: String,
-    /// Without the account, so that no driver can tell it.
+    /// The URI without the account, so that no driver can print the password.
     pub(crate) uri: AMQPUri,
     account: AMQPUserInfo,
 }
@@ -36,7 +36,7 @@ impl Place {
         let tls = match uri.scheme {
             AMQPScheme::AMQP => "",
             AMQPScheme::AMQPS => {
-                // The cryptography that all connections of Milepost use. It is another's choice if there is one.
+                // Installs the cryptography provider that all connections of Milepost use. Has no effect if the process has already installed another.
                 let _ = ring::default_provider().install_default();
                 " (TLS)"
             }
@@ -50,7 +50,7 @@ impl Place {
     }
 }
 
-/// Says who we are when we connect.
+/// Credentials that are sent when a connection is opened.
 pub(crate) struct Login(AMQPUserInfo);
 
 impl AuthProvider for Login {

@@ -1,4 +1,4 @@
-//! What a receiver's answer says of an event.
+//! Interpretation of a webhook receiver's response.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::sink::{Delivery, SinkDown};
 
-/// How much of a body is read: enough to have the connection back, and to say what is wrong.
+/// How much of a body is read: enough to reuse the connection and to show the error.
 const BODY_BYTES_MAX: usize = 16 * 1024;
-/// How much of it is told.
+/// How many characters of the body are shown.
 const WORDS_CHARS_MAX: usize = 300;
-/// How long it is waited for; the status is known by then.
+/// How long to wait for the body; the status is already known.
 const BODY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What became of an event.
+/// The result of an event.
 pub(super) enum Answer {
     Known(Delivery),
-    /// It was not taken, and no other would be.
+    /// The event was not accepted, and no other event would be.
     Down(SinkDown),
-    /// It was not sent: the time was over, or the receiver takes nothing.
+    /// The event was not sent: the time limit was reached, or the receiver accepts nothing.
     NotSent,
 }
 
@@ -32,7 +32,7 @@ impl Answer {
     }
 }
 
-/// Reads an answer.
+/// Converts a response to an answer.
 pub(super) async fn of(
     response: Response,
     url: &Url,
@@ -44,7 +44,7 @@ pub(super) async fn of(
     let redirect = milepost_http::leads_to(&response, url).filter(|_| status.is_redirection());
     let wait = milepost_http::retry_after(response.headers());
     let mut body = Capped::default();
-    // The status says enough when the words do not arrive.
+    // The status is sufficient if the body does not arrive.
     let deadline = deadline.min(Instant::now() + BODY_TIMEOUT);
     let _ = timeout_at(deadline, milepost_http::read(response, &mut body, BODY_BYTES_MAX)).await;
     let why = || in_words(status, redirect.as_deref(), &secrets.hide(body.text()));
@@ -59,12 +59,12 @@ pub(super) async fn of(
     }
 }
 
-/// The status, and the begin of what the body says, in one line.
+/// Returns the status and the beginning of the body on one line.
 fn in_words(status: StatusCode, redirect: Option<&str>, said: &str) -> String {
     if status.is_redirection() {
         let to = redirect.map_or_else(String::new, |to| format!(" to {to}"));
         return format!(
-            "it answered {status}: a redirect{to}, which is not followed; configure the URL that answers itself"
+            "it answered {status}: a redirect{to}, which is not followed; configure the URL that it leads to"
         );
     }
     let text = said.replace(is_unprintable, " ");

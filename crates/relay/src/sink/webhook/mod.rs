@@ -1,4 +1,4 @@
-//! Events to webhooks: each as an HTTP request, signed.
+//! Sink: webhooks. Each event is a signed HTTP request.
 
 mod answer;
 mod request;
@@ -27,27 +27,27 @@ use super::config::{self, InvalidSink, SecretUrl};
 use super::words::in_full;
 use super::{Delivery, Sink, SinkDown};
 
-/// The most requests of a call that may be under way at once.
+/// The maximum number of concurrent requests of a call.
 const CONCURRENCY_MAX: usize = 256;
 
-/// A webhook: each event is posted by itself. An acknowledgement says that the receiver answered with 2xx.
+/// A webhook: each event is posted separately. An acknowledgement means that the receiver answered with 2xx.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookConfig {
-    /// Where events are posted to: `https://…`; `http://…` only to networks of `allow_networks`.
+    /// The URL to which events are posted: `https://…`, or `http://…` only in networks of `allow_networks`.
     pub url: SecretUrl,
-    /// What requests are signed with, 1 to 10 at once: `whsec_` and 24 to 64 bytes in base64.
+    /// The secrets that requests are signed with, 1 to 10: `whsec_` and 24 to 64 bytes in base64.
     pub secrets: Vec<WebhookSecret>,
-    /// Networks that may be connected to besides the public internet, such as `10.0.0.0/8`. The default is none.
+    /// Networks to which connections are allowed, besides the public internet, such as `10.0.0.0/8`. The default is none.
     #[serde(default)]
     pub allow_networks: Vec<String>,
-    /// How many requests of a call may be under way at once. The default is 8.
+    /// The maximum number of concurrent requests of a call. The default is 8.
     #[serde(default = "concurrency_default")]
     pub concurrency: usize,
-    /// What events come from, for receivers. The default is `milepost`.
+    /// The CloudEvents attribute `source` of all events. The default is `milepost`.
     #[serde(default = "config::source_default")]
     pub source: String,
-    /// How long a request may take; no more are begun when a call has taken as long. The default is 5000.
+    /// The time limit of a request. A call that has taken this long starts no further requests. The default is 5000.
     #[serde(default = "config::timeout_default_ms")]
     pub timeout_ms: u64,
 }
@@ -56,28 +56,28 @@ const fn concurrency_default() -> usize {
     8
 }
 
-/// Posts to a URL.
+/// Posts events to a URL.
 pub(super) struct Webhook {
     place: String,
     client: Client,
     url: Url,
-    /// What of the URL a receiver must not be quoted with.
+    /// Parts of the URL that must be removed from quoted responses.
     secrets: Secrets,
     signer: Signer,
     concurrency: usize,
     source: String,
     timeout: Duration,
-    /// Until when the receiver wants to be left alone, and what it said.
+    /// The time before which the receiver wants no requests, and its error.
     rest: Mutex<Option<(Instant, SinkDown)>>,
 }
 
-/// The path and the parameters of a URL: receivers like to say which one they do not know.
+/// Returns the path, the query and the password of a URL: receivers often repeat an unknown path in their response.
 fn secrets_of(url: &Url) -> Secrets {
     let parts = [Some(url.path().trim_matches('/')), url.query(), url.password()];
     Secrets::new(parts.into_iter().flatten().map(str::to_owned))
 }
 
-// The path of the URL may be secret.
+// No derived `Debug`: the path of the URL may be secret.
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Webhook").field("place", &self.place).finish_non_exhaustive()
@@ -94,18 +94,18 @@ impl Webhook {
 
     fn guarded(config: &WebhookConfig, url: Url, guard: Guard) -> Result<Self, InvalidSink> {
         if !(1..=CONCURRENCY_MAX).contains(&config.concurrency) {
-            return Err(InvalidSink::new("concurrency", format!("give it 1 to {CONCURRENCY_MAX}")));
+            return Err(InvalidSink::new("concurrency", format!("it must be 1 to {CONCURRENCY_MAX}")));
         }
         let timeout = config::timeout(config.timeout_ms)?;
         let no_client = |why: String| InvalidSink::new("url", why);
         let tls = milepost_http::tls_config(&url).map_err(|error| no_client(error.to_string()))?;
         let client = Client::builder()
             .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
-            // What a proxy connects to, nobody here can check.
+            // The addresses that a proxy connects to cannot be checked here.
             .no_proxy()
             .redirect(Policy::none())
             .dns_resolver(guard)
-            // Less than the whole, so that it is known of those that cannot be reached that nothing was sent.
+            // Shorter than the total timeout, so that a failed connection is recognized, and it is certain that nothing was sent.
             .connect_timeout(timeout / 2)
             .tls_backend_preconfigured(tls)
             .build()
@@ -123,7 +123,7 @@ impl Webhook {
         })
     }
 
-    /// Posts an event, unless it is too late for that, or the receiver has said of another one that it takes none.
+    /// Posts an event, unless the time limit is reached or the receiver has refused all events in the response to another one.
     async fn post(&self, event: &Event, down: &OnceLock<SinkDown>, begin_until: Instant) -> Answer {
         let now = Instant::now();
         if down.get().is_some() || now >= begin_until {
@@ -150,7 +150,7 @@ impl Webhook {
         answer
     }
 
-    /// What the receiver said when it wanted to be left alone, if it still does.
+    /// Returns the error with which the receiver requested a pause, if the pause has not ended.
     fn resting(&self) -> Option<SinkDown> {
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         let (until, down) = rest.clone()?;
@@ -178,7 +178,7 @@ impl Sink for Webhook {
         let (begin_until, down) = (Instant::now() + self.timeout, OnceLock::new());
         let post = async |(place, event)| (place, self.post(event, &down, begin_until).await);
         let posting: Vec<_> = events.iter().enumerate().map(post).collect();
-        // In any order, so that a slow one holds up no others.
+        // In any order, so that a slow request delays no others.
         let answers = futures::stream::iter(posting).buffer_unordered(self.concurrency);
         let answers: BTreeMap<usize, Answer> = answers.collect().await;
         let first = answers.into_values().map_while(|answer| match answer {
@@ -196,7 +196,7 @@ impl Sink for Webhook {
     }
 }
 
-/// The public's get https only.
+/// Returns the allowed networks; public addresses are allowed only with https.
 fn networks(allowed: &[String], url: &Url) -> Result<Networks, InvalidSink> {
     Networks::parse(allowed, url.scheme() == "https")
         .map_err(|why| InvalidSink::new("allow_networks", why.to_string()))

@@ -1,4 +1,4 @@
-//! An event as a request.
+//! Conversion of events to HTTP requests.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,10 +9,10 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use super::signature::Signer;
 use crate::message::{CONTENT_TYPE as JSON, Message, is_reserved};
 
-/// What the attributes of CloudEvents are escaped for in HTTP, besides what is not ASCII.
+/// Characters that are escaped in CloudEvents attributes in HTTP headers, in addition to non-ASCII characters.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
-/// Headers of events that are not sent. They belong to the connection, describe the body, or tell a receiver who sends a request and from where:
-/// whoever emits an event must not choose that. A name that ends with `-` stands for all that begin with it.
+/// Event headers that are not sent. They belong to the connection, describe the body, or identify the sender to the receiver; the emitter of an event
+/// must not choose them. A name that ends with `-` matches every name with this prefix.
 const RESERVED: &[&str] = &[
     "webhook-",
     "proxy-",
@@ -50,13 +50,13 @@ const RESERVED: &[&str] = &[
     "user-agent",
 ];
 
-/// The headers of an event; why it can have none, else.
+/// Returns the headers of an event, or why the event cannot be represented.
 pub(super) fn headers(event: &Event, source: &str, signer: &Signer) -> Result<HeaderMap, String> {
     let message = Message::new(event, source);
     let mut headers = HeaderMap::new();
-    // First its own, so that none of them takes the place of another one.
+    // The custom headers come first, so that none of them replaces a standard one.
     for (name, value) in message.own_headers(RESERVED) {
-        // CGI and what follows it give a program both spellings under one name.
+        // CGI and similar interfaces map both spellings to one name.
         if is_reserved(&name.replace('_', "-"), RESERVED) {
             continue;
         }
@@ -74,13 +74,14 @@ pub(super) fn headers(event: &Event, source: &str, signer: &Signer) -> Result<He
 }
 
 fn insert(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
-    let known = HeaderName::try_from(name).map_err(|_| format!("HTTP has no headers like {name:?}"))?;
+    let known = HeaderName::try_from(name).map_err(|_| format!("{name:?} is not a valid header name"))?;
     let value = HeaderValue::from_bytes(value.as_bytes());
-    headers.insert(known, value.map_err(|_| format!("HTTP cannot carry the value of the header {name:?}"))?);
+    headers
+        .insert(known, value.map_err(|_| format!("the value of the header {name:?} is not valid in HTTP"))?);
     Ok(())
 }
 
-/// Seconds since 1970: receivers refuse what was signed long ago.
+/// Returns seconds since 1970. Receivers reject old signatures.
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

@@ -1,4 +1,4 @@
-//! Signatures of webhooks, as [Standard Webhooks](https://www.standardwebhooks.com) has them.
+//! Signatures of webhooks according to [Standard Webhooks](https://www.standardwebhooks.com).
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use serde::Deserialize;
 
 use crate::sink::config::InvalidSink;
 
-/// What a secret may begin with.
+/// Optional prefix of a secret.
 const PREFIX: &str = "whsec_";
-/// How many bytes a secret may have.
+/// Allowed number of bytes in a secret.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
-/// The most secrets at once: each adds 48 bytes to a header.
+/// The maximum number of secrets: each adds 48 bytes to a header.
 const SECRETS_MAX: usize = 10;
 
-/// A secret that the receiver has, too: `whsec_` and 24 to 64 bytes in base64. Never shown.
+/// A secret shared with the receiver: `whsec_` and 24 to 64 bytes in base64. Never shown.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct WebhookSecret(String);
@@ -34,7 +34,7 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
-/// Signs with every secret there is, so that a receiver that has only the old one, or only the new one, finds its signature.
+/// Signs with every configured secret, so that a receiver that has only the old or only the new one finds its signature.
 #[derive(Debug)]
 pub(super) struct Signer(Vec<hmac::Key>);
 
@@ -43,19 +43,19 @@ impl Signer {
         let refused = |why: String| InvalidSink::new("secrets", why);
         if secrets.is_empty() || secrets.len() > SECRETS_MAX {
             return Err(refused(format!(
-                "give 1 to {SECRETS_MAX}; `echo whsec_$(openssl rand -base64 32)` makes one"
+                "there must be 1 to {SECRETS_MAX}; `echo whsec_$(openssl rand -base64 32)` creates one"
             )));
         }
         let key = |(place, secret): (usize, &WebhookSecret)| {
             let text = secret.0.strip_prefix(PREFIX).unwrap_or(&secret.0);
             let bytes = STANDARD.decode(text).ok().filter(|bytes| SECRET_BYTES.contains(&bytes.len()));
-            let why = || format!("number {} is not {PREFIX} and 24 to 64 bytes in base64", place + 1);
+            let why = || format!("number {} is not {PREFIX} followed by 24 to 64 bytes in base64", place + 1);
             bytes.map(|bytes| hmac::Key::new(hmac::HMAC_SHA256, &bytes)).ok_or_else(|| refused(why()))
         };
         secrets.iter().enumerate().map(key).collect::<Result<_, _>>().map(Self)
     }
 
-    /// What `webhook-signature` says of a message that is sent at this time, in seconds since 1970.
+    /// Returns the value of `webhook-signature` for a message that is sent at this time, in seconds since 1970.
     pub(super) fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         let signature = |key: &hmac::Key| {
             let mut signing = hmac::Context::with_key(key);
@@ -80,7 +80,7 @@ mod tests {
             let body = br#"{"email":"test@example.com","username":"test_user"}"#;
             Signer::new(&secrets).unwrap().sign("msg_27UH4WbU6Z5A5EzD8u03UvzRbpk", 1_649_367_553, body)
         };
-        // As the reference implementation signs it.
+        // Signature of the reference implementation.
         let known = "v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=";
         assert_eq!(signed(&[SECRET]), known);
         assert_eq!(signed(&[&SECRET["whsec_".len()..]]), known);

@@ -1,4 +1,4 @@
-//! A name that becomes another address: what only a resolver of our own can do.
+//! Tests of webhooks whose host name resolves to another address later. They need a custom resolver.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ fn event() -> Event {
     }
 }
 
-/// A server that closes every connection at once; how many there were.
+/// Starts a server that closes every connection immediately. Returns its port and the number of connections.
 async fn server(address: &str) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind(address).await.unwrap();
     let (port, connections) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
@@ -38,7 +38,7 @@ async fn server(address: &str) -> (u16, Arc<AtomicUsize>) {
     (port, connections)
 }
 
-/// A webhook at a name that leads to these addresses, one list after the other; only 127.0.0.2 is allowed.
+/// Returns a webhook whose host name resolves to these lists of addresses, one list for each lookup. Only 127.0.0.2 is allowed.
 fn webhook(port: u16, addresses: &[&[&str]]) -> (Webhook, Arc<AtomicUsize>) {
     let config = WebhookConfig {
         url: SecretUrl::from(""),
@@ -67,10 +67,10 @@ async fn a_name_that_becomes_another_address_leads_nowhere_else() {
     let (port, refused) = server("127.0.0.1:0").await;
     let (_, allowed) = server(&format!("127.0.0.2:{port}")).await;
     let (webhook, asked) = webhook(port, &[&["127.0.0.2"], &["127.0.0.1"]]);
-    // The connection is closed without an answer.
+    // The server closes the connection without a response.
     let deliveries = webhook.publish(&[event()]).await.unwrap();
     assert!(matches!(&deliveries[..], [Delivery::Unknown { .. }]), "{deliveries:?}");
-    assert_eq!(asked.load(Ordering::SeqCst), 1, "what was checked is what is connected to");
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "the checked address is the one connected to");
     let down = webhook.publish(&[event()]).await.unwrap_err();
     assert!(down.why.contains("127.0.0.1 is not a public address"), "{down}");
     assert_eq!((allowed.load(Ordering::SeqCst), refused.load(Ordering::SeqCst)), (1, 0));

@@ -1,4 +1,4 @@
-//! What every sink must do, written once: checks over a sink and a reader of what its broker has.
+//! Checks that every sink must pass: functions over a sink and a reader of its broker.
 
 pub(crate) mod script;
 
@@ -13,12 +13,12 @@ use milepost_relay::sink::{self, Delivery, Sink, SinkConfig, SinkDown};
 use milepost_testkit::wait;
 use serde_json::value::RawValue;
 
-/// A message as a consumer sees it.
+/// A message as a consumer receives it.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
-    /// Its subject, routing key or stream.
+    /// The subject, routing key or stream.
     pub(crate) key: String,
-    /// Its CloudEvents attributes, without their prefix.
+    /// The CloudEvents attributes, without their prefix.
     pub(crate) attributes: BTreeMap<String, String>,
     /// All other headers.
     pub(crate) headers: BTreeMap<String, String>,
@@ -26,7 +26,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// Takes headers apart.
+    /// Splits the headers into attributes and other headers.
     pub(crate) fn new(
         key: String,
         prefix: &str,
@@ -48,12 +48,12 @@ impl Received {
     }
 }
 
-/// Reads what a broker has, from its begin.
+/// Reads all messages of a broker from the beginning.
 #[async_trait]
 pub(crate) trait Reader: Send + Sync {
     async fn messages(&self) -> Vec<Received>;
 
-    /// How often each id is there.
+    /// Returns how often the broker has each id.
     async fn times(&self) -> BTreeMap<String, usize> {
         let mut times = BTreeMap::new();
         for message in self.messages().await {
@@ -63,26 +63,26 @@ pub(crate) trait Reader: Send + Sync {
     }
 }
 
-/// Settings as in a file. Unless they say for themselves how long a call may take, it may take longer than usual: on a busy machine the
-/// usual time can be over before anything is wrong.
+/// Parses settings as in a configuration file. Unless they set `timeout_ms`, the time limit of a call is longer than the default, which can expire on
+/// a busy machine although nothing is wrong.
 fn config(toml: &str) -> SinkConfig {
     let says_so = toml.contains("timeout_ms") || toml.contains("\"null\"");
     let more = if says_so { "" } else { "\ntimeout_ms = 30000\n" };
-    toml::from_str(&format!("{toml}{more}")).expect("the settings are known")
+    toml::from_str(&format!("{toml}{more}")).expect("unknown settings")
 }
 
-/// The sink that a file would configure so.
+/// Opens the sink of these settings.
 pub(crate) fn open(toml: &str) -> Arc<dyn Sink> {
-    sink::open(&config(toml)).expect("the settings can be used")
+    sink::open(&config(toml)).expect("invalid settings")
 }
 
-/// Why a sink cannot be opened, or be used.
+/// Returns why a sink cannot be opened or used.
 pub(crate) async fn trouble(toml: &str) -> String {
     let config = config(toml);
     let why = match sink::open(&config) {
         Err(invalid) => invalid.to_string(),
         Ok(sink) => {
-            let down = sink.publish(&events("order", 1)).await.expect_err("it takes nothing");
+            let down = sink.publish(&events("order", 1)).await.expect_err("the sink accepted events");
             format!("{down} {sink:?}")
         }
     };
@@ -101,14 +101,14 @@ pub(crate) fn event(kind: &str, id: impl Into<String>, payload: &str) -> Event {
     }
 }
 
-/// Events of as many aggregates.
+/// Returns `count` events, each of a different aggregate.
 pub(crate) fn events(kind: &str, count: usize) -> Vec<Event> {
     (0..count).map(|n| event(kind, n.to_string(), &format!(r#"{{"n": {n}}}"#))).collect()
 }
 
-/// Publishes and expects that all is taken.
+/// Publishes events and checks that all are acknowledged.
 pub(crate) async fn publish_all(sink: &dyn Sink, events: &[Event]) {
-    let deliveries = sink.publish(events).await.expect("it takes events");
+    let deliveries = sink.publish(events).await.expect("the sink accepted no events");
     assert_eq!(deliveries, vec![Delivery::Acknowledged; events.len()]);
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn events_arrive_once_and_as_they_are(
     key: impl Fn(&Event) -> String,
 ) {
     let mut sent = events("order", 3);
-    // Bytes that a careless writer would change: order, blanks, digits, escapes, other scripts.
+    // A payload that careless serialization would change: key order, blanks, number formats, escapes, other scripts.
     sent.push(event(
         "order",
         "a b/ü.*>",
@@ -130,8 +130,10 @@ pub(crate) async fn events_arrive_once_and_as_they_are(
     let received = reader.messages().await;
     assert_eq!(received.len(), sent.len());
     for event in &sent {
-        let message =
-            received.iter().find(|message| message.id() == event.id.to_string()).expect("it arrived");
+        let message = received
+            .iter()
+            .find(|message| message.id() == event.id.to_string())
+            .expect("the event did not arrive");
         let said = |name: &str| message.attributes[name].as_str();
         assert_eq!((said("specversion"), said("source"), said("type")), ("1.0", "milepost", "order.paid"));
         assert_eq!((said("aggregatetype"), said("aggregateid")), ("order", event.aggregate.id.as_str()));
@@ -155,7 +157,7 @@ pub(crate) async fn two_thousand_events_of_one_call_arrive(sink: &dyn Sink, read
     assert_eq!(reader.times().await, sent.iter().map(|event| (event.id.to_string(), 1)).collect());
 }
 
-/// `bytes` are too many for the broker.
+/// `bytes` must be more than the broker accepts.
 pub(crate) async fn what_is_too_large_is_unacceptable_and_the_others_arrive(
     sink: &dyn Sink,
     reader: &dyn Reader,
@@ -163,7 +165,7 @@ pub(crate) async fn what_is_too_large_is_unacceptable_and_the_others_arrive(
 ) {
     let mut sent = events("order", 5);
     sent[2].payload = RawValue::from_string(format!("\"{}\"", "x".repeat(bytes))).expect("JSON");
-    let deliveries = sink.publish(&sent).await.expect("it takes events");
+    let deliveries = sink.publish(&sent).await.expect("the sink accepted no events");
     for (n, delivery) in deliveries.iter().enumerate() {
         match delivery {
             Delivery::Unacceptable { why } if n == 2 => assert!(why.contains(char::is_numeric), "{why}"),
@@ -174,7 +176,7 @@ pub(crate) async fn what_is_too_large_is_unacceptable_and_the_others_arrive(
     assert_eq!(reader.times().await, others.collect());
 }
 
-/// Publishes until the sink works again: every answer on the way says that it did not.
+/// Publishes until the sink works again. Every answer before that must be a failure.
 pub(crate) async fn until_it_works_again(sink: &dyn Sink) {
     let event = events("order", 1);
     wait::until("the sink works again", || async {
@@ -196,7 +198,7 @@ pub(crate) async fn until_it_works_again(sink: &dyn Sink) {
     .await;
 }
 
-/// To be called when the broker is gone.
+/// Call this when the broker is down.
 pub(crate) async fn nothing_is_acknowledged_while_it_is_gone(sink: &dyn Sink) {
     for _ in 0..3 {
         if let Ok(deliveries) = sink.publish(&events("order", 3)).await {
@@ -206,11 +208,12 @@ pub(crate) async fn nothing_is_acknowledged_while_it_is_gone(sink: &dyn Sink) {
             );
         }
     }
-    let down = sink.publish(&events("order", 1)).await.expect_err("it is down by now");
+    let down =
+        sink.publish(&events("order", 1)).await.expect_err("the sink accepted events although it is down");
     assert!(!down.for_good && !down.why.is_empty(), "{down:?}");
 }
 
-/// Publishes while an answer is lost; answers the event, which nobody knows to be there.
+/// Publishes while an answer is lost. Returns the event whose result is unknown.
 pub(crate) async fn what_is_not_answered_is_unknown(
     sink: &dyn Sink,
     lose_answer: impl FnOnce(),
@@ -219,8 +222,8 @@ pub(crate) async fn what_is_not_answered_is_unknown(
     publish_all(sink, &events("order", 1)).await;
     let event = event("order", "lost", "1");
     lose_answer();
-    let deliveries = sink.publish(std::slice::from_ref(&event)).await.expect("it was sent");
-    assert!(is_lost(), "the answer was lost on the way");
+    let deliveries = sink.publish(std::slice::from_ref(&event)).await.expect("the sink accepted no events");
+    assert!(is_lost(), "the answer was not lost");
     assert!(matches!(deliveries[..], [Delivery::Unknown { .. }]), "{deliveries:?}");
     event
 }
@@ -229,9 +232,9 @@ pub(crate) fn ids(events: &[Event]) -> BTreeSet<String> {
     events.iter().map(|event| event.id.to_string()).collect()
 }
 
-/// The server that all tests share.
+/// Returns the address of the server that all tests share.
 pub(crate) fn shared(variable: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| {
-        panic!("{variable} names no server; run `scripts/test`, or `scripts/services run cargo test`")
+        panic!("{variable} is not set; run `scripts/test`, or `scripts/services run cargo test`")
     })
 }

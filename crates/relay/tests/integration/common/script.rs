@@ -1,4 +1,4 @@
-//! A sink that does what a test says, and remembers what it was sent.
+//! Scripted sink: answers as a test specifies and records the events that it received.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -7,15 +7,15 @@ use async_trait::async_trait;
 use milepost_core::event::Event;
 use milepost_relay::sink::{Delivery, Sink, SinkDown};
 
-/// What becomes of an event.
+/// The answer for an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Take,
     Refuse,
-    /// The sink has it, and nobody knows.
+    /// The sink accepts the event, but the result is unknown to the caller.
     TakeUnseen,
     Unacceptable,
-    /// The sink sends no more of the call, unless it is the first.
+    /// The sink accepts this event if it is the first of the call; otherwise it ends the call before this event.
     Enough,
     Down,
     Gone,
@@ -23,7 +23,7 @@ pub(crate) enum Answer {
 
 type Rule = Box<dyn Fn(&Event) -> Answer + Send>;
 
-/// Takes events as its rule says. Clones are the same sink.
+/// A sink that answers according to a rule. Clones share their state.
 #[derive(Clone)]
 pub(crate) struct Script(Arc<Mutex<State>>);
 
@@ -40,38 +40,38 @@ impl std::fmt::Debug for Script {
 }
 
 impl Script {
-    /// Takes everything.
+    /// Creates a sink that accepts everything.
     pub(crate) fn new() -> Self {
         let rule: Rule = Box::new(|_| Answer::Take);
         Self(Arc::new(Mutex::new(State { rule, taken: Vec::new(), asked: 0 })))
     }
 
-    /// Does this from now on.
+    /// Replaces the rule.
     pub(crate) fn answer(&self, rule: impl Fn(&Event) -> Answer + Send + 'static) {
         self.0.lock().unwrap().rule = Box::new(rule);
     }
 
-    /// What it has, in the order in which it came.
+    /// Returns the accepted events in the order of arrival.
     pub(crate) fn taken(&self) -> Vec<Event> {
         self.0.lock().unwrap().taken.clone()
     }
 
-    /// How many events it was sent.
+    /// Returns how many events were sent to the sink.
     pub(crate) fn asked(&self) -> usize {
         self.0.lock().unwrap().asked
     }
 
-    /// How many different events it has.
+    /// Returns how many different events were accepted.
     pub(crate) fn distinct(&self) -> usize {
         self.taken().iter().map(|event| event.id).collect::<BTreeSet<_>>().len()
     }
 
-    /// The sequences of an aggregate, each where it came first.
+    /// Returns the sequences of an aggregate in the order of their first arrival.
     pub(crate) fn firsts(&self, aggregate: &str) -> Vec<i64> {
         self.firsts_of_all().remove(aggregate).unwrap_or_default()
     }
 
-    /// The same of every aggregate.
+    /// Returns the same for all aggregates.
     pub(crate) fn firsts_of_all(&self) -> BTreeMap<String, Vec<i64>> {
         let mut seen = BTreeSet::new();
         let mut firsts: BTreeMap<String, Vec<i64>> = BTreeMap::new();
@@ -98,7 +98,7 @@ impl Sink for Script {
             if matches!(answer, Answer::Take | Answer::TakeUnseen | Answer::Enough) {
                 state.taken.push(event.clone());
             }
-            let why = "the script says so".to_owned();
+            let why = "refused by the script".to_owned();
             deliveries.push(match answer {
                 Answer::Take | Answer::Enough => Delivery::Acknowledged,
                 Answer::TakeUnseen => Delivery::Unknown { why },

@@ -1,4 +1,4 @@
-//! Brokers that are read from.
+//! Test brokers from which consumers read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,26 +7,26 @@ use async_trait::async_trait;
 use milepost_relay::consumer::{Handler, Runner};
 use milepost_relay::sink::Sink;
 
-/// The consumer.
+/// Name of the consumer.
 pub(crate) const BILLING: &str = "billing";
-/// A message that is no event.
-pub(crate) const NO_EVENT: &str = "this is no event";
+/// The body of a message that is not an event.
+pub(crate) const NO_EVENT: &str = "this is not an event";
 
-/// A broker with a place of this test's own.
+/// A broker with a queue, stream or topic for one test only.
 #[async_trait]
 pub(crate) trait Broker: Send + Sync {
-    /// What publishes there.
+    /// Returns a sink that publishes to it.
     fn sink(&self) -> Arc<dyn Sink>;
-    /// A consumer that reads from there, through this address instead of the broker's own.
+    /// Returns a consumer that reads from it, optionally through another address.
     fn runner(&self, address: Option<&str>, handler: Arc<dyn Handler>) -> Runner;
-    /// Its host and port.
+    /// Returns its host and port.
     fn address(&self) -> String;
-    /// Publishes what is no event.
+    /// Publishes a message that is not an event.
     async fn publish_no_event(&self);
-    /// How many messages are not acknowledged.
+    /// Returns the number of unacknowledged messages.
     async fn left(&self) -> u64;
 
-    /// How long a consumer may take until it has what it could not acknowledge before.
+    /// How long a consumer may take to receive the messages that it could not acknowledge before.
     fn patience(&self) -> Duration {
         Duration::from_millis(1500)
     }

@@ -1,4 +1,4 @@
-//! A Redis that remembers what was taken in: it saves work, and nothing rests on it.
+//! Consumers with a Redis cache of processed events. The cache saves work; correctness does not depend on it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use crate::consumers::checks::{history, publish, until_nothing_is_left};
 use crate::consumers::takes::{Running, Takes};
 
 async fn cache(server: &RedisServer) -> Arc<Redis> {
-    // A cache that is slow is done without, and these tests are of what it does.
+    // A consumer ignores a slow cache. These tests check the cache, so its timeout is long.
     let options = RedisOptions { timeout: wait::LIMIT, ..RedisOptions::default() };
     let cache = Redis::start(&server.url(), options).unwrap();
     assert!(cache.is_up_within(wait::LIMIT).await, "Redis answers");
@@ -30,16 +30,19 @@ fn start(broker: &dyn Broker, takes: &Arc<Takes>, cache: Arc<dyn InboxCache>) ->
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_comes_again_is_acknowledged_without_a_handler() {
-    // What is not acknowledged soon does not come again by itself: what is known came twice from here.
+    // Redis must not redeliver unacknowledged entries during the test: every duplicate here is published by the test.
     let broker = crate::consumers::redis::Redis::make().claim_idle(wait::LIMIT);
     let server = RedisServer::running().await;
     let takes = Takes::new(false).await;
     let (running, counts) = start(&broker, &takes, cache(&server).await);
     let events = history(&["1", "2"], 3);
     publish(&broker, &events).await;
-    wait::until("all are handled", || async { counts.handled.load(Ordering::Relaxed) >= 6 }).await;
+    wait::until("all events are handled", || async { counts.handled.load(Ordering::Relaxed) >= 6 }).await;
     publish(&broker, &events).await;
-    wait::until("all are known", || async { counts.remembered.load(Ordering::Relaxed) >= 6 }).await;
+    wait::until("all events are recognized as duplicates", || async {
+        counts.remembered.load(Ordering::Relaxed) >= 6
+    })
+    .await;
     running.stop().await;
     assert_eq!(counts.handled.load(Ordering::Relaxed), 6);
     let keys = server.keys("milepost:inbox:billing:*").await;
@@ -60,9 +63,9 @@ async fn an_event_in_other_hands_waits_until_these_let_go() {
     publish(&broker, &events).await;
     let (running, counts) = start(&broker, &takes, cache(&server).await);
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert!(takes.effects("1").await.is_empty(), "it is in other hands");
+    assert!(takes.effects("1").await.is_empty(), "another consumer processes the event");
     other.forget(BILLING, events[0].id).await;
-    wait::until("it is handled", || async { counts.handled.load(Ordering::Relaxed) >= 1 }).await;
+    wait::until("the event is handled", || async { counts.handled.load(Ordering::Relaxed) >= 1 }).await;
     running.stop().await;
     assert_eq!(takes.effects("1").await, [1]);
     until_nothing_is_left(&broker, &takes).await;
@@ -76,7 +79,7 @@ async fn what_fails_is_not_taken_for_done() {
     let events = history(&["1", "2", "3", "4"], 12);
     publish(&broker, &events).await;
     let taken = async || takes.desk.transactions.effects().await.len();
-    wait::until("all have had their effect", || async { taken().await == events.len() }).await;
+    wait::until("all events are applied", || async { taken().await == events.len() }).await;
     running.stop().await;
     until_nothing_is_left(&broker, &takes).await;
     assert_eq!(taken().await, events.len());
@@ -93,11 +96,11 @@ async fn a_cache_that_dies_and_forgets_loses_and_doubles_nothing() {
     let (first, rest) = events.split_at(16);
     let taken = async || takes.desk.transactions.effects().await.len();
     publish(&broker, first).await;
-    wait::until("some have had their effect", || async { taken().await > 3 }).await;
+    wait::until("some events are applied", || async { taken().await > 3 }).await;
     server.kill().await;
     publish(&broker, rest).await;
     publish(&broker, first).await;
-    wait::until("all have had their effect", || async { taken().await == events.len() }).await;
+    wait::until("all events are applied", || async { taken().await == events.len() }).await;
     server.start().await;
     publish(&broker, rest).await;
     server.flush().await;

@@ -1,4 +1,4 @@
-//! What must hold with every broker.
+//! Checks that consumers must pass with every broker.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,7 +28,8 @@ pub(crate) async fn publish(broker: &dyn Broker, events: &[Event]) {
     }
 }
 
-/// What could not be acknowledged comes again to the next consumer, which knows it.
+/// Runs consumers until no unacknowledged message is left. Messages that could not be acknowledged are redelivered to the next consumer, which
+/// recognizes them.
 pub(crate) async fn until_nothing_is_left(broker: &dyn Broker, takes: &Arc<Takes>) {
     takes.fails.store(false, Ordering::SeqCst);
     let (began, mut patience) = (Instant::now(), broker.patience());
@@ -41,7 +42,7 @@ pub(crate) async fn until_nothing_is_left(broker: &dyn Broker, takes: &Arc<Takes
         let running = Running::start(broker.runner(None, takes.clone()), takes);
         tokio::time::sleep(patience).await;
         running.stop().await;
-        // Nobody knows how slow the machine is.
+        // The wait grows, because the speed of the machine is unknown.
         patience = (patience * 2).min(Duration::from_secs(30));
     }
 }
@@ -55,14 +56,14 @@ pub(crate) async fn whatever_fails_has_its_effect_once_and_in_order(broker: &dyn
     let runner = broker.runner(None, takes.clone());
     let counts = runner.counts();
     let running = Running::start(runner, &takes);
-    wait::until("all events have had their effect", || async {
+    wait::until("all events are applied", || async {
         takes.desk.transactions.effects().await.len() == events.len()
     })
     .await;
     for order in orders {
         assert_eq!(takes.effects(order).await, (1..=12).collect::<Vec<_>>(), "order {order}");
     }
-    wait::until("all are acknowledged", || async {
+    wait::until("all events are acknowledged", || async {
         counts.handled.load(Ordering::Relaxed) >= events.len() as u64
     })
     .await;
@@ -78,10 +79,9 @@ pub(crate) async fn a_message_that_is_no_event_holds_up_nothing(broker: &dyn Bro
     let runner = broker.runner(None, takes.clone());
     let counts = runner.counts();
     let running = Running::start(runner, &takes);
-    wait::until("the events have had their effect", || async { counts.handled.load(Ordering::Relaxed) >= 2 })
-        .await;
+    wait::until("the events are applied", || async { counts.handled.load(Ordering::Relaxed) >= 2 }).await;
     running.stop().await;
-    // One whose receipt is late comes again.
+    // A message whose receipt is late is redelivered.
     let mut malformed = takes.malformed.lock().unwrap().clone();
     malformed.dedup_by(|one, other| (&one.place, &one.body) == (&other.place, &other.body));
     assert_eq!(malformed.len(), 1);
@@ -99,9 +99,10 @@ pub(crate) async fn one_that_stops_ends_what_it_began_and_gives_back_the_rest(br
     takes.held.store(false, Ordering::SeqCst);
     takes.go_on.notify_one();
     running.stop().await;
-    assert_eq!(takes.effects("1").await, [1], "what had begun");
+    assert_eq!(takes.effects("1").await, [1], "only the event in progress was applied");
     let running = Running::start(broker.runner(None, takes.clone()), &takes);
-    wait::until("the next one takes in the rest", || async { takes.effects("1").await == [1, 2, 3] }).await;
+    wait::until("the next consumer applies the rest", || async { takes.effects("1").await == [1, 2, 3] })
+        .await;
     running.stop().await;
     until_nothing_is_left(broker, &takes).await;
 }
@@ -112,11 +113,14 @@ pub(crate) async fn a_connection_that_breaks_is_made_anew(broker: &dyn Broker) {
     publish(broker, &history(&["1"], 1)).await;
     let address = proxy.address().to_string();
     let running = Running::start(broker.runner(Some(&address), takes.clone()), &takes);
-    wait::until("the first event came", || async { takes.effects("1").await == [1] }).await;
+    wait::until("the first event is applied", || async { takes.effects("1").await == [1] }).await;
     proxy.shut(true);
     publish(broker, &history(&["2"], 2)).await;
     proxy.shut(false);
-    wait::until("what came meanwhile is there", || async { takes.effects("2").await == [1, 2] }).await;
+    wait::until("the events published meanwhile are applied", || async {
+        takes.effects("2").await == [1, 2]
+    })
+    .await;
     running.stop().await;
     assert_eq!(takes.effects("1").await, [1]);
     until_nothing_is_left(broker, &takes).await;
@@ -134,7 +138,7 @@ pub(crate) async fn a_gap_that_is_given_up_is_gone_past_without_a_message(broker
     events.remove(1);
     publish(broker, &events).await;
     let running = Running::start(broker.runner(None, takes.clone()), &takes);
-    wait::until("the events behind the gap are there", || async { takes.effects("1").await == [1, 3, 4] })
+    wait::until("the events after the gap are applied", || async { takes.effects("1").await == [1, 3, 4] })
         .await;
     running.stop().await;
     until_nothing_is_left(broker, &takes).await;

@@ -1,4 +1,4 @@
-//! Kafka that librdkafka plays.
+//! Consumers of Kafka, with the mock cluster of librdkafka.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,12 +22,12 @@ use crate::consumers::takes::{Running, Takes};
 
 const TOPIC: &str = "milepost.order";
 const PARTITIONS: i32 = 3;
-/// How long the brokers may take for an answer.
+/// Time limit for an answer of the brokers.
 const ANSWER: Duration = wait::LIMIT;
 
 type Cluster = MockCluster<'static, DefaultProducerContext>;
 
-/// A cluster of a test's own, with a topic.
+/// Returns a cluster for one test, with a topic.
 fn cluster() -> Cluster {
     let cluster = MockCluster::new(1).unwrap();
     cluster.create_topic(TOPIC, PARTITIONS, 1).unwrap();
@@ -45,12 +45,12 @@ impl Kafka {
 
     fn source(&self) -> KafkaSource {
         let source = KafkaSource::new(&self.address(), [TOPIC], BILLING).unwrap();
-        // Members that come and go are seen soon.
+        // The group notices members that join and leave quickly.
         let source = source.property("session.timeout.ms", "6000").unwrap();
         source.property("heartbeat.interval.ms", "500").unwrap()
     }
 
-    /// What is behind the positions of the group.
+    /// Returns the number of messages after the committed offsets of the group.
     fn behind(&self) -> u64 {
         let asking: BaseConsumer = ClientConfig::new()
             .set("bootstrap.servers", self.address())
@@ -132,18 +132,18 @@ async fn a_broker_that_is_gone_is_read_from_again_when_it_is_back() {
     let takes = Takes::new(false).await;
     publish(&kafka, &history(&["1"], 2)).await;
     let running = Running::start(kafka.runner(None, takes.clone()), &takes);
-    wait::until("the first events came", || async { takes.effects("1").await == [1, 2] }).await;
+    wait::until("the first events are applied", || async { takes.effects("1").await == [1, 2] }).await;
     cluster.broker_down(1).unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     cluster.broker_up(1).unwrap();
     publish(&kafka, &history(&["2"], 3)).await;
-    wait::until("what came later is there", || async { takes.effects("2").await == [1, 2, 3] }).await;
+    wait::until("the later events are applied", || async { takes.effects("2").await == [1, 2, 3] }).await;
     running.stop().await;
     assert_eq!(takes.effects("1").await, [1, 2]);
     until_nothing_is_left(&kafka, &takes).await;
 }
 
-/// A message whose handler has not committed keeps the position before it, whatever was done behind it.
+/// The offset of a message is not committed before its handler has committed, even if later messages are finished.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_position_is_kept_before_the_handler_has_committed() {
     let cluster = cluster();
@@ -154,17 +154,17 @@ async fn no_position_is_kept_before_the_handler_has_committed() {
     let running = Running::start(kafka.runner(None, takes.clone()), &takes);
     takes.began.notified().await;
     takes.held.store(false, Ordering::SeqCst);
-    // Behind it in its partition, and of others.
+    // Events after it in the same partition, and events of other partitions.
     let others: Vec<String> = (2..30).map(|order| order.to_string()).collect();
     let others: Vec<&str> = others.iter().map(String::as_str).collect();
     let events: Vec<Event> = history(&others, 1);
     publish(&kafka, &events).await;
     let taken = async || takes.desk.transactions.effects().await.len();
-    wait::until("all others have had their effect", || async { taken().await == events.len() }).await;
+    wait::until("all other events are applied", || async { taken().await == events.len() }).await;
     let left = kafka.left().await;
-    assert!(left >= 1, "the held one is not passed");
+    assert!(left >= 1, "the offset is not committed past the held event");
     takes.go_on.notify_one();
-    wait::until("all is passed", || async { kafka.left().await == 0 }).await;
+    wait::until("all offsets are committed", || async { kafka.left().await == 0 }).await;
     running.stop().await;
     assert_eq!(taken().await, events.len() + 1);
 }
@@ -178,9 +178,11 @@ async fn members_that_come_and_go_share_the_partitions_and_nothing_is_lost_or_do
     let orders: Vec<String> = (1..=12).map(|order| order.to_string()).collect();
     let orders: Vec<&str> = orders.iter().map(String::as_str).collect();
     publish(&kafka, &history(&orders, 4)).await;
-    wait::until("the first member works", || async { !takes.desk.transactions.effects().await.is_empty() })
-        .await;
-    // Each has handlers of its own, so that the same aggregate can be in two hands while partitions change theirs.
+    wait::until("the first member applies events", || async {
+        !takes.desk.transactions.effects().await.is_empty()
+    })
+    .await;
+    // Each member has separate handlers, because an aggregate can be in progress in both while its partition is reassigned.
     let others = Takes::beside(&takes);
     let second = Running::start(kafka.runner(None, others.clone()), &others);
     let later: Vec<Event> = history(&orders, 8).into_iter().filter(|event| event.sequence > 4).collect();
@@ -188,7 +190,7 @@ async fn members_that_come_and_go_share_the_partitions_and_nothing_is_lost_or_do
     let taken = async || takes.desk.transactions.effects().await.len();
     others.began.notified().await;
     first.stop().await;
-    wait::until("all has had its effect", || async { taken().await == 12 * 8 }).await;
+    wait::until("all events are applied", || async { taken().await == 12 * 8 }).await;
     second.stop().await;
     for order in orders {
         assert_eq!(takes.effects(order).await, (1..=8).collect::<Vec<_>>(), "order {order}");

@@ -1,4 +1,4 @@
-//! Consumers of real brokers: whatever is brought, however often, has its effect once and in order.
+//! Consumers of real brokers: every event has its effect once and in order, however often it is delivered.
 
 mod broker;
 mod cached;

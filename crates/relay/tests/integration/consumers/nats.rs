@@ -1,4 +1,4 @@
-//! NATS JetStream.
+//! Consumers of NATS JetStream.
 
 use std::sync::Arc;
 use std::time::Duration;

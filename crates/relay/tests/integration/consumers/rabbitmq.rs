@@ -1,4 +1,4 @@
-//! RabbitMQ.
+//! Consumers of RabbitMQ.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Broker for Rabbitmq {
         publishing.await.unwrap().await.unwrap();
     }
 
-    /// What a queue has when its consumers are gone.
+    /// Returns the number of messages in a queue that has no consumers any more.
     async fn left(&self) -> u64 {
         let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
         let channel = self.channel().await;

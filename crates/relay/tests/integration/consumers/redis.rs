@@ -1,4 +1,4 @@
-//! Redis Streams.
+//! Consumers of Redis Streams.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl Redis {
         Self { url: common::shared("MILEPOST_TEST_REDIS"), name: unique(), claim_idle }
     }
 
-    /// What a consumer has for so long comes again.
+    /// Sets after which idle time unacknowledged entries are claimed.
     pub(crate) fn claim_idle(self, claim_idle: Duration) -> Self {
         Self { claim_idle, ..self }
     }

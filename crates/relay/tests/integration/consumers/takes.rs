@@ -1,4 +1,4 @@
-//! A consumer that takes events in by its inbox.
+//! Consumer that processes events through its inbox.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::consumers::broker::BILLING;
 
-/// Takes events in, and fails often: before the commit, and after it, as one does that dies before it could acknowledge.
+/// Processes events and fails often: before the commit, and after it like a process that stops before the acknowledgement.
 pub(crate) struct Takes {
     pub(crate) desk: Desk,
     pub(crate) fails: AtomicBool,
@@ -33,7 +33,7 @@ impl Takes {
         Self::at(Desk::temporary().await, fails)
     }
 
-    /// Another process of the same consumer.
+    /// Returns another process of the same consumer.
     #[cfg(feature = "kafka")]
     pub(crate) fn beside(other: &Self) -> Arc<Self> {
         Self::at(other.desk.clone(), other.fails.load(Ordering::SeqCst))
@@ -59,8 +59,11 @@ impl Takes {
 #[async_trait]
 impl Handler for Takes {
     async fn handle(&self, event: &Event) -> Result<(), Cause> {
-        assert!(self.at_once.lock().unwrap().insert(event.aggregate.clone()), "two of one aggregate at once");
-        // Before a test that waits for its begin can let the others go.
+        assert!(
+            self.at_once.lock().unwrap().insert(event.aggregate.clone()),
+            "two events of one aggregate at the same time"
+        );
+        // Read before the notification: the test that waits for it may clear the flag.
         let held = self.held.load(Ordering::SeqCst);
         self.began.notify_one();
         if held {
@@ -77,7 +80,7 @@ impl Handler for Takes {
         self.at_once.lock().unwrap().remove(&event.aggregate);
         match fate {
             0..=2 => Err("it fails".into()),
-            3 if event.sequence % 2 == 0 => panic!("it panics when it has committed"),
+            3 if event.sequence % 2 == 0 => panic!("the handler panics after the commit"),
             _ => Ok(()),
         }
     }
@@ -95,7 +98,7 @@ impl Handler for Takes {
     }
 }
 
-/// A consumer that runs.
+/// A running consumer.
 pub(crate) struct Running {
     pub(crate) stop: CancellationToken,
     ran: JoinHandle<()>,

@@ -1,4 +1,4 @@
-//! Connections to the database that break at each message of a publisher (PostgreSQL).
+//! Publishers whose PostgreSQL connection breaks at each of its messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use milepost_testkit::wait;
 use crate::common::script::Answer;
 use crate::publishing::desk::{Desk, options, up_to};
 
-/// Publishes thirty events, one of which fails at first, while the connection breaks once. Answers whether it came so far.
+/// Publishes thirty events, one of which fails at first, while the connection breaks once. Returns whether the connection was cut.
 async fn publish_with_a_cut(
     database: &Database,
     direct: &Arc<dyn Store>,
@@ -25,7 +25,7 @@ async fn publish_with_a_cut(
     let store_options =
         PostgresOptions { connections_max: 3, wake: WakeMode::Poll, ..PostgresOptions::default() };
     let Ok(store) = PostgresStore::connect(&url, store_options).await else {
-        // The first messages of all: nobody has begun yet.
+        // One of the first messages was cut, before the publisher could start.
         return true;
     };
     let name = format!("cut-{request}-{moment:?}");
@@ -38,7 +38,7 @@ async fn publish_with_a_cut(
     let mut settings = options(&name);
     settings.subscription.filter.aggregate_types = vec![name.clone()];
     settings.poll_interval = Duration::from_millis(20);
-    // Long enough to be renewed on a busy machine: a publisher that loses it again and again publishes nothing.
+    // Long enough to be renewed on a busy machine: a publisher that repeatedly loses its lease publishes nothing.
     settings.lease = Duration::from_secs(5);
     settings.page.events_max = 64;
     let running = desk.run(settings);
@@ -46,8 +46,8 @@ async fn publish_with_a_cut(
     desk.sink.answer(|_| Answer::Take);
     desk.until_taken(30).await;
     let has_cut = proxy.has_cut();
-    // Not by what is told of all subscriptions, of which there are hundreds in the end.
-    wait::until("all of it is written down", async || {
+    // Not determined from the list of all subscriptions, which finally has hundreds of entries.
+    wait::until("all results are stored", async || {
         direct.parked(Some(&name), None, 1).await.unwrap().is_empty()
     })
     .await;
@@ -58,7 +58,7 @@ async fn publish_with_a_cut(
     has_cut
 }
 
-/// So many messages of a publisher share a database: each leaves a subscription, and events that the next ones have to pass over.
+/// How many publishers share a database. Each leaves a subscription, and events that the following ones must skip.
 const CUTS_PER_DATABASE: usize = 12;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,7 +79,7 @@ async fn a_connection_that_breaks_at_any_message_loses_no_event_and_no_order() {
                 break;
             }
         }
-        // Subscribe, look around, pages, commits, retries: they are more messages than that.
+        // Subscribing, balancing, pages, commits and retries need more messages than this.
         assert!(reached > 20, "{moment:?}: {reached} messages were cut");
     }
 }

@@ -1,4 +1,4 @@
-//! A store, a sink, and the few moves that most tests start from.
+//! Fixture for publisher tests: a store, a scripted sink, and common operations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::common::script::Script;
 
-/// Where a test works.
+/// The store and the sink of a test.
 pub(crate) struct Desk {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) sink: Script,
@@ -30,19 +30,20 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Stops it as a process that shuts down.
+    /// Stops the publisher like a process that shuts down.
     pub(crate) async fn stop(mut self) {
         self.stop.cancel();
         self.task.take().unwrap().await.unwrap();
     }
 
-    /// Ends it as a process that dies.
+    /// Ends the publisher like a process that crashes.
     pub(crate) fn kill(mut self) {
         self.task.take().unwrap().abort();
     }
 }
 
-/// A subscription that tries again soon, however long a busy machine takes between two steps of a test. Nobody who lives loses this lease: what is to be published once is.
+/// Returns options with short backoffs and an unlimited number of attempts. The lease is so long that no running publisher loses it, even on a busy
+/// machine, so events are not published twice because of that.
 pub(crate) fn options(name: &str) -> PublisherOptions {
     let mut subscription = Subscription::new(name);
     subscription.deliveries_max = 1_000_000;
@@ -51,7 +52,7 @@ pub(crate) fn options(name: &str) -> PublisherOptions {
     PublisherOptions { lease: Duration::from_secs(600), ..PublisherOptions::new(subscription, "test") }
 }
 
-/// The same, giving events up after some attempts.
+/// Returns the same options with a limited number of deliveries.
 pub(crate) fn giving_up(name: &str, deliveries_max: u32, exhausted: Exhausted) -> PublisherOptions {
     let mut options = options(name);
     options.subscription.deliveries_max = deliveries_max;
@@ -73,12 +74,12 @@ impl Desk {
         self.store.emit_many(&events).await.unwrap();
     }
 
-    /// Events of so many orders, in turns.
+    /// Emits `events` events of `orders` orders in turn.
     pub(crate) async fn emit_mixed(&self, orders: usize, events: usize) {
         self.emit_of("order", orders, events).await;
     }
 
-    /// Events of so many aggregates of a type, in turns.
+    /// Emits `events` events of `aggregates` aggregates of a type in turn.
     pub(crate) async fn emit_of(&self, aggregate_type: &str, aggregates: usize, events: usize) {
         let event = |n: usize| {
             let aggregate = Aggregate::new(aggregate_type, (n % aggregates).to_string());
@@ -103,10 +104,11 @@ impl Desk {
     }
 
     pub(crate) async fn until_taken(&self, events: usize) {
-        wait::until(&format!("{events} events are taken"), || async { self.sink.distinct() >= events }).await;
+        wait::until(&format!("{events} events are published"), || async { self.sink.distinct() >= events })
+            .await;
     }
 
-    /// Reads the log as a publisher does.
+    /// Returns a reader of the log, as a publisher uses it.
     pub(crate) async fn reader(
         &self,
         subscription: &str,
@@ -115,7 +117,7 @@ impl Desk {
         self.reader_of(subscription, lease, SubscriptionFilter::default()).await
     }
 
-    /// The same for a publisher that wants only some of it.
+    /// Returns a reader with a filter.
     pub(crate) async fn reader_of(
         &self,
         subscription: &str,
@@ -128,10 +130,10 @@ impl Desk {
     }
 }
 
-/// A page that holds everything.
+/// A page size that includes all events.
 pub(crate) const ALL: PageSize = PageSize { events_max: 100_000, bytes_max: 1 << 30 };
 
-/// 1, 2, 3, …
+/// Returns 1, 2, 3, … `n`.
 pub(crate) fn up_to(n: i64) -> Vec<i64> {
     (1..=n).collect()
 }

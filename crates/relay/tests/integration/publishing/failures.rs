@@ -1,4 +1,4 @@
-//! What becomes of events that are not delivered.
+//! Events that are not delivered: retries, parking, dead letters and unavailable sinks.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,8 +16,8 @@ pub(crate) async fn an_event_that_fails_delays_only_its_aggregate(desk: Desk) {
         .answer(|e| if e.aggregate.id == "7" && e.sequence == 3 { Answer::Refuse } else { Answer::Take });
     let running = desk.run(options("s"));
     desk.until_taken(1_000 - 8).await;
-    assert_eq!(desk.sink.firsts("7"), [1, 2], "nothing overtakes what failed");
-    wait::until("it is parked", || async { running.stats.view().parked_aggregates == 1 }).await;
+    assert_eq!(desk.sink.firsts("7"), [1, 2], "no later event overtakes the failed one");
+    wait::until("the aggregate is parked", || async { running.stats.view().parked_aggregates == 1 }).await;
     desk.sink.answer(|_| Answer::Take);
     desk.until_taken(1_000).await;
     assert_eq!(desk.sink.firsts("7"), up_to(10));
@@ -35,7 +35,7 @@ pub(crate) async fn what_a_sink_has_no_time_for_is_neither_lost_nor_overtaken_no
     desk.until_taken(400).await;
     let stats = running.stats.view();
     running.stop().await;
-    assert_eq!(desk.sink.taken().len(), 400, "each once");
+    assert_eq!(desk.sink.taken().len(), 400, "each event once");
     assert_eq!(stats.failed, 0);
     for (order, sequences) in desk.sink.firsts_of_all() {
         assert_eq!(sequences, up_to(sequences.len() as i64), "order {order}");
@@ -46,7 +46,7 @@ pub(crate) async fn an_event_whose_fate_is_unknown_is_published_again_under_its_
     desk.emit("1", 2).await;
     desk.sink.answer(|_| Answer::TakeUnseen);
     let running = desk.run(options("s"));
-    wait::until("it came twice", || async { desk.sink.taken().len() >= 2 }).await;
+    wait::until("the event was delivered twice", || async { desk.sink.taken().len() >= 2 }).await;
     desk.sink.answer(|_| Answer::Take);
     desk.until_taken(2).await;
     running.stop().await;
@@ -63,7 +63,7 @@ pub(crate) async fn an_aggregate_whose_attempts_are_spent_waits_for_a_person(des
     let running = desk.run(giving_up("s", 3, Exhausted::Halt));
     desk.until_taken(2).await;
     wait::until("three attempts", || async { running.stats.view().failed == 3 }).await;
-    // Another event goes by; the one that waits is not tried again.
+    // An event of another aggregate is published; the parked one is not retried.
     desk.emit("2", 1).await;
     desk.until_taken(3).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -105,7 +105,7 @@ pub(crate) async fn a_sink_that_is_down_parks_nothing(desk: Desk) {
     desk.emit_mixed(50, 500).await;
     desk.sink.answer(|_| Answer::Down);
     let running = desk.run(options("s"));
-    wait::until("it was asked several times", || async { desk.sink.asked() >= 3 }).await;
+    wait::until("the sink was called several times", || async { desk.sink.asked() >= 3 }).await;
     assert_eq!(running.stats.view().parked_aggregates, 0);
     desk.sink.answer(|_| Answer::Take);
     desk.until_taken(500).await;
@@ -116,14 +116,14 @@ pub(crate) async fn a_sink_that_is_down_parks_nothing(desk: Desk) {
 
 pub(crate) async fn a_sink_that_refuses_everything_parks_few(desk: Desk) {
     desk.emit_mixed(200, 1_000).await;
-    // Down from then on: what is parked does not depend on how long it is before that is looked at.
+    // The sink is down from then on, so the number of parked aggregates does not depend on when the test reads it.
     let asked = AtomicUsize::new(0);
     desk.sink.answer(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
         ..=205 => Answer::Refuse,
         _ => Answer::Down,
     });
     let running = desk.run(options("s"));
-    wait::until("it was asked again", || async { desk.sink.asked() > 205 }).await;
+    wait::until("the sink was called again", || async { desk.sink.asked() > 205 }).await;
     let parked = running.stats.view().parked_aggregates;
     assert!(parked <= 20, "{parked} of 200 aggregates are parked");
     desk.sink.answer(|_| Answer::Take);
@@ -138,8 +138,10 @@ pub(crate) async fn a_receiver_that_wants_no_more_pauses_the_subscription(desk: 
     desk.emit("1", 1).await;
     desk.sink.answer(|_| Answer::Gone);
     let running = desk.run(options("s"));
-    wait::until("it holds nothing", || async { desk.sink.asked() > 0 && running.stats.view().slots == 0 })
-        .await;
+    wait::until("the publisher holds no slots", || async {
+        desk.sink.asked() > 0 && running.stats.view().slots == 0
+    })
+    .await;
     desk.sink.answer(|_| Answer::Take);
     let other = desk.run(options("s"));
     desk.emit("1", 1).await;
@@ -153,13 +155,13 @@ pub(crate) async fn what_is_emitted_for_a_parked_aggregate_waits_behind(desk: De
     desk.emit("1", 1).await;
     desk.sink.answer(|e| if e.aggregate.id == "1" { Answer::Refuse } else { Answer::Take });
     let running = desk.run(options("s"));
-    wait::until("it is parked", || async { running.stats.view().parked_aggregates == 1 }).await;
+    wait::until("the aggregate is parked", || async { running.stats.view().parked_aggregates == 1 }).await;
     for _ in 0..150 {
         desk.emit("1", 2).await;
     }
     desk.emit("2", 1).await;
     desk.until_taken(1).await;
-    // Another publisher knows it, too.
+    // Another publisher must respect the parked aggregate as well.
     running.stop().await;
     let running = desk.run(options("s"));
     desk.emit("1", 2).await;

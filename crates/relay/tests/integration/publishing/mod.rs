@@ -1,4 +1,4 @@
-//! Publishers on real stores, with a sink that does what the test says.
+//! Publishers on real stores with a scripted sink.
 
 mod cuts;
 mod desk;
@@ -26,7 +26,7 @@ async fn on_postgres() -> (Database, Arc<dyn Store>) {
     (database, Arc::new(store))
 }
 
-/// Makes a test of a function on each store.
+/// Creates a test for each store from each function.
 macro_rules! on_both {
     ($($topic:ident { $($test:ident)+ })+) => {
         mod sqlite {

@@ -1,4 +1,4 @@
-//! What people do with subscriptions, and what they see.
+//! Operations on subscriptions, and what operators see.
 
 use std::time::Duration;
 
@@ -15,13 +15,15 @@ fn order(id: &str) -> Aggregate {
     Aggregate::new("order", id)
 }
 
-/// Order 1 has three events, the first of which failed and waits for a person.
+/// Emits three events of order 1; the first one fails and waits for an operator.
 async fn halted(desk: &Desk) -> Running {
     desk.emit("1", 3).await;
     desk.sink.answer(|_| Answer::Refuse);
     let running = desk.run(giving_up("s", 1, Exhausted::Halt));
-    wait::until("it is parked", || async { !desk.store.parked(None, None, 10).await.unwrap().is_empty() })
-        .await;
+    wait::until("the aggregate is parked", || async {
+        !desk.store.parked(None, None, 10).await.unwrap().is_empty()
+    })
+    .await;
     desk.sink.answer(|_| Answer::Take);
     running
 }
@@ -38,7 +40,7 @@ pub(crate) async fn a_parked_aggregate_is_shown_with_what_the_sink_said(desk: De
     let parked = desk.store.parked(Some("s"), None, 10).await.unwrap();
     let [of] = &parked[..] else { panic!("{parked:?}") };
     assert_eq!((of.first.aggregate.clone(), of.first.sequence, of.events), (order("1"), 1, 3));
-    assert_eq!((of.deliveries, of.next_delivery_at, of.why.as_str()), (1, None, "the script says so"));
+    assert_eq!((of.deliveries, of.next_delivery_at, of.why.as_str()), (1, None, "refused by the script"));
     assert!(desk.store.parked(Some("other"), None, 10).await.unwrap().is_empty());
     let subscriptions = desk.store.subscriptions().await.unwrap();
     assert_eq!((subscriptions[0].parked_aggregates, subscriptions[0].halted_aggregates), (1, 1));
@@ -101,7 +103,7 @@ pub(crate) async fn a_dead_letter_is_published_again_or_forgotten(desk: Desk) {
     desk.sink.answer(|e| if e.sequence < 3 { Answer::Unacceptable } else { Answer::Take });
     let running = desk.run(options("s"));
     desk.until_taken(1).await;
-    wait::until("two are dead", || async {
+    wait::until("there are two dead letters", || async {
         desk.store.dead_events(None, None, 10).await.unwrap().len() == 2
     })
     .await;
@@ -123,13 +125,13 @@ pub(crate) async fn an_aggregate_is_published_again_from_a_sequence_on(desk: Des
     desk.emit("2", 5).await;
     let running = desk.run(options("s"));
     desk.until_taken(10).await;
-    wait::until("all is written down", || async {
+    wait::until("all results are stored", || async {
         desk.store.subscriptions().await.unwrap()[0].backlog == 0
     })
     .await;
     let from = Replay::Aggregate { aggregate: order("1"), from: 3 };
     assert_eq!(desk.store.replay("s", &from).await.unwrap(), 3);
-    wait::until("three come again", || async { desk.sink.taken().len() == 13 }).await;
+    wait::until("three events are published again", || async { desk.sink.taken().len() == 13 }).await;
     desk.emit("1", 1).await;
     desk.until_taken(11).await;
     running.stop().await;
@@ -146,13 +148,13 @@ pub(crate) async fn all_is_published_again_since_a_time(desk: Desk) {
     let running = desk.run(options("s"));
     desk.emit_mixed(7, 50).await;
     desk.until_taken(50).await;
-    wait::until("all is written down", || async {
+    wait::until("all results are stored", || async {
         desk.store.subscriptions().await.unwrap()[0].backlog == 0
     })
     .await;
     let since = desk.sink.taken().iter().map(|event| event.emitted_at).min().unwrap();
     assert_eq!(desk.store.replay("s", &Replay::Since(since)).await.unwrap(), 50);
-    wait::until("all come again", || async { desk.sink.taken().len() == 100 }).await;
+    wait::until("all events are published again", || async { desk.sink.taken().len() == 100 }).await;
     running.stop().await;
     assert_eq!(desk.sink.distinct(), 50);
 }
@@ -166,7 +168,7 @@ pub(crate) async fn only_what_a_subscription_wants_is_published_again(desk: Desk
     desk.store.emit(&other).await.unwrap();
     desk.emit("1", 1).await;
     desk.until_taken(3).await;
-    wait::until("all is written down", || async {
+    wait::until("all results are stored", || async {
         desk.store.subscriptions().await.unwrap()[0].backlog == 0
     })
     .await;
@@ -184,7 +186,7 @@ pub(crate) async fn only_what_every_subscription_has_passed_is_forgotten(desk: D
     let one = desk.run(options("one"));
     desk.until_taken(100).await;
     one.stop().await;
-    // A second one has seen nothing yet.
+    // A second subscription has not read anything yet.
     desk.reader("two", Duration::from_secs(1)).await;
     prune(&desk).await;
     assert_eq!(desk.store.subscriptions().await.unwrap()[1].backlog, 100);
@@ -193,15 +195,17 @@ pub(crate) async fn only_what_every_subscription_has_passed_is_forgotten(desk: D
     desk.sink.answer(|e| if e.aggregate.id == "x" { Answer::Refuse } else { Answer::Take });
     desk.emit("x", 2).await;
     let one = desk.run(options("one"));
-    wait::until("x is parked", || async { desk.store.parked(None, None, 10).await.unwrap().len() == 1 })
-        .await;
+    wait::until("the aggregate x is parked", || async {
+        desk.store.parked(None, None, 10).await.unwrap().len() == 1
+    })
+    .await;
     prune(&desk).await;
     let left = desk.store.parked(None, None, 10).await.unwrap();
-    assert_eq!(left[0].events, 2, "what is parked stays");
+    assert_eq!(left[0].events, 2, "parked events are kept");
     let error =
         relay_error(desk.store.replay("one", &Replay::Aggregate { aggregate: order("3"), from: 1 }).await)
             .await;
-    assert_eq!(error, RelayError::NoEvents(order("3")), "what was published is gone");
+    assert_eq!(error, RelayError::NoEvents(order("3")), "published events are deleted");
     desk.emit("3", 1).await;
     desk.until_taken(101).await;
     let error =
@@ -223,7 +227,7 @@ pub(crate) async fn a_paused_subscription_goes_on_when_it_is_resumed(desk: Desk)
     desk.emit("1", 1).await;
     desk.until_taken(1).await;
     desk.store.pause_subscription("s", "maintenance of the receiver").await.unwrap();
-    wait::until("it holds nothing", || async { running.stats.view().slots == 0 }).await;
+    wait::until("the publisher holds no slots", || async { running.stats.view().slots == 0 }).await;
     desk.emit("1", 1).await;
     let view = desk.store.subscriptions().await.unwrap().remove(0);
     assert_eq!((view.paused_why.as_deref(), view.backlog), (Some("maintenance of the receiver"), 1));

@@ -1,4 +1,4 @@
-//! What is published, and in which order.
+//! Selection and order of published events.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(crate) async fn what_was_emitted_is_published_once_and_in_order(desk: Desk) 
     let running = desk.run(options("s"));
     desk.until_taken(2_000).await;
     running.stop().await;
-    assert_eq!(desk.sink.taken().len(), 2_000, "each once");
+    assert_eq!(desk.sink.taken().len(), 2_000, "each event once");
     for (order, sequences) in desk.sink.firsts_of_all() {
         assert_eq!(sequences, up_to(sequences.len() as i64), "order {order}");
     }
@@ -40,7 +40,7 @@ pub(crate) async fn a_look_in_vain_leaves_what_is_held(desk: Desk) {
         assert_eq!(
             page.events.iter().map(|event| event.sequence).collect::<Vec<_>>(),
             [n],
-            "without looking around again"
+            "without balancing the slots again"
         );
         reader.commit(&Outcome::default()).await.unwrap();
     }
@@ -103,7 +103,7 @@ pub(crate) async fn a_subscription_that_begins_now_gets_what_comes(desk: Desk) {
     let running = desk.run(now());
     desk.until_taken(4).await;
     running.stop().await;
-    assert_eq!(desk.sink.firsts("1"), [11, 12, 13, 14], "a subscription begins once");
+    assert_eq!(desk.sink.firsts("1"), [11, 12, 13, 14], "the start position applies only once");
 }
 
 pub(crate) async fn two_subscriptions_each_have_a_position(desk: Desk) {
@@ -112,7 +112,8 @@ pub(crate) async fn two_subscriptions_each_have_a_position(desk: Desk) {
     let first = desk.run(options("a"));
     desk.until_taken(100).await;
     let second = desk.run_into(options("b"), other.clone());
-    milepost_testkit::wait::until("the other has all", || async { other.distinct() == 100 }).await;
+    milepost_testkit::wait::until("the other sink has all events", || async { other.distinct() == 100 })
+        .await;
     first.stop().await;
     second.stop().await;
     assert_eq!((desk.sink.taken().len(), other.taken().len()), (100, 100));
@@ -140,7 +141,7 @@ pub(crate) async fn pages_of_one_event_are_published_too(desk: Desk) {
 }
 
 pub(crate) async fn large_payloads_are_read_in_small_pages(desk: Desk) {
-    // Noise: what is compressed well takes little room.
+    // Random text, because compressible text would take little space.
     for _ in 0..12 {
         let noise: String = (0..100_000).map(|_| fastrand::alphanumeric()).collect();
         let event = NewEvent::new(Aggregate::new("order", "1"), "order.changed", &noise).unwrap();

@@ -19,7 +19,7 @@ pub(crate) async fn several_publishers_publish_everything_once_and_in_order(desk
     for one in running {
         one.stop().await;
     }
-    assert_eq!(desk.sink.taken().len(), 3_000, "slots change hands without a duplicate");
+    assert_eq!(desk.sink.taken().len(), 3_000, "no duplicates when slots change the owner");
     for (order, sequences) in desk.sink.firsts_of_all() {
         assert_eq!(sequences, up_to(sequences.len() as i64), "order {order}");
     }
@@ -47,17 +47,17 @@ pub(crate) async fn a_publisher_that_was_taken_for_dead_moves_nothing(desk: Desk
     assert_eq!(paused.page(ALL).await.unwrap().events.len(), 100);
     let (_, mut next) = desk.reader("s", Duration::from_secs(60)).await;
     take_over(next.as_mut()).await;
-    // It wakes up, and says that all of its page was published.
+    // The paused publisher resumes and reports that its whole page was published.
     paused.commit(&Outcome::default()).await.unwrap();
-    assert!(paused.page(ALL).await.unwrap().events.is_empty(), "it holds nothing any more");
-    assert_eq!(next.page(ALL).await.unwrap().events.len(), 100, "nothing was moved");
+    assert!(paused.page(ALL).await.unwrap().events.is_empty(), "the reader holds no slots any more");
+    assert_eq!(next.page(ALL).await.unwrap().events.len(), 100, "the position was not moved");
 }
 
-/// Looks around until it has taken over what a silent one held.
+/// Balances until the reader has acquired the slots of a silent publisher.
 async fn take_over(reader: &mut dyn LogReader) {
     let began = Instant::now();
     while reader.balance().await.unwrap().taken_over == 0 {
-        assert!(began.elapsed() < wait::LIMIT, "nothing was taken over");
+        assert!(began.elapsed() < wait::LIMIT, "no slots were taken over");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -73,9 +73,12 @@ pub(crate) async fn what_was_not_committed_comes_again(desk: Desk) {
     reader.commit(&Outcome { untried, ..Outcome::default() }).await.unwrap();
     let rest = reader.page(ALL).await.unwrap();
     for event in &again.events[90..] {
-        assert!(rest.events.iter().any(|e| e.id == event.id), "what nobody tried comes again");
+        assert!(
+            rest.events.iter().any(|e| e.id == event.id),
+            "events that were not attempted are read again"
+        );
     }
-    assert!(rest.events.len() < 100, "the rest does not all come again");
+    assert!(rest.events.len() < 100, "not all events are read again");
     reader.commit(&Outcome::default()).await.unwrap();
     assert!(reader.page(ALL).await.unwrap().events.is_empty());
 }
@@ -87,19 +90,19 @@ pub(crate) async fn a_position_in_hand_is_written_down_by_the_next_commit(desk: 
     for _ in 0..4 {
         let page = reader.page(PageSize { events_max: 1, ..ALL }).await.unwrap();
         assert!(!page.events.is_empty());
-        assert!(reader.pass(), "it is in hand");
+        assert!(reader.pass(), "the page has events in progress");
     }
     reader.commit(&Outcome::default()).await.unwrap();
     let page = reader.page(ALL).await.unwrap();
     let rest = page.events.len();
-    assert!((1..100).contains(&rest), "{rest} are left");
-    // Passed and never written down: its successor has them again, and nothing else.
+    assert!((1..100).contains(&rest), "{rest} events are left");
+    // The reader has passed these events but not stored the position: the next publisher reads exactly these again.
     assert!(reader.pass());
     let (_, mut next) = desk.reader("s", Duration::from_secs(60)).await;
     take_over(next.as_mut()).await;
     assert_eq!(next.page(ALL).await.unwrap().events.len(), rest);
     reader.commit(&Outcome::default()).await.unwrap();
-    assert!(reader.page(ALL).await.unwrap().events.is_empty(), "it holds nothing any more");
+    assert!(reader.page(ALL).await.unwrap().events.is_empty(), "the reader holds no slots any more");
 }
 
 pub(crate) async fn a_publisher_that_stops_gives_its_slots_back_at_once(desk: Desk) {
@@ -117,7 +120,7 @@ pub(crate) async fn a_publisher_that_stops_gives_its_slots_back_at_once(desk: De
 }
 
 async fn until_it_holds_slots(publisher: &Running, holds: bool) {
-    wait::until("the slots have changed hands", || async { (publisher.stats.view().slots > 0) == holds })
+    wait::until("the slots have changed the owner", || async { (publisher.stats.view().slots > 0) == holds })
         .await;
 }
 
@@ -132,12 +135,12 @@ pub(crate) async fn a_publisher_whose_sink_is_down_leaves_its_slots_to_others(de
     until_it_holds_slots(&down, false).await;
     let view = desk.store.subscriptions().await.unwrap();
     let its = view[0].publishers.iter().find(|publisher| publisher.slots == 0).unwrap();
-    assert!(its.down_since.is_some() && its.down_why.is_some(), "operators see why: {its:?}");
-    // It asks its sink again later, and works when that is back.
+    assert!(its.down_since.is_some() && its.down_why.is_some(), "the reason is shown to operators: {its:?}");
+    // The first publisher tries its sink again later, and works when the sink is available.
     well.stop().await;
     sink.answer(|_| Answer::Take);
     desk.emit_mixed(100, 300).await;
-    wait::until("the other sink has the rest", || async { sink.distinct() == 300 }).await;
+    wait::until("the other sink has the remaining events", || async { sink.distinct() == 300 }).await;
     down.stop().await;
 }
 
@@ -145,8 +148,8 @@ pub(crate) async fn publishers_whose_sinks_are_all_down_resume_when_these_are_ba
     desk.sink.answer(|_| Answer::Down);
     let running = [desk.run(options("s")), desk.run(options("s"))];
     desk.emit_mixed(100, 300).await;
-    // Both stand aside by then.
-    wait::until("both sinks were asked often", || async { desk.sink.asked() >= 10 }).await;
+    // By then both publishers have released their slots.
+    wait::until("the sinks were called several times", || async { desk.sink.asked() >= 10 }).await;
     desk.sink.answer(|_| Answer::Take);
     desk.until_taken(300).await;
     for publisher in running {

@@ -1,4 +1,4 @@
-//! What webhooks must never reach: the machine itself, its networks, the metadata of clouds.
+//! Addresses that webhooks must not reach: the local machine, its networks, cloud metadata services.
 
 use milepost_relay::sink::{self, Delivery, SinkConfig};
 use milepost_testkit::alone;
@@ -8,12 +8,12 @@ use crate::common;
 use crate::webhook::server::{Reply, Server};
 use crate::webhook::settings;
 
-/// A receiver at all addresses of this machine.
+/// Starts a receiver on all addresses of this machine.
 async fn everywhere() -> Server {
     let taking_all = |_: &_, _| Reply::status("204 No Content");
     match std::net::TcpListener::bind("[::]:0") {
         Ok(_) => Server::at("[::]:0", taking_all).await,
-        // A machine without IPv6.
+        // For machines without IPv6.
         Err(_) => Server::at("0.0.0.0:0", taking_all).await,
     }
 }
@@ -45,7 +45,7 @@ async fn networks_that_are_allowed_are_reached_and_no_others() {
     let local = settings(&format!("http://localhost:{}/", server.port))
         .replace("\"127.0.0.0/8\"", "\"127.0.0.0/8\", \"::1/128\"");
     common::publish_all(&*common::open(&local), &common::events("order", 1)).await;
-    // Whatever it is called, it is the same address.
+    // All these names are the same address.
     for host in ["2130706433", "[::ffff:127.0.0.1]"] {
         let sink = common::open(&settings(&format!("http://{host}:{}/", server.port)));
         common::publish_all(&*sink, &common::events("order", 1)).await;
@@ -85,7 +85,7 @@ async fn a_redirect_is_refused_and_not_followed() {
     assert_eq!((target.connections(), server.requests().len()), (0, 2));
 }
 
-/// What a proxy would connect to, nobody here could check.
+/// The addresses that a proxy connects to could not be checked.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_proxy_of_the_environment_is_used() {
     let proxy = Server::at("127.0.0.2:0", |_, _| Reply::status("204 No Content")).await;

@@ -1,4 +1,4 @@
-//! Events to a real receiver of webhooks.
+//! Tests of the webhook sink against a real receiver.
 
 mod guarded;
 mod server;
@@ -20,20 +20,20 @@ use standardwebhooks::Webhook;
 const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 const NEW_SECRET: &str = "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3";
 
-/// Settings of a webhook at this URL; the networks of this machine are allowed.
+/// Returns the settings of a webhook with this URL; the networks of this machine are allowed.
 fn settings(url: &str) -> String {
     format!(
         "type = \"webhook\"\nurl = \"{url}\"\nsecrets = [\"{SECRET}\"]\nallow_networks = [\"127.0.0.0/8\"]\n"
     )
 }
 
-/// What became of events, once that is known.
+/// Publishes events and returns their deliveries; fails if they do not arrive within the time limit of tests.
 async fn in_time(sink: &dyn Sink, events: &[Event]) -> Vec<Delivery> {
     let published = tokio::time::timeout(wait::LIMIT, sink.publish(events)).await;
-    published.expect("it comes to an end").unwrap()
+    published.expect("timed out").unwrap()
 }
 
-/// Whether the receiver with this secret takes a request for ours.
+/// Returns whether a receiver with this secret accepts the signature of a request.
 fn is_signed(request: &Request, secret: &str) -> bool {
     let header = |(name, value): &(String, String)| {
         (name.parse::<HeaderName>().unwrap(), HeaderValue::from_bytes(value.as_bytes()).unwrap())
@@ -73,8 +73,8 @@ async fn two_thousand_events_of_one_call_arrive() {
     let server = Server::taking_all().await;
     let sink = common::open(&(settings(&server.url()) + "concurrency = 32\ntimeout_ms = 120000"));
     common::two_thousand_events_of_one_call_arrive(&*sink, &server).await;
-    // About one for each request that is under way.
-    assert!(server.connections() < 200, "connections are kept: {}", server.connections());
+    // About one connection for each concurrent request.
+    assert!(server.connections() < 200, "too many connections: {}", server.connections());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,7 +126,7 @@ async fn a_receiver_that_wants_to_be_left_alone_is() {
             let asked = Duration::from_secs(seconds);
             assert!(!down.for_good && wait <= asked && wait > asked - Duration::from_secs(300), "{down:?}");
         }
-        assert_eq!(server.requests().len(), 1, "it is not asked before the time is over");
+        assert_eq!(server.requests().len(), 1, "no request is sent before the requested pause has passed");
     }
 }
 
@@ -170,7 +170,7 @@ async fn what_a_receiver_refuses_is_told_in_one_short_line() {
 async fn an_answer_without_end_is_not_read_to_its_end() {
     for status in ["200 OK", "500 Internal Server Error"] {
         let server = Server::answering(move |_, _| Reply::NeverEnds(format!("{status}\r\n"))).await;
-        // It would be read until this time is over.
+        // Without the limit, the sink would read the response until this timeout.
         let sink = common::open(&(settings(&server.url()) + "timeout_ms = 600000"));
         let deliveries = in_time(&*sink, &common::events("order", 1)).await;
         assert_eq!(deliveries == [Delivery::Acknowledged], status == "200 OK", "{deliveries:?}");
@@ -184,7 +184,7 @@ async fn what_is_not_answered_in_time_or_at_all_is_unknown() {
     let sink = common::open(&(settings(&server.url()) + "timeout_ms = 8000\nconcurrency = 2"));
     let deliveries = in_time(&*sink, &common::events("order", 5)).await;
     assert!(deliveries.iter().all(|delivery| matches!(delivery, Delivery::Unknown { .. })), "{deliveries:?}");
-    // Both places were taken until the time was over, but for the one that was free at once.
+    // The hanging requests occupied both places until the timeout; the one that broke immediately freed its place for a third request.
     assert_eq!((deliveries.len(), server.requests().len()), (3, 3));
 }
 
@@ -206,7 +206,7 @@ async fn an_event_whose_answer_is_lost_is_unknown_and_published_again_it_is_ther
     let lose = || proxy.lose_reply_with(b"204");
     let event = common::what_is_not_answered_is_unknown(&*sink, lose, || proxy.has_lost_it()).await;
     common::publish_all(&*sink, std::slice::from_ref(&event)).await;
-    assert_eq!(server.times().await[&event.id.to_string()], 2, "receivers know it by its id");
+    assert_eq!(server.times().await[&event.id.to_string()], 2, "both deliveries have the same id");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,7 +216,7 @@ async fn a_receiver_that_is_gone_is_used_again_when_it_is_back() {
     let sink = common::open(&settings(&format!("http://{}/", proxy.address())));
     common::publish_all(&*sink, &common::events("order", 10)).await;
     proxy.shut(true);
-    // Connections are made and broken: nobody knows.
+    // Connections are opened and then closed, so the result is unknown.
     let deliveries = sink.publish(&common::events("order", 3)).await.unwrap();
     assert!(deliveries.iter().all(|delivery| matches!(delivery, Delivery::Unknown { .. })), "{deliveries:?}");
     proxy.shut(false);

@@ -1,4 +1,4 @@
-//! A receiver of webhooks that answers as it is told.
+//! Receiver of webhooks with configurable answers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,26 +7,26 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) path: String,
-    /// Names in small letters.
+    /// Header names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-/// What a request gets.
+/// The answer to a request.
 pub(crate) enum Reply {
-    /// Status line and headers, each with its line break; the body.
+    /// Status line and headers, each with its line break, and the body.
     Says(String, String),
-    /// The same, after a while.
+    /// The same, after a delay.
     SaysLater(Duration, String),
-    /// A body that goes on and on.
+    /// A body without end.
     NeverEnds(String),
-    /// The connection breaks.
+    /// Closes the connection.
     Breaks,
-    /// Nothing.
+    /// Sends nothing.
     Hangs,
 }
 
@@ -36,7 +36,7 @@ impl Reply {
     }
 }
 
-/// Says what a request gets, and at which place it came, from 0.
+/// Returns the answer to a request. The number is its position, starting with 0.
 type Answering = dyn Fn(&Request, usize) -> Reply + Send + Sync;
 
 #[derive(Clone)]
@@ -86,7 +86,7 @@ impl Server {
         Self::at("127.0.0.1:0", answering).await
     }
 
-    /// One that takes all.
+    /// Starts a receiver that accepts all requests.
     pub(crate) async fn taking_all() -> Self {
         Self::answering(|_, _| Reply::status("204 No Content")).await
     }
@@ -99,12 +99,12 @@ impl Server {
         self.requests.lock().unwrap().clone()
     }
 
-    /// The requests that were answered with 2xx.
+    /// Returns the requests that were answered with 2xx.
     pub(crate) fn taken(&self) -> Vec<Request> {
         self.taken.lock().unwrap().clone()
     }
 
-    /// How many clients left before their answer was whole.
+    /// Returns how many clients disconnected before they had received the whole answer.
     pub(crate) fn hung_up_on(&self) -> usize {
         self.hung_up_on.load(Ordering::SeqCst)
     }
@@ -113,7 +113,7 @@ impl Server {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// How many requests were under way at once, at the most.
+    /// Returns the maximum number of concurrent requests.
     pub(crate) fn under_way_max(&self) -> usize {
         self.under_way_max.load(Ordering::SeqCst)
     }
@@ -161,7 +161,7 @@ impl Server {
 async fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
     let mut lines = Vec::new();
     loop {
-        // Values may have bytes that are not ASCII.
+        // Header values may contain non-ASCII bytes.
         let mut line = Vec::new();
         stream.read_until(b'\n', &mut line).await.ok().filter(|&bytes| bytes > 0)?;
         match String::from_utf8(line).unwrap().trim_end() {

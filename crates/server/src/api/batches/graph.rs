@@ -1,4 +1,4 @@
-//! A batch as a graph, in pages.
+//! The graph of a batch, in pages.
 
 use std::collections::HashMap;
 
@@ -21,50 +21,50 @@ use crate::app::App;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
-/// How many edges a page has at most.
+/// Maximum number of edges in a page.
 const EDGES_MAX: usize = 20_000;
-/// Of how many levels it is told how wide they are.
+/// Maximum number of levels whose sizes are returned.
 const LEVELS_MAX: usize = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(get_batch_graph))
 }
 
-/// Which part of a graph.
+/// The requested part of a graph.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct GraphParams {
-    /// From this level on: 0 has the tasks that wait for none. Not together with `cursor`.
+    /// The first level of the page; level 0 has the tasks without predecessors. Cannot be combined with `cursor`.
     level: Option<u32>,
-    /// How many tasks at most. The default is 1,000, which is all there can be.
+    /// Maximum number of tasks. The default, 1,000, is also the maximum.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<u32>,
 }
 
-/// A part of the graph of a batch: some of its tasks, level by level, and the edges that lead to them.
+/// A part of the graph of a batch: tasks, level by level, and the edges that lead to them.
 #[derive(Debug, Serialize, ToSchema)]
 struct BatchGraph {
-    /// The version of the DAG that it is of: the pages of one graph have the same.
+    /// The version of the DAG. All pages of one graph have the same version.
     version: Version,
-    /// How many tasks there are.
+    /// Number of tasks.
     tasks: usize,
-    /// How many edges.
+    /// Number of edges.
     edges: usize,
-    /// How many levels.
+    /// Number of levels.
     depth: u32,
-    /// How many tasks each level has; of the first 1,000 levels.
+    /// Number of tasks of each level, for the first 1,000 levels.
     levels: Vec<u32>,
-    /// Tasks, level by level.
+    /// The tasks of this page, level by level.
     nodes: Vec<Node>,
-    /// Edges to these, each from the number of a task to that of another: at most 20,000.
+    /// The edges to these tasks, each as the numbers of its two tasks; at most 20,000.
     links: Vec<(u32, u32)>,
-    /// How many edges to these are left out.
+    /// Number of edges to these tasks that are omitted.
     links_left_out: usize,
-    /// Give it as `cursor` for the tasks that follow. Missing: there are none.
+    /// The `cursor` of the next page. Missing on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -76,20 +76,20 @@ struct Node {
     task: u32,
     /// Its key.
     key: String,
-    /// How many tasks follow one another at most before it.
+    /// Its level: the maximum number of tasks in a row before it.
     level: u32,
-    /// Where it stands.
+    /// Its state.
     state: TaskState,
     /// Its job.
     job: Option<JobId>,
-    /// The batch that it is.
+    /// Its inner batch, if the task is a batch.
     batch: Option<BatchId>,
 }
 
 /// Get a batch as a graph
 ///
-/// A page of its tasks in the order of the work, level by level, with their states and the edges that lead to them. 409 when it is over a
-/// list, whose items have no edges.
+/// A page of its tasks in the order of execution, level by level, with their states and the edges that lead to them. 409 for the batch
+/// of a list, whose items have no edges.
 #[utoipa::path(
     get, path = "/v1/batches/{id}/graph", tag = "batches",
     params(("id" = BatchId, Path, description = "The batch"), GraphParams),
@@ -122,11 +122,11 @@ async fn get_batch_graph(
     }))
 }
 
-/// Where in the order of the work the page begins.
+/// Returns the index of the first task of the page in the graph's order.
 fn first(graph: &Graph, level: Option<u32>, cursor: Option<u32>) -> Result<usize, Problem> {
     match (level, cursor) {
         (Some(_), Some(_)) => {
-            let words = "a page begins at a level or goes on at a cursor; give one of the two";
+            let words = "level and cursor exclude each other; give one of them";
             Err(Problem::bad_request("invalid_parameter", words).at("query level"))
         }
         (Some(level), None) => Ok(graph.order().partition_point(|&task| graph.layer(task) < level)),
@@ -149,7 +149,7 @@ fn links(graph: &Graph, page: &[u32]) -> (Vec<(u32, u32)>, usize) {
     (links.take(EDGES_MAX).collect(), all.saturating_sub(EDGES_MAX))
 }
 
-/// The tasks of the page in its order; one that has gone meanwhile is left out.
+/// Returns the tasks of the page in its order. A task that has been deleted since is omitted.
 fn nodes(graph: &Graph, page: &[u32], tasks: Vec<TaskView>) -> Vec<Node> {
     let mut views: HashMap<u32, TaskView> = tasks.into_iter().map(|view| (view.task, view)).collect();
     let node = |&task: &u32| {

@@ -1,4 +1,4 @@
-//! Looking at batches.
+//! Listing and reading batches.
 
 use axum::Json;
 use axum::extract::State;
@@ -24,31 +24,31 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(get_batch_history))
 }
 
-/// Which batches.
+/// Filter of the batches.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct BatchesParams {
-    /// Only of this DAG.
+    /// Only batches of this DAG.
     dag: Option<String>,
-    /// Only in this state.
+    /// Only this state.
     state: Option<BatchState>,
-    /// Only those with this key.
+    /// Only batches with this key.
     key: Option<String>,
-    /// Those that are tasks of others, too.
+    /// Whether to include batches that are tasks of other batches.
     #[serde(default)]
     inner: bool,
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<BatchId>,
 }
 
 /// List batches
 ///
-/// The newest first.
+/// Newest first.
 #[utoipa::path(
     get, path = "/v1/batches", tag = "batches", params(BatchesParams), responses((status = 200, body = Page<BatchView>)),
     security(("token" = ["viewer"]))
@@ -72,7 +72,7 @@ async fn list_batches(
 
 /// Get a batch
 ///
-/// Where it stands, how many of its tasks stand where, and its input.
+/// Its state, the number of its tasks in each state, and its input.
 #[utoipa::path(
     get, path = "/v1/batches/{id}", tag = "batches", params(("id" = BatchId, Path, description = "The batch")),
     responses((status = 200, body = BatchDetail)), security(("token" = ["viewer"]))
@@ -81,24 +81,24 @@ async fn get_batch(State(app): State<App>, Path(id): Path<BatchId>) -> Result<Js
     batch(id, app.store.as_ref()).await.map(Json)
 }
 
-/// Which tasks.
+/// Filter of the tasks.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct TasksParams {
-    /// Only in this state.
+    /// Only this state.
     state: Option<TaskState>,
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<u32>,
 }
 
 /// List the tasks of a batch
 ///
-/// By number, which is the order of their keys.
+/// Ordered by number, which is the order of their keys.
 #[utoipa::path(
     get, path = "/v1/batches/{id}/tasks", tag = "batches",
     params(("id" = BatchId, Path, description = "The batch"), TasksParams),
@@ -121,22 +121,22 @@ async fn list_batch_tasks(
     Ok(Json(Page::of(found, limit, |task| task.task.to_string())))
 }
 
-/// Which part of a history.
+/// The requested part of a history.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct HistoryParams {
-    /// How many entries at most. The default is 50.
+    /// Maximum number of entries. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<i64>,
 }
 
 /// Get a batch's history
 ///
-/// What happened to it as a whole and to tasks without jobs, the oldest first.
+/// Changes of the batch, and of its tasks without jobs. Oldest first.
 #[utoipa::path(
     get, path = "/v1/batches/{id}/history", tag = "batches",
     params(("id" = BatchId, Path, description = "The batch"), HistoryParams),

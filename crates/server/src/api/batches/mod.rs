@@ -1,4 +1,4 @@
-//! Batches: started, looked at and changed.
+//! Batches: start, list, read and operations.
 
 mod graph;
 mod list;

@@ -1,4 +1,4 @@
-//! Doing something to a batch.
+//! Operations on a batch.
 
 use std::time::Duration;
 
@@ -27,68 +27,69 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(operate_batch))
 }
 
-/// What is to be done, and how.
+/// The operation and its parameters.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BatchOperateRequest {
-    /// What.
+    /// The operation.
     operation: BatchOperationName,
-    /// Keys of tasks; of items of a list their places, from 0. To cancel: these and all that comes after them, instead of the whole batch.
-    /// To mark: one. To rerun: these, unless it is what has failed.
+    /// Keys of tasks; for items of a list, their indices, from 0. Cancel: these tasks and everything downstream, instead of the whole batch.
+    /// Mark: exactly one task. Rerun: these tasks; must be empty with `failed`.
     #[serde(default)]
     pub(super) tasks: Vec<String>,
-    /// How the task ended: `succeeded`, `skipped` or `failed` (mark).
+    /// The new state of the task: `succeeded`, `skipped` or `failed` (mark).
     state: Option<TaskState>,
-    /// Whether all that comes after the tasks runs again, too (rerun).
+    /// Whether everything downstream of the tasks runs again, too (rerun).
     #[serde(default)]
     pub(super) downstream: bool,
-    /// Whether all tasks run again that have failed or were aborted, in lists and inner batches those that have there (rerun).
+    /// Whether all failed and aborted tasks run again, including those in lists and inner batches (rerun).
     #[serde(default)]
     pub(super) failed: bool,
-    /// In which version of its DAG (rerun). The default is `pinned`.
+    /// The version of its DAG in which the tasks run again (rerun). The default is `pinned`.
     pub(super) version: Option<InVersion>,
-    /// Only says what would be done (rerun).
+    /// Returns a preview and changes nothing (rerun).
     #[serde(default)]
     dry: bool,
-    /// The generation of the batch that was looked at: with another one by now nothing is done.
+    /// The expected generation of the batch. If it has changed, the operation is refused.
     generation: Option<u32>,
-    /// How long running jobs get to stop by themselves, in milliseconds (abort, cancel). The default is 10 seconds.
+    /// Grace period for running jobs to stop, in milliseconds (abort, cancel). The default is 10 seconds.
     grace_ms: Option<u64>,
-    /// Why; stands in the batch's history.
+    /// The reason, for the batch's history.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What can be done to a batch.
+/// An operation on a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum BatchOperationName {
-    /// Nothing starts any more, what runs is asked to stop; it can be resumed.
+    /// Starts no further tasks and asks running jobs to stop. The batch can be resumed.
     Abort,
-    /// It goes on where it was stopped.
+    /// Continues a stopped batch.
     Resume,
-    /// What has not ended is given up, but for tasks that clear up.
+    /// Cancels all tasks that have not ended, except tasks with the rule `always`.
     Cancel,
-    /// A task is taken for ended.
+    /// Marks a task as ended.
     Mark,
-    /// Tasks run again, in a new generation.
+    /// Runs tasks again, in a new generation.
     Rerun,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct BatchOperateAnswer {
-    /// What was done. Missing: it was to be said only.
+    /// The effect of the operation. Missing in a preview.
     #[serde(skip_serializing_if = "Option::is_none")]
     operated: Option<BatchOperated>,
-    /// What runs again (rerun).
+    /// The tasks that run again (rerun).
     #[serde(skip_serializing_if = "Option::is_none")]
     rerun: Option<Preview>,
 }
 
-/// Do something to a batch
+/// Operate on a batch
 ///
-/// Abort, resume, cancel, mark or rerun it. A rerun with `dry` says what would run and does nothing. 409 when its state does not allow it.
+/// Abort, resume, cancel or rerun it, or mark a task. A rerun with `dry` returns the tasks that would run and changes nothing.
+/// 409 when the state does not allow the operation.
 #[utoipa::path(
     post, path = "/v1/batches/{id}/operate", tag = "batches", params(("id" = BatchId, Path, description = "The batch")),
     request_body = BatchOperateRequest, responses((status = 200, body = BatchOperateAnswer)), security(("token" = ["operator"]))
@@ -120,7 +121,7 @@ async fn operate_batch(
     }
     let operation = BatchOperation {
         batch: id,
-        // What was looked at here, if the caller does not say.
+        // The generation that was read here, unless the request specifies one.
         generation: Some(request.generation.unwrap_or(subject.row.generation)),
         grace: request.grace_ms.map_or(GRACE_DEFAULT, Duration::from_millis),
         note: request.reason,
@@ -135,12 +136,12 @@ fn refused(at: &str, words: &str) -> Problem {
 }
 
 impl BatchOperateRequest {
-    /// Refuses what means nothing for the operation.
+    /// Refuses fields that do not apply to the operation.
     fn check(&self) -> Result<(), Problem> {
         use BatchOperationName::{Abort, Cancel, Mark, Rerun, Resume};
         let of = |given: bool, operations: &[BatchOperationName], at: &str| {
             if given && !operations.contains(&self.operation) {
-                return Err(refused(at, "it means nothing for this operation; leave it out"));
+                return Err(refused(at, "it does not apply to this operation; omit it"));
             }
             Ok(())
         };
@@ -152,14 +153,13 @@ impl BatchOperateRequest {
         of(self.dry, &[Rerun], "dry")?;
         of(self.grace_ms.is_some(), &[Abort, Cancel], "grace_ms")?;
         match self.operation {
-            Mark if self.tasks.len() != 1 => Err(refused("tasks", "one task is marked at a time; name it")),
-            Rerun if self.failed != self.tasks.is_empty() => Err(refused(
-                "tasks",
-                "a rerun is of tasks that are named, or of what has failed; give one of the two",
-            )),
+            Mark if self.tasks.len() != 1 => Err(refused("tasks", "a mark needs exactly one task")),
+            Rerun if self.failed != self.tasks.is_empty() => {
+                Err(refused("tasks", "a rerun needs either tasks or failed; give one of the two"))
+            }
             Rerun if self.failed && self.downstream => Err(refused(
                 "downstream",
-                "what comes after a task that has failed waits for it, and goes on by itself",
+                "tasks downstream of a failed task wait for it and continue automatically; omit downstream",
             )),
             Abort | Resume | Cancel | Mark | Rerun => Ok(()),
         }
@@ -177,12 +177,11 @@ impl BatchOperateRequest {
         let state = self
             .state
             .filter(|state| matches!(state, TaskState::Succeeded | TaskState::Skipped | TaskState::Failed));
-        let state = state.ok_or_else(|| {
-            refused("state", "a task is marked as succeeded, skipped or failed; give that state")
-        })?;
+        let state =
+            state.ok_or_else(|| refused("state", "a mark needs a state: succeeded, skipped or failed"))?;
         let numbers = self.numbers(subject)?;
         let [task] = numbers.as_slice() else {
-            return Err(refused("tasks", "one task is marked at a time; name it"));
+            return Err(refused("tasks", "a mark needs exactly one task"));
         };
         Ok(BatchVerb::Mark { task: *task, state })
     }

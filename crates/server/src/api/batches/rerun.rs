@@ -1,4 +1,4 @@
-//! What a rerun does, said before it is done.
+//! The plan of a rerun, and its preview.
 
 use milepost_core::batch::listing::{TaskFilter, VersionView};
 use milepost_core::batch::rerun::{Chosen, Rerun};
@@ -14,45 +14,45 @@ use super::subject::all_tasks;
 use crate::api::dags::checked;
 use crate::problem::Problem;
 
-/// How many keys a list of a preview has at most.
+/// Maximum number of keys in each list of a preview.
 const KEYS_MAX: usize = 1_000;
 
 /// The version in which tasks are run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum InVersion {
-    /// The one that the batch has.
+    /// The current version of the batch.
     #[default]
     Pinned,
-    /// The latest, to which the batch goes over.
+    /// The latest version, to which the batch is moved.
     Latest,
 }
 
-/// What runs again.
+/// The tasks that run again.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Preview {
-    /// How many of the tasks stand where now, those in inner batches too.
+    /// Number of these tasks in each current state, including those in inner batches.
     counts: Counts,
-    /// The keys of the tasks, of those in inner batches behind the keys of the tasks that lead there, as in `list/3`; the first 1,000.
+    /// The keys of the tasks. Tasks of inner batches have the keys of the outer tasks as a prefix, as in `list/3`. The first 1,000.
     tasks: Vec<String>,
-    /// Stopped inner batches that are resumed, by the keys of the tasks that lead there; the first 1,000.
+    /// Stopped inner batches that are resumed, by the keys of their tasks; the first 1,000.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     resumed: Vec<String>,
-    /// The version to which the batch goes over.
+    /// The version to which the batch is moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<VersionChange>,
 }
 
-/// What another version is to a batch.
+/// The effect of moving a batch to another version.
 #[derive(Debug, Serialize, ToSchema)]
 struct VersionChange {
     /// The version.
     to: VersionView,
-    /// Keys of tasks that only that version has, to run when their turn comes; the first 1,000.
+    /// Keys of the tasks that the version adds, which run after their predecessors; the first 1,000.
     new: Vec<String>,
-    /// Keys of tasks that it does not have, given up unless they have ended; the first 1,000.
+    /// Keys of the tasks that the version lacks, which are removed from the batch; the first 1,000.
     gone: Vec<String>,
-    /// Keys of tasks that are defined differently and stay as they ended; the first 1,000.
+    /// Keys of the ended tasks that the version defines differently, which keep their state; the first 1,000.
     stays: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl Preview {
 }
 
 impl BatchOperateRequest {
-    /// What it says to run again.
+    /// Returns the tasks that the request asks to rerun.
     pub(super) fn chosen(&self) -> Chosen {
         match (self.failed, self.downstream) {
             (true, _) => Chosen::Failed,
@@ -84,7 +84,7 @@ impl BatchOperateRequest {
     }
 }
 
-/// What was chosen comes to, as the batch stands.
+/// Plans a rerun of the chosen tasks for the current state of the batch.
 pub(crate) async fn plan(
     chosen: &Chosen,
     version: InVersion,

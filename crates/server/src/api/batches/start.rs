@@ -27,35 +27,35 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(start_batch))
 }
 
-/// A batch to be started.
+/// A batch to start.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct BatchRequest {
     /// Its DAG.
     dag: String,
-    /// Which version: its number, or its first digits. The default is the latest.
+    /// The version: its number, or the first digits of its hash. The default is the latest.
     version: Option<String>,
-    /// At most one batch of the DAG ever has a key; asking again answers the same batch.
+    /// A unique key among the batches of the DAG. A repeated request with the same key returns the same batch.
     #[schema(min_length = 1, max_length = 1000)]
     key: Option<String>,
-    /// What the expressions of the DAG see as `input`. The default is `{}`.
+    /// The value of `input` in the expressions of the DAG. The default is `{}`.
     #[schema(value_type = Option<serde_json::Value>)]
     input: Option<Box<RawValue>>,
-    /// The tick that it is for, RFC 3339, as if a schedule had started it: the expressions of the DAG see it as `tick`.
+    /// The tick of the batch, in RFC 3339, as if a schedule had started it: the value of `tick` in the expressions of the DAG.
     nominal_at: Option<Timestamp>,
     /// The time zone of the tick's date: an IANA name. The default is `UTC`.
     nominal_zone: Option<String>,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// The batch that stands for a request.
+/// The batch of a request.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 struct StartedBatch {
     /// Its id.
     id: BatchId,
-    /// Whether it was there before, under the same key; then nothing was changed.
+    /// Whether it already existed under this key. In that case nothing was changed.
     duplicate: bool,
 }
 
@@ -67,10 +67,10 @@ impl IntoResponse for StartedBatch {
 
 /// Start a batch
 ///
-/// With a `key`, or with the header `Idempotency-Key` in its place, the request can be repeated.
+/// With a `key`, or with the header `Idempotency-Key` instead, the request can be repeated safely.
 #[utoipa::path(
     post, path = "/v1/batches", tag = "batches", params(IdempotencyKey), request_body = BatchRequest,
-    responses((status = 201, body = StartedBatch), (status = 200, description = "It was there, under the same key", body = StartedBatch)),
+    responses((status = 201, body = StartedBatch), (status = 200, description = "It already existed under this key", body = StartedBatch)),
     security(("token" = ["operator"]))
 )]
 async fn start_batch(
@@ -96,7 +96,7 @@ async fn start_batch(
     let input = batch.input.clone();
     let checked = tokio::task::spawn_blocking(move || check_input(&definition, &input)).await;
     checked.map_err(|error| Problem::internal("check_failed", error.to_string()))??;
-    // The one whose schema was looked at, even when another one is stored meanwhile.
+    // The version whose schema was checked, even if a newer one has been stored since.
     batch.version = Some(view.version);
     let started = store.start_batch(&batch).await?;
     if keyed && started.duplicate {
@@ -107,7 +107,7 @@ async fn start_batch(
 
 fn nominal(at: Option<Timestamp>, zone: Option<String>) -> Result<Option<NominalTime>, Problem> {
     if at.is_none() && zone.is_some() {
-        let words = "it is the time zone of nominal_at; give that too";
+        let words = "zone is the time zone of nominal_at; give nominal_at, too";
         return Err(Problem::unprocessable("invalid_body", words).at("nominal_zone"));
     }
     Ok(NominalTime::of_columns(at, zone))

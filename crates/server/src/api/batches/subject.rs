@@ -1,4 +1,4 @@
-//! The batch that a request is about.
+//! The batch of a request, with its definition.
 
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{BatchDetail, TaskFilter, TaskView};
@@ -14,7 +14,7 @@ pub(super) async fn batch(id: BatchId, store: &dyn Store) -> Result<BatchDetail,
     Ok(store.batch(id).await?.ok_or_else(|| StoreError::from(InvalidBatch::NoSuchBatch(id)))?)
 }
 
-/// The batch, and what it is a run of.
+/// Returns the batch and the DAG version that it runs.
 pub(crate) async fn subject(id: BatchId, store: &dyn Store) -> Result<Subject, Problem> {
     let row = batch(id, store).await?.row;
     let dag = if row.parent.as_ref().is_some_and(|parent| parent.items) {
@@ -26,7 +26,7 @@ pub(crate) async fn subject(id: BatchId, store: &dyn Store) -> Result<Subject, P
     Ok(Subject { row, dag })
 }
 
-/// All tasks that a filter lets through, page by page.
+/// Returns all tasks that match a filter; reads them page by page.
 pub(super) async fn all_tasks(
     id: BatchId,
     mut filter: TaskFilter,

@@ -1,4 +1,4 @@
-//! What bulk jobs there are.
+//! Definitions of bulk jobs.
 
 use std::collections::BTreeMap;
 
@@ -20,43 +20,43 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_bulk_definitions)).routes(routes!(get_bulk_definition))
 }
 
-/// A bulk job before anybody starts it.
+/// A bulk job definition.
 #[derive(Debug, Serialize, ToSchema)]
 struct BulkDefinition {
-    /// Its name, and the kind of its jobs.
+    /// Its name, which is also the kind of its jobs.
     name: String,
-    /// What comes out of it.
+    /// The label for its result.
     r#type: Option<String>,
-    /// What it is for.
+    /// The label for its purpose.
     category: Option<String>,
-    /// Of all bulk jobs of a group one runs at a time.
+    /// Its group. Of all bulk jobs in a group, one runs at a time.
     group: String,
-    /// Where its jobs wait.
+    /// The queue of its jobs.
     queue: String,
-    /// Which of a group goes first.
+    /// Its priority within the group.
     priority: u8,
-    /// How many attempts a run gets.
+    /// Maximum number of attempts of a run.
     max_attempts: u32,
-    /// How long a chunk shall take.
+    /// Target duration of a chunk.
     chunk_ms: u64,
-    /// The fewest rows of a chunk.
+    /// Minimum number of rows of a chunk.
     chunk_rows_min: u32,
-    /// The most rows of a chunk.
+    /// Maximum number of rows of a chunk.
     chunk_rows_max: u32,
-    /// Rows a second at most.
+    /// Maximum rate, in rows per second.
     rows_per_s: Option<f64>,
-    /// The part of the time that chunks may take.
+    /// Maximum share of the time that chunks take.
     duty: f64,
-    /// How many targets may fail before it is aborted.
+    /// Maximum number of failed targets before it is aborted.
     failures_max: u64,
-    /// The bulk job that is started by its end.
+    /// The bulk job that starts when this one has ended.
     then: Option<String>,
-    /// What a crash means for its targets.
+    /// The effect of a crash on its targets.
     effects: Effects,
-    /// The columns of the file that each run is started with. Missing: its targets are in tables of a database.
+    /// The columns of the file that each run starts with. Missing if its targets are in tables of a database.
     #[serde(skip_serializing_if = "Option::is_none")]
     columns: Option<BTreeMap<String, ColumnType>>,
-    /// Where its targets are, when that is another database than the store's.
+    /// The location of its targets, if they are in another database than the store's.
     place: Option<String>,
 }
 
@@ -84,18 +84,17 @@ impl From<Definition> for BulkDefinition {
     }
 }
 
-/// The definition of this name.
+/// Returns the definition with this name.
 pub(super) async fn definition(name: &str, store: &dyn Store) -> Result<Definition, Problem> {
     store.bulk_definition(name).await?.ok_or_else(|| {
-        let words =
-            format!("there is no bulk job {name:?}; workers tell the store of theirs when they start");
+        let words = format!("there is no bulk job {name:?}; workers register theirs when they start");
         Problem::not_found("no_such_bulk", words)
     })
 }
 
 /// List bulk jobs
 ///
-/// Those that a worker told the store of, by name.
+/// Bulk jobs that workers have registered, ordered by name.
 #[utoipa::path(
     get, path = "/v1/bulk-definitions", tag = "bulk jobs", responses((status = 200, body = Vec<BulkDefinition>)),
     security(("token" = ["viewer"]))

@@ -1,4 +1,4 @@
-//! Bulk jobs: what there are, their runs, and what is done to these.
+//! Bulk jobs: definitions, runs, and operations on runs.
 
 mod definitions;
 mod operate;

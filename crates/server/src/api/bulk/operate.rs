@@ -1,4 +1,4 @@
-//! Stopping runs of bulk jobs, and letting them go on.
+//! Aborting, resuming and canceling runs of bulk jobs; retrying failed targets.
 
 use std::time::Duration;
 
@@ -25,38 +25,38 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(operate_bulk_run)).routes(routes!(retry_bulk_failures))
 }
 
-/// What is to be done, and how.
+/// The operation and its parameters.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RunOperateRequest {
-    /// What.
+    /// The operation.
     operation: RunOperation,
-    /// How long the chunk in hand may take before its worker loses the run, in milliseconds (abort, cancel). The default is 10 seconds.
+    /// Grace period for the current chunk before its worker loses the run, in milliseconds (abort, cancel). The default is 10 seconds.
     grace_ms: Option<u64>,
-    /// Whether its statement is stopped, so that it rolls back (abort).
+    /// Whether to stop the statement of the current chunk, which is then rolled back (abort).
     #[serde(default)]
     hard: bool,
-    /// Why; stands in the job's history.
+    /// The reason, for the job's history.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What can be done to a run of a bulk job.
+/// An operation on a run of a bulk job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum RunOperation {
-    /// No further chunk starts; it can be resumed.
+    /// Starts no further chunk. The run can be resumed.
     Abort,
-    /// One that was aborted or has failed goes on after the last target that is done.
+    /// Continues an aborted or failed run after the last target that is done.
     Resume,
-    /// What is done stays; the rest is never done.
+    /// Ends the run. Targets that are done remain done; the rest is never applied.
     Cancel,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct RunOperated {
-    /// The run's state now, or `stop_requested`: no further chunk starts.
+    /// The new state of the run, or `stop_requested`: no further chunk starts.
     #[schema(examples("aborted", "stop_requested"))]
     outcome: String,
     /// Whether a statement was stopped (abort with `hard`).
@@ -64,9 +64,9 @@ struct RunOperated {
     interrupted: Option<bool>,
 }
 
-/// Do something to a run of a bulk job
+/// Operate on a run of a bulk job
 ///
-/// Abort, resume or cancel it. 409 when its state does not allow it.
+/// Abort, resume or cancel it. 409 when its state does not allow the operation.
 #[utoipa::path(
     post, path = "/v1/bulk-runs/{id}/operate", tag = "bulk jobs", params(("id" = JobId, Path, description = "The run")),
     request_body = RunOperateRequest, responses((status = 200, body = RunOperated)), security(("token" = ["operator"]))
@@ -78,7 +78,7 @@ async fn operate_bulk_run(
     Body(request): Body<RunOperateRequest>,
 ) -> Result<Json<RunOperated>, Problem> {
     if request.hard && request.operation != RunOperation::Abort {
-        return Err(Problem::unprocessable("invalid_body", "only an abort is hard").at("hard"));
+        return Err(Problem::unprocessable("invalid_body", "only an abort can be hard; omit it").at("hard"));
     }
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let view = run(id, app.store.as_ref()).await?;
@@ -91,7 +91,7 @@ async fn operate_bulk_run(
     let grace = request.grace_ms.map_or(GRACE_DEFAULT, Duration::from_millis);
     let operation = Operation { note: request.reason, ..Operation::new(verb) }.grace(grace);
     let operated = store.operate(id, &operation).await?;
-    // Asked first, interrupted afterwards: the run may not begin a chunk in between.
+    // Request the stop before the interruption: otherwise the run could begin another chunk in between.
     let interrupted = match operated {
         Operated::StopRequested if request.hard => Some(store.interrupt_bulk(id).await?),
         _ => request.hard.then_some(false),
@@ -99,16 +99,16 @@ async fn operate_bulk_run(
     Ok(Json(RunOperated { outcome: outcome(operated), interrupted }))
 }
 
-/// The run over what failed.
+/// The run over the failed targets.
 #[derive(Debug, Serialize, ToSchema)]
 struct RetryRun {
     /// Its id.
     id: JobId,
 }
 
-/// Try failed targets again
+/// Retry failed targets
 ///
-/// A new run, in the same group and with the same parameters, over those that are not tried again already.
+/// Starts a run in the same group and with the same parameters, over the failed targets that no other run retries.
 #[utoipa::path(
     post, path = "/v1/bulk-runs/{id}/retry-failures", tag = "bulk jobs",
     params(("id" = JobId, Path, description = "The run"), Why),

@@ -1,4 +1,4 @@
-//! Looking at runs of bulk jobs.
+//! Listing and reading runs of bulk jobs.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
-/// After all ids: where those begin that are over.
+/// The maximum id: the cursor at which the finished runs begin.
 const NEWEST: JobId = JobId(uuid::Uuid::max());
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -29,33 +29,33 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(list_bulk_failures))
 }
 
-/// Which runs.
+/// Filter of the runs.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct RunsParams {
-    /// Only of this bulk job.
+    /// Only runs of this bulk job.
     name: Option<String>,
-    /// Only in this state.
+    /// Only this state.
     state: Option<JobState>,
-    /// Only of this group.
+    /// Only this group.
     group: Option<String>,
-    /// Only with this label.
+    /// Only runs with this label.
     r#type: Option<String>,
-    /// Only with this label.
+    /// Only runs with this label.
     category: Option<String>,
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<JobId>,
 }
 
 /// List runs of bulk jobs
 ///
-/// Those under way and those that wait first, in the order in which they will run: on the first page, whatever its limit, at most 1,000.
-/// Then those that are over, the newest first.
+/// Running and waiting runs first, in the order in which they will run: all on the first page regardless of its limit, at most 1,000.
+/// Then finished runs, newest first.
 #[utoipa::path(
     get, path = "/v1/bulk-runs", tag = "bulk jobs", params(RunsParams), responses((status = 200, body = Page<BulkView>)),
     security(("token" = ["viewer"]))
@@ -80,7 +80,7 @@ async fn list_bulk_runs(
     if !is_cut || found[limit as usize - 1].is_over() {
         return Ok(Json(Page::of(found, limit, |run| run.id.to_string())));
     }
-    // Those that are not over have no order that a cursor could name.
+    // Unfinished runs are not ordered by id, so no cursor can point into them: return them in one page.
     let mut items = app.store.bulks(&BulkFilter { limit: ROWS_MAX + 1, ..filter }).await?;
     let more = items.iter().any(BulkView::is_over);
     items.retain(|run| !run.is_over());
@@ -88,7 +88,7 @@ async fn list_bulk_runs(
     Ok(Json(Page { items, next_cursor: more.then(|| NEWEST.to_string()) }))
 }
 
-/// A run, if it is one.
+/// Returns a run of a bulk job; an error if the job is not one.
 pub(super) async fn run(id: JobId, store: &dyn Store) -> Result<BulkView, Problem> {
     let filter = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
     let found = store.bulks(&filter).await?.pop();
@@ -97,7 +97,7 @@ pub(super) async fn run(id: JobId, store: &dyn Store) -> Result<BulkView, Proble
 
 /// Get a run of a bulk job
 ///
-/// How far it is, what holds it, what operators set.
+/// Its progress, the reason why it is throttled, and the settings by operators.
 #[utoipa::path(
     get, path = "/v1/bulk-runs/{id}", tag = "bulk jobs", params(("id" = JobId, Path, description = "The run")),
     responses((status = 200, body = BulkView)), security(("token" = ["viewer"]))
@@ -106,22 +106,22 @@ async fn get_bulk_run(State(app): State<App>, Path(id): Path<JobId>) -> Result<J
     run(id, app.store.as_ref()).await.map(Json)
 }
 
-/// Which failures.
+/// The requested page of failures.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct FailuresParams {
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<i64>,
 }
 
-/// List the targets of a run that failed
+/// List the failed targets of a run
 ///
-/// In the order in which they did.
+/// In the order of the failures.
 #[utoipa::path(
     get, path = "/v1/bulk-runs/{id}/failures", tag = "bulk jobs",
     params(("id" = JobId, Path, description = "The run"), FailuresParams),

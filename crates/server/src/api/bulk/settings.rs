@@ -1,4 +1,4 @@
-//! What a run of a bulk job may take.
+//! Load settings of a run of a bulk job.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,33 +22,33 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(set_bulk_run))
 }
 
-/// What to change; what is not given stays as it is.
+/// The settings to change. Omitted fields are unchanged.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SettingsRequest {
-    /// Rows a second at most.
+    /// Maximum rate, in rows per second.
     rows_per_s: Option<f64>,
-    /// The part of the time that chunks may take, over 0 and at most 1.
+    /// Maximum share of the time that chunks take: more than 0, at most 1.
     duty: Option<f64>,
-    /// How long a chunk shall take.
+    /// Target duration of a chunk.
     #[schema(minimum = 1, maximum = 600_000)]
     chunk_ms: Option<u64>,
-    /// The fewest rows of a chunk.
+    /// Minimum number of rows of a chunk.
     #[schema(minimum = 1, maximum = 1_000_000)]
     chunk_rows_min: Option<u32>,
-    /// The most rows of a chunk.
+    /// Maximum number of rows of a chunk.
     #[schema(minimum = 1, maximum = 1_000_000)]
     chunk_rows_max: Option<u32>,
-    /// Which of the group goes first: from 1 (first) to 4 (last).
+    /// The priority within the group: from 1 (first) to 4 (last).
     #[schema(value_type = Option<u8>, minimum = 1, maximum = 4)]
     priority: Option<Priority>,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
 impl SettingsRequest {
-    /// The changes, and what stands with them.
+    /// Returns the changed settings, and all settings after the change.
     fn settings(&self, before: Settings) -> Result<(Settings, Settings), Problem> {
         let settings = Settings {
             rows_per_s: self.rows_per_s,
@@ -58,7 +58,10 @@ impl SettingsRequest {
             chunk_rows_max: self.chunk_rows_max,
         };
         if settings == Settings::default() && self.priority.is_none() {
-            return Err(Problem::unprocessable("invalid_bulk", "there is nothing to set"));
+            return Err(Problem::unprocessable(
+                "invalid_bulk",
+                "the request changes no setting; give at least one",
+            ));
         }
         let all = settings.over(before);
         all.check().map_err(|invalid| self.refused(invalid))?;
@@ -68,7 +71,7 @@ impl SettingsRequest {
     fn refused(&self, invalid: InvalidBulk) -> Problem {
         let problem = Problem::unprocessable("invalid_bulk", invalid.to_string());
         match invalid {
-            // The most is below the fewest that was set before.
+            // The new `chunk_rows_max` is less than the `chunk_rows_min` that was set before.
             InvalidBulk::Setting { name: "chunk_rows_min", .. } if self.chunk_rows_min.is_none() => {
                 problem.at("chunk_rows_max")
             }
@@ -78,9 +81,9 @@ impl SettingsRequest {
     }
 }
 
-/// Change what a run may take
+/// Change the settings of a run
 ///
-/// From its next chunk on; it stays when the run is aborted and resumed. Answers all that is set now.
+/// Takes effect with its next chunk, and is kept when the run is aborted and resumed. Returns all current settings.
 #[utoipa::path(
     patch, path = "/v1/bulk-runs/{id}/settings", tag = "bulk jobs", params(("id" = JobId, Path, description = "The run")),
     request_body = SettingsRequest, responses((status = 200, body = Settings)), security(("token" = ["operator"]))
@@ -94,7 +97,7 @@ async fn set_bulk_run(
     let actor = actor.because(request.reason.as_deref())?;
     let view = run(id, app.store.as_ref()).await?;
     if view.state.is_ended() {
-        let words = format!("job {id} is {}: there is nothing to set any more", view.state);
+        let words = format!("job {id} is {}: its settings can no longer be changed", view.state);
         return Err(Problem::conflict("bulk_refused", words));
     }
     let (settings, all) = request.settings(view.settings)?;

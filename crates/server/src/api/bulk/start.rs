@@ -23,37 +23,37 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(start_bulk_run))
 }
 
-/// A run to be started.
+/// A run to start.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RunRequest {
-    /// Of which bulk job.
+    /// The name of the bulk job.
     name: String,
-    /// What its SQL asks for by name: a JSON object.
+    /// The named parameters of its SQL: a JSON object.
     #[serde(default)]
     #[schema(value_type = Object, examples(json!({"place": 4711})))]
     parameters: Parameters,
-    /// At most one run of the bulk job ever has a key; asking again answers the same run.
+    /// A unique key among the runs of the bulk job. A repeated request with the same key returns the same run.
     #[schema(min_length = 1, max_length = 1000)]
     key: Option<String>,
-    /// Which of the group goes first: from 1 (first) to 4 (last). The default is the definition's.
+    /// The priority within the group: from 1 (first) to 4 (last). The default is that of the definition.
     #[schema(value_type = Option<u8>, minimum = 1, maximum = 4)]
     priority: Option<Priority>,
-    /// Not before so many milliseconds from now have passed. Not together with `start_at`.
+    /// Delay before the start, in milliseconds from now. Cannot be combined with `start_at`.
     delay_ms: Option<u64>,
-    /// Not before this time.
+    /// The earliest start time.
     start_at: Option<Timestamp>,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// The run that stands for a request.
+/// The run of a request.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(super) struct StartedRun {
-    /// Its id: that of its job.
+    /// Its id, which is the id of its job.
     id: JobId,
-    /// Whether it was there before, under the same key; then nothing was changed.
+    /// Whether it already existed under this key. In that case nothing was changed.
     duplicate: bool,
 }
 
@@ -71,11 +71,11 @@ impl IntoResponse for StartedRun {
 
 /// Start a run of a bulk job
 ///
-/// Of a group one run is under way at a time; others wait for it. With a `key`, or with the header `Idempotency-Key` in its place, the
-/// request can be repeated.
+/// One run of a group is in progress at a time; the others wait for it. With a `key`, or with the header `Idempotency-Key` instead, the
+/// request can be repeated safely.
 #[utoipa::path(
     post, path = "/v1/bulk-runs", tag = "bulk jobs", params(IdempotencyKey), request_body = RunRequest,
-    responses((status = 201, body = StartedRun), (status = 200, description = "It was there, under the same key", body = StartedRun)),
+    responses((status = 201, body = StartedRun), (status = 200, description = "It already existed under this key", body = StartedRun)),
     security(("token" = ["operator"]))
 )]
 async fn start_bulk_run(
@@ -87,7 +87,7 @@ async fn start_bulk_run(
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let definition = definition(&request.name, app.store.as_ref()).await.map_err(|it| it.at("name"))?;
     if definition.columns.is_some() {
-        let words = "it takes its targets from a file; `milepost bulk start --from FILE` starts it";
+        let words = "its targets come from a file; start it with `milepost bulk start --from FILE`";
         return Err(Problem::unprocessable("invalid_bulk", words).at("name"));
     }
     let job = NewJob::new(&request.name, &request.parameters).map_err(create::invalid)?;

@@ -1,4 +1,4 @@
-//! Consumers, and what they wait for.
+//! Consumers: settings, expected sequences, and gaps.
 
 use std::time::Duration;
 
@@ -30,26 +30,26 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(list_gaps))
 }
 
-/// A consumer and its inbox.
+/// A consumer, with the counts of its inbox.
 #[derive(Debug, Serialize, ToSchema)]
 struct ConsumerRow {
     /// Its name.
     name: String,
-    /// How long events wait for one that is missing before them, in milliseconds.
+    /// How long events wait for a missing earlier event, in milliseconds.
     gap_wait_ms: u64,
-    /// How many of one aggregate wait at most.
+    /// Maximum number of waiting events of one aggregate.
     parked_max: u32,
-    /// What happens when they have waited for too long, or are too many.
+    /// What happens when these limits are exceeded.
     gap_policy: GapPolicy,
-    /// Whether the first event that is seen of an aggregate is taken in whatever its sequence.
+    /// Whether the first received event of an aggregate is accepted with any sequence.
     begins_anywhere: bool,
-    /// Of how many aggregates it takes events in.
+    /// Number of aggregates whose events it consumes.
     aggregates: u64,
-    /// How many events wait.
+    /// Number of waiting events.
     parked: u64,
-    /// How many dead letters there are.
+    /// Number of dead letters.
     dead: u64,
-    /// How many duplicates were caught.
+    /// Number of duplicates that were detected.
     duplicates: u64,
 }
 
@@ -72,7 +72,7 @@ impl From<ConsumerView> for ConsumerRow {
 
 /// List consumers
 ///
-/// Those that said what they want or have taken events in, by name.
+/// Consumers that have settings or have consumed events, ordered by name.
 #[utoipa::path(
     get, path = "/v1/consumers", tag = "inbox", responses((status = 200, body = Vec<ConsumerRow>)),
     security(("token" = ["viewer"]))
@@ -81,28 +81,28 @@ async fn list_consumers(State(app): State<App>) -> Result<Json<Vec<ConsumerRow>>
     Ok(Json(app.store.consumers().await?.into_iter().map(ConsumerRow::from).collect()))
 }
 
-/// What a consumer wants.
+/// The settings of a consumer.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ConsumerRequest {
-    /// How long events wait for one that is missing before them, in milliseconds. The default is ten minutes.
+    /// How long events wait for a missing earlier event, in milliseconds. The default is ten minutes.
     gap_wait_ms: Option<u64>,
-    /// How many of one aggregate wait at most. The default is 1,000.
+    /// Maximum number of waiting events of one aggregate. The default is 1,000.
     #[schema(minimum = 1, maximum = 100_000)]
     parked_max: Option<u32>,
-    /// What happens when they have waited for too long, or are too many. The default is `dead_letter`.
+    /// What happens when these limits are exceeded. The default is `dead_letter`.
     gap_policy: Option<GapPolicy>,
-    /// Whether the first event that is seen of an aggregate is taken in whatever its sequence. The default is not.
+    /// Whether the first received event of an aggregate is accepted with any sequence. The default is `false`.
     #[serde(default)]
     begins_anywhere: bool,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// Say what a consumer wants
+/// Set the settings of a consumer
 ///
-/// As a whole: what is not given has its default. Gaps that wait already keep their time.
+/// Replaces all settings; omitted fields get their defaults. Existing gaps keep their deadlines.
 #[utoipa::path(
     put, path = "/v1/consumers/{name}", tag = "inbox", params(("name" = String, Path, description = "The consumer")),
     request_body = ConsumerRequest, responses((status = 204)), security(("token" = ["operator"]))
@@ -126,32 +126,32 @@ async fn put_consumer(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// From which event on.
+/// The start position of a consumer in an aggregate.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ExpectRequest {
-    /// What sort of thing the aggregate is.
+    /// The type of the aggregate.
     aggregate_type: String,
-    /// Which one.
+    /// The id of the aggregate.
     aggregate_id: String,
-    /// The sequence of the first event that is to be taken in.
+    /// The sequence of the first event to consume.
     #[schema(minimum = 1)]
     from_seq: i64,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct ExpectAnswer {
-    /// Whether that changed anything: a consumer never goes back.
+    /// Whether the position changed: it never moves back.
     changed: bool,
 }
 
-/// Say from which event on a consumer takes those of an aggregate in
+/// Set the start position of a consumer in an aggregate
 ///
-/// Events before it are duplicates from then on; those that wait follow when the consumer looks again, or with its next event.
+/// Earlier events then count as duplicates. Waiting events follow with the consumer's next check, or with its next event.
 #[utoipa::path(
     post, path = "/v1/consumers/{name}/expect", tag = "inbox", params(("name" = String, Path, description = "The consumer")),
     request_body = ExpectRequest, responses((status = 200, body = ExpectAnswer)), security(("token" = ["operator"]))
@@ -168,24 +168,24 @@ async fn expect_from(
     Ok(Json(ExpectAnswer { changed }))
 }
 
-/// Which gaps.
+/// Filter of the gaps.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct GapsParams {
-    /// Only of this consumer.
+    /// Only for this consumer.
     consumer: Option<String>,
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<Cursor<AggregatePlace>>,
 }
 
 /// List gaps
 ///
-/// Aggregates of which events wait for one that is missing; those first that are given up first.
+/// Aggregates whose events wait for a missing event, ordered by deadline.
 #[utoipa::path(
     get, path = "/v1/gaps", tag = "inbox", params(GapsParams), responses((status = 200, body = Page<Gap>)),
     security(("token" = ["viewer"]))

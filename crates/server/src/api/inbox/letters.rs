@@ -1,4 +1,4 @@
-//! What inboxes gave up.
+//! Dead letters of inboxes.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,31 +15,31 @@ use crate::body::Body;
 use crate::params::Query;
 use crate::problem::Problem;
 
-/// How many letters one request speaks of at most.
+/// Maximum number of dead letters in one request.
 const LETTERS_MAX: usize = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_dead_letters)).routes(routes!(operate_dead_letters))
 }
 
-/// Which dead letters.
+/// Filter of the dead letters.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct LettersParams {
-    /// Only of this consumer.
+    /// Only for this consumer.
     consumer: Option<String>,
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<i64>,
 }
 
 /// List dead letters of inboxes
 ///
-/// The newest first.
+/// Newest first.
 #[utoipa::path(
     get, path = "/v1/dead-letters", tag = "inbox", params(LettersParams), responses((status = 200, body = Page<DeadLetter>)),
     security(("token" = ["viewer"]))
@@ -54,40 +54,40 @@ async fn list_dead_letters(
     Ok(Json(Page::of(found, limit, |letter| letter.id.to_string())))
 }
 
-/// What is to be done with dead letters.
+/// An operation on dead letters.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct LettersRequest {
-    /// What.
+    /// The operation.
     operation: LetterOperation,
-    /// Which, by their ids; all or none.
+    /// The ids of the dead letters. The operation applies to all or none.
     #[schema(min_items = 1, max_items = 1000)]
     ids: Vec<LetterId>,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What can be done with a dead letter.
+/// The operations on a dead letter.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum LetterOperation {
-    /// Its event waits again for the one that is missing before it.
+    /// Its event waits again for the missing earlier event.
     Retry,
-    /// It is gone for good.
+    /// Deletes it permanently.
     Drop,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct LettersAnswer {
-    /// How many wait again, or are gone.
+    /// Number of retried or dropped dead letters.
     letters: u64,
 }
 
-/// Do something with dead letters of inboxes
+/// Operate on dead letters of inboxes
 ///
-/// Noted in the audit. 409 when a consumer has gone on past one that is to be retried.
+/// Recorded in the audit log. 409 when a consumer's position is already after an event to retry.
 #[utoipa::path(
     post, path = "/v1/dead-letters/operate", tag = "inbox", request_body = LettersRequest,
     responses((status = 200, body = LettersAnswer)), security(("token" = ["operator"]))

@@ -1,4 +1,4 @@
-//! Inboxes of consumers: what they want, what they wait for, and what was given up.
+//! Inboxes: consumers, gaps and dead letters.
 
 mod consumers;
 mod letters;

@@ -1,4 +1,4 @@
-//! Claims: jobs for a worker, waited for if there are none.
+//! Claiming jobs for a worker, with long polling.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,64 +24,64 @@ use crate::body::Body;
 use crate::params::Path;
 use crate::problem::Problem;
 
-/// How many jobs a claim takes at most.
+/// Maximum number of jobs in one claim.
 const JOBS_MAX: u32 = 500;
-/// How long a claim waits at most.
+/// Maximum wait of a claim, in milliseconds.
 const WAIT_MS_MAX: u64 = 30_000;
-/// How often it looks without a hint that something is ready.
+/// Interval of claims without a hint that a job is ready.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(claim_jobs)).routes(routes!(list_held_jobs))
 }
 
-/// What a worker asks for.
+/// A claim.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ClaimRequest {
-    /// Of these queues.
+    /// The queues to claim from.
     #[schema(min_items = 1, max_items = 1000)]
     queues: Vec<String>,
-    /// Of these kinds.
+    /// The kinds to claim.
     #[schema(min_items = 1, max_items = 1000)]
     kinds: Vec<String>,
-    /// How many at most. The default is 1.
+    /// Maximum number of jobs. The default is 1.
     #[schema(minimum = 1, maximum = 500)]
     limit: Option<u32>,
-    /// How long to wait when there are none, in milliseconds. The default is not to wait.
+    /// How long to wait for a job if none is ready, in milliseconds. The default is 0.
     #[schema(maximum = 30_000)]
     wait_ms: Option<u64>,
-    /// A number that rises with each claim of the worker, by which it knows a claim whose answer was lost. The default is 1.
+    /// A number that increases with each claim of the worker and identifies a claim whose response was lost. The default is 1.
     #[schema(minimum = 1)]
     claim_id: Option<i32>,
 }
 
-/// A job that the worker holds now.
+/// A job that a worker holds.
 #[derive(Debug, Serialize, ToSchema)]
 struct HeldJob {
     /// Its id.
     id: JobId,
-    /// Names this run, to be given back as it is.
+    /// An opaque identifier of this run, to be sent back unchanged.
     #[schema(value_type = String)]
     run: Handle,
-    /// The claim that took it.
+    /// The claim that acquired it.
     claim_id: i32,
-    /// What is to be done.
+    /// Its kind.
     kind: String,
-    /// Where it waited.
+    /// Its queue.
     queue: String,
-    /// Its input.
+    /// Its payload.
     #[schema(value_type = serde_json::Value)]
     payload: Box<RawValue>,
-    /// Where an earlier attempt says to go on from.
+    /// The checkpoint of an earlier attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     checkpoint: Option<Box<RawValue>>,
-    /// Which try this is, from 1.
+    /// The number of this attempt, from 1.
     attempt: u32,
-    /// The last one.
+    /// Maximum number of attempts.
     max_attempts: u32,
-    /// How long the attempt may take, if the job says so.
+    /// Time limit of the attempt, if the job has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout_ms: Option<u64>,
     /// Its group.
@@ -90,12 +90,12 @@ struct HeldJob {
     /// The batch whose task it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     batch: Option<BatchId>,
-    /// When it was created.
+    /// The time of its creation.
     created_at: Timestamp,
-    /// The tick of a schedule that it stands for.
+    /// The schedule's tick that created it.
     #[serde(skip_serializing_if = "Option::is_none")]
     nominal_at: Option<Timestamp>,
-    /// The span of a trace that it follows from, as W3C Trace Context writes it.
+    /// The span that it follows from, in the format of W3C Trace Context.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     traceparent: Option<Traceparent>,
@@ -104,13 +104,14 @@ struct HeldJob {
 /// Jobs that the worker holds.
 #[derive(Debug, Serialize, ToSchema)]
 struct HeldJobs {
-    /// They.
+    /// The jobs.
     jobs: Vec<HeldJob>,
 }
 
 /// Claim jobs
 ///
-/// Waits for some if there are none. After a lost answer, ask which jobs are held: those of that `claim_id` are the worker's as well.
+/// Waits for a job if none is ready. After a lost response, list the jobs that the worker holds: those with this `claim_id` belong to it,
+/// too.
 #[utoipa::path(
     post, path = "/v1/workers/{id}/claim", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
     request_body = ClaimRequest, responses((status = 200, body = HeldJobs)), security(("token" = ["worker"]))
@@ -131,20 +132,20 @@ fn claim(worker: WorkerId, request: ClaimRequest) -> Result<Claim, Problem> {
     check_served(&request.queues, &request.kinds)?;
     let limit = request.limit.unwrap_or(1);
     if !(1..=JOBS_MAX).contains(&limit) {
-        let words = format!("a claim takes from 1 to {JOBS_MAX} jobs, not {limit}");
+        let words = format!("a claim must be for 1 to {JOBS_MAX} jobs, not {limit}");
         return Err(Problem::unprocessable("invalid_claim", words).at("limit"));
     }
     let claim_id = request.claim_id.unwrap_or(1);
     Ok(Claim { worker, claim_id, queues: request.queues, kinds: request.kinds, limit, thorough: false })
 }
 
-/// Claims, and again at every hint, until there are some or the time is over.
+/// Claims jobs, again after every hint, until there are some or the wait has elapsed.
 async fn wait_for_some(app: &App, claim: &Claim, wait: Duration) -> Result<Vec<ClaimedJob>, Problem> {
     let until = Instant::now() + wait;
     if wait.is_zero() {
         return Ok(app.store.claim(claim).await?);
     }
-    // Before the first look: what becomes ready after it is hinted at.
+    // Subscribe before the first claim: jobs that become ready after it cause a hint.
     let mut wakes = app.store.wakes().await?;
     loop {
         let claimed = app.store.claim(claim).await?;
@@ -161,7 +162,7 @@ async fn wait_for_some(app: &App, claim: &Claim, wait: Duration) -> Result<Vec<C
 
 /// List the jobs that a worker holds
 ///
-/// What the store says, whatever the worker remembers.
+/// The jobs that the worker holds according to the store.
 #[utoipa::path(
     get, path = "/v1/workers/{id}/jobs", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
     responses((status = 200, body = HeldJobs)), security(("token" = ["worker"]))
@@ -175,7 +176,7 @@ async fn list_held_jobs(
 }
 
 async fn held(store: &dyn Store, claimed: Vec<ClaimedJob>) -> Result<Json<HeldJobs>, Problem> {
-    // Only an earlier run can have left one.
+    // Only an earlier run can have stored a checkpoint.
     let again: Vec<JobId> = claimed.iter().filter(|job| job.run.token.0 > 1).map(|job| job.run.job).collect();
     let mut checkpoints = if again.is_empty() { HashMap::new() } else { store.checkpoints(&again).await? };
     let jobs = claimed.into_iter().map(|job| {
@@ -188,11 +189,11 @@ async fn held(store: &dyn Store, claimed: Vec<ClaimedJob>) -> Result<Json<HeldJo
 fn held_job(job: ClaimedJob, checkpoint: Option<String>) -> Result<HeldJob, Problem> {
     let json = |text: String| {
         RawValue::from_string(text).map_err(|error| {
-            tracing::error!(%error, "the store holds what is no JSON");
+            tracing::error!(%error, "the store contains a value that is not JSON");
             Problem::new(
                 axum::http::StatusCode::INTERNAL_SERVER_ERROR,
                 "store_failed",
-                "the store holds what is no JSON",
+                "the store contains a value that is not JSON",
             )
         })
     };

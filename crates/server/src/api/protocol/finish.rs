@@ -1,4 +1,4 @@
-//! What a worker says of its runs: how far they are, and how they ended.
+//! Reports of workers on their runs: progress, checkpoints and outcomes.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::body::Body;
 use crate::params::Path;
 use crate::problem::Problem;
 
-/// How many runs a request speaks of at most.
+/// Maximum number of runs in one request.
 const RUNS_MAX: usize = 1_000;
-/// How much is kept of a failure's name, and of what it says, in characters.
+/// Maximum lengths of an error code and of an error message, in characters. Longer ones are truncated.
 const CODE_CHARS_MAX: usize = 200;
 const MESSAGE_CHARS_MAX: usize = 10_000;
 
@@ -33,72 +33,72 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(finish_runs)).routes(routes!(report_runs))
 }
 
-/// How runs ended.
+/// The ends of runs.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct FinishRequest {
-    /// They, each once.
+    /// The runs. Each job must occur only once.
     #[schema(min_items = 1, max_items = 1000)]
     runs: Vec<RunEnd>,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RunEnd {
-    /// Which run: as its claim named it.
+    /// The identifier of the run, from its claim.
     #[schema(value_type = String)]
     run: Handle,
-    /// How it ended.
+    /// The outcome.
     outcome: Ending,
-    /// What it returned (succeeded). One that cannot be stored fails the run: more than 1 MiB (of a task of a batch 256 KiB), nested too
-    /// deeply, a number beyond all bounds.
+    /// The result (succeeded). A result that cannot be stored fails the run: more than 1 MiB (256 KiB for a task of a batch), nested too
+    /// deeply, or with a number out of range.
     #[schema(value_type = Option<serde_json::Value>)]
     result: Option<Box<RawValue>>,
-    /// A stable name of the failure, such as `http_503` (failed); of longer ones the first 200 characters. The default is `failed`.
+    /// The error code, such as `http_503` (failed). The first 200 characters are kept. The default is `failed`.
     #[schema(min_length = 1)]
     error_code: Option<String>,
-    /// The failure, for people (failed); why, for people (snoozed). The first 10,000 characters are kept.
+    /// The error message (failed) or the reason (snoozed). The first 10,000 characters are kept.
     message: Option<String>,
-    /// Whether another attempt can help (failed). The default is that it can.
+    /// Whether another attempt may succeed (failed). The default is `true`.
     retryable: Option<bool>,
-    /// The job is not claimed before this number of milliseconds has passed (snoozed; failed: if that is longer than the backoff). More
-    /// than a hundred years counts as a hundred years.
+    /// Delay before the job can be claimed again, in milliseconds (snoozed; failed: if it is longer than the backoff). At most a hundred
+    /// years; longer delays are reduced to that.
     delay_ms: Option<u64>,
 }
 
-/// How a run can end.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Ending {
-    /// It is done.
+    /// The job is done.
     Succeeded,
-    /// It failed; tried again later, if attempts are left and that can help.
+    /// The run failed. It is retried if attempts are left and another attempt may succeed.
     Failed,
-    /// It is given back; the attempt does not count.
+    /// The job is returned to its queue; the attempt does not count.
     Snoozed,
-    /// It stopped, since it was asked to cancel.
+    /// The run stopped because of a request to cancel it.
     Canceled,
-    /// It stopped, since it was asked to abort.
+    /// The run stopped because of a request to abort it.
     Aborted,
 }
 
-/// What the store says, in the order of the request.
+/// The results, in the order of the request.
 #[derive(Debug, Serialize, ToSchema)]
 struct FinishAnswer {
-    /// Of each.
+    /// One result for each run.
     runs: Vec<Told>,
 }
 
-/// What the store says of a run's end.
+/// The result of reporting the end of a run.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Told {
-    /// It is stored.
+    /// The end was stored.
     Accepted,
-    /// It had been stored before: an answer was lost.
+    /// The end had been stored before: a response was lost.
     Repeated,
-    /// The job has moved on; nothing was changed.
+    /// The worker no longer holds the job; nothing was changed.
     Fenced,
 }
 
@@ -114,7 +114,7 @@ impl From<Finished> for Told {
 
 /// End runs
 ///
-/// All in one transaction. Can be repeated: what was stored before is answered with `repeated`.
+/// All in one transaction. The request can be repeated safely: ends that were stored before get the result `repeated`.
 #[utoipa::path(
     post, path = "/v1/workers/{id}/finish", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
     request_body = FinishRequest, responses((status = 200, body = FinishAnswer)), security(("token" = ["worker"]))
@@ -125,14 +125,14 @@ async fn finish_runs(
     Body(request): Body<FinishRequest>,
 ) -> Result<Json<FinishAnswer>, Problem> {
     page::check_count(request.runs.len(), RUNS_MAX, "runs")?;
-    check_once(request.runs.iter().map(|end| end.run.run.job), "a job ends once")?;
+    check_once(request.runs.iter().map(|end| end.run.run.job), "each job may occur only once")?;
     let finishes: Vec<Finish> = request.runs.into_iter().map(RunEnd::into_finish).collect();
     let finished = app.store.finish_many(worker, &finishes).await?;
     app.tally.ended(&finishes, &finished);
     Ok(Json(FinishAnswer { runs: finished.into_iter().map(Told::from).collect() }))
 }
 
-/// Refuses a job that a request speaks of twice.
+/// Refuses a job that occurs twice in a request.
 fn check_once(jobs: impl Iterator<Item = JobId>, words: &str) -> Result<(), Problem> {
     let mut seen = HashSet::new();
     for (index, job) in jobs.enumerate() {
@@ -173,7 +173,7 @@ impl RunEnd {
     }
 }
 
-/// A result that cannot be stored fails its run, and no other one of the request.
+/// A result that cannot be stored fails its run, but no other run of the request.
 fn success(result: Option<Box<RawValue>>, is_task: bool) -> End {
     let result = result.map(|result| result.get().to_owned());
     match result.as_deref().map_or(Ok(()), |result| check_result(result, is_task)) {
@@ -182,7 +182,7 @@ fn success(result: Option<Box<RawValue>>, is_task: bool) -> End {
     }
 }
 
-/// So many characters of it: a failure is told although it has much to say.
+/// Truncates a text to `chars_max` characters, so that a failure with a long message can be stored.
 fn beginning(mut text: String, chars_max: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(chars_max) {
         text.truncate(end);
@@ -190,39 +190,39 @@ fn beginning(mut text: String, chars_max: usize) -> String {
     text
 }
 
-/// How far runs are.
+/// Progress and checkpoints of runs.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ReportRequest {
-    /// They.
+    /// The runs. Each job must occur only once.
     #[schema(min_items = 1, max_items = 1000)]
     runs: Vec<RunReport>,
 }
 
-/// How far a run is.
+/// The progress and the checkpoint of a run.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RunReport {
-    /// Which run: as its claim named it.
+    /// The identifier of the run, from its claim.
     #[schema(value_type = String)]
     run: Handle,
-    /// For people.
+    /// The progress, as shown to operators.
     progress: Option<Progress>,
-    /// Where the next attempt can go on from.
+    /// The checkpoint, from which the next attempt can continue.
     #[schema(value_type = Option<serde_json::Value>)]
     checkpoint: Option<Box<RawValue>>,
 }
 
-/// What the store says, in the order of the request.
+/// The results, in the order of the request.
 #[derive(Debug, Serialize, ToSchema)]
 struct ReportAnswer {
-    /// Whether each was taken; what was not is of a job that has moved on.
+    /// Whether each report was stored. `false`: the worker no longer holds the job.
     accepted: Vec<bool>,
 }
 
 /// Report progress and checkpoints
 ///
-/// A checkpoint is given to the job's next attempt.
+/// The job's next attempt receives the checkpoint.
 #[utoipa::path(
     post, path = "/v1/workers/{id}/report", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
     request_body = ReportRequest, responses((status = 200, body = ReportAnswer)), security(("token" = ["worker"]))
@@ -233,7 +233,7 @@ async fn report_runs(
     Body(request): Body<ReportRequest>,
 ) -> Result<Json<ReportAnswer>, Problem> {
     page::check_count(request.runs.len(), RUNS_MAX, "runs")?;
-    check_once(request.runs.iter().map(|report| report.run.run.job), "a request reports of a job once")?;
+    check_once(request.runs.iter().map(|report| report.run.run.job), "each job may occur only once")?;
     let reports: Vec<Report> = request
         .runs
         .into_iter()

@@ -1,4 +1,4 @@
-//! A run's handle: all that the server has to know of a run when its worker speaks of it.
+//! Run handles: everything that the server needs to know about a run when its worker reports on it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +8,15 @@ use milepost_core::ident::{JobId, Run, RunToken};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Text to those who get it. Servers remember nothing between two requests, and any of them may get the next one.
+/// An opaque text for workers. Servers keep no state between requests, and any server can handle the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Handle {
     pub(super) run: Run,
     pub(super) attempt: u32,
     pub(super) max_attempts: u32,
-    /// Whether the job has a group, whose slot is handed on at its end.
+    /// Whether the job has a group, whose slot is passed on when the run ends.
     pub(super) grouped: bool,
-    /// Whether the job is a task of a batch, which goes on from its end.
+    /// Whether the job is a task of a batch, which continues when the run ends.
     pub(super) task: bool,
 }
 
@@ -45,7 +45,7 @@ impl FromStr for Handle {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        read(text).ok_or("it is not the run of a claimed job")
+        read(text).ok_or("it does not identify the run of a claimed job; send the run of a claim unchanged")
     }
 }
 
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Handle {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! A worker's life: it registers, sends heartbeats, and leaves.
+//! Worker leases: registration, heartbeats and deregistration.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ use crate::body::Body;
 use crate::params::Path;
 use crate::problem::Problem;
 
-/// How many queues, and how many kinds, a worker serves at most.
+/// Maximum number of queues, and of kinds, of a worker.
 const NAMES_MAX: usize = 1_000;
-/// How many pairs of them: a claim looks for each, in each priority.
+/// Maximum number of (queue, kind) pairs: a claim probes each pair at each priority.
 const PAIRS_MAX: usize = 2_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -33,11 +33,11 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(retire_worker))
 }
 
-/// A worker that wants to register.
+/// A worker to register.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct RegisterRequest {
-    /// For people: host name and process id, say.
+    /// A name for operators, such as host name and process id.
     #[schema(min_length = 1, max_length = 200)]
     name: String,
     /// The queues it serves.
@@ -46,23 +46,23 @@ struct RegisterRequest {
     /// The kinds it can run.
     #[schema(min_items = 1, max_items = 1000)]
     kinds: Vec<String>,
-    /// How long it may go without a heartbeat before its jobs are taken back, in milliseconds. The default is 15 seconds.
+    /// The duration of its lease, in milliseconds: after this time without a heartbeat its jobs are taken back. The default is 15 seconds.
     #[schema(minimum = 1000, maximum = 3_600_000)]
     lease_ms: Option<u64>,
 }
 
-/// A worker that is registered.
+/// A registered worker.
 #[derive(Debug, Serialize, ToSchema)]
 struct Registered {
-    /// Its id, for this run of its process.
+    /// The id of this incarnation.
     id: WorkerId,
-    /// How long it may go without a heartbeat; a third of that is a good pace.
+    /// The duration of its lease. Send a heartbeat after every third of it.
     lease_ms: u64,
 }
 
 /// Register a worker
 ///
-/// Once for every run of a process, and again after `worker_lost`.
+/// Register once per process, and again after `worker_lost`.
 #[utoipa::path(
     post, path = "/v1/workers", tag = "worker protocol", request_body = RegisterRequest,
     responses((status = 201, body = Registered)), security(("token" = ["worker"]))
@@ -76,12 +76,12 @@ async fn register_worker(
     let lease_ms = match request.lease_ms.unwrap_or(15_000) {
         lease_ms @ 1_000..=3_600_000 => lease_ms,
         lease_ms => {
-            let words = format!("a lease has from 1000 to 3600000 ms, not {lease_ms}");
+            let words = format!("a lease must have 1000 to 3600000 ms, not {lease_ms}");
             return Err(Problem::unprocessable("invalid_worker", words).at("lease_ms"));
         }
     };
     let lease = Duration::from_millis(lease_ms);
-    // As their failures are told: see `finish`.
+    // The policy that `finish` applies to failed runs.
     let backoffs = request.kinds.iter().map(|kind| (kind.clone(), RetryPolicy::default())).collect();
     let worker =
         NewWorker { name: request.name, queues: request.queues, kinds: request.kinds, lease, backoffs };
@@ -89,14 +89,14 @@ async fn register_worker(
     Ok((StatusCode::CREATED, Json(Registered { id, lease_ms })))
 }
 
-/// Refuses names that nothing can have, and more of them than a claim can look for.
+/// Refuses invalid names, and more names than a claim can probe.
 pub(super) fn check_served(queues: &[String], kinds: &[String]) -> Result<(), Problem> {
     check_names("queues", queues)?;
     check_names("kinds", kinds)?;
     let pairs = queues.len() * kinds.len();
     if pairs > PAIRS_MAX {
         let words = format!(
-            "{} queues times {} kinds are {pairs}; a worker serves {PAIRS_MAX} at most: let several share them",
+            "{} queues times {} kinds are {pairs} pairs; a worker can serve at most {PAIRS_MAX}: distribute them among several workers",
             queues.len(),
             kinds.len()
         );
@@ -114,35 +114,35 @@ fn check_names(field: &str, names: &[String]) -> Result<(), Problem> {
 }
 
 fn check_name(at: &str, name: &str) -> Result<(), Problem> {
-    // Kinds, queues and workers are named alike.
+    // The same rules apply to names of kinds, queues and workers.
     check_queue(name).map_err(|invalid| {
         Problem::unprocessable("invalid_worker", invalid.to_string().replacen("the queue", "the name", 1))
             .at(at)
     })
 }
 
-/// What a worker is told with its heartbeat.
+/// The response to a heartbeat.
 #[derive(Debug, Serialize, ToSchema)]
 struct HeartbeatAnswer {
-    /// Runs that it is asked to stop.
+    /// Runs that the worker must stop.
     stops: Vec<Stop>,
 }
 
-/// A run that somebody asked to stop.
+/// A run with a request to stop it.
 #[derive(Debug, Serialize, ToSchema)]
 struct Stop {
     /// The job.
     job: JobId,
-    /// The token of the run.
+    /// The run token.
     token: RunToken,
-    /// `cancel` or `abort`: how the run then ends.
+    /// `cancel` or `abort`: the outcome to report.
     verb: Verb,
 }
 
 /// Send a heartbeat
 ///
-/// Renews the lease and answers which runs to stop. 409 `worker_lost` when the lease had run out: its jobs are taken back, and it
-/// registers anew.
+/// Renews the lease and returns the runs to stop. 409 `worker_lost` when the lease had expired: its jobs are taken back, and it must
+/// register again.
 #[utoipa::path(
     post, path = "/v1/workers/{id}/heartbeat", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
     responses((status = 200, body = HeartbeatAnswer)), security(("token" = ["worker"]))
@@ -164,9 +164,9 @@ async fn heartbeat_worker(
     Ok(Json(HeartbeatAnswer { stops }))
 }
 
-/// Retire a worker
+/// Unregister a worker
 ///
-/// Once it holds nothing any more.
+/// Only when it no longer holds jobs.
 #[utoipa::path(
     delete, path = "/v1/workers/{id}", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
     responses((status = 204)), security(("token" = ["worker"]))

@@ -1,7 +1,7 @@
-//! The worker protocol: jobs for programs in any language.
+//! The worker protocol: claiming and running jobs from programs in any language.
 //!
-//! A worker registers, claims, tells how its runs ended, and sends heartbeats beside that. Whatever it says of a run it says by the run's
-//! handle, which carries the run token: what is late changes nothing.
+//! A worker registers, claims jobs, reports how their runs ended, and sends heartbeats. It identifies a run by its handle, which
+//! contains the run token: reports with an outdated token change nothing.
 
 mod claim;
 mod finish;

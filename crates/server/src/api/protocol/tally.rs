@@ -1,4 +1,4 @@
-//! What is counted of the workers that speak to this server: they tell Prometheus nothing themselves.
+//! Metrics of the workers that use the worker protocol, which export none themselves.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,26 +12,26 @@ use tokio::time::Instant;
 
 use crate::metrics::{Counts, Sample, work};
 
-/// Of how many runs the beginning is remembered.
+/// Maximum number of runs whose start is remembered.
 const BEGUN_MAX: usize = 100_000;
-/// After how long a run is not waited for any more when there is no place: its end was told to another server, or never.
+/// The age at which a run is dropped when the map is full: its end was reported to another server, or never.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
 
-/// Numbers of all those workers together.
+/// The metrics of all these workers together.
 #[derive(Default)]
 pub(crate) struct Tally {
     stats: Stats,
     begun: Mutex<HashMap<Run, Begun>>,
 }
 
-/// A run that was claimed here.
+/// A run that was claimed through this server.
 struct Begun {
     kind: String,
     at: Instant,
 }
 
 impl Tally {
-    /// Counts a claim.
+    /// Counts claimed jobs.
     pub(super) fn claimed(&self, jobs: &[ClaimedJob]) {
         self.stats.count_claimed(jobs);
         let at = Instant::now();
@@ -43,7 +43,7 @@ impl Tally {
         begun.extend(jobs.iter().take(places).map(|job| (job.run, Begun { kind: job.kind.clone(), at })));
     }
 
-    /// Counts ends, and what the store says of them.
+    /// Counts finished runs and the results of the store.
     pub(super) fn ended(&self, finishes: &[Finish], answers: &[Finished]) {
         let begun: Vec<Option<Begun>> = {
             let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +63,7 @@ impl Tally {
         self.stats.end_jobs.add(finishes.len() as f64);
     }
 
-    /// Counts a worker that hears that its lease is over.
+    /// Counts a worker that has lost its lease.
     pub(super) fn lease_lost(&self) {
         self.stats.leases_lost.add(1);
     }

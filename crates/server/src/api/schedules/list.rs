@@ -1,4 +1,4 @@
-//! Looking at schedules.
+//! Listing and reading schedules.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::params::Path;
 use crate::problem::Problem;
 
-/// How many ticks to come are shown with a schedule.
+/// Number of upcoming ticks in the response.
 const TICKS_SHOWN: usize = 5;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -25,7 +25,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// List schedules
 ///
-/// All of them, by name.
+/// All schedules, ordered by name.
 #[utoipa::path(
     get, path = "/v1/schedules", tag = "schedules", responses((status = 200, body = Vec<ScheduleView>)),
     security(("token" = ["viewer"]))
@@ -34,12 +34,12 @@ async fn list_schedules(State(app): State<App>) -> Result<Json<Vec<ScheduleView>
     Ok(Json(app.store.schedules().await?))
 }
 
-/// A schedule with the ticks to come.
+/// A schedule with its next ticks.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ScheduleDetail {
     #[serde(flatten)]
     view: ScheduleView,
-    /// The next ticks from now on, whether or not it is paused.
+    /// The next ticks, even if it is paused.
     ticks: Vec<Timestamp>,
 }
 
@@ -54,7 +54,7 @@ impl ScheduleDetail {
 
 /// Get a schedule
 ///
-/// With the ticks to come.
+/// With its next ticks.
 #[utoipa::path(
     get, path = "/v1/schedules/{name}", tag = "schedules", params(("name" = String, Path, description = "The schedule")),
     responses((status = 200, body = ScheduleDetail)), security(("token" = ["viewer"]))

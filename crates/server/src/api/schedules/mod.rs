@@ -1,4 +1,4 @@
-//! Schedules: what makes jobs and batches again and again.
+//! Schedules, which create jobs and batches repeatedly.
 
 mod list;
 mod operate;

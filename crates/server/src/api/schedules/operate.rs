@@ -1,4 +1,4 @@
-//! Doing something to a schedule.
+//! Operations on a schedule.
 
 use axum::Json;
 use axum::extract::State;
@@ -20,43 +20,43 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(operate_schedule))
 }
 
-/// What is to be done.
+/// The operation and its parameters.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ScheduleOperateRequest {
-    /// What.
+    /// The operation.
     operation: ScheduleOperation,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What can be done to a schedule.
+/// An operation on a schedule.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum ScheduleOperation {
-    /// It does not tick until it goes on.
+    /// Stops the ticks until the schedule is resumed.
     Pause,
-    /// It goes on with its next tick from now; those that came meanwhile are dropped.
+    /// Continues with the next tick from now on. Ticks during the pause are dropped.
     Resume,
-    /// Its job or batch is made at once, beside its ticks and even while it is paused.
+    /// Creates its job or batch immediately, in addition to its ticks and even while it is paused.
     RunNow,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct ScheduleOperated {
-    /// Whether that changed anything.
+    /// Whether anything changed.
     changed: bool,
-    /// What was made (run_now), or was there before under the key of the request.
+    /// The job or batch that was created (run_now), or that already existed under the key of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     made: Option<Made>,
 }
 
-/// Do something to a schedule
+/// Operate on a schedule
 ///
-/// Pause it, let it go on, or run it now. With the header `Idempotency-Key` the last can be repeated: it makes one job, or one
-/// batch, as the schedule was when it was asked for first.
+/// Pause it, resume it, or run it now. With the header `Idempotency-Key`, `run_now` can be repeated safely: it creates one job or one
+/// batch, from the schedule as it was at the first request.
 #[utoipa::path(
     post, path = "/v1/schedules/{name}/operate", tag = "schedules",
     params(("name" = String, Path, description = "The schedule"), IdempotencyKey), request_body = ScheduleOperateRequest, responses((status = 200, body = ScheduleOperated)), security(("token" = ["operator"]))

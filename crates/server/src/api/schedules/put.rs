@@ -23,69 +23,69 @@ use crate::body::Body;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
-/// How many missed ticks are made up for by `all` when nobody says.
+/// Default number of missed ticks that `all` makes up for.
 const MISFIRE_MAX_DEFAULT: u32 = 100;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(put_schedule, delete_schedule))
 }
 
-/// What a schedule is to be: jobs by `kind`, or batches by `dag`; at the ticks of `cron`, or of `every`.
+/// A schedule. It creates jobs (`kind`) or starts batches (`dag`), at the ticks of `cron` or `every`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ScheduleRequest {
-    /// When it ticks: 5 cron fields, 6 with seconds first, or a macro such as `@daily`.
+    /// Its ticks as a cron expression of 5 fields, 6 with seconds first, or a macro such as `@daily`.
     #[schema(examples("0 3 * * *"))]
     cron: Option<String>,
-    /// The interval at which it ticks, in whole seconds, such as `10m`.
+    /// The interval between its ticks, in whole seconds, such as `10m`.
     #[schema(examples("10m"))]
     every: Option<String>,
-    /// The time zone whose clock `cron` goes by, such as `Europe/Berlin`. The default is `UTC`.
+    /// The time zone of `cron`, such as `Europe/Berlin`. The default is `UTC`.
     zone: Option<String>,
-    /// Which kind of job each tick makes.
+    /// The kind of the job that each tick creates.
     kind: Option<String>,
-    /// The DAG of which each tick starts a batch, of its latest version.
+    /// The DAG of which each tick starts a batch, in its latest version.
     dag: Option<String>,
-    /// With `dag`, the input of each batch. Texts in it may hold expressions over the tick, such as `${ tick.date }`. The default is `{}`.
+    /// With `dag`, the input of each batch. Its strings may contain expressions over the tick, such as `${ tick.date }`. The default is `{}`.
     #[schema(value_type = Option<serde_json::Value>)]
     input: Option<Box<RawValue>>,
-    /// The input of each job. The default is `null`.
+    /// The payload of each job. The default is `null`.
     #[schema(value_type = Option<serde_json::Value>)]
     payload: Option<Box<RawValue>>,
-    /// Where the jobs wait. The default is `default`.
+    /// The queue of the jobs. The default is `default`.
     queue: Option<String>,
-    /// Which jobs of the queue go first: from 1 (first) to 4 (last). The default is 2.
+    /// The priority of the jobs within the queue: from 1 (first) to 4 (last). The default is 2.
     #[schema(value_type = Option<u8>, minimum = 1, maximum = 4)]
     priority: Option<Priority>,
-    /// How many attempts each job gets. The default is 25.
+    /// Maximum number of attempts of each job. The default is 25.
     #[schema(minimum = 1, maximum = 1_000_000)]
     max_attempts: Option<u32>,
     /// The group of the jobs.
     group: Option<String>,
-    /// How long one attempt may take, in milliseconds.
+    /// Time limit of an attempt, in milliseconds.
     #[schema(minimum = 1)]
     timeout_ms: Option<u64>,
-    /// What becomes of ticks that were missed. The default is `once`.
+    /// How missed ticks are handled. The default is `once`.
     misfire: Option<MisfirePolicy>,
-    /// With `all`, the most missed ticks that get a job or a batch, the youngest. The default is 100.
+    /// With `all`, the maximum number of missed ticks that get a job or a batch: the latest ones. The default is 100.
     #[schema(minimum = 1, maximum = 1000)]
     misfire_max: Option<u32>,
-    /// A tick that is no later than this, in milliseconds, was not missed. The default is a minute.
+    /// How late a tick may be without counting as missed, in milliseconds. The default is a minute.
     misfire_grace_ms: Option<u64>,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What becomes of ticks that were missed.
+/// How missed ticks are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum MisfirePolicy {
-    /// They are dropped.
+    /// Drops them.
     Skip,
-    /// One job or batch stands for all of them.
+    /// Creates one job or batch for all of them.
     Once,
-    /// Each gets its own.
+    /// Creates one job or batch for each of them.
     All,
 }
 
@@ -112,7 +112,10 @@ impl ScheduleRequest {
 
     fn misfire(&self) -> Result<Misfire, Problem> {
         if self.misfire_max.is_some() && self.misfire != Some(MisfirePolicy::All) {
-            return Err(refused("misfire_max", "misfire_max means something only with misfire \"all\""));
+            return Err(refused(
+                "misfire_max",
+                "misfire_max needs misfire \"all\"; omit it, or set misfire to \"all\"",
+            ));
         }
         Ok(match self.misfire {
             None => Misfire::default(),
@@ -126,14 +129,17 @@ impl ScheduleRequest {
         match (self.kind.is_some(), self.dag.is_some()) {
             (true, false) => self.job(),
             (false, true) => self.batch(),
-            (false, false) => Err(refused("kind", "it says neither kind nor dag, and would make nothing")),
-            (true, true) => Err(refused("dag", "it says both kind and dag; keep one of the two")),
+            (false, false) => Err(refused("kind", "the schedule needs kind or dag; give one of the two")),
+            (true, true) => Err(refused("dag", "kind and dag exclude each other; give one of them")),
         }
     }
 
     fn job(self) -> Result<Makes, Problem> {
         if self.input.is_some() {
-            return Err(refused("input", "input is of batches, and the schedule makes jobs; give payload"));
+            return Err(refused(
+                "input",
+                "input applies to batches, but the schedule creates jobs; give payload instead",
+            ));
         }
         let job = NewJob::new(self.kind.unwrap_or_default(), &self.payload)
             .map_err(|invalid| Problem::unprocessable("invalid_schedule", invalid.to_string()))?;
@@ -157,7 +163,7 @@ impl ScheduleRequest {
             ("timeout_ms", self.timeout_ms.is_some()),
         ];
         if let Some((field, _)) = of_jobs.into_iter().find(|(_, given)| *given) {
-            let words = format!("{field} is of jobs, and the schedule starts batches");
+            let words = format!("{field} applies to jobs, but the schedule starts batches; omit it");
             return Err(refused(field, words));
         }
         let mut batch = NewBatch::new(self.dag.unwrap_or_default(), &serde_json::Map::new())
@@ -169,8 +175,8 @@ impl ScheduleRequest {
 
 /// Store a schedule
 ///
-/// As a whole: what is not given has its default. It is an operator's from then on, and no configuration changes it. One that ticks as
-/// before keeps the ticks that are due; one that is paused stays so.
+/// Replaces the schedule; omitted fields get their defaults. The schedule is then an operator's, and no configuration changes it. If its
+/// ticks are unchanged, due ticks are kept. A paused schedule remains paused.
 #[utoipa::path(
     put, path = "/v1/schedules/{name}", tag = "schedules", params(("name" = String, Path, description = "The schedule")),
     request_body = ScheduleRequest, responses((status = 200, body = ScheduleDetail)), security(("token" = ["operator"]))
@@ -189,7 +195,7 @@ async fn put_schedule(
 
 /// Remove a schedule
 ///
-/// What it made stays. One of a configuration is refused, which would make it again: pause it, or store it anew.
+/// Its jobs and batches are kept. Schedules of a configuration are refused, because it would create them again: pause or replace them.
 #[utoipa::path(
     delete, path = "/v1/schedules/{name}", tag = "schedules",
     params(("name" = String, Path, description = "The schedule"), Why),
@@ -206,7 +212,7 @@ async fn delete_schedule(
         && view.source == Source::Config
     {
         let words = format!(
-            "the schedule {name:?} comes from a configuration, which would make it again; take it out there, pause it, or store it anew"
+            "the schedule {name:?} comes from a configuration, which would create it again; remove it there, pause it, or replace it"
         );
         return Err(Problem::conflict("of_configuration", words));
     }

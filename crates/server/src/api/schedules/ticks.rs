@@ -1,4 +1,4 @@
-//! When a schedule would tick.
+//! Preview of the ticks of a schedule.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,23 +13,23 @@ use crate::app::App;
 use crate::params::Query;
 use crate::problem::Problem;
 
-/// The zone of cron expressions that name none.
+/// The time zone of cron expressions without one.
 const ZONE_DEFAULT: &str = "UTC";
-/// How many ticks are shown when nobody says.
+/// Default number of ticks in a preview.
 const TICKS_DEFAULT: usize = 10;
-/// How many ticks are shown at most.
+/// Maximum number of ticks in a preview.
 const TICKS_MAX: usize = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(preview_ticks))
 }
 
-/// The first ticks after an instant.
+/// Returns the first ticks after an instant.
 pub(super) fn next_ticks(spec: &Spec, after: Timestamp, count: usize) -> Vec<Timestamp> {
     std::iter::successors(spec.next_after(after), |tick| spec.next_after(*tick)).take(count).collect()
 }
 
-/// What a request says of when a schedule ticks; `part` is where it says so: empty for the body, or `query `.
+/// The timing of a schedule in a request. `part` is the prefix of positions in error messages: empty for the body, or `query `.
 pub(super) struct Asked<'a> {
     pub(super) cron: Option<&'a str>,
     pub(super) every: Option<&'a str>,
@@ -46,16 +46,15 @@ impl Asked<'_> {
                     _ => self.refused("cron", invalid.to_string()),
                 })
             }
-            (None, Some(_)) if self.zone.is_some() => {
-                Err(self.refused("zone", "an interval goes by no zone's clock; leave it out, or give cron"))
-            }
+            (None, Some(_)) if self.zone.is_some() => Err(self
+                .refused("zone", "an interval has no time zone; omit zone, or give cron instead of every")),
             (None, Some(every)) => Spec::parse(&format!("@every {every}"), ZONE_DEFAULT)
                 .map_err(|invalid| self.refused("every", invalid.to_string())),
-            (None, None) => Err(self.refused(
-                "cron",
-                "it says neither cron nor every, and would never tick; give cron, such as \"0 3 * * *\", or every, such as \"10m\"",
-            )),
-            (Some(_), Some(_)) => Err(self.refused("every", "it says both cron and every; keep one of the two")),
+            (None, None) => Err(self
+                .refused("cron", "a schedule needs cron, such as \"0 3 * * *\", or every, such as \"10m\"")),
+            (Some(_), Some(_)) => {
+                Err(self.refused("every", "cron and every exclude each other; give one of them"))
+            }
         }
     }
 
@@ -64,7 +63,7 @@ impl Asked<'_> {
     }
 }
 
-/// Which ticks.
+/// The requested ticks.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -73,11 +72,11 @@ struct TicksParams {
     cron: Option<String>,
     /// An interval in whole seconds, such as `90m`, in place of `cron`.
     every: Option<String>,
-    /// The time zone whose clock `cron` goes by, such as `Europe/Berlin`. The default is `UTC`.
+    /// The time zone of `cron`, such as `Europe/Berlin`. The default is `UTC`.
     zone: Option<String>,
-    /// Ticks after this time. The default is now.
+    /// Only ticks after this time. The default is now.
     from: Option<Timestamp>,
-    /// How many. The default is 10.
+    /// Number of ticks. The default is 10.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
 }
@@ -85,16 +84,16 @@ struct TicksParams {
 /// A tick.
 #[derive(Debug, Serialize, ToSchema)]
 struct TickView {
-    /// When it is.
+    /// Its time.
     at: Timestamp,
-    /// The same on the zone's clock.
+    /// Its local time in the time zone.
     #[schema(examples("2027-03-28T03:00:00+02:00[Europe/Berlin]"))]
     local: String,
 }
 
 /// Preview ticks
 ///
-/// When a schedule would tick; nothing is stored.
+/// Returns when a schedule would tick. Nothing is stored.
 #[utoipa::path(
     get, path = "/v1/ticks", tag = "schedules", params(TicksParams), responses((status = 200, body = Vec<TickView>)),
     security(("token" = ["viewer"]))
@@ -105,7 +104,7 @@ async fn preview_ticks(
 ) -> Result<Json<Vec<TickView>>, Problem> {
     let limit = params.limit.unwrap_or(TICKS_DEFAULT);
     if !(1..=TICKS_MAX).contains(&limit) {
-        let words = format!("from 1 to {TICKS_MAX} ticks are shown, not {limit}");
+        let words = format!("a preview must have 1 to {TICKS_MAX} ticks, not {limit}");
         return Err(Problem::bad_request("invalid_parameter", words).at("query limit"));
     }
     let (cron, every, zone) = (params.cron.as_deref(), params.every.as_deref(), params.zone.as_deref());

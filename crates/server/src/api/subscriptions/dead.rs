@@ -1,4 +1,4 @@
-//! Events that were given up.
+//! Dead letters of subscriptions.
 
 use axum::Json;
 use axum::extract::State;
@@ -23,24 +23,24 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_dead_events)).routes(routes!(operate_dead_event))
 }
 
-/// Which events.
+/// Filter of the events.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct DeadParams {
-    /// Only of this subscription.
+    /// Only for this subscription.
     subscription: Option<String>,
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<Cursor<DeadPlace>>,
 }
 
-/// List events that were given up
+/// List dead letters of subscriptions
 ///
-/// The newest first, those that were skipped among them.
+/// Newest first, including skipped events.
 #[utoipa::path(
     get, path = "/v1/dead-events", tag = "events", params(DeadParams),
     responses((status = 200, body = Page<DeadView>)),
@@ -56,32 +56,32 @@ async fn list_dead_events(
     Ok(Json(Page::of(found, limit, |dead| Cursor(dead.place()).to_string())))
 }
 
-/// What is to be done with an event that was given up.
+/// An operation on a dead letter of a subscription.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct DeadRequest {
     /// Its subscription.
     subscription: String,
-    /// The event.
+    /// The id of the event.
     event_id: EventId,
-    /// What.
+    /// The operation.
     operation: DeadOperation,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What can be done with an event that was given up.
+/// The operations on a dead letter of a subscription.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum DeadOperation {
-    /// It is published now. Later events may have gone before it.
+    /// Publishes it now. Later events of its aggregate may have been published before it.
     Retry,
-    /// It is forgotten.
+    /// Deletes it.
     Drop,
 }
 
-/// Do something with an event that was given up
+/// Operate on a dead letter of a subscription
 #[utoipa::path(
     post, path = "/v1/dead-events/operate", tag = "events", request_body = DeadRequest, responses((status = 204)),
     security(("token" = ["operator"]))

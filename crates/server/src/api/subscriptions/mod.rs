@@ -1,4 +1,4 @@
-//! Subscriptions: how far they are, what is parked and what was given up, and what operators do about it.
+//! Subscriptions: state, parked aggregates, dead letters, and operations on them.
 
 mod dead;
 mod parked;

@@ -1,4 +1,4 @@
-//! Aggregates that are held back.
+//! Parked aggregates.
 
 use axum::Json;
 use axum::extract::State;
@@ -24,24 +24,24 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_parked)).routes(routes!(operate_parked))
 }
 
-/// Which parked aggregates.
+/// Filter of the parked aggregates.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ParkedParams {
-    /// Only of this subscription.
+    /// Only for this subscription.
     subscription: Option<String>,
-    /// How many at most. The default is 50.
+    /// Maximum number of rows. The default is 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(value_type = Option<String>)]
     cursor: Option<Cursor<AggregatePlace>>,
 }
 
 /// List parked aggregates
 ///
-/// Those that have waited longest first.
+/// Longest waiting first.
 #[utoipa::path(
     get, path = "/v1/parked", tag = "events", params(ParkedParams),
     responses((status = 200, body = Page<ParkedView>)),
@@ -57,39 +57,39 @@ async fn list_parked(
     Ok(Json(Page::of(found, limit, |parked| Cursor(parked.place()).to_string())))
 }
 
-/// What is to be done with a parked aggregate.
+/// An operation on a parked aggregate.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ParkedRequest {
     /// Its subscription.
     subscription: String,
-    /// What sort of thing it is.
+    /// The type of the aggregate.
     aggregate_type: String,
-    /// Which one.
+    /// The id of the aggregate.
     aggregate_id: String,
-    /// What.
+    /// The operation.
     operation: ParkedOperation,
-    /// What is published instead of its first event's payload (edit).
+    /// The payload to publish instead of that of its first event (edit).
     #[schema(value_type = Option<serde_json::Value>)]
     payload: Option<Box<RawValue>>,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What can be done with the first event of a parked aggregate.
+/// The operations on the first event of a parked aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum ParkedOperation {
-    /// It is tried now.
+    /// Retries it now.
     Retry,
-    /// It is kept as skipped, and the next one goes on.
+    /// Keeps it as skipped and continues with the next event.
     Skip,
-    /// It is published with another payload.
+    /// Publishes it with another payload.
     Edit,
 }
 
-/// Do something with a parked aggregate
+/// Operate on a parked aggregate
 ///
 /// Retry, skip or edit its first event.
 #[utoipa::path(
@@ -108,7 +108,7 @@ async fn operate_parked(
         (ParkedOperation::Edit, Some(payload)) => ParkedVerb::edit(payload.get())
             .map_err(|error| Problem::unprocessable("invalid_event", error.to_string()).at("payload"))?,
         (ParkedOperation::Edit, None) => {
-            return Err(Problem::unprocessable("invalid_body", "an edit needs the payload").at("payload"));
+            return Err(Problem::unprocessable("invalid_body", "an edit needs a payload").at("payload"));
         }
         (_, Some(_)) => {
             return Err(Problem::unprocessable("invalid_body", "only an edit has a payload").at("payload"));

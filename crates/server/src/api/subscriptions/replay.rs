@@ -1,4 +1,4 @@
-//! Publishing again what was published.
+//! Publishing events again: replay and reseed.
 
 use axum::Json;
 use axum::extract::State;
@@ -20,20 +20,20 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(replay_events)).routes(routes!(reseed_log))
 }
 
-/// What to publish again: an aggregate's events from a sequence on, or all from a time on.
+/// The events to publish again: those of an aggregate from a sequence on, or all since a time.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ReplayRequest {
-    /// What sort of thing the aggregate is.
+    /// The type of the aggregate.
     aggregate_type: Option<String>,
-    /// Which one.
+    /// The id of the aggregate.
     aggregate_id: Option<String>,
-    /// From which sequence on. The default is 1.
+    /// The first sequence. The default is 1.
     #[schema(minimum = 1)]
     from_seq: Option<i64>,
-    /// All that were emitted from then on, and a little before.
+    /// All events emitted since this time, and some from shortly before.
     since: Option<Timestamp>,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
@@ -43,35 +43,39 @@ impl ReplayRequest {
         let refused = |at: &str, words: &str| Err(Problem::unprocessable("invalid_body", words).at(at));
         match (self.aggregate_type, self.aggregate_id, self.since) {
             (Some(_), Some(_), None) if self.from_seq.is_some_and(|from| from < 1) => {
-                refused("from_seq", "sequences are numbers from 1 on")
+                refused("from_seq", "it must be at least 1, the first sequence of an aggregate")
             }
             (Some(kind), Some(id), None) => {
                 let from = self.from_seq.unwrap_or(1);
                 Ok(Replay::Aggregate { aggregate: Aggregate::new(kind, id), from })
             }
             (None, None, Some(_)) if self.from_seq.is_some() => {
-                refused("from_seq", "a sequence is of one aggregate; name it")
+                refused("from_seq", "from_seq needs an aggregate; give aggregate_type and aggregate_id")
             }
             (None, None, Some(since)) => Ok(Replay::Since(since)),
-            (None, None, None) => refused("since", "say what: an aggregate, or since when"),
+            (None, None, None) => refused(
+                "since",
+                "a replay needs an aggregate or a time; give aggregate_type and aggregate_id, or since",
+            ),
             (_, _, Some(_)) => {
-                refused("since", "it is of one aggregate or of all since a time; give one of the two")
+                refused("since", "an aggregate and since exclude each other; give one of them")
             }
-            _ => refused("aggregate_id", "an aggregate is named by aggregate_type and aggregate_id together"),
+            _ => refused("aggregate_id", "an aggregate needs both aggregate_type and aggregate_id"),
         }
     }
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct ReplayAnswer {
-    /// How many events are published again.
+    /// Number of events that are published again.
     events: u64,
 }
 
-/// Publish events again
+/// Replay events
 ///
-/// Those that the subscription has published, in each aggregate's order; what is emitted meanwhile comes after them.
+/// Publishes events again that the subscription has published, in the order of each aggregate. New events of an aggregate follow after
+/// them.
 #[utoipa::path(
     post, path = "/v1/subscriptions/{name}/replay", tag = "events", params(("name" = String, Path, description = "The subscription")),
     request_body = ReplayRequest, responses((status = 200, body = ReplayAnswer)), security(("token" = ["operator"]))
@@ -86,17 +90,17 @@ async fn replay_events(
     Ok(Json(ReplayAnswer { events: store.replay(&name, &request.replay()?).await? }))
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct ReseedAnswer {
-    /// How many subscriptions keep their positions by this server from now on.
+    /// Number of subscriptions whose positions now refer to this server.
     subscriptions: u64,
 }
 
-/// Take a restored log as it is
+/// Accept a restored log
 ///
-/// After a database was restored from a dump, or copied to another server: positions are kept by this server's transactions from now on.
-/// Events around the old ones are published again. All relays must be stopped.
+/// For a database that was restored from a dump or copied to another server: positions then refer to this server's transactions.
+/// Events around the old positions are published again. Stop all relays before.
 #[utoipa::path(
     post, path = "/v1/events/reseed", tag = "events", params(Why), responses((status = 200, body = ReseedAnswer)),
     security(("token" = ["admin"]))

@@ -1,4 +1,4 @@
-//! Subscriptions as a whole.
+//! Listing, pausing, resuming and removing subscriptions.
 
 use axum::Json;
 use axum::extract::State;
@@ -25,7 +25,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// List subscriptions
 ///
-/// With their backlogs, what is parked, and who publishes them.
+/// With their backlogs, parked aggregates and publishers.
 #[utoipa::path(
     get, path = "/v1/subscriptions", tag = "events", responses((status = 200, body = Vec<SubscriptionView>)),
     security(("token" = ["viewer"]))
@@ -34,27 +34,27 @@ async fn list_subscriptions(State(app): State<App>) -> Result<Json<Vec<Subscript
     Ok(Json(app.store.subscriptions().await?))
 }
 
-/// What is to hold of a subscription.
+/// The new state of a subscription.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SubscriptionRequest {
-    /// Whether nothing of it is published until it goes on.
+    /// Whether the subscription is paused.
     paused: bool,
-    /// Why; needed to pause it. Stands in the audit, too.
+    /// The reason, for the subscription and the audit log; required for a pause.
     #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct SubscriptionAnswer {
-    /// Whether it is paused now.
+    /// Whether the subscription is paused now.
     paused: bool,
 }
 
-/// Pause a subscription, or let it go on
+/// Pause or resume a subscription
 ///
-/// What is on its way is waited for.
+/// Waits for the outcome of events that are being published.
 #[utoipa::path(
     put, path = "/v1/subscriptions/{name}", tag = "events", params(("name" = String, Path, description = "The subscription")),
     request_body = SubscriptionRequest, responses((status = 200, body = SubscriptionAnswer)), security(("token" = ["operator"]))
@@ -68,7 +68,7 @@ async fn set_subscription(
     let store = app.acting(actor.because(request.reason.as_deref())?);
     if request.paused {
         let reason = request.reason.filter(|reason| !reason.trim().is_empty()).ok_or_else(|| {
-            Problem::unprocessable("invalid_body", "whoever finds it paused will ask why").at("reason")
+            Problem::unprocessable("invalid_body", "give the reason for the pause").at("reason")
         })?;
         store.pause_subscription(&name, &reason).await?;
     } else {
@@ -77,23 +77,23 @@ async fn set_subscription(
     Ok(Json(SubscriptionAnswer { paused: request.paused }))
 }
 
-/// What may go with it.
+/// Options for removing a subscription.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ForgetParams {
-    /// Whether it is forgotten although something of it is parked or was given up.
+    /// Whether to remove it even if it has parked aggregates or dead letters.
     #[serde(default)]
     force: bool,
-    /// Why; stands in the audit.
+    /// The reason, for the audit log.
     #[param(max_length = 1000)]
     reason: Option<String>,
 }
 
-/// Forget a subscription
+/// Remove a subscription
 ///
-/// With its position, what is parked and what was given up: a relay that has it begins anew. 409 while it is published, or while there is
-/// something that would be lost.
+/// Removes also its position, its parked aggregates and its dead letters; a relay with this subscription starts again. 409 while a relay
+/// publishes it, or without `force` if parked aggregates or dead letters would be lost.
 #[utoipa::path(
     delete, path = "/v1/subscriptions/{name}", tag = "events",
     params(("name" = String, Path, description = "The subscription"), ForgetParams),
@@ -110,13 +110,14 @@ async fn delete_subscription(
     let all = app.store.subscriptions().await?;
     let found = all.into_iter().find(|subscription| subscription.name == name).ok_or_else(unknown)?;
     if let Some(publisher) = found.publishers.first() {
-        let words = format!("the subscription {name:?} is published by {}: stop that first", publisher.label);
+        let words =
+            format!("the subscription {name:?} is being published by {}; stop it first", publisher.label);
         return Err(Problem::conflict("relay_refused", words));
     }
     let (parked, dead) = (found.parked_aggregates, found.dead);
     if parked + dead > 0 && !params.force {
         let words = format!(
-            "parked aggregates ({parked}) and dead letters ({dead}) would be forgotten; force=true does so"
+            "parked aggregates ({parked}) and dead letters ({dead}) would be lost; set force=true to remove them"
         );
         return Err(Problem::conflict("relay_refused", words).at("query force"));
     }

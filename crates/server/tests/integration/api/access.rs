@@ -1,4 +1,4 @@
-//! Who may ask for what.
+//! Tests of access control: tokens, roles, hosts and origins.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::place::{Answer, Place, secret};
 
-/// Somebody who asks: how they are called, what they show, what they may, or else the code of what they are told.
+/// A caller: name, token, and role, or else the code of the error response.
 struct Asker {
     name: &'static str,
     shows: Option<Secret>,
@@ -45,7 +45,7 @@ async fn askers(place: &Place) -> Vec<Asker> {
     askers
 }
 
-/// All routes: method, path with values in it, and the role that it needs.
+/// Returns all routes: method, path with values inserted, and the role that is needed.
 async fn routes(place: &Place) -> Vec<(Method, String, Option<Role>)> {
     let document = place.get("/openapi.json").await.body;
     let mut routes = Vec::new();
@@ -71,7 +71,7 @@ async fn ask(place: &Place, method: &Method, path: &str, shows: Option<&Secret>)
     if matches!(*method, Method::POST | Method::PUT) {
         request = request.json(&json!({}));
     }
-    // A stream that is open has no end to be waited for.
+    // Do not read an open stream to its end: it has none.
     let answer = request.send().await.unwrap();
     let (status, kind) = (answer.status(), answer.headers().get("content-type").cloned());
     let content_type = kind.map_or_else(String::new, |kind| kind.to_str().unwrap().to_owned());
@@ -80,7 +80,7 @@ async fn ask(place: &Place, method: &Method, path: &str, shows: Option<&Secret>)
     Answer { status, content_type, body }
 }
 
-/// The code of a refusal for who asks; `None`: the route was reached.
+/// Returns the code of an authentication or authorization error; `None` if the route was reached.
 fn refusal(answer: &Answer) -> Option<&str> {
     let code = answer.body["code"].as_str()?;
     let of_who = [
@@ -102,7 +102,7 @@ pub(crate) async fn every_route_is_open_to_the_roles_that_the_document_names_and
     let (askers, mut met) = (askers(&place).await, BTreeSet::new());
     let locked =
         async || ask(&place, &Method::GET, "/v1/queues", None).await.status == StatusCode::UNAUTHORIZED;
-    wait::until("tokens are asked for", locked).await;
+    wait::until("tokens are required", locked).await;
     for (method, path, needed) in &routes {
         for asker in &askers {
             let answer = ask(&place, method, path, asker.shows.as_ref()).await;
@@ -125,10 +125,10 @@ pub(crate) async fn every_route_is_open_to_the_roles_that_the_document_names_and
     assert!(routes.len() > 25 && met.len() > 8, "{met:?}");
 }
 
-/// What only admins may do.
+/// Routes for admins only.
 const OF_ADMINS: [(&str, &str); 3] =
     [("POST", "/v1/doctor/repair"), ("POST", "/v1/events/reseed"), ("DELETE", "/v1/subscriptions/{name}")];
-/// The worker protocol: for workers, and for nobody else.
+/// The worker protocol: for workers only.
 const OF_WORKERS: [(&str, &str); 7] = [
     ("POST", "/v1/workers"),
     ("DELETE", "/v1/workers/{id}"),
@@ -138,9 +138,9 @@ const OF_WORKERS: [(&str, &str); 7] = [
     ("POST", "/v1/workers/{id}/heartbeat"),
     ("POST", "/v1/workers/{id}/report"),
 ];
-/// What viewers may not look at: it tells who did what.
+/// Routes that viewers may not read: the audit log names users.
 const LOOKED_AT_BY_OPERATORS: [(&str, &str); 1] = [("GET", "/v1/audit")];
-/// What is open to nobody known.
+/// Routes without authentication.
 const OPEN: [(&str, &str); 6] = [
     ("GET", "/assets/{edition}/{name}"),
     ("GET", "/healthz"),
@@ -150,7 +150,7 @@ const OPEN: [(&str, &str); 6] = [
     ("POST", "/sign-in"),
 ];
 
-/// Which role an operation of the API needs, whatever the document says.
+/// Returns the role that an operation must need, independently of the OpenAPI document.
 fn pinned(method: &str, path: &str) -> Role {
     let operation = (method, path);
     if OF_WORKERS.contains(&operation) {
@@ -173,7 +173,7 @@ pub(crate) async fn a_role_that_is_changed_is_changed_here_too(place: Place) {
         }
         assert_eq!(needed, Some(pinned(method.as_str(), &path)), "{method} {path}");
         if path.starts_with("/v1/workers/") {
-            assert_eq!(needed, Some(Role::Worker), "{method} {path} is of the worker protocol");
+            assert_eq!(needed, Some(Role::Worker), "{method} {path} belongs to the worker protocol");
         }
         if method != Method::GET {
             let answer = ask(&place, &method, &path, Some(&viewer)).await;
@@ -183,7 +183,10 @@ pub(crate) async fn a_role_that_is_changed_is_changed_here_too(place: Place) {
         met.insert((method.to_string(), path));
     }
     for (method, path) in OF_ADMINS.iter().chain(&OF_WORKERS).chain(&LOOKED_AT_BY_OPERATORS) {
-        assert!(met.contains(&((*method).to_owned(), (*path).to_owned())), "there is no {method} {path}");
+        assert!(
+            met.contains(&((*method).to_owned(), (*path).to_owned())),
+            "the server has no route {method} {path}"
+        );
     }
     assert!(changing > 25, "{changing} operations change something: {met:#?}");
 }
@@ -217,13 +220,13 @@ pub(crate) async fn nobody_is_asked_until_there_is_a_token_and_everybody_from_th
     let token = place.token(Role::Viewer).await;
     let locked =
         async || ask(&place, &Method::GET, "/v1/queues", None).await.status == StatusCode::UNAUTHORIZED;
-    wait::until("everybody is asked", locked).await;
+    wait::until("tokens are required", locked).await;
     let answer = place.request(Method::GET, "/v1/queues").bearer_auth(token.reveal()).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
     let refused = place.request(Method::GET, "/v1/queues").send().await.unwrap();
     assert_eq!(refused.headers()["www-authenticate"], "Bearer realm=\"milepost\"");
     let used = async || place.store.token(token.prefix()).await.unwrap().unwrap().view.last_used_at.is_some();
-    wait::until("its use is noted", used).await;
+    wait::until("its use is recorded", used).await;
 }
 
 pub(crate) async fn a_revoked_token_is_refused_within_a_second(place: Place) {
@@ -234,16 +237,19 @@ pub(crate) async fn a_revoked_token_is_refused_within_a_second(place: Place) {
     let (began, pulse) = (Instant::now(), Pulse::on(place.store.clone()));
     let refused = async || ask().await.status == StatusCode::UNAUTHORIZED;
     wait::until("the token is refused", refused).await;
-    // A machine that stalls says nothing about it.
+    // If the machine stalled, the duration proves nothing.
     let (took, stall) = (began.elapsed(), pulse.slowest());
-    assert!(took < Duration::from_secs(3) || stall > STALL, "after {took:?}, while a look took {stall:?}");
+    assert!(
+        took < Duration::from_secs(3) || stall > STALL,
+        "revoked after {took:?}, longest request {stall:?}"
+    );
     assert_eq!(ask().await.code(), "token_revoked");
 }
 
 pub(crate) async fn a_stream_ends_with_the_token_of_its_reader(place: Place) {
     let (token, _other) = (place.token(Role::Viewer).await, place.token(Role::Admin).await);
     let ready = async || ask(&place, &Method::GET, "/v1/stream", Some(&token)).await.status == StatusCode::OK;
-    wait::until("there is a stream", ready).await;
+    wait::until("a stream is accepted", ready).await;
     let stream = place.request(Method::GET, "/v1/stream").bearer_auth(token.reveal()).send().await.unwrap();
     place.store.revoke_token(token.prefix(), "tester").await.unwrap();
     assert_eq!(Place::why_it_ends(stream).await, "token_revoked");
@@ -268,19 +274,23 @@ pub(crate) async fn a_server_that_others_reach_stays_closed(place: Place) {
     };
     let (_, _stop, serving) = serve(AccessOptions::default()).await;
     let refused = serving.await.unwrap().unwrap_err().to_string();
-    assert!(refused.contains("no token is asked for"), "{refused}");
+    assert!(refused.contains("no tokens are required"), "{refused}");
     let token = place.token(Role::Viewer).await;
     let (_, _stop, serving) = serve(AccessOptions::default()).await;
     let refused = serving.await.unwrap().unwrap_err().to_string();
-    assert!(refused.contains("in the clear"), "{refused}");
+    assert!(refused.contains("unencrypted"), "{refused}");
     let (port, _stop, _serving) = serve(AccessOptions { behind_tls: true, ..AccessOptions::default() }).await;
     let url = format!("http://127.0.0.1:{port}/v1/queues");
     assert_eq!(reqwest::get(&url).await.unwrap().status(), StatusCode::UNAUTHORIZED);
     place.store.revoke_token(token.prefix(), "tester").await.unwrap();
-    // Longer than an answer about tokens counts.
+    // Longer than results for tokens are cached.
     tokio::time::sleep(Duration::from_millis(1_200)).await;
     let answer = reqwest::get(&url).await.unwrap();
-    assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "the last token that is revoked opens nothing");
+    assert_eq!(
+        answer.status(),
+        StatusCode::UNAUTHORIZED,
+        "the server requires tokens after the last token is revoked"
+    );
 }
 
 pub(crate) async fn hosts_that_are_not_named_are_refused(place: Place) {
@@ -295,11 +305,11 @@ pub(crate) async fn hosts_that_are_not_named_are_refused(place: Place) {
     assert_eq!(ask(&place, "evil.example").await, StatusCode::MISDIRECTED_REQUEST);
     place.token(Role::Viewer).await;
     let any = async || ask(&place, "jobs.example.org").await == StatusCode::OK;
-    wait::until("a server with tokens answers to any name", any).await;
+    wait::until("a server with tokens accepts any host name", any).await;
     assert_eq!(
         ask(&named, "evil.example").await,
         StatusCode::MISDIRECTED_REQUEST,
-        "but for one with names of its own"
+        "except a server with configured host names"
     );
 }
 
@@ -310,13 +320,13 @@ pub(crate) async fn to_ask_for_no_token_opens_no_name_on_the_loopback_address(pl
         open.send(open.request(Method::GET, "/v1/queues").header("Host", host)).await.status
     };
     assert_eq!(ask("localhost").await, StatusCode::OK);
-    assert_eq!(ask("evil.example").await, StatusCode::MISDIRECTED_REQUEST, "as by DNS rebinding");
+    assert_eq!(ask("evil.example").await, StatusCode::MISDIRECTED_REQUEST, "as in DNS rebinding");
 }
 
 pub(crate) async fn every_answer_says_what_a_browser_may_do_with_it(place: Place) {
     place.token(Role::Viewer).await;
     let locked = async || place.get("/v1/queues").await.status == StatusCode::UNAUTHORIZED;
-    wait::until("tokens are asked for", locked).await;
+    wait::until("tokens are required", locked).await;
     for path in ["/healthz", "/sign-in", "/v1/queues", "/no-such-path", "/openapi.json"] {
         for method in [Method::GET, Method::HEAD, Method::POST] {
             let answer = place.request(method.clone(), path).send().await.unwrap();
@@ -332,7 +342,7 @@ pub(crate) async fn every_answer_says_what_a_browser_may_do_with_it(place: Place
             assert_eq!(headers["referrer-policy"], "same-origin");
             assert_eq!(headers["cross-origin-opener-policy"], "same-origin");
             assert_eq!(headers["cache-control"], "no-store", "{method} {path}");
-            assert!(!headers.contains_key("strict-transport-security"), "it does not speak TLS");
+            assert!(!headers.contains_key("strict-transport-security"), "the server does not use TLS");
         }
     }
     let foreign =

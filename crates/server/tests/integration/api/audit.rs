@@ -1,4 +1,4 @@
-//! Whatever a request changes is audited, and can be read.
+//! Tests that changes by requests are audited, and of the audit API.
 
 use futures::future::join_all;
 use milepost_core::event::Begin;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::api::bulk;
 use crate::api::place::{Place, on_postgres};
 
-/// The whole audit, newest first.
+/// Returns the whole audit log, newest first.
 async fn audit(place: &Place) -> Vec<Value> {
     place.get("/v1/audit?limit=1000").await.body["items"].as_array().unwrap().clone()
 }
@@ -55,7 +55,7 @@ pub(crate) async fn looking_and_what_is_refused_are_not_audited(place: Place) {
     let long = json!({"operation": "cancel", "reason": "x".repeat(1001)});
     let refused = place.post(&operate, &long).await;
     assert_eq!((refused.code(), refused.at()), ("invalid_reason", "reason"));
-    assert_eq!(audit(&place).await.len(), 1, "the job was made once");
+    assert_eq!(audit(&place).await.len(), 1, "the job was created once");
 }
 
 pub(crate) async fn every_job_of_many_single_creates_stands_in_the_audit_once(place: Place) {
@@ -138,7 +138,7 @@ pub(crate) async fn whoever_removes_defines_or_tries_again_says_why(place: Place
     }
 }
 
-/// On PostgreSQL: in a file there is nothing to change.
+/// PostgreSQL only: in a SQLite file there is nothing to change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_takes_a_restored_log_as_it_is_says_why() {
     let (_database, store) = on_postgres().await;

@@ -1,4 +1,4 @@
-//! What cannot be done is told: what, where, and what to change. Never a 5xx.
+//! Tests of invalid requests: the response contains the error and its position, and is never a 5xx.
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -97,7 +97,7 @@ pub(crate) async fn what_is_not_there_is_not_found(place: Place) {
     assert_eq!((method.status, method.code()), (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"));
 }
 
-/// What no parameter should be.
+/// Paths with invalid parameters.
 const BAD_PATHS: [&str; 30] = [
     "/v1/jobs?kind=%00",
     "/v1/jobs?key=%00",

@@ -1,4 +1,4 @@
-//! DAGs are defined, and batches of them started, looked at and changed.
+//! Tests of DAGs and batches: definition, start, reads and operations.
 
 use milepost_testkit::wait;
 use reqwest::{Method, StatusCode};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api::place::{Answer, Place};
 
-/// a → b → c, with an input that says a day.
+/// Returns the DAG a → b → c, whose input contains a day.
 fn definition() -> Value {
     json!({
         "name": "etl", "description": "each day",
@@ -23,7 +23,7 @@ async fn define(place: &Place, definition: Value) -> Answer {
     place.ask(Method::POST, "/v1/dags", definition).await
 }
 
-/// The path of a batch that is started.
+/// Starts a batch and returns its path.
 async fn started(place: &Place) -> String {
     assert_eq!(define(place, definition()).await.status, StatusCode::CREATED);
     let body = json!({"dag": "etl", "key": "day-1", "input": {"day": "2026-11-01"}});
@@ -53,7 +53,7 @@ pub(crate) async fn dags_are_defined_and_have_versions(place: Place) {
     let dags = place.ask(Method::GET, "/v1/dags", Value::Null).await.body;
     assert_eq!((&dags[0]["dag"], &dags[0]["tasks"], &dags[1]), (&json!("etl"), &json!(4), &Value::Null));
     let latest = place.ask(Method::GET, "/v1/dags/etl", Value::Null).await.body;
-    assert_eq!(latest["definition"], mended, "as it was given");
+    assert_eq!(latest["definition"], mended, "the definition is unchanged");
     let versions = place.ask(Method::GET, "/v1/dags/etl/versions", Value::Null).await.body;
     assert_eq!((&versions[0]["number"], &versions[1]["latest"]), (&json!(2), &json!(false)));
     let digits = &first.body["version"].as_str().unwrap()[..8];
@@ -196,7 +196,7 @@ pub(crate) async fn an_operator_changes_a_batch(place: Place) {
     let dry = json!({"operation": "rerun", "failed": true, "dry": true});
     let said = operate(&place, &batch, dry).await.body;
     assert_eq!((&said["rerun"]["tasks"], said.get("operated")), (&json!(["b"]), None));
-    assert_eq!(state(&place, &batch, 1).await, "failed", "it was said only");
+    assert_eq!(state(&place, &batch, 1).await, "failed", "a preview changes nothing");
     let rerun = operate(&place, &batch, json!({"operation": "rerun", "failed": true})).await.body;
     assert_eq!(rerun["operated"]["generation"], 2);
     assert_eq!(state(&place, &batch, 1).await, "active");
@@ -256,7 +256,7 @@ pub(crate) async fn a_rerun_of_what_failed_counts_items(place: Place) {
     assert_eq!(said["rerun"]["tasks"], json!(["list/1", "list/3"]), "two of the items have no n");
     assert_eq!(said["rerun"]["counts"]["failed"], 2);
     let offered = async || place.page(&format!("/batches/{id}")).await.1.contains("rerun?what=failed");
-    wait::until("its page offers it, although no task of its own has failed", offered).await;
+    wait::until("the page offers the rerun, although only tasks of inner batches have failed", offered).await;
     let preview = place.page(&format!("/batches/{id}/rerun?what=failed")).await.1;
     assert!(preview.contains("2 tasks run again") && preview.contains("list/1, list/3"), "{preview}");
     let done = operate(&place, &batch, json!({"operation": "rerun", "failed": true})).await.body;

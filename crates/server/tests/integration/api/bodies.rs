@@ -1,4 +1,4 @@
-//! Bodies that are being read: together they take no more memory than they may.
+//! Tests of the memory limit for request bodies that are being read.
 
 use milepost_core::token::{Role, Secret};
 use milepost_server::{Limits, Options};
@@ -20,7 +20,7 @@ async fn serve() -> (tempfile::TempDir, Place) {
     (folder, Place::serve_with(store, Options { limits, ..Options::default() }).await)
 }
 
-/// A request that sends some of its body, and then nothing more.
+/// Sends a request with an incomplete body.
 async fn unfinished(place: &Place, token: Option<&Secret>) -> TcpStream {
     let mut stream = TcpStream::connect(place.address()).await.unwrap();
     let shows =
@@ -31,12 +31,12 @@ async fn unfinished(place: &Place, token: Option<&Secret>) -> TcpStream {
         2 * SOME
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    // The server may have answered before all of it is sent.
+    // The server may respond before everything is sent.
     let _ = stream.write_all(&vec![b' '; SOME]).await;
     stream
 }
 
-/// The answer to the one request among these that is refused.
+/// Returns the response of the only refused request.
 async fn refused(mut streams: Vec<TcpStream>) -> (String, Vec<TcpStream>) {
     let read = streams.iter_mut().map(|stream| {
         Box::pin(async move {
@@ -45,8 +45,9 @@ async fn refused(mut streams: Vec<TcpStream>) -> (String, Vec<TcpStream>) {
             String::from_utf8_lossy(&answer[..bytes]).into_owned()
         })
     });
-    let (answer, _, others) =
-        tokio::time::timeout(wait::LIMIT, futures::future::select_all(read)).await.expect("one is refused");
+    let (answer, _, others) = tokio::time::timeout(wait::LIMIT, futures::future::select_all(read))
+        .await
+        .expect("one request is refused");
     drop(others);
     (answer, streams)
 }
@@ -56,7 +57,7 @@ async fn bodies_of_one_client_take_its_share_and_no_more() {
     let (_folder, place) = serve().await;
     let (one, other) = (place.token(Role::Operator).await, place.token(Role::Admin).await);
     let asked = async || place.get("/v1/queues").await.status == StatusCode::UNAUTHORIZED;
-    wait::until("tokens are asked for", asked).await;
+    wait::until("tokens are required", asked).await;
     let streams = vec![unfinished(&place, Some(&one)).await, unfinished(&place, Some(&one)).await];
     let (answer, streams) = refused(streams).await;
     assert!(answer.starts_with("HTTP/1.1 429") && answer.contains("too_many_bytes"), "{answer}");
@@ -68,9 +69,10 @@ async fn bodies_of_one_client_take_its_share_and_no_more() {
             .await
             .status
     };
-    assert_eq!(create(&other).await, StatusCode::CREATED, "others go on");
+    assert_eq!(create(&other).await, StatusCode::CREATED, "other clients are not affected");
     drop(streams);
-    wait::until("its share is free again", async || create(&one).await == StatusCode::CREATED).await;
+    wait::until("the client's share is available again", async || create(&one).await == StatusCode::CREATED)
+        .await;
 }
 
 #[tokio::test]
@@ -85,5 +87,6 @@ async fn bodies_of_all_take_what_the_server_has_and_no_more() {
     drop(streams);
     let create =
         async || place.post("/v1/jobs", &json!({"kind": "k", "payload": "x".repeat(SOME)})).await.status;
-    wait::until("there is room again", async || create().await == StatusCode::CREATED).await;
+    wait::until("the server's limit is available again", async || create().await == StatusCode::CREATED)
+        .await;
 }

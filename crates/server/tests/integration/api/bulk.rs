@@ -1,4 +1,4 @@
-//! Bulk jobs are looked at, started, steered, and what failed of them tried again.
+//! Tests of bulk jobs: reads, start, settings, operations, and retry of failures.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn started(place: &Place, body: Value) -> String {
     answer.body["id"].as_str().unwrap().to_owned()
 }
 
-/// Claims what is first of a bulk job.
+/// Claims the first run of a bulk job.
 async fn claimed(place: &Place, name: &str) -> (WorkerId, Run) {
     let (queues, kinds) = (vec!["bulk".to_owned()], vec![name.to_owned()]);
     let lease = Duration::from_secs(60);
@@ -48,7 +48,7 @@ fn key(n: u64) -> Key {
     Key(vec![json!(n.to_string())])
 }
 
-/// A chunk of three targets, of which one fails.
+/// Applies a chunk of three targets, of which one fails.
 async fn chunk(place: &Place, run: Run) {
     let store = place.store.as_ref();
     store.take_bulk(run, "", "1:1:").await.unwrap();
@@ -77,7 +77,7 @@ pub(crate) async fn bulk_jobs_are_started_and_listed(place: Place) {
     let runs = place.ask(Method::GET, "/v1/bulk-runs?name=popular&limit=1", Value::Null).await.body;
     let ids: Vec<&str> =
         runs["items"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, [&first, &second], "all that wait are on the first page: {runs}");
+    assert_eq!(ids, [&first, &second], "the first page has all waiting runs: {runs}");
     assert_eq!(runs.get("next_cursor"), None);
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn the_list_of_runs_goes_on_with_those_that_are_over(place: Pla
     assert_eq!(seen.len(), 5, "each once");
 }
 
-/// The path of a run of which a chunk is done and a target has failed, and who holds it.
+/// Starts a run that has applied a chunk with one failed target. Returns its path, the worker and the run.
 async fn under_way(place: &Place) -> (String, WorkerId, Run) {
     define(place, "popular").await;
     let id = started(place, json!({"name": "popular", "parameters": {"topic": 4}})).await;
@@ -125,7 +125,7 @@ async fn under_way(place: &Place) -> (String, WorkerId, Run) {
     (format!("/v1/bulk-runs/{id}"), worker, run)
 }
 
-/// The path of a run that was stopped after a target of it had failed.
+/// Starts a run and aborts it after a target has failed. Returns its path.
 pub(crate) async fn stopped(place: &Place) -> String {
     let (path, worker, run) = under_way(place).await;
     let abort = place.ask(Method::POST, &format!("{path}/operate"), json!({"operation": "abort"})).await;
@@ -149,7 +149,7 @@ pub(crate) async fn a_run_is_looked_at_and_steered(place: Place) {
     let all = set(json!({"duty": 0.25, "priority": 1})).await.body;
     assert_eq!((&all["rows_per_s"], &all["duty"]), (&json!(500.0), &json!(0.25)));
     let set = set(json!({"rows_per_s": 0.5})).await.body;
-    assert_eq!(set["duty"], 0.25, "what is not given stays");
+    assert_eq!(set["duty"], 0.25, "omitted settings are unchanged");
 }
 
 pub(crate) async fn a_run_is_stopped_and_what_failed_is_tried_again(place: Place) {

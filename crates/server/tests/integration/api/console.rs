@@ -1,4 +1,4 @@
-//! The console: every page answers, and forms do what they say.
+//! Tests of the console: all pages, and the effects of forms.
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ use serde_json::json;
 use crate::api::markup::assert_harmless;
 use crate::api::place::Place;
 
-/// What must never be read as markup, wherever it is stored.
+/// A text that must be escaped wherever it is stored and shown.
 pub(crate) const EVIL: &str = "x<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;";
 
-/// Where the menu leads, and a page more.
+/// The pages in the navigation, and one more.
 pub(crate) const PAGES: [&str; 12] = [
     "/",
     "/jobs",
@@ -44,7 +44,7 @@ pub(crate) const PAGES: [&str; 12] = [
     "/settings?examine=yes",
 ];
 
-/// A store with something evil in all that can be named.
+/// Fills a store with objects whose names contain markup.
 pub(crate) async fn fill(store: &dyn Store) -> (JobId, BatchId) {
     let actor = Actor::new(EVIL).unwrap().because(Some(EVIL)).unwrap();
     let store = store.acting_as(actor);
@@ -91,7 +91,7 @@ pub(crate) async fn fill(store: &dyn Store) -> (JobId, BatchId) {
     (failing, start(store).await)
 }
 
-/// A batch of a DAG whose names are as evil as they may be.
+/// Starts a batch of a DAG whose names contain markup.
 pub(crate) async fn start(store: &dyn Store) -> BatchId {
     let after = format!("b{EVIL}");
     let definition =
@@ -107,7 +107,7 @@ pub(crate) async fn start(store: &dyn Store) -> BatchId {
         .batch
 }
 
-/// What a form of the page carries under this name.
+/// Returns the value of a form field.
 fn hidden(html: &str, name: &str) -> String {
     let field = format!("name=\"{name}\" value=\"");
     let value = html.split(&field).nth(1).and_then(|rest| rest.split('"').next()).unwrap();
@@ -182,7 +182,10 @@ pub(crate) async fn jobs_are_found_by_what_they_say(place: Place) {
         found.contains(&made[17].job.to_string()) && !found.contains(&made[18].job.to_string()),
         "{found}"
     );
-    assert!(found.contains("<option value=\"1d\" selected>"), "payloads are looked into for a day: {found}");
+    assert!(
+        found.contains("<option value=\"1d\" selected>"),
+        "payload searches are limited to a day by default: {found}"
+    );
     let none = place.page("/jobs?payload=order.no%3D99").await.1;
     assert!(none.contains("No job of the last day is as you look for it"), "{none}");
     let any = place.page("/jobs?payload=order.no%3D17&created=any").await.1;
@@ -190,11 +193,11 @@ pub(crate) async fn jobs_are_found_by_what_they_say(place: Place) {
         any.contains("<option value=\"any\" selected>") && any.contains(&made[17].job.to_string()),
         "{any}"
     );
-    assert!(place.page("/jobs?created=2h").await.1.contains("is none of 1h, 1d, 7d, 30d and any"));
+    assert!(place.page("/jobs?created=2h").await.1.contains("is invalid; expected 1h, 1d, 7d, 30d or any"));
     let failed = place.page("/jobs?state=failed&error=ALERT(1)").await.1;
     assert!(failed.contains("class=\"pick\""), "{failed}");
     assert!(!place.page("/jobs?state=failed&error=absent").await.1.contains("class=\"pick\""));
-    assert!(place.page("/jobs?payload=order").await.1.contains("is no path=value"));
+    assert!(place.page("/jobs?payload=order").await.1.contains("is not of the form path=value"));
     let settings = async || place.page("/settings").await.1;
     let how = "milepost limits set --kind mail --rate 10/s";
     wait::until("limits are counted", async || settings().await.contains(how)).await;
@@ -222,7 +225,7 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
     let run: JobId = to.strip_prefix("/bulk/").unwrap().parse().unwrap();
     let filter = BulkFilter { job: Some(run), limit: 1, ..BulkFilter::default() };
     let total = store.bulks(&filter).await.unwrap()[0].total.unwrap();
-    assert_eq!(total.rows, 60, "and not {late}");
+    assert_eq!(total.rows, 60, "without {late}");
     let html = place.page(&to).await.1;
     assert!(
         html.contains("<progress") && html.contains("cancel of 60 jobs") && html.contains("not these"),
@@ -237,7 +240,7 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
     let chosen = format!("deed=cancel&id={}&id={late}", made[3].job);
     assert!(change(&chosen, &seen).await.1.contains("2 jobs"));
     let (to, said) = change("deed=rerun&all=yes&kind=order", &seen).await;
-    assert!(to == "/jobs" && said.starts_with("refused"), "nothing that waits can be run again: {said}");
+    assert!(to == "/jobs" && said.starts_with("refused"), "waiting jobs cannot be rerun: {said}");
     let (to, said) = change("deed=eat&all=yes", &seen).await;
     assert!(to == "/jobs" && said.starts_with("refused"), "{said}");
 }
@@ -254,10 +257,13 @@ pub(crate) async fn a_change_of_more_jobs_than_were_shown_is_shown_again(place: 
     fields.extend([("reason", "go on"), ("back", "/jobs")]);
     store.operate(made[1].job, &Operation::new(Verb::Abort)).await.unwrap();
     let (to, said) = place.form("/jobs/change", &fields).await;
-    assert!(said.starts_with("refused") && said.contains("to 2 jobs now, not to 1"), "{said}");
-    assert!(place.page(&to).await.1.contains("2 jobs?"), "it is shown anew: {to}");
+    assert!(said.starts_with("refused") && said.contains("now applies to 2 jobs, not to 1"), "{said}");
+    assert!(place.page(&to).await.1.contains("2 jobs?"), "the preview is shown again: {to}");
     store.operate(made[1].job, &Operation::new(Verb::Cancel)).await.unwrap();
-    assert!(place.form("/jobs/change", &fields).await.1.starts_with("done"), "as it was shown");
+    assert!(
+        place.form("/jobs/change", &fields).await.1.starts_with("done"),
+        "the same jobs as in the preview"
+    );
 }
 
 pub(crate) async fn what_people_did_is_told_with_before_and_after(place: Place) {
@@ -300,7 +306,7 @@ pub(crate) async fn who_only_looks_sees_nothing_that_changes_something(place: Pl
     for path in PAGES.iter().filter(|path| **path != "/audit").map(|path| (*path).to_owned()).chain(own) {
         let (status, html) = look(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}");
-        assert_eq!(html.matches("method=\"post\"").count(), 1, "only to sign out: {path}: {html}");
+        assert_eq!(html.matches("method=\"post\"").count(), 1, "only the form to sign out: {path}: {html}");
         assert!(
             html.contains("action=\"/sign-out\"") && html.contains("<span>viewer</span>"),
             "{path}: {html}"
@@ -310,7 +316,7 @@ pub(crate) async fn who_only_looks_sees_nothing_that_changes_something(place: Pl
         }
     }
     let (status, html) = look("/audit").await;
-    assert!(status == StatusCode::FORBIDDEN && html.contains("This cannot be shown"), "{status} {html}");
+    assert!(status == StatusCode::FORBIDDEN && html.contains("The page cannot be shown"), "{status} {html}");
 }
 
 pub(crate) async fn what_is_not_there_is_a_page_for_people_and_a_problem_for_programs(place: Place) {
@@ -347,5 +353,5 @@ pub(crate) async fn what_is_not_there_is_a_page_for_people_and_a_problem_for_pro
         assert_eq!((told.status.as_u16(), told.code()), (status, code), "{path}");
     }
     let of_api = ask("/v1/jobs/no-such-job", "text/html").await;
-    assert_eq!(of_api.code(), "invalid_parameter", "the API is for programs");
+    assert_eq!(of_api.code(), "invalid_parameter", "the API returns JSON");
 }

@@ -1,4 +1,4 @@
-//! Batches at the console.
+//! Tests of batch pages of the console.
 
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
@@ -17,7 +17,7 @@ pub(crate) async fn a_batch_is_stopped_goes_on_and_runs_again(place: Place) {
         let html = place.page(&page).await.1;
         html.contains("<svg class=\"dag\"") && html.contains("g-active")
     };
-    wait::until("its tasks are read and drawn", drawn).await;
+    wait::until("the graph of its tasks is shown", drawn).await;
     let generation = store.batch(batch).await.unwrap().unwrap().row.generation.to_string();
     let operate = |deed: &'static str| {
         let fields = [("deed", deed), ("generation", &*generation), ("reason", "night"), ("back", &*page)];
@@ -35,8 +35,8 @@ pub(crate) async fn a_batch_is_stopped_goes_on_and_runs_again(place: Place) {
     assert!(preview.contains("1 task runs again") && preview.contains("aborted"), "{preview}");
     let again = [("what", "failed"), ("generation", &*generation), ("reason", "again"), ("back", &*page)];
     let said = place.form(&format!("{page}/rerun"), &again).await.1;
-    assert!(said.contains("Rerun 1: 1 task put back"), "{said}");
-    assert!(operate("resume").await.starts_with("refused"), "it was looked at before the rerun");
+    assert!(said.contains("Rerun 1: 1 task reset"), "{said}");
+    assert!(operate("resume").await.starts_with("refused"), "the page is older than the rerun");
 }
 
 pub(crate) async fn a_long_history_begins_with_what_happened_last(place: Place) {
@@ -64,13 +64,13 @@ pub(crate) async fn a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_
     define("t", 0..300).await;
     let many = place.post("/v1/batches", &json!({"dag": "many"})).await.body;
     let path = format!("/batches/{}", many["id"].as_str().unwrap());
-    // Jobs that were not made in the first short transaction are made in the next ones.
+    // The first transaction is short; the remaining jobs are created in further ones.
     while store.advance_batches().await.unwrap() > 0 {}
     let abort = place.post(&format!("/v1{path}/operate"), &json!({"operation": "abort"})).await;
     assert_eq!(abort.status, StatusCode::OK, "{abort:?}");
     let told =
-        async || place.page(&path).await.1.contains("<h2>Tasks that need somebody, the first 100</h2>");
-    wait::until("its tasks are read and told", told).await;
+        async || place.page(&path).await.1.contains("<h2>Tasks that need attention, the first 100</h2>");
+    wait::until("its tasks are listed", told).await;
     let preview = place.page(&format!("{path}/rerun?what=failed")).await.1;
     assert!(preview.contains("300 tasks run again"), "{preview}");
     assert!(preview.contains("t199 and 100 more") && !preview.contains("t200"), "{preview}");

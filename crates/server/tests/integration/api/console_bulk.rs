@@ -1,4 +1,4 @@
-//! The console's list of bulk jobs: by state, page by page.
+//! Tests of the console's list of bulk jobs: filter by state, and pages.
 
 use milepost_core::bulk::definition::Definition;
 use milepost_core::schedule::Source;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::api::place::Place;
 
-/// How many runs a page shows.
+/// Number of runs on a page.
 const ROWS: usize = 100;
 
 async fn started(place: &Place) -> String {
@@ -16,7 +16,7 @@ async fn started(place: &Place) -> String {
     answer.body["id"].as_str().unwrap().to_owned()
 }
 
-/// Where the next page is, if there is one.
+/// Returns the URL of the next page, if there is one.
 fn next(html: &str) -> Option<String> {
     let (before, _) = html.split_once("\" rel=\"next\"")?;
     let (_, url) = before.rsplit_once("href=\"")?;

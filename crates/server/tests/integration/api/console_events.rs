@@ -1,4 +1,4 @@
-//! Events at the console.
+//! Tests of event pages of the console.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Pla
     let html = place.page("/events").await.1;
     let form = html.split("Leave it").find(|form| form.contains("name=\"payload\"")).unwrap();
     let begins_in = form.split(" autofocus").next().unwrap().rsplit(" name=\"").next().unwrap();
-    assert!(begins_in.starts_with("payload"), "writing begins in the payload: {form}");
+    assert!(begins_in.starts_with("payload"), "the payload field gets the focus: {form}");
     assert!(edit("{").await.1.starts_with("refused"));
     assert!(edit("{\"mended\": true}").await.1.starts_with("done"));
     assert!(place.page("/events").await.1.contains("mended"));
@@ -39,7 +39,7 @@ pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Pla
     assert!(store.dead_events(None, None, 1).await.unwrap().is_empty());
     let since = (Timestamp::now() - Duration::from_secs(60)).to_string();
     let replay = [("subscription", EVIL), ("since", &*since), ("reason", "lost")];
-    assert!(place.form("/events/replay", &replay).await.1.contains("go out again"));
+    assert!(place.form("/events/replay", &replay).await.1.contains("are published again"));
     let pause = [("subscription", EVIL), ("deed", "pause"), ("reason", "the broker moves")];
     assert!(place.form("/events/subscription", &pause).await.1.starts_with("done"));
     assert_eq!(store.subscriptions().await.unwrap()[0].paused_why.as_deref(), Some("the broker moves"));
@@ -47,7 +47,7 @@ pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Pla
     assert!(place.form("/schedules/operate", &run).await.1.contains("was enqueued"));
 }
 
-/// Where a link of this name leads on a page.
+/// Returns the target of a link with this text.
 fn link(html: &str, name: &str) -> String {
     let before = html.split(&format!(">{name}</a>")).next().unwrap();
     let url = before.rsplit("href=\"").next().unwrap().split('"').next().unwrap();

@@ -1,4 +1,4 @@
-//! The console's lists of jobs: since when, how many, and how long the story of one is.
+//! Tests of job pages of the console: time filters, counts of jobs, and long histories.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn enqueued(store: &dyn Store) -> JobId {
     store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap().job
 }
 
-/// Lets the job fail that waits.
+/// Makes the waiting job fail.
 async fn fail(store: &dyn Store, worker: WorkerId, claim_id: i32) {
     let (queues, kinds) = (vec!["default".to_owned()], vec!["mail".to_owned()]);
     let claim = Claim { worker, claim_id, queues, kinds, limit: 1, thorough: true };
@@ -39,10 +39,10 @@ async fn fail(store: &dyn Store, worker: WorkerId, claim_id: i32) {
     store.finish_many(worker, &[Finish { run, end, grouped: false, task: false }]).await.unwrap();
 }
 
-/// A time after all that has happened, which has come.
+/// Waits until a time after everything that has happened so far, and returns it.
 async fn later() -> Timestamp {
     let at = Timestamp::now().checked_add(SignedDuration::from_millis(2)).unwrap();
-    wait::until("its time comes", async || Timestamp::now() > at).await;
+    wait::until("the time has passed", async || Timestamp::now() > at).await;
     at
 }
 
@@ -66,8 +66,8 @@ pub(crate) async fn jobs_that_failed_since_a_time_are_found_and_retried(place: P
     assert!(html.contains(&format!("No job created since {at} is as you look for it")), "{html}");
     let (html, has) = found("/jobs?kind=mail&since=2020-01-01+00:00".to_owned()).await;
     assert!(html.contains("value=\"2020-01-01 00:00\"") && has == [true, true], "{html}");
-    assert!(html.contains("created <time datetime="), "times can be exact: {html}");
-    assert!(found("/jobs?since=yesterday".to_owned()).await.0.contains("is no time such as"));
+    assert!(html.contains("created <time datetime="), "times are shown absolutely: {html}");
+    assert!(found("/jobs?since=yesterday".to_owned()).await.0.contains("is not a time"));
     let chosen = format!("all=yes&deed=retry&state=failed&kind=mail&since={at}");
     let preview = place.page(&format!("/jobs/change?{chosen}")).await.1;
     assert!(preview.contains("Retry now: 1 job?"), "{preview}");

@@ -1,4 +1,4 @@
-//! What the console tells of what is wrong and what runs, where there is much of it.
+//! Tests of the overview page and of lists with many problems and many running jobs.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ use serde_json::json;
 use crate::api::console::start;
 use crate::api::place::Place;
 
-/// A worker of these kinds.
+/// Registers a worker for these kinds.
 async fn worker(store: &dyn Store, kinds: &[String]) -> WorkerId {
     let (queues, lease) = (vec!["default".to_owned()], Duration::from_secs(600));
     let worker = NewWorker { name: "w".into(), queues, kinds: kinds.to_vec(), lease, ..NewWorker::default() };
     store.register_worker(&worker).await.unwrap()
 }
 
-/// Claims so many of the jobs that wait.
+/// Claims up to `limit` waiting jobs.
 async fn claimed(store: &dyn Store, worker: WorkerId, kinds: &[String], limit: u32) -> Vec<Run> {
     let (claim_id, queues) = (i32::try_from(limit).unwrap(), vec!["default".to_owned()]);
     let claim = Claim { worker, claim_id, queues, kinds: kinds.to_vec(), limit, thorough: true };
@@ -45,7 +45,7 @@ async fn fail(store: &dyn Store, worker: WorkerId, runs: Vec<Run>) {
 
 pub(crate) async fn a_store_in_which_nothing_was_done_tells_what_to_do(place: Place) {
     let store = place.store.as_ref();
-    // The one that a server keeps for what operators ask for.
+    // The worker that a server runs for operations on many jobs.
     let own = NewWorker {
         name: "w (operations)".into(),
         queues: vec![operation::QUEUE.to_owned()],
@@ -55,10 +55,14 @@ pub(crate) async fn a_store_in_which_nothing_was_done_tells_what_to_do(place: Pl
     };
     store.register_worker(&own).await.unwrap();
     let told = async || place.page("/").await.1;
-    wait::until("all is counted", async || told().await.contains("Nothing was ever done here")).await;
+    wait::until("all counts are available", async || told().await.contains("Nothing was ever done here"))
+        .await;
     assert!(told().await.contains("milepost enqueue hello"));
     store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap();
-    wait::until("the job is told", async || told().await.contains("Nobody works on queue default")).await;
+    wait::until("the alert for the job is shown", async || {
+        told().await.contains("No worker serves queue default")
+    })
+    .await;
     assert!(!told().await.contains("Nothing was ever done here"));
 }
 
@@ -80,16 +84,19 @@ pub(crate) async fn kinds_that_no_worker_of_their_queue_runs_are_told(place: Pla
     let jobs: Vec<NewJob> =
         [job("mail"), job("invoice"), job("invoice"), later].into_iter().chain(others).collect();
     store.enqueue_many(&jobs).await.unwrap();
-    wait::until("the kind is told", async || told().await.contains("Nobody runs kind invoice")).await;
+    wait::until("the alert for the kind is shown", async || {
+        told().await.contains("No handler for kind invoice")
+    })
+    .await;
     let html = told().await;
     for part in [
         "2 jobs wait in queue default",
         "state=pending&#38;kind=invoice&#38;queue=default",
-        "Nobody runs 3 more kinds",
+        "No handler for 3 more kinds",
     ] {
         assert!(html.contains(part), "{part}: {html}");
     }
-    for none in ["Nobody works on queue", "Nobody runs kind mail", "Nobody runs kind report"] {
+    for none in ["No worker serves queue", "No handler for kind mail", "No handler for kind report"] {
         assert!(!html.contains(none), "{none}: {html}");
     }
 }
@@ -99,13 +106,14 @@ pub(crate) async fn all_is_well_only_where_nothing_failed_or_rests(place: Place)
     let kinds: Vec<String> = (0..10).map(|n| format!("kind-{n}")).collect();
     let worker = worker(store, &kinds).await;
     let told = async || place.page("/").await.1;
-    wait::until("all is counted, and well", async || told().await.contains("All is well")).await;
+    wait::until("all counts are available, without alerts", async || told().await.contains("All is well"))
+        .await;
     let hourly = Spec::every(Duration::from_secs(3600)).unwrap();
     let schedule = Schedule::new("hourly", hourly, NewJob::new("mail", &1).unwrap());
     store.put_schedule(&schedule, Source::Operator).await.unwrap();
     store.pause_schedule("hourly").await.unwrap();
     let html = told().await;
-    assert!(html.contains("Schedule hourly is paused") && html.contains("Let hourly tick again?"), "{html}");
+    assert!(html.contains("Schedule hourly is paused") && html.contains("Resume hourly?"), "{html}");
     let batch = start(store).await;
     let abort = place.post(&format!("/v1/batches/{batch}/operate"), &json!({"operation": "abort"})).await;
     assert_eq!(abort.status, StatusCode::OK, "{abort:?}");
@@ -118,7 +126,7 @@ pub(crate) async fn all_is_well_only_where_nothing_failed_or_rests(place: Place)
     let html = told().await;
     for part in [
         "is stopped: x&#60;script",
-        "Let this batch go on?",
+        "Resume this batch?",
         "href=\"/jobs?state=aborted\"",
         "failed for 2 more causes",
     ] {
@@ -145,7 +153,7 @@ pub(crate) async fn failed_bulk_jobs_are_told_behind_many_that_wait(place: Place
         "{html}"
     );
     let page = format!("/bulk/{}", store.bulks(&BulkFilter::default()).await.unwrap()[0].id);
-    assert!(place.page(&page).await.1.contains("An empty field stays as it is."));
+    assert!(place.page(&page).await.1.contains("Empty fields are unchanged."));
     let set = |name: &'static str, value: &'static str| {
         place.form(&format!("{page}/set"), &[(name, value), ("reason", "night"), ("back", "/bulk")])
     };
@@ -153,7 +161,7 @@ pub(crate) async fn failed_bulk_jobs_are_told_behind_many_that_wait(place: Place
         assert!(set(name, value).await.1.starts_with("refused"), "{name}");
     }
     assert!(set("rows_min", "10").await.1.starts_with("done"));
-    assert!(set("rows_max", "9").await.1.starts_with("refused"), "fewer than the fewest that were set");
+    assert!(set("rows_max", "9").await.1.starts_with("refused"), "the maximum is less than the minimum");
 }
 
 pub(crate) async fn what_runs_for_longest_is_shown_of_many(place: Place) {
@@ -165,7 +173,10 @@ pub(crate) async fn what_runs_for_longest_is_shown_of_many(place: Place) {
     let first = claimed(store, worker, &kinds, 1).await[0].job;
     assert_eq!(claimed(store, worker, &kinds, 59).await.len(), 59);
     let told = async || place.page("/workers").await.1;
-    wait::until("all is counted", async || told().await.contains("The 50 that run for longest, of 60")).await;
+    wait::until("all counts are available", async || {
+        told().await.contains("The 50 longest-running jobs of 60")
+    })
+    .await;
     let html = told().await;
     assert!(html.contains(&format!("href=\"/jobs/{first}\"")), "{html}");
 }
@@ -177,20 +188,21 @@ pub(crate) async fn a_kind_that_fails_is_slowed_down_and_others_of_its_queue_go_
     let job = |kind: &str| NewJob::new(kind, &1).unwrap();
     store.enqueue(&job("mail")).await.unwrap();
     fail(store, worker, claimed(store, worker, &kinds, 1).await).await;
-    wait::until("it is offered", async || told().await.contains("Slow kind mail down?")).await;
+    wait::until("the action is offered", async || told().await.contains("Slow kind mail down?")).await;
     let slow = |rate: &'static str, reason: &'static str| {
         place.form("/limits/set", &[("kind", "mail"), ("rate", rate), ("reason", reason), ("back", "/")])
     };
     for (rate, reason) in [("soon", "it fails"), ("1/h", "")] {
         assert!(slow(rate, reason).await.1.starts_with("refused"), "{rate} {reason}");
     }
-    wait::until("it is slowed down", async || slow("1/h", "it fails").await.1.starts_with("done")).await;
+    wait::until("the kind is slowed down", async || slow("1/h", "it fails").await.1.starts_with("done"))
+        .await;
     store.enqueue_many(&[job("mail"), job("mail"), job("report"), job("report")]).await.unwrap();
     let started = claimed(store, worker, &kinds, 10).await.len();
-    assert_eq!(started, 3, "one of the kind that is slow, and the others");
-    wait::until("it is told", async || told().await.contains("Kind mail is slowed down")).await;
+    assert_eq!(started, 3, "one job of the slowed kind, and all others");
+    wait::until("the alert is shown", async || told().await.contains("Kind mail is slowed down")).await;
     assert!(!told().await.contains("Slow kind mail down?"));
-    assert!(slow("2/h", "it fails").await.1.contains("already"), "a limit that it has is not lost");
+    assert!(slow("2/h", "it fails").await.1.contains("already"), "the existing limit is kept");
     let entry = place.get("/v1/audit?limit=1").await.body["items"][0].clone();
     assert_eq!((&entry["what"], &entry["why"]), (&json!("limit.put"), &json!("it fails")), "{entry}");
 }
@@ -202,15 +214,18 @@ pub(crate) async fn an_operators_limit_is_lifted_and_a_configurations_is_not(pla
     store.put_limit(&report, Source::Config).await.unwrap();
     for page in ["/", "/settings"] {
         let told = async || place.page(page).await.1;
-        wait::until("it can be lifted", async || told().await.contains("Lift the limit of kind mail?")).await;
-        assert!(!told().await.contains("Lift the limit of kind report?"), "{page}");
+        wait::until("the limit can be removed", async || {
+            told().await.contains("Remove the limit of kind mail?")
+        })
+        .await;
+        assert!(!told().await.contains("Remove the limit of kind report?"), "{page}");
     }
     let lift = |kind: &'static str| {
-        place.form("/limits/remove", &[("kind", kind), ("reason", "it is mended"), ("back", "/")])
+        place.form("/limits/remove", &[("kind", kind), ("reason", "it is fixed"), ("back", "/")])
     };
-    wait::until("it is lifted", async || lift("mail").await.1.starts_with("done")).await;
+    wait::until("the limit is removed", async || lift("mail").await.1.starts_with("done")).await;
     assert!(lift("report").await.1.starts_with("refused"));
     let left: Vec<Limit> = store.limits().await.unwrap().into_iter().map(|view| view.limit).collect();
     assert_eq!(left, [report]);
-    wait::until("it is not told any more", async || !place.page("/").await.1.contains("slowed down")).await;
+    wait::until("the alert is gone", async || !place.page("/").await.1.contains("slowed down")).await;
 }

@@ -1,4 +1,4 @@
-//! Text that would be markup if a page forgot to escape it, stored wherever text can be stored.
+//! Texts that would be markup if a page did not escape them, stored in every text field.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use milepost_testkit::inbox::Desk;
 use milepost_testkit::{relay, wait};
 use serde_json::{Value, json};
 
-/// A way each out of the place where a text stands. No `*` is among them, which limits refuse in the name of a group, and no control
+/// Each payload breaks out of one kind of context. None contains `*`, which limits refuse in names of groups, or a control
 /// character, which all names refuse.
 pub(crate) const PAYLOADS: [&str; 8] = [
     "<script>alert(1)</script>",
@@ -44,7 +44,7 @@ pub(crate) const PAYLOADS: [&str; 8] = [
     "{{7 / 7}}{% raw %}${alert(8)}<%= 8 %>",
 ];
 
-/// The fields that pages show as they are.
+/// Fields that pages show as text.
 pub(crate) const SHOWN: [&str; 55] = [
     "who",
     "why",
@@ -103,19 +103,19 @@ pub(crate) const SHOWN: [&str; 55] = [
     "who made a token",
 ];
 
-/// The fields that pages show as JSON.
+/// Fields that pages show as JSON.
 pub(crate) const SHOWN_AS_JSON: [&str; 7] =
     ["payload", "result", "checkpoint", "parameters", "input", "event payload", "letter payload"];
 
 /// Longer than a test.
 const LONG: Duration = Duration::from_secs(600);
 
-/// What stands in a field. The payload comes first, where a link or a value would begin.
+/// Returns the value for a field. The payload comes first, because a link or an attribute value would begin there.
 pub(crate) fn text(payload: &str, field: &str) -> String {
     format!("{payload}~{field}")
 }
 
-/// A payload on its way into a store.
+/// Stores one payload.
 struct Filler<'a> {
     payload: &'a str,
     desk: &'a Desk,
@@ -148,7 +148,7 @@ impl Filler<'_> {
         Failure { code: self.text(code), message: self.text(message) }
     }
 
-    /// A worker, and what it claims.
+    /// Registers a worker and claims jobs.
     async fn claimed(&self, queue: &str, kind: &str, limit: u32) -> (WorkerId, Vec<Run>) {
         let (queues, kinds) = (vec![queue.to_owned()], vec![kind.to_owned()]);
         let (name, lease) = (self.text("worker"), LONG);
@@ -161,7 +161,7 @@ impl Filler<'_> {
         (worker, runs)
     }
 
-    /// One that fails, one that is tried again, one that succeeds, one that runs, one that is canceled and one that waits.
+    /// Creates jobs of which one fails, one is retried, one succeeds, one is running, one is canceled and one waits.
     async fn jobs(&self) {
         let (queue, kind) = (self.text("queue"), self.text("kind"));
         let job = || NewJob::new(kind.clone(), &self.json("payload")).unwrap().queue(queue.clone());
@@ -193,7 +193,7 @@ impl Filler<'_> {
         self.store.pause_queue(&queue, true).await.unwrap();
     }
 
-    /// One that runs and is held, one that is stopped and one over a file.
+    /// Creates a running and throttled run, an aborted run, and a run over a file.
     async fn bulk_jobs(&self) {
         let labels = Labels { r#type: Some(self.text("type")), category: Some(self.text("category")) };
         let definition = BulkDefinition {
@@ -216,7 +216,7 @@ impl Filler<'_> {
         self.chunk(runs[0]).await;
     }
 
-    /// A chunk of which a target fails; then the run is held.
+    /// Applies a chunk with a failed target; then the run is throttled.
     async fn chunk(&self, run: Run) {
         let key = |field: &str| Key(vec![json!(self.text(field))]);
         self.store.take_bulk(run, "", "1:1:").await.unwrap();
@@ -261,11 +261,11 @@ impl Filler<'_> {
         self.store.operate_batch(&abort).await.unwrap();
     }
 
-    /// One event is parked and one given up by a subscription whose sink is down; another subscription is paused.
+    /// A subscription whose sink is down has a parked and a dead event; another subscription is paused.
     async fn events(&self) {
         let store = self.store.as_ref();
         let subscription = self.text("subscription");
-        // It begins here, where it is held first: events of the payloads before are not its own.
+        // The subscription begins now, so that it does not contain the events of earlier payloads.
         store.subscribe(&subscription, Begin::Now).await.unwrap();
         let publisher = relay::publisher(store, &subscription, LONG).await;
         let publisher = Publisher { label: self.text("publisher"), ..publisher };
@@ -296,18 +296,18 @@ impl Filler<'_> {
         store.pause_subscription(&stopped, &self.text("why a subscription stopped")).await.unwrap();
     }
 
-    /// One inbox has given an event up, in another one waits.
+    /// One inbox has a dead letter, another one a waiting event.
     async fn inboxes(&self) {
         let consumer = Consumer { gap_wait: Duration::ZERO, ..Consumer::new(self.text("consumer")) };
         self.store.put_consumer(&consumer).await.unwrap();
         self.desk.take(&consumer.name, &self.second_of("aggregate of a letter")).await;
         let given_up =
             async || self.store.give_up_gaps(Some(consumer.name.as_str()), 100).await.unwrap().letters == 1;
-        wait::until("the event is given up", given_up).await;
+        wait::until("the event is dead-lettered", given_up).await;
         self.desk.take(&self.text("patient consumer"), &self.second_of("aggregate that waits")).await;
     }
 
-    /// The second event of an aggregate, whose first one never came.
+    /// Returns the second event of an aggregate whose first event never arrived.
     fn second_of(&self, aggregate: &str) -> Event {
         Event {
             id: EventId::new(),

@@ -1,4 +1,4 @@
-//! The OpenAPI document says what the server does.
+//! Checks of responses against the OpenAPI document.
 
 use boon::{Compiler, Schemas};
 use reqwest::{Method, StatusCode};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api::place::{Answer, Place};
 
-/// Asks, and holds the answer against what the document says of it. `Value::Null`: without a body.
+/// Sends a request and checks the response against the document. `Value::Null`: without a body.
 pub(crate) async fn ask(place: &Place, method: Method, path: &str, body: &Value) -> Answer {
     let request = place.request(method.clone(), path);
     let answer = place.send(if body.is_null() { request } else { request.json(body) }).await;
@@ -16,7 +16,7 @@ pub(crate) async fn ask(place: &Place, method: Method, path: &str, body: &Value)
     answer
 }
 
-/// The path as the document has it.
+/// Returns the path template of the document.
 fn template(document: &Value, path: &str) -> String {
     let path = path.split('?').next().unwrap();
     let fits = |template: &str| {
@@ -25,22 +25,22 @@ fn template(document: &Value, path: &str) -> String {
     };
     let templates = document["paths"].as_object().unwrap().keys();
     let found = templates.filter(|known| fits(known)).min_by_key(|known| known.matches('{').count());
-    found.unwrap_or_else(|| panic!("the document does not know {path}")).clone()
+    found.unwrap_or_else(|| panic!("the document does not contain {path}")).clone()
 }
 
-/// Holds an answer against what the document says of it.
+/// Checks a response against the document.
 fn check(document: &Value, method: &str, path: &str, answer: &Answer) {
     let responses = &document["paths"][path][method]["responses"];
     let status = answer.status.as_u16().to_string();
     if answer.status == StatusCode::NO_CONTENT {
-        assert!(responses.get(&status).is_some(), "{method} {path} does not say that it answers {status}");
+        assert!(responses.get(&status).is_some(), "{method} {path} does not document the status {status}");
         return;
     }
     let response = responses.get(&status).unwrap_or(&responses["default"]);
     let schema = &response["content"][&answer.content_type]["schema"];
     assert!(
         !schema.is_null(),
-        "{method} {path} does not say that it answers {status} as {}",
+        "{method} {path} does not document the status {status} with content type {}",
         answer.content_type
     );
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
@@ -49,7 +49,7 @@ fn check(document: &Value, method: &str, path: &str, answer: &Answer) {
     compiler.add_resource("http://document/", whole).unwrap();
     let index = compiler.compile("http://document/", &mut schemas).unwrap();
     if let Err(error) = schemas.validate(&answer.body, index) {
-        panic!("{method} {path} answered {}: {error:#}", answer.body);
+        panic!("{method} {path} returned {}: {error:#}", answer.body);
     }
 }
 
@@ -147,6 +147,6 @@ pub(crate) async fn people_can_read_all_that_the_document_says(place: Place) {
         assert!(html.contains(&format!("id=\"type-{name}\"")), "{name}");
     }
     for link in html.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
-        assert!(html.contains(&format!("id=\"{link}\"")), "#{link} leads nowhere");
+        assert!(html.contains(&format!("id=\"{link}\"")), "#{link} has no target");
     }
 }

@@ -1,4 +1,4 @@
-//! The doctor examines the store and mends what is safe.
+//! Tests of the doctor: examination and repairs.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Events are emitted, read, and mended when they were given up.
+//! Tests of events: emit, reads, and operations on parked and dead events.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ pub(crate) async fn what_is_parked_and_given_up_is_dealt_with(place: Place) {
     assert_eq!(place.get("/v1/dead-events").await.body, json!({"items": []}));
 }
 
-/// Lets a subscription park and give up this many events each, of as many aggregates.
+/// Makes a subscription park `each` events and dead-letter as many, all of different aggregates.
 pub(crate) async fn fail(place: &Place, subscription: &str, each: usize) {
     let (_, mut reader) = relay::reader(place.store.as_ref(), subscription, Duration::from_secs(60)).await;
     let page = reader.page(PageSize { events_max: 1000, bytes_max: 1_000_000 }).await.unwrap();
@@ -111,7 +111,7 @@ pub(crate) async fn fail(place: &Place, subscription: &str, each: usize) {
     reader.commit(&Outcome { failures, ..Outcome::default() }).await.unwrap();
 }
 
-/// Emits an event of each of so many orders.
+/// Emits an event for each of `orders` orders.
 pub(crate) async fn emit_orders(place: &Place, orders: usize) {
     let event = |n: usize| json!({"aggregate_type": "order", "aggregate_id": n.to_string(), "event_type": "order.paid"});
     let events: Vec<Value> = (0..orders).map(event).collect();
@@ -132,7 +132,11 @@ pub(crate) async fn what_is_parked_and_given_up_is_read_in_pages(place: Place) {
     }
     let cursor = place.get("/v1/parked?limit=1").await.body["next_cursor"].clone();
     let other = place.get(&format!("/v1/dead-events?cursor={}", cursor.as_str().unwrap())).await;
-    assert_eq!((other.code(), other.at()), ("invalid_parameter", "query cursor"), "that of another list");
+    assert_eq!(
+        (other.code(), other.at()),
+        ("invalid_parameter", "query cursor"),
+        "the cursor of another list"
+    );
 }
 
 pub(crate) async fn a_subscription_is_paused_and_goes_on(place: Place) {
@@ -150,7 +154,7 @@ pub(crate) async fn a_subscription_is_paused_and_goes_on(place: Place) {
     assert_eq!(place.send(absent).await.code(), "no_such_subscription");
 }
 
-/// Goes past all that there is.
+/// Advances the reader past all events.
 async fn pass_all(reader: &mut dyn LogReader) {
     loop {
         let page = reader.page(PageSize { events_max: 100, bytes_max: 1_000_000 }).await.unwrap();
@@ -184,7 +188,7 @@ pub(crate) async fn what_was_published_is_published_again(place: Place) {
     assert_eq!(place.ask(Method::POST, path, none).await.code(), "no_such_aggregate");
     assert_eq!(place.ask(Method::POST, "/v1/events/reseed", Value::Null).await.status, StatusCode::OK);
     let kept = place.ask(Method::DELETE, "/v1/subscriptions/orders", Value::Null).await;
-    assert_eq!(kept.at(), "query force", "what is to go out again is parked: {kept:?}");
+    assert_eq!(kept.at(), "query force", "the replayed events are parked: {kept:?}");
     let gone = place.ask(Method::DELETE, "/v1/subscriptions/orders?force=true", Value::Null).await;
     assert_eq!(gone.status, StatusCode::NO_CONTENT);
     let gone = place.ask(Method::DELETE, "/v1/subscriptions/orders?force=true", Value::Null).await;

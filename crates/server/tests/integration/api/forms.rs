@@ -1,4 +1,4 @@
-//! What pages of a session carry: the word of their forms, and what they say once.
+//! Tests of CSRF tokens and flash messages of pages.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::api::place::Place;
 use crate::api::sessions::{FORM, begun};
 
-/// What the forms of a page carry.
+/// Returns the CSRF tokens of the forms of a page.
 fn carried(html: &str) -> Vec<&str> {
     let fields = html.split("name=\"csrf\" value=\"").skip(1);
     fields.map(|field| field.split('"').next().unwrap()).collect()

@@ -1,4 +1,4 @@
-//! Inboxes: what consumers want, what they wait for, and what was given up.
+//! Tests of inboxes: consumers, gaps and dead letters.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ async fn gaps_are_read_in_pages_on_postgres() {
 
 async fn gaps_are_read_in_pages(desk: Desk) {
     let place = Place::serve(desk.store.clone()).await;
-    // In one transaction they have the same time.
+    // Events of one transaction have the same time.
     let mut tx = desk.begin().await;
     for order in 0..5 {
         for consumer in ["billing", "shipping"] {
@@ -62,7 +62,7 @@ async fn gaps_are_read_in_pages(desk: Desk) {
     let bad = place.get("/v1/gaps?cursor=x").await;
     assert_eq!((bad.code(), bad.at()), ("invalid_parameter", "query cursor"));
     let page = place.page("/dead-letters").await.1;
-    assert!(page.contains("shipping") && !page.contains(">More</a>"), "all fit: {page}");
+    assert!(page.contains("shipping") && !page.contains(">More</a>"), "all rows fit: {page}");
 }
 
 fn event(sequence: i64) -> Event {
@@ -83,7 +83,7 @@ fn event_of(order: &str, sequence: i64) -> Event {
 
 async fn gaps_and_dead_letters_are_dealt_with(desk: Desk) {
     let place = Place::serve(desk.store.clone()).await;
-    // Whoever waits for no time has given up at the next look.
+    // Without a wait, a gap is dead-lettered at the next check.
     let wants = json!({"gap_wait_ms": 0, "parked_max": 10});
     assert_eq!(place.ask(Method::PUT, "/v1/consumers/billing", wants).await.status, StatusCode::NO_CONTENT);
     for sequence in [1, 3, 4, 5] {
@@ -93,14 +93,14 @@ async fn gaps_and_dead_letters_are_dealt_with(desk: Desk) {
     assert_eq!((&consumers[0]["name"], &consumers[0]["gap_wait_ms"]), (&json!("billing"), &json!(0)));
     assert_eq!((&consumers[0]["parked"], &consumers[0]["gap_policy"]), (&json!(3), &json!("dead_letter")));
     let told = async || place.page("/").await.1.contains("3 events wait in the inbox of billing");
-    wait::until("it is told what waits", told).await;
+    wait::until("the alert for waiting events is shown", told).await;
     let gaps = place.ask(Method::GET, "/v1/gaps?consumer=billing", Value::Null).await.body;
     assert_eq!((&gaps["items"][0]["missing"], &gaps["items"][0]["parked"]), (&json!(2), &json!(3)));
     desk.store.give_up_gaps(None, 100).await.unwrap();
     dead_letters_are_dealt_with(&place).await;
 }
 
-/// Of events 3, 4 and 5.
+/// Tests the dead letters of events 3, 4 and 5.
 async fn dead_letters_are_dealt_with(place: &Place) {
     let page = place.ask(Method::GET, "/v1/dead-letters?consumer=billing&limit=2", Value::Null).await.body;
     assert_eq!(
@@ -123,7 +123,7 @@ async fn dead_letters_are_dealt_with(place: &Place) {
     let expected = place.ask(Method::POST, "/v1/consumers/billing/expect", expect.clone()).await;
     assert_eq!(expected.body, json!({"changed": true}));
     let again = place.ask(Method::POST, "/v1/consumers/billing/expect", expect).await;
-    assert_eq!(again.body, json!({"changed": false}), "it never goes back");
+    assert_eq!(again.body, json!({"changed": false}), "the position never moves back");
     let past = operate("retry", json!([three])).await;
     assert_eq!((past.status, past.code()), (StatusCode::CONFLICT, "inbox_refused"), "{past:?}");
     assert_eq!(operate("drop", json!([])).await.code(), "too_many");

@@ -1,4 +1,4 @@
-//! Jobs are created, looked at and changed.
+//! Tests of jobs: creation, reads and operations.
 
 use std::time::Duration;
 
@@ -141,7 +141,7 @@ pub(crate) async fn a_list_goes_on_where_its_page_ended(place: Place) {
 }
 
 pub(crate) async fn what_one_of_many_callers_gives_wrong_is_refused_alone(place: Place) {
-    // A NUL is what only some stores refuse, and only some of them late.
+    // Only some stores refuse NUL, and some of them only late.
     let answers = futures::future::join_all((0..40).map(|n| {
         let place = &place;
         async move {
@@ -177,7 +177,7 @@ pub(crate) async fn each_of_many_is_answered_when_asked_for(place: Place) {
 }
 
 pub(crate) async fn one_that_a_database_cannot_keep_does_not_touch_its_neighbours(place: Place) {
-    // Only PostgreSQL refuses the number, without saying whose it is.
+    // Only PostgreSQL refuses the number, without reporting which job contains it.
     let jobs: Vec<String> = (0..9)
         .map(|n| format!("{{\"kind\": \"k\", \"payload\": {}}}", if n == 6 { "1e-999999" } else { "1" }))
         .collect();
@@ -196,8 +196,8 @@ pub(crate) async fn large_jobs_of_many_callers_are_all_created(place: Place) {
     let answers = futures::future::join_all((0..12).map(|_| {
         let (place, body) = (&place, json!({"kind": "k", "payload": &payload}));
         async move {
-            // A busy machine can take longer for a megabyte than the store is waited for.
-            wait::until("it is created", async || {
+            // On a busy machine, storing a megabyte can take longer than the server waits for the store.
+            wait::until("the job is created", async || {
                 let answer = place.send(place.request(Method::POST, "/v1/jobs").json(&body)).await;
                 let is_busy = answer.status == StatusCode::SERVICE_UNAVAILABLE;
                 assert!(is_busy || answer.status == StatusCode::CREATED, "{answer:?}");
@@ -276,7 +276,7 @@ pub(crate) async fn attempts_are_told_with_their_ends(place: Place) {
     assert_eq!(place.get(&format!("/v1/jobs/{id}")).await.body["state"], "failed");
 }
 
-/// The jobs of an answer, newest first.
+/// Returns the ids of the jobs in a response, newest first.
 fn listed(answer: &Answer) -> Vec<&str> {
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
     answer.body["items"].as_array().unwrap().iter().map(|job| job["id"].as_str().unwrap()).collect()

@@ -1,4 +1,4 @@
-//! Limits are set, looked at and removed.
+//! Tests of limits on kinds: set, list and remove.
 
 use milepost_core::limit::{Limit, Source};
 use reqwest::{Method, StatusCode};

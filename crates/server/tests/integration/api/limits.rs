@@ -1,4 +1,4 @@
-//! Clients that are slow, silent, or want too much: over sockets of our own.
+//! Tests of slow, silent and demanding clients, over raw sockets.
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,10 @@ use tokio::net::TcpStream;
 
 use crate::api::place::{Place, on_sqlite};
 
-/// Longer than any of this should take.
+/// Longer than any step should take.
 const LONG: Duration = wait::LIMIT;
 const SHORT: Duration = Duration::from_millis(300);
-/// Time enough to say something, however busy the machine is.
+/// Long enough for a response, however busy the machine is.
 const SOME: Duration = Duration::from_secs(5);
 
 async fn serve(limits: Limits) -> (tempfile::TempDir, Place) {
@@ -29,10 +29,10 @@ async fn connect(place: &Place) -> TcpStream {
     TcpStream::connect(place.address()).await.unwrap()
 }
 
-/// All that comes until the server ends the connection.
+/// Reads until the server closes the connection.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    // A connection that is reset has ended, too.
+    // A reset also closes a connection.
     let _ = tokio::time::timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap();
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -53,7 +53,7 @@ async fn a_client_that_says_nothing_is_not_waited_for() {
     let (_folder, place) = serve(Limits { header_time: SHORT, ..Limits::default() }).await;
     let began = Instant::now();
     rest(&mut connect(&place).await).await;
-    assert!(began.elapsed() >= SHORT, "it had its time");
+    assert!(began.elapsed() >= SHORT, "the connection was closed too early");
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn headers_that_come_byte_by_byte_are_not_waited_for() {
     tokio::select! {
         () = drip => {}
         _ = ended => {}
-        () = tokio::time::sleep(LONG) => panic!("the server waits for ever"),
+        () = tokio::time::sleep(LONG) => panic!("the server does not close the connection"),
     }
 }
 
@@ -122,7 +122,7 @@ async fn a_client_that_takes_no_answers_is_not_waited_for() {
 
 #[tokio::test]
 async fn idle_connections_make_room_when_all_places_are_taken() {
-    // Their time for headers does not end within the test.
+    // The time limit for headers is longer than the test.
     let header_time = LONG * 10;
     let (_folder, place) = serve(Limits { connections: 2, header_time, ..Limits::default() }).await;
     let mut silent = connect(&place).await;
@@ -150,7 +150,7 @@ async fn a_connection_with_a_request_in_progress_keeps_its_place() {
     assert!(answered.is_err(), "{answered:?}");
     drop(watching);
     let answer = answer.await;
-    assert!(answer.starts_with("HTTP/1.1 200"), "it has waited for the place: {answer}");
+    assert!(answer.starts_with("HTTP/1.1 200"), "it waited for a place: {answer}");
     assert!(get(&mut connect(&place).await, &place, "").await.starts_with("HTTP/1.1 200"));
 }
 
@@ -161,7 +161,7 @@ async fn probes_are_answered_when_all_places_are_taken() {
     let request = format!("GET /v1/stream HTTP/1.1\r\nHost: {}\r\n\r\n", place.address());
     watching.write_all(request.as_bytes()).await.unwrap();
     watching.read_exact(&mut [0; 12]).await.unwrap();
-    // More than there are seats: those that wait for longest are refused.
+    // More connections than spare seats: those that have waited longest are refused.
     let mut waiting = Vec::new();
     for _ in 0..100 {
         let mut stream = connect(&place).await;
@@ -208,7 +208,7 @@ async fn somebody_who_shows_unknown_tokens_is_not_let_to_the_store_for_ever() {
             place.request(Method::GET, "/v1/queues").bearer_auth(crate::api::place::secret().reveal());
         place.send(request).await.code().to_owned()
     });
-    // Several at a time, and on a busy machine for longer: what may be asked comes back all the time.
+    // Several at a time, and longer on a busy machine, because tokens of the bucket are refilled all the time.
     while codes.values().sum::<u32>() < 400 || !codes.contains_key("too_many_requests") {
         assert!(began.elapsed() < LONG, "{codes:?}");
         for code in join_all((0..8).map(|_| guess())).await {
@@ -224,7 +224,7 @@ async fn requests_of_a_client_under_way_are_bounded() {
     let worker = place.post("/v1/workers", &json!({"name": "w", "queues": ["q"], "kinds": ["k"]})).await;
     let path = format!("/v1/workers/{}/claim", worker.body["id"]);
     let wait = json!({"queues": ["q"], "kinds": ["k"], "wait_ms": 20_000});
-    // Either of the two may be the one that comes first; the other is refused, and comes again.
+    // Either of the two may arrive first; the other one is refused and retries.
     let waits = async {
         loop {
             let answer = place.post(&path, &wait).await;
@@ -245,9 +245,9 @@ async fn requests_of_a_client_under_way_are_bounded() {
     tokio::select! {
         answer = waits => panic!("{answer:?}"),
         answer = refused => assert_eq!(answer.code(), "too_many_in_flight"),
-        () = tokio::time::sleep(LONG) => panic!("nobody was refused"),
+        () = tokio::time::sleep(LONG) => panic!("no client was refused"),
     }
-    // The one that was waiting was given up, and its place with it.
+    // The waiting request was aborted, which freed its place.
     let free = async || place.get("/v1/queues").await.status == StatusCode::OK;
-    wait::until("there is a place again", free).await;
+    wait::until("a place is free again", free).await;
 }

@@ -1,4 +1,4 @@
-//! Nothing that is stored, or asked for, becomes markup.
+//! Tests that stored and requested text never becomes markup.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -16,10 +16,10 @@ use crate::api::console::PAGES;
 use crate::api::corpus::{self, PAYLOADS, SHOWN, SHOWN_AS_JSON, text};
 use crate::api::place::{Place, secret};
 
-/// Elements that no page has.
+/// Elements that no page contains.
 const FORBIDDEN: [&str; 10] =
     ["img", "iframe", "object", "embed", "base", "style", "template", "foreignobject", "animate", "set"];
-/// What a page says in place of what it has not counted yet.
+/// Texts that a page shows in place of a count that is not available yet.
 const NOT_YET: [&str; 3] = ["being counted", "being read", "Still counting"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -55,7 +55,7 @@ async fn every_link_leads_to_a_page_and_nothing_stored_becomes_markup(desk: Desk
     }
 }
 
-/// All that is to be seen on some page, as it stands there.
+/// Returns all texts that must be on some page, in escaped form.
 fn expected() -> Vec<String> {
     let of = |payload: &'static str| {
         let plain = SHOWN.iter().map(move |field| escaped(&text(payload, field)));
@@ -66,13 +66,13 @@ fn expected() -> Vec<String> {
     PAYLOADS.into_iter().flat_map(of).collect()
 }
 
-/// A text as a page has to write it.
+/// Returns a text in the escaped form of the templates.
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&#38;").replace('<', "&#60;").replace('>', "&#62;");
     text.replace('"', "&#34;").replace('\'', "&#39;")
 }
 
-/// Where it begins: the menu, and what is looked for stands on the page again.
+/// The URLs at which the crawl begins: pages that show the filter from their URL.
 fn begin() -> impl Iterator<Item = String> {
     let of = |payload: &'static str| {
         let it = utf8_percent_encode(payload, NON_ALPHANUMERIC).to_string();
@@ -93,7 +93,7 @@ fn begin() -> impl Iterator<Item = String> {
     PAGES.into_iter().map(str::to_owned).chain(PAYLOADS.into_iter().flat_map(of))
 }
 
-/// Follows all links. Leaves of what is hidden what no page shows, and answers how many pages there are.
+/// Follows all links. Removes the texts that a page shows from `hidden`; returns the number of pages.
 async fn crawl(place: &Place, token: &Secret, hidden: &mut Vec<String>) -> usize {
     let mut seen: BTreeSet<String> = begin().collect();
     let mut left: VecDeque<String> = seen.iter().cloned().collect();
@@ -117,7 +117,7 @@ async fn crawl(place: &Place, token: &Secret, hidden: &mut Vec<String>) -> usize
     seen.len()
 }
 
-/// A page, once all that it counts is counted.
+/// Returns a page after all its counts are available.
 async fn page(place: &Place, url: &str, token: &Secret) -> (StatusCode, String) {
     let last = RefCell::new((StatusCode::OK, String::new()));
     let counted = async || {
@@ -128,11 +128,11 @@ async fn page(place: &Place, url: &str, token: &Secret) -> (StatusCode, String) 
         *last.borrow_mut() = (status, html);
         counted
     };
-    wait::until(&format!("all of {url} is counted"), counted).await;
+    wait::until(&format!("all counts of {url} are available"), counted).await;
     last.into_inner()
 }
 
-/// The paths that a page leads to or loads.
+/// Returns the paths that a page links to or loads.
 fn links(html: &str) -> Vec<String> {
     let values = html.split("href=\"").skip(1).chain(html.split("src=\"").skip(1));
     let links = values.map(|rest| {
@@ -142,19 +142,19 @@ fn links(html: &str) -> Vec<String> {
     links.filter(|link| link.starts_with('/')).collect()
 }
 
-/// A page must not have markup that no template writes, nor what its own policy forbids.
+/// Asserts that a page contains only markup that templates write and that its content security policy allows.
 pub(crate) fn assert_harmless(url: &str, html: &str) {
     let harm = harm(html);
     assert!(harm.is_none(), "{harm:?} in {url}: {html}");
 }
 
-/// What is wrong with the markup of a page, if anything is.
+/// Returns the first problem in the markup of a page.
 fn harm(html: &str) -> Option<String> {
-    let Some(tags) = tags(html) else { return Some("markup that cannot be read".to_owned()) };
+    let Some(tags) = tags(html) else { return Some("malformed markup".to_owned()) };
     tags.iter().find_map(|tag| Some(format!("{} of {tag:?}", tag.harm()?)))
 }
 
-/// A tag, as a browser reads it.
+/// A tag, parsed as by a browser.
 #[derive(Debug)]
 struct Tag<'a> {
     closes: bool,
@@ -162,7 +162,7 @@ struct Tag<'a> {
     attributes: Vec<(&'a str, &'a str)>,
 }
 
-/// All tags; `None`: what looks like one is none.
+/// Parses all tags; `None` if one of them is malformed.
 fn tags(html: &str) -> Option<Vec<Tag<'_>>> {
     let (mut tags, mut rest) = (Vec::new(), html);
     while let Some((_, behind)) = rest.split_once('<') {
@@ -173,7 +173,7 @@ fn tags(html: &str) -> Option<Vec<Tag<'_>>> {
     Some(tags)
 }
 
-/// Where a tag ends: at the first `>` that is not between quotes.
+/// Returns the end of a tag: the first `>` outside quotes.
 fn end_of_tag(text: &str) -> Option<usize> {
     let mut quote = None;
     for (at, c) in text.char_indices() {
@@ -219,7 +219,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// What is wrong with an attribute.
+/// Returns the problem of an attribute.
 fn harm_of(name: &str, value: &str) -> Option<&'static str> {
     let is_link = matches!(name, "href" | "src" | "action" | "formaction");
     let is_own = value.starts_with(['/', '#']) && !value.starts_with("//");
@@ -236,13 +236,13 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// The name of an element or an attribute, and what is behind it.
+/// Splits off the name of an element or an attribute.
 fn word(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| c.is_whitespace() || matches!(c, '=' | '/')).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// The value of an attribute, and what is behind it; `None`: it does not stand in quotes, as all that templates write.
+/// Splits off the value of an attribute; `None` if it is not quoted, as all values in templates are.
 fn value(text: &str) -> Option<(&str, &str)> {
     let Some(quoted) = text.strip_prefix('=') else { return Some(("", text)) };
     let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''))?;

@@ -1,4 +1,4 @@
-//! The API over real HTTP, on real stores.
+//! Tests of the API over real HTTP, on real stores.
 
 mod access;
 mod audit;
@@ -31,7 +31,7 @@ mod sessions;
 mod stream;
 mod tls;
 
-/// Makes a test of a function on each store.
+/// Makes a test for each store from a function.
 macro_rules! on_both {
     ($($topic:ident { $($test:ident)+ })+) => {
         mod sqlite {

@@ -1,4 +1,4 @@
-//! `/metrics` tells what the store knows and what the process counts.
+//! Tests of `/metrics`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use tokio::time::timeout;
 
 use crate::api::place::{Answer, Place};
 
-/// After so long Prometheus hears nothing at all, unless it was told to wait for longer.
+/// The default scrape timeout of Prometheus, after which it gets no metrics at all.
 const SCRAPE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whether this line is told.
+/// Returns whether the response contains this line.
 fn tells(answer: &Answer, line: &str) -> bool {
     answer.body.as_str().unwrap().lines().any(|its| its == line)
 }
@@ -78,7 +78,7 @@ pub(crate) async fn the_worker_that_a_server_keeps_for_operators_is_not_counted(
     let answer = place.get("/metrics").await;
     assert!(tells(&answer, "milepost_workers 0.0"), "{}", answer.body);
     register("mail").await;
-    // Another server, which has not just asked.
+    // Use another server, which has no cached metrics.
     let answer = place.beside(milepost_server::Options::default()).await.get("/metrics").await;
     assert!(tells(&answer, "milepost_workers 1.0"), "{}", answer.body);
 }
@@ -87,7 +87,7 @@ pub(crate) async fn a_store_that_does_not_answer_is_told_before_prometheus_gives
     let silent = Faulty::before(Arc::clone(&place.store));
     let server = Place::serve(silent.clone()).await;
     assert_eq!(server.get("/readyz").await.status, StatusCode::OK);
-    let ask = async || timeout(SCRAPE_TIMEOUT, server.get("/metrics")).await.expect("an answer in time");
+    let ask = async || timeout(SCRAPE_TIMEOUT, server.get("/metrics")).await.expect("a response in time");
     let own = "milepost_things_done_total{by=\"me\"} 7.0";
     silent.hold_looks(true);
     let busy = ask().await;
@@ -111,7 +111,7 @@ pub(crate) async fn how_many_jobs_wait_is_charted_also_while_nobody_looks(place:
     for _ in 0..3 {
         place.created(&json!({"kind": "k"})).await;
     }
-    wait::until("the three are on the chart", || async {
+    wait::until("the chart shows the three jobs", || async {
         let series = place.get("/series.json").await.body;
         series["backlog"].as_array().unwrap().iter().any(|jobs| *jobs == json!(3))
     })

@@ -1,4 +1,4 @@
-//! A server on a store, and requests to it.
+//! A test server on a store, with helpers for requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(crate) async fn on_postgres() -> (Database, Arc<dyn Store>) {
     (database, Arc::new(store))
 }
 
-/// A part of the process that counts.
+/// A source of metrics.
 struct Things;
 
 impl Counts for Things {
@@ -45,7 +45,7 @@ impl Counts for Things {
     }
 }
 
-/// A server that runs until this is dropped.
+/// A server that runs until it is dropped.
 pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
     url: String,
@@ -54,14 +54,14 @@ pub(crate) struct Place {
     serving: JoinHandle<Result<(), ServerError>>,
 }
 
-/// A token like no other.
+/// Returns a random token.
 pub(crate) fn secret() -> Secret {
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random).unwrap();
     Secret::of_random(&random)
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -70,13 +70,13 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The code of the problem that it tells of.
+    /// Returns the code of the problem.
     pub(crate) fn code(&self) -> &str {
         assert_eq!(self.content_type, "application/problem+json", "{self:?}");
         self.body["code"].as_str().unwrap()
     }
 
-    /// Where in the request the problem is.
+    /// Returns the position of the problem in the request.
     pub(crate) fn at(&self) -> &str {
         self.body["at"].as_str().unwrap_or_default()
     }
@@ -90,40 +90,40 @@ impl Place {
     pub(crate) async fn serve_with(store: Arc<dyn Store>, options: Options) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        // Some client of TLS has to be there, though nothing here speaks it. The first test sets it for all.
+        // The HTTP client needs a crypto provider, although the tests use plain HTTP. The first test installs it for all.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let stop = CancellationToken::new();
-        // Pages show counts as they are, however busy the machine is.
+        // With a long wait, pages show current counts however busy the machine is.
         let options =
             Options { counts: vec![Box::new(Things)], page_wait: Duration::from_secs(60), ..options };
         let serving = tokio::spawn(milepost_server::serve(listener, store.clone(), options, stop.clone()));
-        // Redirects are answers like others.
+        // Tests check redirects themselves.
         let client = Client::builder().redirect(Policy::none()).build().unwrap();
         Self { store, url, client, stop: stop.drop_guard(), serving }
     }
 
-    /// Asks the server to leave.
+    /// Stops the server.
     pub(crate) fn stop(self) -> JoinHandle<Result<(), ServerError>> {
         drop(self.stop);
         self.serving
     }
 
-    /// Another server, on the same store.
+    /// Starts another server on the same store.
     pub(crate) async fn beside(&self, options: Options) -> Self {
         Self::serve_with(Arc::clone(&self.store), options).await
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub(crate) fn address(&self) -> &str {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    /// A token of this role; its name is the role's.
+    /// Creates a token with this role; its name is that of the role.
     pub(crate) async fn token(&self, role: Role) -> Secret {
         self.token_of(NewToken::new(role.as_str(), role, &secret(), "tester")).await
     }
 
-    /// This token, whatever its secret.
+    /// Creates this token with a new secret.
     pub(crate) async fn token_of(&self, token: NewToken) -> Secret {
         let secret = secret();
         let (prefix, hash) = (secret.prefix().to_owned(), secret.hash());
@@ -149,7 +149,8 @@ impl Place {
         self.send(self.request(Method::GET, path)).await
     }
 
-    /// Holds a list of so many rows, all at once, against its pages put together. `list` ends with `?` or `&`.
+    /// Checks that the pages of a list together contain the same rows as the whole list, which has `rows` rows. `list` ends with
+    /// `?` or `&`.
     pub(crate) async fn check_pages(&self, list: &str, limit: usize, rows: usize) {
         let whole = self.get(&format!("{list}limit=1000")).await.body;
         assert_eq!(
@@ -163,31 +164,31 @@ impl Place {
             let items = page["items"].as_array().unwrap();
             assert!((1..=limit).contains(&items.len()), "{list}{cursor}: {page}");
             pages.extend(items.iter().cloned());
-            assert!(pages.len() <= rows, "{list}{cursor}: more than there is");
+            assert!(pages.len() <= rows, "{list}{cursor}: more rows than expected");
             match page.get("next_cursor") {
                 Some(next) => cursor = format!("&cursor={}", next.as_str().unwrap()),
                 None => break,
             }
         }
-        assert_eq!(json!(pages), whole["items"], "{list}: nothing is missing, and nothing comes twice");
+        assert_eq!(json!(pages), whole["items"], "{list}: rows are missing or repeated");
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(self.request(Method::POST, path).json(body)).await
     }
 
-    /// Sends text that the test's own JSON cannot hold.
+    /// Sends text that cannot be represented as a JSON value in the test.
     pub(crate) async fn post_text(&self, path: &str, text: String) -> Answer {
         self.send(self.request(Method::POST, path).header("Content-Type", "application/json").body(text))
             .await
     }
 
-    /// Asks what the document describes; the answer is as it says. `Value::Null`: without a body.
+    /// Sends a request and checks the response against the OpenAPI document. `Value::Null`: without a body.
     pub(crate) async fn ask(&self, method: Method, path: &str, body: Value) -> Answer {
         described::ask(self, method, path, &body).await
     }
 
-    /// A page of the console, as text.
+    /// Returns a page of the console as text.
     pub(crate) async fn page(&self, path: &str) -> (StatusCode, String) {
         let mut response = self.request(Method::GET, path).send().await.unwrap();
         if let Some(to) = response.headers().get("location") {
@@ -197,7 +198,7 @@ impl Place {
         (response.status(), response.text().await.unwrap())
     }
 
-    /// Sends a form of the console. Answers where it leads, and what is said there.
+    /// Submits a form of the console. Returns the target of the redirect and the flash message there.
     pub(crate) fn form(
         &self,
         path: &str,
@@ -221,16 +222,17 @@ impl Place {
         }
     }
 
-    /// Why a stream ends, as it says last.
+    /// Returns the reason in the last event of a stream.
     pub(crate) async fn why_it_ends(stream: Response) -> String {
-        let text = timeout(milepost_testkit::wait::LIMIT, stream.text()).await.expect("it ends").unwrap();
+        let text =
+            timeout(milepost_testkit::wait::LIMIT, stream.text()).await.expect("the stream ends").unwrap();
         let (_, last) = text.trim_end().rsplit_once("event: dropped\ndata: ").expect(&text);
         let told: Value = serde_json::from_str(last).unwrap();
         assert!(told["detail"].is_string(), "{told}");
         told["reason"].as_str().unwrap().to_owned()
     }
 
-    /// The id of a job that is created.
+    /// Creates a job and returns its id.
     pub(crate) async fn created(&self, body: &Value) -> String {
         let answer = self.post("/v1/jobs", body).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");

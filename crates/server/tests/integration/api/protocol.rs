@@ -1,4 +1,4 @@
-//! Jobs are run by workers that speak HTTP.
+//! Tests of the worker protocol.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::place::{Answer, Place};
 
-/// A worker of kind `k` in the queue `default`.
+/// A worker for kind `k` in the queue `default`.
 struct Worker<'a> {
     place: &'a Place,
     id: i64,
@@ -25,7 +25,7 @@ impl<'a> Worker<'a> {
         self.place.post(&format!("/v1/workers/{}/{verb}", self.id), &body).await
     }
 
-    /// The jobs of one claim.
+    /// Returns the jobs of one claim.
     async fn claim(&self, more: Value) -> Vec<Value> {
         let mut request = json!({"queues": ["default"], "kinds": ["k"], "limit": 10});
         request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -40,7 +40,7 @@ impl<'a> Worker<'a> {
         jobs[0].clone()
     }
 
-    /// What is said to one end.
+    /// Reports the end of a run and returns the result.
     async fn finish(&self, run: &Value, mut end: Value) -> String {
         end["run"] = run.clone();
         let answer = self.tell("finish", json!({"runs": [end]})).await;
@@ -64,7 +64,7 @@ pub(crate) async fn a_job_is_run_by_a_worker_that_speaks_http(place: Place) {
     assert_eq!((&view["state"], &view["progress"]["message"]), (&json!("running"), &json!("half")));
     let end = json!({"outcome": "succeeded", "result": {"sent": true}});
     assert_eq!(worker.finish(&job["run"], end.clone()).await, "accepted");
-    assert_eq!(worker.finish(&job["run"], end).await, "repeated", "its answer may have been lost");
+    assert_eq!(worker.finish(&job["run"], end).await, "repeated", "its response may have been lost");
     let view = place.get(&format!("/v1/jobs/{id}")).await.body;
     assert_eq!((&view["state"], &view["result"]), (&json!("succeeded"), &json!({"sent": true})));
     let gone = place.send(place.request(Method::DELETE, &format!("/v1/workers/{}", worker.id))).await;
@@ -95,7 +95,7 @@ pub(crate) async fn a_result_that_cannot_be_stored_fails_its_run_alone(place: Pl
 
 pub(crate) async fn a_claim_waits_until_there_is_a_job(place: Place) {
     let worker = Worker::register(&place).await;
-    assert!(worker.claim(json!({})).await.is_empty(), "it does not wait unless it is asked to");
+    assert!(worker.claim(json!({})).await.is_empty(), "it waits only on request");
     let later = async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         place.created(&json!({"kind": "k"})).await
@@ -119,7 +119,7 @@ pub(crate) async fn a_failed_run_is_tried_again_until_its_attempts_are_spent(pla
     assert_eq!(
         worker.finish(&first["run"], json!({"outcome": "succeeded"})).await,
         "fenced",
-        "another run holds it"
+        "another run holds the job"
     );
     assert_eq!(state(&place, &id).await, "running");
     assert_eq!(worker.finish(&second["run"], boom).await, "accepted");
@@ -127,7 +127,7 @@ pub(crate) async fn a_failed_run_is_tried_again_until_its_attempts_are_spent(pla
     let again = place.created(&json!({"kind": "k"})).await;
     let job = worker.claim_one().await;
     worker.finish(&job["run"], json!({"outcome": "failed", "retryable": false})).await;
-    assert_eq!(state(&place, &again).await, "failed", "what cannot help is not tried");
+    assert_eq!(state(&place, &again).await, "failed", "failures that are not retryable are not retried");
 }
 
 pub(crate) async fn a_heartbeat_tells_what_to_stop(place: Place) {
@@ -151,12 +151,12 @@ pub(crate) async fn the_end_of_a_run_hands_its_groups_slot_on(place: Place) {
     }
     let worker = Worker::register(&place).await;
     let first = worker.claim_one().await;
-    assert!(worker.claim(json!({})).await.is_empty(), "one of a group runs at a time");
+    assert!(worker.claim(json!({})).await.is_empty(), "one job of a group runs at a time");
     assert_eq!(
         worker.finish(&first["run"], json!({"outcome": "snoozed", "delay_ms": 3_600_000})).await,
         "accepted"
     );
-    assert!(worker.claim(json!({})).await.is_empty(), "what is snoozed keeps the slot");
+    assert!(worker.claim(json!({})).await.is_empty(), "a snoozed job keeps the slot");
     let id = first["id"].as_str().unwrap();
     place.post(&format!("/v1/jobs/{id}/operate"), &json!({"operation": "cancel"})).await;
     let second = worker.claim_one().await;

@@ -1,4 +1,4 @@
-//! Clients behind a proxy, and clients beside somebody who guesses.
+//! Tests of clients behind a proxy, and of clients that share an address with one that guesses tokens.
 
 use futures::future::join_all;
 use milepost_core::limit::Rate;
@@ -32,7 +32,7 @@ async fn requests_are_counted_for_the_client_that_a_trusted_proxy_names() {
     assert_eq!(
         ask("203.0.113.9, 203.0.113.1").await,
         StatusCode::TOO_MANY_REQUESTS,
-        "whatever it says of itself"
+        "headers of clients are ignored"
     );
     assert_eq!(ask("203.0.113.2").await, StatusCode::OK);
 }
@@ -45,7 +45,7 @@ async fn what_others_than_trusted_proxies_say_of_the_client_is_ignored() {
         assert_eq!(
             request.send().await.unwrap().status(),
             StatusCode::OK,
-            "it is this machine, which has no rate"
+            "clients on this machine have no rate limit"
         );
     }
 }
@@ -66,8 +66,12 @@ async fn attempts_to_sign_in_are_counted_for_the_client_behind_the_proxy() {
     };
     let guess = async || join_all((0..20).map(|_| sign_in("203.0.113.1", "mp_guess"))).await;
     let refused = async || guess().await.contains(&StatusCode::TOO_MANY_REQUESTS);
-    wait::until("who guesses is refused", refused).await;
-    assert_eq!(sign_in("203.0.113.2", token.reveal()).await, StatusCode::SEE_OTHER, "others sign in");
+    wait::until("guesses are refused", refused).await;
+    assert_eq!(
+        sign_in("203.0.113.2", token.reveal()).await,
+        StatusCode::SEE_OTHER,
+        "other clients can sign in"
+    );
 }
 
 #[tokio::test]
@@ -84,14 +88,15 @@ async fn a_token_that_is_shown_for_the_first_time_counts_beside_somebody_who_gue
         place.send(request).await
     };
     for token in &tokens {
-        // Guesses until one is refused, so that nothing is left for strangers: more at once where the machine is slow.
+        // Guess until a guess is refused, so that the bucket for unknown tokens is empty. A slow machine needs more concurrent
+        // guesses.
         let mut guesses = 16;
         while !join_all((0..guesses).map(|_| async { ask(&secret()).await.status }))
             .await
             .contains(&StatusCode::TOO_MANY_REQUESTS)
         {
             guesses *= 2;
-            assert!(guesses < 4_096, "so many at once are not refused");
+            assert!(guesses < 4_096, "concurrent guesses are not refused");
         }
         let answer = ask(token).await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
@@ -115,6 +120,10 @@ async fn requests_without_a_token_that_counts_are_counted_for_their_address() {
             assert_eq!(ask(client, shown).await, StatusCode::UNAUTHORIZED);
         }
         assert_eq!(ask(client, shown).await, StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(ask(client, Some(token.reveal())).await, StatusCode::OK, "a token is counted for itself");
+        assert_eq!(
+            ask(client, Some(token.reveal())).await,
+            StatusCode::OK,
+            "each token has a separate limit"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Schedules are stored, looked at, run and removed.
+//! Tests of schedules: store, read, run and remove.
 
 use milepost_core::job::NewJob;
 use milepost_core::schedule::{Schedule, Source, Spec};

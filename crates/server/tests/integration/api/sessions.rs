@@ -1,4 +1,4 @@
-//! People who sign in at a browser.
+//! Tests of console sessions.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::api::place::Place;
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
 impl Place {
-    /// A request as a page of this server sends it.
+    /// Builds a request as a page of this server sends it.
     pub(super) fn by_page(&self, method: Method, path: &str) -> RequestBuilder {
         self.request(method, path).header("origin", format!("http://{}", self.address()))
     }
@@ -32,7 +32,7 @@ impl Place {
         request.body(form).send().await.unwrap()
     }
 
-    /// The cookie of somebody who has signed in.
+    /// Signs in and returns the cookie.
     pub(super) async fn signed_in(&self, token: &Secret) -> String {
         let answer = self.sign_in(token.reveal()).await;
         assert_eq!(answer.status(), StatusCode::SEE_OTHER);
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-/// The cookie of a session that an answer sets, without its attributes.
+/// Returns the session cookie that a response sets, without its attributes.
 fn cookie(answer: &Response) -> Option<String> {
     let mut all = answer.headers().get_all("set-cookie").iter().map(|set| set.to_str().unwrap());
     let set = all.find(|set| set.starts_with("milepost="))?;
@@ -53,7 +53,7 @@ fn cookie(answer: &Response) -> Option<String> {
     Some(set.split(';').next().unwrap().to_owned())
 }
 
-/// What forms of the session carry: here it is read from a session that the test itself begins.
+/// Starts a session with a known CSRF token. Returns the cookie and the masked token.
 pub(super) async fn begun(place: &Place, token: &Secret) -> (String, String) {
     let (id, csrf) = ("an-id-that-nobody-guesses", "a-word-of-its-pages");
     let session = NewSession { id: Digest::of(id), token: token.prefix().to_owned(), csrf: csrf.to_owned() };
@@ -61,7 +61,7 @@ pub(super) async fn begun(place: &Place, token: &Secret) -> (String, String) {
     (format!("milepost={id}"), masked(csrf))
 }
 
-/// A word as a page can show it: with a pad of zeros.
+/// Masks a CSRF token with a pad of zeros, as a page could.
 fn masked(word: &str) -> String {
     URL_SAFE_NO_PAD.encode([vec![0; word.len()], word.as_bytes().to_vec()].concat())
 }
@@ -78,9 +78,9 @@ pub(crate) async fn somebody_signs_in_acts_and_signs_out(place: Place) {
     assert_eq!(place.looks(&cookie).await.status(), StatusCode::OK);
     assert_eq!(place.looks("milepost=x").await.status(), StatusCode::UNAUTHORIZED);
     let again = place.sign_in_with(&cookie, &token).await;
-    assert_ne!(again, cookie, "each time there is another one");
+    assert_ne!(again, cookie, "each session gets a new cookie");
     let old_is_over = async || place.looks(&cookie).await.status() == StatusCode::UNAUTHORIZED;
-    wait::until("the session before is over", old_is_over).await;
+    wait::until("the previous session has ended", old_is_over).await;
 
     let (cookie, csrf) = begun(&place, &token).await;
     let act =
@@ -98,12 +98,12 @@ pub(crate) async fn somebody_signs_in_acts_and_signs_out(place: Place) {
     assert_eq!(
         place.sign_in(worker.reveal()).await.status(),
         StatusCode::UNAUTHORIZED,
-        "workers are no people"
+        "tokens of workers cannot sign in"
     );
 }
 
 impl Place {
-    /// Signs in once more at a browser where somebody is signed in.
+    /// Signs in again in a browser that has a session.
     async fn sign_in_with(&self, old: &str, token: &Secret) -> String {
         let request =
             self.by_page(Method::POST, "/sign-in").header("cookie", old).header("content-type", FORM);
@@ -121,10 +121,10 @@ pub(crate) async fn a_form_that_another_page_sends_is_refused(place: Place) {
     let elsewhere = place.request(Method::PUT, path).header("origin", "https://evil.example");
     for (what, request) in [
         ("without an origin", place.request(Method::PUT, path).header("x-csrf-token", &csrf)),
-        ("from elsewhere", elsewhere.header("x-csrf-token", &csrf)),
-        ("without the word", place.by_page(Method::PUT, path)),
-        ("with another word", place.by_page(Method::PUT, path).header("x-csrf-token", "guessed")),
-        ("with no word", place.by_page(Method::PUT, path).header("x-csrf-token", "")),
+        ("from another origin", elsewhere.header("x-csrf-token", &csrf)),
+        ("without the CSRF token", place.by_page(Method::PUT, path)),
+        ("with a wrong CSRF token", place.by_page(Method::PUT, path).header("x-csrf-token", "guessed")),
+        ("with an empty CSRF token", place.by_page(Method::PUT, path).header("x-csrf-token", "")),
     ] {
         assert_eq!(put(request).send().await.unwrap().status(), StatusCode::FORBIDDEN, "{what}");
     }
@@ -135,10 +135,10 @@ pub(crate) async fn a_form_that_another_page_sends_is_refused(place: Place) {
     assert_eq!(out("").await.unwrap().status(), StatusCode::FORBIDDEN);
     assert_eq!(out("csrf=guessed").await.unwrap().status(), StatusCode::FORBIDDEN);
     assert_eq!(out(&"x".repeat(300 * 1024)).await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
-    assert_eq!(place.looks(&cookie).await.status(), StatusCode::OK, "nobody was signed out");
+    assert_eq!(place.looks(&cookie).await.status(), StatusCode::OK, "the session is still valid");
     let sign_in = place.request(Method::POST, "/sign-in").header("content-type", FORM);
     let answer = sign_in.body(format!("token={}", token.reveal())).send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::FORBIDDEN, "nobody is signed in by another page");
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN, "other pages cannot sign in");
 }
 
 pub(crate) async fn a_session_ends_with_its_token(place: Place) {
@@ -151,7 +151,7 @@ pub(crate) async fn a_session_ends_with_its_token(place: Place) {
 }
 
 impl Place {
-    /// A stream as a page opens it.
+    /// Opens a stream as a page does.
     async fn listens(&self, cookie: &str) -> Response {
         let request = self.request(Method::GET, "/v1/stream").header("cookie", cookie);
         let stream = request.header("accept", "text/event-stream").send().await.unwrap();
@@ -159,14 +159,14 @@ impl Place {
         stream
     }
 
-    /// Asserts that a stream goes on.
+    /// Asserts that a stream is still open.
     async fn assert_goes_on(&self, stream: &mut Response) {
         let job =
             self.store.enqueue(&NewJob::new("mail", &json!({})).unwrap()).await.unwrap().job.to_string();
         let mut text = String::new();
         while !text.contains(&job) {
-            let piece = timeout(wait::LIMIT, stream.chunk()).await.expect("it says something");
-            text.push_str(std::str::from_utf8(&piece.unwrap().expect("it goes on")).unwrap());
+            let piece = timeout(wait::LIMIT, stream.chunk()).await.expect("a piece in time");
+            text.push_str(std::str::from_utf8(&piece.unwrap().expect("the stream continues")).unwrap());
         }
     }
 }
@@ -202,13 +202,13 @@ pub(crate) async fn a_stream_goes_on_when_the_id_of_its_session_changes(place: P
     let ids = ["an-id-that-nobody-guesses", "the-next-one", "the-one-after-that"].map(Digest::of);
     for pair in ids.windows(2) {
         assert!(place.store.rotate_session(&pair[0], &pair[1]).await.unwrap());
-        // Far longer than from one look to the next: that it does not end can only be waited for.
+        // Much longer than the interval of the checks: the absence of an end can only be observed by waiting.
         tokio::time::sleep(Duration::from_secs(10)).await;
     }
     assert_eq!(
         place.looks(&cookie).await.status(),
         StatusCode::UNAUTHORIZED,
-        "only the last id before counts"
+        "only the previous id is accepted"
     );
     place.assert_goes_on(&mut stream).await;
 }
@@ -224,11 +224,7 @@ pub(crate) async fn the_id_of_a_session_changes_and_the_session_goes_on(place: P
     let second = cookie(&answer).unwrap();
     assert_ne!(first, second);
     for id in [&first, &second] {
-        assert_eq!(
-            eager.looks(id).await.status(),
-            StatusCode::OK,
-            "a browser asks for several things at once"
-        );
+        assert_eq!(eager.looks(id).await.status(), StatusCode::OK, "browsers send concurrent requests");
     }
 }
 
@@ -251,11 +247,11 @@ pub(crate) async fn a_page_that_says_what_went_wrong_loses_no_session(place: Pla
         let answer = look(path).await;
         assert_eq!((answer.status(), cookie(&answer)), (status, None), "{path}");
         assert!(answer.text().await.unwrap().contains("<span>viewer</span>"), "{path}");
-        assert!(is_of(&first).await, "{path} left the id as it was");
+        assert!(is_of(&first).await, "{path} did not rotate the id");
     }
     let answer = look("/audit").await;
     assert_eq!(answer.status(), StatusCode::FORBIDDEN);
-    let second = cookie(&answer).expect("the browser is told the next id");
+    let second = cookie(&answer).expect("the response has a cookie with the next id");
     assert!(first != second && is_of(&second).await);
 }
 
@@ -283,15 +279,15 @@ pub(crate) async fn who_tries_too_often_has_to_wait(place: Place) {
                 assert!(!failed.headers().contains_key("set-cookie"));
                 failures += u32::from(failed.status() == StatusCode::UNAUTHORIZED);
             }
-            // A busy machine may be so slow that one more may be tried.
+            // A busy machine may be so slow that one more attempt is allowed.
             let refused = place.sign_in(token.reveal()).await;
             if refused.status() == StatusCode::TOO_MANY_REQUESTS {
                 break refused;
             }
         }
     };
-    let refused = timeout(wait::LIMIT, tries).await.expect("who guesses is refused");
-    assert!(failures >= 5, "only {failures} tries");
+    let refused = timeout(wait::LIMIT, tries).await.expect("guesses are refused");
+    assert!(failures >= 5, "only {failures} attempts");
     let wait_s: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=2).contains(&wait_s), "{wait_s}");
     tokio::time::sleep(Duration::from_secs(wait_s)).await;
@@ -304,12 +300,12 @@ pub(crate) async fn a_page_sends_those_who_are_not_signed_in_to_sign_in(place: P
         place.request(Method::GET, path).header("accept", accept).send().await.unwrap()
     };
     let locked = async || ask("/metrics", "*/*").await.status() == StatusCode::UNAUTHORIZED;
-    wait::until("tokens are asked for", locked).await;
+    wait::until("tokens are required", locked).await;
     let sent = ask("/metrics?a=b", "text/html,*/*;q=0.8").await;
     assert_eq!(sent.status(), StatusCode::SEE_OTHER);
     assert_eq!(sent.headers()["location"], "/sign-in?next=%2Fmetrics%3Fa%3Db");
     let of_api = ask("/v1/queues", "text/html").await;
-    assert_eq!(of_api.status(), StatusCode::UNAUTHORIZED, "programs are told");
+    assert_eq!(of_api.status(), StatusCode::UNAUTHORIZED, "the API returns an error");
 }
 
 pub(crate) async fn a_page_that_keeps_itself_new_does_not_keep_the_session(place: Place) {
@@ -329,9 +325,9 @@ pub(crate) async fn a_page_that_keeps_itself_new_does_not_keep_the_session(place
     };
     let began = Instant::now();
     while began.elapsed() < idle * 4 / 3 {
-        // What was remembered for the page must not hide that somebody uses it.
+        // The cached session of the refreshes must not hide the use of the session.
         assert_eq!(refreshed().await, StatusCode::OK);
-        assert_eq!(brief.looks(&cookie).await.status(), StatusCode::OK, "it is used");
+        assert_eq!(brief.looks(&cookie).await.status(), StatusCode::OK, "the session is in use");
         tokio::time::sleep(idle / 20).await;
     }
     let is_over = async || {
@@ -339,7 +335,7 @@ pub(crate) async fn a_page_that_keeps_itself_new_does_not_keep_the_session(place
         seen.contains(&StatusCode::UNAUTHORIZED)
     };
     assert!(!is_over().await);
-    wait::until("nobody uses it, and it is over", is_over).await;
+    wait::until("the unused session has ended", is_over).await;
 }
 
 pub(crate) async fn a_form_of_somebody_who_is_signed_in_no_more_is_answered_with_where_to_sign_in(
@@ -358,7 +354,10 @@ pub(crate) async fn a_form_of_somebody_who_is_signed_in_no_more_is_answered_with
     let answer = sent(&cookie, &csrf, "/queues?a=b").await;
     let html = answer.body.as_str().unwrap();
     assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
-    assert!(html.contains("This was not done") && html.contains("/sign-in?next=%2Fqueues%3Fa%3Db"), "{html}");
+    assert!(
+        html.contains("The request was refused") && html.contains("/sign-in?next=%2Fqueues%3Fa%3Db"),
+        "{html}"
+    );
     let (cookie, _) = begun(&place, &token).await;
     let answer = sent(&cookie, "of-a-page-before", "/queues?a=b").await;
     let html = answer.body.as_str().unwrap();
@@ -366,5 +365,5 @@ pub(crate) async fn a_form_of_somebody_who_is_signed_in_no_more_is_answered_with
     assert!(html.contains("<span>operator</span>") && html.contains("href=\"/queues?a=b\""), "{html}");
     let answer = sent(&cookie, "of-a-page-before", "//evil.example/x").await;
     assert!(!answer.body.as_str().unwrap().contains("evil.example"), "{answer:?}");
-    assert!(place.store.queues().await.unwrap().is_empty(), "nothing was done");
+    assert!(place.store.queues().await.unwrap().is_empty(), "nothing was changed");
 }

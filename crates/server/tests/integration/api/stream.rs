@@ -1,4 +1,4 @@
-//! What happens, as a stream that neither loses nor repeats.
+//! Tests of `/v1/stream`: no change is lost or repeated.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use tokio::time::timeout;
 
 use crate::api::place::Place;
 
-/// A long time for something that is about to happen.
+/// A generous limit for something that is about to happen.
 const SOON: Duration = wait::LIMIT;
 
-/// One server-sent event.
+/// A server-sent event.
 #[derive(Debug)]
 struct Told {
     id: String,
@@ -35,7 +35,7 @@ struct Told {
 struct Stream {
     response: Response,
     text: String,
-    /// The last id, also of what is no event.
+    /// The last id, including ids without an event.
     last_id: String,
 }
 
@@ -50,18 +50,18 @@ impl Stream {
         assert_eq!(response.status(), StatusCode::OK, "{:?}", response.text().await);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         let mut stream = Self { response, text: String::new(), last_id: String::new() };
-        // The first thing that it says is where it is.
+        // The stream starts with its position.
         while stream.last_id.is_empty() {
             assert!(stream.block().await.is_none());
         }
         stream
     }
 
-    /// The next block of lines, if it is an event.
+    /// Reads the next block of lines; returns it if it is an event.
     async fn block(&mut self) -> Option<Told> {
         while !self.text.contains("\n\n") {
-            let piece = timeout(SOON, self.response.chunk()).await.expect("told in time").unwrap();
-            self.text.push_str(std::str::from_utf8(&piece.expect("the stream goes on")).unwrap());
+            let piece = timeout(SOON, self.response.chunk()).await.expect("a piece in time").unwrap();
+            self.text.push_str(std::str::from_utf8(&piece.expect("the stream continues")).unwrap());
         }
         let (block, rest) = self.text.split_once("\n\n").unwrap();
         let (block, rest) = (block.to_owned(), rest.to_owned());
@@ -95,7 +95,7 @@ fn jobs(told: &[Told]) -> Vec<&str> {
     told.iter().map(|told| told.data["job"].as_str().unwrap()).collect()
 }
 
-/// Jobs of this kind, one after the other.
+/// Creates jobs of this kind one after the other.
 async fn create(place: &Place, kind: &str, jobs: usize) -> Vec<String> {
     let mut ids = Vec::new();
     for _ in 0..jobs {
@@ -132,7 +132,7 @@ pub(crate) async fn a_watcher_that_comes_back_misses_nothing_and_hears_nothing_t
     let told = stream.take(9).await;
     let expected: Vec<&String> = first[4..].iter().chain(&meanwhile).chain(&after).collect();
     assert_eq!(jobs(&told), expected);
-    // By the address too, as browsers open their first one.
+    // Also by the query parameter, which a page uses for its first stream.
     for n in [0, 3, 8] {
         let path = format!("/v1/stream?last_event_id={}", urlencode(&told[n].id));
         let mut again = Stream::open(&place, &path, None).await;
@@ -154,7 +154,7 @@ pub(crate) async fn a_restart_of_the_server_loses_nothing(place: Place) {
     let leaving = place.stop();
     let last = stream.next().await;
     assert_eq!((last.event.as_str(), &last.data["reason"]), ("dropped", &json!("shutting_down")));
-    timeout(SOON, leaving).await.expect("no stream holds it up").unwrap().unwrap();
+    timeout(SOON, leaving).await.expect("streams do not delay the shutdown").unwrap().unwrap();
     let job = NewJob::new("mail", &json!({})).unwrap();
     let between = store.enqueue(&job).await.unwrap().job.to_string();
     let place = Place::serve(store).await;
@@ -178,7 +178,7 @@ pub(crate) async fn a_watcher_is_told_of_what_it_wants_only(place: Place) {
     assert_eq!(jobs(&canceled.take(2).await), [&more[0], &mail[0]]);
     assert_eq!(jobs(&one.take(1).await), [&mail[0]]);
     let told = timeout(Duration::from_millis(300), batches.next()).await;
-    assert!(told.is_err(), "nothing happened to a batch: {told:?}");
+    assert!(told.is_err(), "no batch changed: {told:?}");
 }
 
 pub(crate) async fn a_watcher_of_a_queue_is_told_of_its_jobs_only(place: Place) {
@@ -194,20 +194,20 @@ pub(crate) async fn a_watcher_of_a_queue_is_told_of_its_jobs_only(place: Place) 
     let told = night.take(4).await;
     assert!(told.iter().all(|told| told.event == "job" && told.data["queue"] == "night"), "{told:#?}");
     let task = told.iter().filter(|told| told.data["batch"].is_string()).count();
-    assert_eq!(task, 1, "the job of a task is one of its queue, the batch is not: {told:#?}");
+    assert_eq!(task, 1, "the filter matches the job of a task, but not the batch: {told:#?}");
     let others = told.iter().filter(|told| told.data["batch"].is_null());
     let others: Vec<&str> = others.map(|told| told.data["job"].as_str().unwrap()).collect();
     assert_eq!(others, [&ids[1], &ids[3], &last]);
     assert_eq!(jobs(&nightly.take(2).await), [&ids[3], &last]);
 }
 
-/// A DAG of one task, whose jobs wait in queue `night`.
+/// Returns a DAG of one task, whose jobs are in the queue `night`.
 fn night_dag() -> Definition {
     let task = Task { queue: "night".to_owned(), ..Task::job("work") };
     Definition::new("close").task("only", task)
 }
 
-/// Starts a batch and stops it again; answers the job of its task.
+/// Starts a batch and aborts it; returns the job of its task.
 async fn start_and_abort(place: &Place, id: BatchId) -> JobId {
     let store = place.store.as_ref();
     store.start_batch(&NewBatch { id, ..NewBatch::new("close", &()).unwrap() }).await.unwrap();
@@ -231,7 +231,10 @@ pub(crate) async fn a_watcher_of_a_batch_is_told_of_it_and_of_the_jobs_of_its_ta
         (store.batch_history(own, 0, 100).await.unwrap(), store.history(job).await.unwrap());
     assert!(of_batch.len() >= 2 && of_job.len() == 2, "{of_batch:#?} {of_job:#?}");
     let told = all.take(of_batch.len() + of_job.len()).await;
-    assert!(told.iter().all(|told| told.data["batch"] == json!(own)), "nothing of others: {told:#?}");
+    assert!(
+        told.iter().all(|told| told.data["batch"] == json!(own)),
+        "no changes of other batches: {told:#?}"
+    );
     let facts = |told: &Told| ["pos", "verb", "from", "to"].map(|name| told.data[name].clone());
     let of = |event: &str| -> Vec<[Value; 4]> {
         told.iter().filter(|told| told.event == event).map(facts).collect()
@@ -284,7 +287,7 @@ pub(crate) async fn only_so_many_streams_are_open_for_one_client(place: Place) {
             tokio::task::yield_now().await;
         }
     };
-    timeout(SOON, opened).await.expect("the place of the one that left is free");
+    timeout(SOON, opened).await.expect("the seat of the closed stream is free");
 }
 
 pub(crate) async fn only_so_many_streams_are_open_for_all_clients(place: Place) {
@@ -304,13 +307,13 @@ pub(crate) async fn only_so_many_streams_are_open_for_all_clients(place: Place) 
     let refused = place.send(request).await;
     assert_eq!((refused.status, refused.code()), (StatusCode::TOO_MANY_REQUESTS, "too_many_streams"));
     let why = refused.body["detail"].as_str().unwrap();
-    assert!(why.contains("2 streams are open, as many as this server keeps"), "{why}");
+    assert!(why.contains("2 streams are open, which is the maximum"), "{why}");
     drop(first);
     let opened = async || open(2).await.status() == StatusCode::OK;
-    wait::until("the place of the one that left is free", opened).await;
+    wait::until("the seat of the closed stream is free", opened).await;
 }
 
-/// How many streams were ended since their reader was too slow.
+/// Returns the number of streams that were ended because their client was too slow.
 async fn dropped(place: &Place) -> u64 {
     let metrics = place.get("/metrics").await;
     let text = metrics.body.as_str().unwrap();
@@ -319,7 +322,7 @@ async fn dropped(place: &Place) -> u64 {
     number as u64
 }
 
-/// Creates more jobs than all that is between server and reader can hold; answers how many.
+/// Creates more jobs than the buffers between server and client can hold; returns their number.
 async fn create_until_one_is_dropped(place: &Place) -> usize {
     let (name, mut created) = ("k".repeat(200), 0);
     let job = |_| {
@@ -327,7 +330,7 @@ async fn create_until_one_is_dropped(place: &Place) -> usize {
         NewJob { queue: name.clone(), ..job }
     };
     while dropped(place).await == 0 {
-        assert!(created < 200_000, "it takes nothing and is not dropped");
+        assert!(created < 200_000, "the client reads nothing and is not dropped");
         let many: Vec<NewJob> = (0..1_000).map(job).collect();
         created += place.store.enqueue_many(&many).await.unwrap().len();
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -356,8 +359,8 @@ pub(crate) async fn who_does_not_read_is_dropped_told_why_and_goes_on_where_it_w
     let mut again = Stream::open(&place, "/v1/stream", Some(&idle.last_id)).await;
     again.take(created - told).await;
     let marker = create(&place, "mail", 1).await;
-    assert_eq!(jobs(&again.take(1).await), marker, "nothing is missing and nothing comes twice");
-    assert_eq!(dropped(&place).await, 1, "only who did not read was dropped");
+    assert_eq!(jobs(&again.take(1).await), marker, "changes are missing or repeated");
+    assert_eq!(dropped(&place).await, 1, "only the client that did not read was dropped");
     drop(place);
     assert_eq!(reads.next().await.data["reason"], "shutting_down");
 }

@@ -1,4 +1,4 @@
-//! TLS.
+//! Tests of TLS.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn files(tls: &Tls) -> TlsFiles {
     TlsFiles { cert: tls.certificate(), key: tls.key() }
 }
 
-/// Asks somebody who trusts this authority, on a connection of its own.
+/// Sends a request on a new connection, with a client that trusts this authority.
 async fn ask(place: &Place, trusted: &Tls) -> reqwest::Result<Response> {
     let authority = Certificate::from_pem(&std::fs::read(trusted.authority()).unwrap()).unwrap();
     let client = Client::builder().tls_certs_only([authority]).build().unwrap();
@@ -29,18 +29,18 @@ async fn a_server_with_a_certificate_speaks_tls_only_and_takes_a_new_one_when_it
     let answer = ask(&place, &one).await.unwrap();
     assert_eq!(answer.status(), 200);
     assert!(answer.headers()["strict-transport-security"].to_str().unwrap().starts_with("max-age="));
-    assert!(ask(&place, &other).await.is_err(), "it has the other's certificate not yet");
+    assert!(ask(&place, &other).await.is_err(), "the server does not have the other certificate yet");
     assert!(
         reqwest::get(format!("http://{}/healthz", place.address())).await.is_err(),
-        "nothing is said in the clear"
+        "the server does not respond without TLS"
     );
 
-    // The key comes first: until the certificate is there too, what was there before goes on.
+    // The key is replaced first: until the certificate is replaced too, the previous pair stays in use.
     std::fs::copy(other.key(), one.key()).unwrap();
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     assert!(ask(&place, &one).await.is_ok());
     std::fs::copy(other.certificate(), one.certificate()).unwrap();
-    wait::until("the new certificate is spoken with", async || ask(&place, &other).await.is_ok()).await;
+    wait::until("the new certificate is in use", async || ask(&place, &other).await.is_ok()).await;
 }
 
 #[tokio::test]
@@ -52,5 +52,5 @@ async fn files_that_tls_cannot_be_spoken_with_are_named() {
     let swapped = told(TlsFiles { cert: one.key(), key: one.certificate() });
     assert!(swapped.contains("server.key cannot be used for TLS"), "{swapped}");
     let apart = told(TlsFiles { cert: one.certificate(), key: other.key() });
-    assert!(apart.contains("do not go together"), "{apart}");
+    assert!(apart.contains("do not match"), "{apart}");
 }

@@ -16,7 +16,7 @@ use milepost_testkit::wait;
 
 use crate::store::fixture::{HOUR, Home, claim, enqueue, job, success, worker};
 
-/// `a`, then `b` that reads what `a` returned.
+/// Defines a DAG with `a`, and `b`, which reads the result of `a`.
 async fn defined(home: &Home) -> NewBatch {
     let reader = Task::job("b").payload(serde_json::json!("${ tasks.a.output }")).after(["a"]);
     let dag = Dag::check(Definition::new("d").task("a", Task::job("a")).task("b", reader)).unwrap();
@@ -24,7 +24,7 @@ async fn defined(home: &Home) -> NewBatch {
     NewBatch::new("d", &()).unwrap()
 }
 
-/// Does what was left to be done, if anything was.
+/// Processes deferred batch work until nothing is due.
 async fn advance(home: &Home) {
     wait::until("nothing is due", || async {
         home.store.advance_batches().await.unwrap();
@@ -78,7 +78,7 @@ async fn a_task_that_completes_in_its_callers_transaction_goes_on_there() {
     milepost_sqlite::complete(&tx, run, Some("[7]")).unwrap();
     let next = "SELECT state FROM milepost_batch_task WHERE task = 1";
     let next: String = tx.query_row(next, (), |row| row.get(0)).unwrap();
-    // Its payload is worked out there too, if the machine is quick enough.
+    // Its payload is also evaluated there, if the machine is fast enough.
     assert!(["due", "active"].contains(&next.as_str()), "{next}");
     tx.commit().unwrap();
     advance(&home).await;
@@ -114,13 +114,13 @@ async fn an_end_that_makes_a_task_ready_wakes_workers() {
     assert!(idle.is_err(), "nothing is ready");
     let finish = Finish { run, end: success(), grouped: false, task: true };
     home.store.finish_many(worker, &[finish]).await.unwrap();
-    // On a busy machine the payload may be left to be worked out: then that is said first.
+    // On a busy machine the evaluation of the payload may be deferred; then a batch wake comes first.
     let woken = async {
         loop {
             match wakes.next().await {
                 Wake::Ready => return,
                 Wake::Batch => advance(&home).await,
-                Wake::Stop => panic!("nobody is to stop"),
+                Wake::Stop => panic!("no stop was requested"),
             }
         }
     };

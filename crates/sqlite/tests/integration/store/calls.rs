@@ -1,4 +1,4 @@
-//! What one call may hold.
+//! Limits on one call.
 
 use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
@@ -13,11 +13,14 @@ async fn a_call_of_more_jobs_than_one_transaction_bears_is_refused_with_the_limi
     let mut jobs: Vec<NewJob> = (0..=CALL_JOBS_MAX).map(|_| job("a")).collect();
     let refused = home.store.enqueue_many(&jobs).await.unwrap_err();
     assert!(matches!(refused, StoreError::TooLarge { what: "jobs", .. }), "{refused:?}");
-    assert_eq!(refused.to_string(), "a call of enqueue takes at most 5000 jobs and was given 5001; split it");
+    assert_eq!(
+        refused.to_string(),
+        "a call of enqueue accepts at most 5000 jobs, but was given 5001; split it"
+    );
     assert_eq!(home.store.count_by_state().await.unwrap(), []);
     jobs.pop();
     assert_eq!(home.store.enqueue_many(&jobs).await.unwrap().len(), CALL_JOBS_MAX);
-    // In a transaction of its own a caller decides for itself.
+    // In its own transaction a caller can enqueue any number.
     let mut conn = home.connection();
     let tx = conn.transaction().unwrap();
     let jobs: Vec<NewJob> = (0..=CALL_JOBS_MAX).map(|_| job("a")).collect();

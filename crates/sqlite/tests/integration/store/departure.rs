@@ -1,4 +1,4 @@
-//! A store that is left takes nothing from anybody, and stays as it was when it is not left after all.
+//! A store that is being moved rejects all changes, and is unchanged if the move is abandoned.
 
 use milepost_core::error::StoreError;
 use milepost_core::port::{IntakeStore, Store, WorkerStore};
@@ -74,12 +74,12 @@ async fn a_store_that_stays_after_all_is_as_it_was() {
     let id = MoveId::new();
     home.store.depart(id, "postgres://db/app").await.unwrap();
     assert_ne!(schema(&home.connection()), before);
-    assert!(!home.store.stay(MoveId::new()).await.unwrap(), "another move's mark stays");
+    assert!(!home.store.stay(MoveId::new()).await.unwrap(), "the mark of another move is kept");
     assert!(home.store.stay(id).await.unwrap());
     assert_eq!(schema(&home.connection()), before);
     fixture::enqueue(&home.store, fixture::job("a")).await;
     let page = home.store.page(id, Part::Jobs, &Position::Start, PAGE_ROWS_MAX).await;
-    assert_eq!(refusal(page), MoveError::NotUnderWay(id), "what may change is not carried");
+    assert_eq!(refusal(page), MoveError::NotUnderWay(id), "a store that can change is not copied");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A disk that is small, and one that is full.
+//! A small disk, and a full disk.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,23 +17,23 @@ use crate::store::fixture::job;
 const DISK_MIB: u64 = 24;
 const VALUE_BYTES: u32 = 60_000;
 
-/// A file system in memory, as small as it says.
+/// A file system in memory with a limited size.
 struct Disk(TempDir);
 
 impl Disk {
-    /// `None` where the test was run again, and has ended, in a namespace where it may mount: only root may do so elsewhere.
+    /// `None` if the test was run again in a namespace where it may mount, and has ended. Without the namespace only root may mount.
     fn mount(test: &str) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             let mut again = Command::new("unshare");
             again.args(["--user", "--map-root-user", "--mount"]).arg(std::env::current_exe().unwrap());
             again.args(["--exact", &format!("store::disk::{test}"), "--nocapture"]);
-            assert!(again.status().expect("unshare is there").success());
+            assert!(again.status().expect("unshare is installed").success());
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={DISK_MIB}m"), "tmpfs"]).arg(folder.path());
-        assert!(mount.status().expect("mount is there").success());
+        assert!(mount.status().expect("mount is installed").success());
         Some(Self(folder))
     }
 
@@ -49,7 +49,7 @@ impl Disk {
         self.0.path().join("ballast")
     }
 
-    /// Until nothing is free.
+    /// Fills the disk completely.
     fn fill(&self) {
         let mut ballast = File::create(self.ballast()).unwrap();
         for bytes in [1 << 20, 1 << 12] {
@@ -75,7 +75,7 @@ async fn with_a_value(store: &SqliteStore) {
         .unwrap();
 }
 
-/// Writes as much to the log as a value has, and nothing more to the file.
+/// Writes one value to the log, and nothing more to the file.
 async fn write(store: &SqliteStore) -> Result<(), StoreError> {
     store
         .transaction(|tx| {
@@ -93,7 +93,7 @@ fn large_jobs(count: usize) -> Vec<NewJob> {
 #[tokio::test(flavor = "multi_thread")]
 async fn three_who_write_do_not_fill_a_small_disk_with_their_log() {
     let Some(disk) = Disk::mount("three_who_write_do_not_fill_a_small_disk_with_their_log") else { return };
-    // Stays open: SQLite removes the log with its last connection.
+    // Stays open: SQLite removes the log with the last connection.
     let first = disk.store();
     with_a_value(&first).await;
     let mut writers = tokio::task::JoinSet::new();
@@ -116,21 +116,18 @@ async fn a_store_whose_disk_was_full_goes_on() {
     let Some(disk) = Disk::mount("a_store_whose_disk_was_full_goes_on") else { return };
     let store = disk.store();
     with_a_value(&store).await;
-    // Its pages are in the file: what is there needs no room to be emptied into.
+    // The pages are already in the file, so a checkpoint needs no additional space.
     for _ in 0..100 {
         write(&store).await.unwrap();
     }
     disk.fill();
-    // The log is begun anew before it needs more room.
+    // The log restarts before it needs more space.
     for _ in 0..100 {
         write(&store).await.unwrap();
     }
-    let full = store.enqueue_many(&large_jobs(5000)).await.map(|_| "all are stored").unwrap_err();
+    let full = store.enqueue_many(&large_jobs(5000)).await.map(|_| "all jobs were stored").unwrap_err();
     assert!(format!("{full:?}").contains("full"), "{full:?}");
-    wait::until("the room of the log is given back", || async {
-        std::fs::metadata(disk.log()).unwrap().len() == 0
-    })
-    .await;
+    wait::until("the log is truncated", || async { std::fs::metadata(disk.log()).unwrap().len() == 0 }).await;
     store.enqueue(&job("k")).await.unwrap();
     while store.enqueue_many(&large_jobs(100)).await.is_ok() {}
     std::fs::remove_file(disk.ballast()).unwrap();

@@ -30,7 +30,7 @@ fn a_path_that_cannot_be_written_is_named_with_the_cause() {
 fn a_file_that_is_no_database_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("text");
-    std::fs::write(&path, "not a database, but long enough to be looked at".repeat(40)).unwrap();
+    std::fs::write(&path, "not a database, but long enough to be checked".repeat(40)).unwrap();
     let words = refused(&path);
     assert!(words.contains("not a database"), "{words}");
 }
@@ -92,10 +92,10 @@ async fn a_closed_store_lets_go_of_its_file_so_that_another_can_take_its_place()
         store.migrate().await.unwrap();
         store.enqueue_many(&[NewJob::new("a", &round).unwrap()]).await.unwrap();
         let listed = store.jobs(&JobFilter::default()).await.unwrap();
-        assert_eq!(listed.len(), 1, "a new file each round");
+        assert_eq!(listed.len(), 1, "each round has a new file");
         store.close().await;
-        assert!(store.jobs(&JobFilter::default()).await.is_err(), "closed is closed");
-        assert!(!folder.path().join("jobs.db-wal").exists(), "the log is gone with the last connection");
+        assert!(store.jobs(&JobFilter::default()).await.is_err(), "a closed store refuses reads");
+        assert!(!folder.path().join("jobs.db-wal").exists(), "the last connection removed the log");
         std::fs::remove_file(&path).unwrap();
     }
 }

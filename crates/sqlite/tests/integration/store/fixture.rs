@@ -1,4 +1,4 @@
-//! Stores to test with, and short ways to say what happens to a job.
+//! Stores for tests, and shortcuts for verbs on jobs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
-/// A migrated store in a directory of its own.
+/// A migrated store in a temporary directory.
 pub(crate) struct Home {
     pub(crate) store: SqliteStore,
     pub(crate) path: PathBuf,
@@ -31,12 +31,12 @@ impl Home {
         Self { store, path, _dir: dir }
     }
 
-    /// The file as another process would open it.
+    /// Opens the file as another process would.
     pub(crate) fn neighbour(&self) -> SqliteStore {
         SqliteStore::open(&self.path, SqliteOptions::default()).unwrap()
     }
 
-    /// A plain connection to the file.
+    /// Opens a plain connection to the file.
     pub(crate) fn connection(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(&self.path).unwrap()
     }

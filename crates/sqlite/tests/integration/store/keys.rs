@@ -1,4 +1,4 @@
-//! A key has at most one job.
+//! Uniqueness of keys: at most one job owns a key.
 
 use milepost_core::port::{AdminStore, IntakeStore};
 use milepost_core::state::JobState;

@@ -1,4 +1,4 @@
-//! What is particular to the SQLite store.
+//! Tests that are specific to the SQLite store.
 
 mod batches;
 mod calls;

@@ -1,5 +1,5 @@
-//! Several stores on one file, each with its own connections, as several processes have them. Real processes are
-//! in the testkit's tests.
+//! Several stores on one file, each with separate connections, as if they were several processes. Tests with real processes are in the
+//! testkit.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use tokio::sync::Barrier;
 
 use crate::store::fixture::{HOUR, Home, claim, job, success, worker};
 
-/// Works until nothing is left; goes on after its first claim when all others have made theirs.
+/// Works until no job is left; after its first claim it waits until all others have made theirs.
 async fn drain(store: &dyn Store, all_began: &Barrier) -> usize {
     let worker = worker(store, &["a"], HOUR).await;
     let mut done = 0;

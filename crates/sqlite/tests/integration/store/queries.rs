@@ -1,4 +1,4 @@
-//! The query files: each prepares, each says what it does, the hot ones are index searches.
+//! The query files: each can be prepared, each begins with a comment, and the hot ones use index searches.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn files_in(folder: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What an examination asks, what a repair does and what a move carries, which may read all there is.
+/// Queries of examinations, repairs and moves, which may read whole tables.
 fn rare_files() -> Vec<(String, String)> {
     [files_in("doctor"), files_in("mend"), files_in("move")].concat()
 }
@@ -47,7 +47,7 @@ async fn every_query_file_prepares_and_says_what_it_does() {
     }
 }
 
-/// Lists and counts, which may read a whole table, and what reads only a small one.
+/// Lists and counts, which may read a whole table, and queries that read only a small table.
 const MAY_SCAN: [&str; 25] = [
     "batches",
     "batches_with_key",
@@ -124,10 +124,10 @@ fn assert_searches(conn: &rusqlite::Connection, when: &str) {
                 let scan = format!("SCAN milepost_{table}");
                 step == scan || step.starts_with(&format!("{scan} "))
             });
-            // The recursions begin at the first entry of an index; another is of nothing but what is wanted.
+            // The recursions start at the first entry of an index; another index contains only the rows that are needed.
             let probes = ["lost_workers", "unfilled_groups", "due_batches"].contains(&name.as_str());
             assert!(!scans || probes, "{name} {when}: {step}");
-            // A search sorts what it may look at, a count what is new, and no more.
+            // A search may sort the rows that it examines, and a count the new rows; no other query may sort.
             let may_sort = ["lost_workers", "search", "activity"].contains(&name.as_str());
             let sorts = step.contains("TEMP B-TREE") && !may_sort;
             assert!(!sorts, "{name} {when}: {step}");
@@ -147,11 +147,11 @@ async fn hot_statements_search_an_index_whatever_the_statistics_say() {
     let store: &dyn milepost_core::port::Store = &home.store;
     store.enqueue_many(&jobs).await.unwrap();
     conn.execute_batch("ANALYZE").unwrap();
-    assert_searches(&home.connection(), "analyzed when all was pending");
+    assert_searches(&home.connection(), "analyzed when all were pending");
     let worker = crate::store::fixture::worker(store, &["a", "b"], crate::store::fixture::HOUR).await;
     crate::store::fixture::claim(store, worker, &["a", "b"], 2000).await;
     conn.execute_batch("ANALYZE").unwrap();
-    assert_searches(&home.connection(), "analyzed when all was running");
+    assert_searches(&home.connection(), "analyzed when all were running");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What retention leaves in the file, table by table.
+//! The rows that retention leaves in the file, table by table.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
 
 async fn prune(home: &Home) -> Pruned {
     tokio::time::sleep(Duration::from_millis(3)).await;
-    // A call stops when its time is over; the next one goes on.
+    // A call stops when its time limit is reached; the next one continues.
     let mut sum = Pruned::default();
     loop {
         sum += home.store.prune(&NOTHING_KEPT, Pace { limit: 100, rest: 0 }).await.unwrap();
@@ -77,7 +77,7 @@ async fn the_newest_place_in_history_is_never_given_again() {
     };
     end_one(&home.store).await;
     let before = newest();
-    assert_eq!(prune(&home).await.what.succeeded, 0, "what happened last stays");
+    assert_eq!(prune(&home).await.what.succeeded, 0, "the newest entry is kept");
     enqueue(&home.store, job("b")).await;
     assert_eq!((prune(&home).await.what.succeeded, newest()), (1, before + 1));
 }
@@ -95,5 +95,5 @@ async fn workers_are_forgotten_when_they_left_nothing_behind() {
         "UPDATE milepost_worker SET ended_at_ms = ended_at_ms - 2 * 86400000 WHERE ended_at_ms IS NOT NULL";
     assert_eq!(home.connection().execute(long_ago, ()).unwrap(), 2);
     assert_eq!(prune(&home).await.what.workers, 1);
-    assert_eq!(rows(&home, "worker"), 2, "the living one, and the one whose job must be rescued");
+    assert_eq!(rows(&home, "worker"), 2, "the active worker, and the one whose job must be rescued");
 }

@@ -1,4 +1,4 @@
-//! The schema: forward only, never a newer one, never an altered one.
+//! The schema: migrations only go forward; newer and altered schemas are refused.
 
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::port::IntakeStore;
@@ -19,7 +19,7 @@ async fn an_empty_file_is_too_old_until_it_is_migrated() {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(dir.path().join("m.db"), SqliteOptions::default()).unwrap();
     let SchemaError::TooOld { found: 0, known } = refused(store.check_schema().await) else {
-        panic!("an empty file is too old");
+        panic!("an empty file has schema version 0");
     };
     assert_eq!(store.migrate().await.unwrap(), Migrated { from: 0, to: known });
     assert_eq!(store.migrate().await.unwrap(), Migrated { from: known, to: known });

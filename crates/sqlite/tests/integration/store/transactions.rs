@@ -1,4 +1,4 @@
-//! What joins a transaction of the caller.
+//! Functions that take part in a transaction of the caller.
 
 use milepost_core::error::StoreError;
 use milepost_core::event::listing::EventFilter;
@@ -37,7 +37,7 @@ async fn a_transaction_that_rolls_back_leaves_nothing() {
 async fn changes_of_a_callers_transaction_are_told_when_it_commits_and_only_then() {
     let home = Home::new().await;
     home.store.subscribe("audit", Begin::Beginning).await.unwrap();
-    // Prepared before anybody wants changes.
+    // Prepared before any subscription requests changes.
     let mut conn = home.connection();
     let enqueue = |conn: &mut rusqlite::Connection| {
         let tx = conn.transaction().unwrap();
@@ -54,10 +54,10 @@ async fn changes_of_a_callers_transaction_are_told_when_it_commits_and_only_then
     let tx = conn.transaction().unwrap();
     milepost_sqlite::enqueue(&tx, &job("a")).unwrap();
     tx.rollback().unwrap();
-    assert_eq!(enqueue(&mut conn), 2, "what was rolled back left none");
-    assert!(milepost_sqlite::foreign_objects(&conn).unwrap().is_empty(), "the triggers are ours");
+    assert_eq!(enqueue(&mut conn), 2, "a rolled-back transaction leaves no event");
+    assert!(milepost_sqlite::foreign_objects(&conn).unwrap().is_empty(), "the triggers belong to Milepost");
     assert!(home.store.remove_subscription("audit").await.unwrap());
-    assert_eq!(enqueue(&mut conn), 2, "nobody wants them any more");
+    assert_eq!(enqueue(&mut conn), 2, "no subscription requests changes any more");
     let triggers = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'";
     assert_eq!(conn.query_row(triggers, (), |row| row.get::<_, i64>(0)).unwrap(), 0);
 }
@@ -93,7 +93,7 @@ async fn a_panic_in_a_closure_is_told_to_its_caller_only() {
             let outcome: Result<(), StoreError> = store
                 .transaction(move |tx| {
                     milepost_sqlite::enqueue(tx, &job("a"))?;
-                    assert!(n % 3 != 0, "number {n} is unlucky");
+                    assert!(n % 3 != 0, "call {n} fails");
                     Ok(())
                 })
                 .await;
@@ -105,7 +105,7 @@ async fn a_panic_in_a_closure_is_told_to_its_caller_only() {
         match outcome {
             Err(error) => {
                 assert_eq!(n % 3, 0);
-                assert!(error.chain().contains("is unlucky"), "{}", error.chain());
+                assert!(error.chain().contains(&format!("call {n} fails")), "{}", error.chain());
             }
             Ok(()) => assert_ne!(n % 3, 0),
         }
@@ -136,7 +136,7 @@ async fn those_who_shared_a_transaction_that_a_closure_rolled_back_may_try_again
         )
         .unwrap();
     let refused = |e: rusqlite::Error| StoreError::Refused { verb: "veto", cause: e.into() };
-    // A stalled machine may give each a transaction of its own.
+    // On a stalled machine each closure may get a separate transaction.
     for _ in 0..100 {
         let (go, wait) = std::sync::mpsc::channel();
         let neighbour = home.store.transaction(move |tx| {
@@ -160,7 +160,7 @@ async fn those_who_shared_a_transaction_that_a_closure_rolled_back_may_try_again
             return;
         }
     }
-    panic!("the two never shared a transaction");
+    panic!("the two calls never shared a transaction");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Hints that looking is worth it.
+//! Notifications that checking the store is worthwhile.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use crate::store::fixture::{HOUR, Home, claim, enqueue, finish, job, success, worker};
 
-/// How long a hint may take on a busy machine.
+/// How long a notification may take on a busy machine.
 const SOON: Duration = wait::LIMIT;
 
-/// Takes the hints that came before.
+/// Consumes pending notifications.
 async fn settle(wakes: &mut Box<dyn WakeStream>) {
     while timeout(Duration::from_millis(300), wakes.next()).await.is_ok() {}
 }
@@ -48,7 +48,7 @@ async fn a_job_that_becomes_due_wakes_waiters() {
             }
         }
     };
-    timeout(SOON, woken).await.expect("a hint comes when the job is due");
+    timeout(SOON, woken).await.expect("a notification arrives when the job is due");
     assert!(begun.elapsed() >= Duration::from_millis(140));
 }
 
@@ -65,15 +65,12 @@ async fn a_job_that_becomes_due_for_others_wakes_nobody_here() {
     let mut theirs = other.wakes().await.unwrap();
     enqueue(&home.store, job("b").start(soon)).await;
     enqueue(&home.store, job("a").queue("elsewhere").start(soon)).await;
-    // Hints of what was before may come late on a busy machine.
+    // Earlier notifications may arrive late on a busy machine.
     tokio::time::sleep(Duration::from_secs(1)).await;
     settle(&mut wakes).await;
     settle(&mut theirs).await;
-    assert_eq!(timeout(SOON, theirs.next()).await, Ok(Wake::Ready), "it is due for those who serve it");
-    assert!(
-        timeout(Duration::from_millis(50), wakes.next()).await.is_err(),
-        "we cannot do anything about it"
-    );
+    assert_eq!(timeout(SOON, theirs.next()).await, Ok(Wake::Ready), "workers that serve it are notified");
+    assert!(timeout(Duration::from_millis(50), wakes.next()).await.is_err(), "no worker here serves it");
 }
 
 #[tokio::test]
@@ -114,5 +111,5 @@ async fn a_change_that_somebody_wants_wakes_who_follows_the_log() {
     assert_eq!(timeout(SOON, here.next()).await, Ok(Wake::Ready), "an end");
     settle(&mut here).await;
     assert_eq!(claim(&home.store, worker, &["b"], 1).await.len(), 1);
-    assert!(timeout(Duration::from_millis(50), here.next()).await.is_err(), "nobody wants these");
+    assert!(timeout(Duration::from_millis(50), here.next()).await.is_err(), "no subscription requests these");
 }

@@ -1,4 +1,4 @@
-//! The audit: what an actor changes leaves a row in the transaction that changes it, and nothing else does.
+//! Audit: every change by an actor adds one row in the same transaction; no other change adds rows.
 
 mod walk;
 
@@ -23,31 +23,31 @@ use milepost_core::dag::checked::Dag;
 use serde_json::json;
 use walk::{Walk, rare};
 
-/// What the walk does not come by: where what it needs is to be had, tests of their own see to it.
+/// Actions that the walk does not include, because they need a special setup; other tests cover them.
 const ELSEWHERE: [&str; 6] =
     ["bulk.interrupt", "log.reseed", "inbox.retry", "inbox.drop", "token.create", "token.revoke"];
 
-/// Who acts.
+/// The actor.
 pub const ADA: &str = "ada@host";
-/// Why.
+/// The reason.
 pub const WHY: &str = "because";
 
-/// The store, as somebody uses it who says why.
+/// Returns the store as used by an actor with a reason.
 pub fn acting(store: &Arc<dyn Store>) -> Arc<dyn Store> {
     store.acting_as(Actor::new(ADA).expect("a name").because(Some(WHY)).expect("a reason"))
 }
 
-/// The whole audit, newest first.
+/// Returns the whole audit, newest first.
 pub async fn log(store: &Arc<dyn Store>) -> Vec<AuditEntry> {
     read(store, AuditFilter::default()).await
 }
 
-/// What the audit has of those that a filter names.
+/// Returns the audit entries that match a filter.
 async fn read(store: &Arc<dyn Store>, filter: AuditFilter) -> Vec<AuditEntry> {
     store.audit_log(&AuditFilter { limit: 10_000, ..filter }).await.expect("listed")
 }
 
-/// The one entry that the audit has.
+/// Returns the only entry of the audit.
 pub async fn only_entry(store: &Arc<dyn Store>) -> AuditEntry {
     let mut log = log(store).await;
     assert_eq!(log.len(), 1, "{log:#?}");
@@ -60,14 +60,14 @@ pub async fn every_change_by_an_actor_leaves_one_row(scene: Scene) {
     let mut walk = Walk::of(scene, true);
     walk.through().await;
     let all: BTreeSet<&str> = WHATS.into_iter().filter(|what| !ELSEWHERE.contains(what)).collect();
-    assert_eq!(walk.told, all, "each is come by");
+    assert_eq!(walk.told, all, "every action occurs");
 }
 
 pub async fn without_an_actor_nothing_is_written(scene: Scene) {
     let mut walk = Walk::of(scene, false);
     walk.through().await;
     let written: Vec<AuditEntry> = log(&walk.scene.store).await;
-    // Of a repair nothing else tells.
+    // Repairs are always recorded, because they leave no other record.
     assert!(
         written.iter().all(|entry| entry.who == "nobody" && entry.what == "doctor.repair"),
         "{written:#?}"
@@ -176,7 +176,7 @@ pub async fn a_change_whose_answer_is_lost_has_its_row(scene: Scene) {
     let store: Arc<dyn Store> = faulty.clone();
     faulty.changes_lost.store(1, Ordering::SeqCst);
     acting(&store).pause_queue("q", true).await.unwrap_err();
-    assert!(!acting(&store).pause_queue("q", true).await.unwrap(), "it was done");
+    assert!(!acting(&store).pause_queue("q", true).await.unwrap(), "the queue was already paused");
     assert_eq!(only_entry(&scene.store).await.what, "queue.pause");
 }
 

@@ -1,4 +1,4 @@
-//! A walk through every verb that changes something for people.
+//! Walk through every audited verb.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,38 +35,38 @@ use crate::suite::events::of;
 use crate::suite::rescue;
 use crate::{examine, relay, wait};
 
-/// A schedule that ticks every day.
+/// Returns a schedule that ticks every day.
 pub(super) fn rare(name: &str) -> Schedule {
-    let daily = Spec::every(SignedDuration::from_hours(24).unsigned_abs()).expect("an interval");
+    let daily = Spec::every(SignedDuration::from_hours(24).unsigned_abs()).expect("invalid interval");
     Schedule::new(name, daily, Scene::job())
 }
 
-/// What a row says of how its subject stood: whether there was one before, and after.
+/// Shape of an audit row: whether it has the state of its subject before, and after, the change.
 const CAME: (bool, bool) = (false, true);
 const CHANGED: (bool, bool) = (true, true);
 const WENT: (bool, bool) = (true, false);
 
-/// Who walks, and what the audit has told so far.
+/// The walk, and the audit entries that it has checked.
 pub(super) struct Walk {
-    /// The store without an actor, for what leads to a change.
+    /// The store without an actor, for preparations.
     pub(super) scene: Scene,
-    /// The store, as it is used for what is changed.
+    /// The store that makes the audited changes.
     store: Arc<dyn Store>,
     acts: bool,
-    /// Up to which entry it was read.
+    /// Position of the last entry that was checked.
     last: i64,
-    /// What was told.
+    /// The actions that were recorded.
     pub(super) told: BTreeSet<&'static str>,
 }
 
 impl Walk {
-    /// A walk that is audited, or one that is not.
+    /// Creates a walk with an actor, or one without.
     pub(super) fn of(scene: Scene, acts: bool) -> Self {
         let store = if acts { acting(&scene.store) } else { Arc::clone(&scene.store) };
         Self { scene, store, acts, last: 0, told: BTreeSet::new() }
     }
 
-    /// Every verb once at least. A new one is to be added here.
+    /// Performs every verb at least once. Add new verbs here.
     pub(super) async fn through(&mut self) {
         self.jobs().await;
         self.queues_and_limits().await;
@@ -78,7 +78,7 @@ impl Walk {
         self.repairs().await;
     }
 
-    /// Sees that exactly this was told since the last step; answers the entry's detail.
+    /// Asserts that exactly this entry was added since the last step. Returns its detail.
     async fn told(&mut self, what: &'static str, subject: impl ToString, shape: (bool, bool)) -> Value {
         let filter = AuditFilter { limit: 100, ..AuditFilter::default() };
         let log = self.scene.store.audit_log(&filter).await.unwrap();
@@ -127,7 +127,7 @@ impl Walk {
         assert_eq!(self.store.enqueue_many(&many).await.unwrap()[1].job, known);
         let detail = self.told("job.create", "", CAME).await;
         if self.acts {
-            assert_eq!(detail["after"]["jobs"], 2, "a duplicate is not made");
+            assert_eq!(detail["after"]["jobs"], 2, "a duplicate is not counted");
         }
         for job in self.scene.claim(10).await {
             self.scene.finish(&job, End::Succeed { result: None }).await;
@@ -299,7 +299,7 @@ impl Walk {
         self.subscriptions().await;
     }
 
-    /// Parks three aggregates and gives up the events of two others, which it answers.
+    /// Parks three aggregates and dead-letters the events of two others. Returns these events.
     async fn park(&self) -> Vec<EventId> {
         let store = self.scene.store.as_ref();
         let (publisher, mut reader) = relay::reader(store, "all", LONG).await;
@@ -355,7 +355,7 @@ impl Walk {
 
     async fn repairs(&mut self) {
         rescue::mortal(&self.scene, vec![Scene::job()]).await;
-        wait::until("its lease is over", || async {
+        wait::until("the lease has expired", || async {
             let mended = self.store.repair(Check::RunningPastLease, &examine::look(), 10).await.unwrap();
             mended > 0
         })

@@ -15,7 +15,7 @@ fn said(event: &Event) -> Value {
     serde_json::from_str(event.payload.get()).expect("JSON")
 }
 
-/// Asserts that the events of a batch are what its history has of itself, one for one; answers their states.
+/// Asserts that the events of a batch match the entries of its history one for one. Returns their states.
 async fn assert_told(on: &Batches, batch: BatchId) -> Vec<String> {
     let view = on.view(batch).await;
     let events = events_of(&on.store, &format!("milepost.batch.{}", view.dag), batch).await;

@@ -1,4 +1,4 @@
-//! What goes along the edges, and how long it is kept.
+//! Data passed between tasks, and its retention.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ pub async fn an_input_that_nobody_could_read_is_refused(batches: Batches) {
     }
 }
 
-/// As many results of the largest size as one task may not read any more.
+/// This number of results of maximum size is one more than a task may read.
 const LARGE: usize = 33;
 
 pub async fn a_task_that_reads_too_much_fails(batches: Batches) {
@@ -106,7 +106,7 @@ pub async fn a_task_that_reads_too_much_fails(batches: Batches) {
         batches.finish(&job, gives(&large)).await;
     }
     batches.advance().await;
-    let error = batches.task(batch, "z").await.error.expect("why it failed");
+    let error = batches.task(batch, "z").await.error.expect("the task has no error");
     assert!(error.contains(READS_TOO_MUCH), "{error}");
     batches.step(batch, &["y"], done()).await;
     assert_eq!(batches.state(batch).await, BatchState::Failed);
@@ -123,10 +123,10 @@ pub async fn jobs_of_a_batch_are_kept_as_long_as_it(batches: Batches) {
     for job in &claimed {
         batches.finish(job, gives(&json!(7))).await;
     }
-    // One entry of history is always left.
+    // Pruning always keeps one entry of the history, so add another one.
     batches.scene.enqueue(crate::Scene::job()).await;
     wait_a_moment().await;
-    assert_eq!(batches.prune_jobs().await, 1, "only the plain one is forgotten");
+    assert_eq!(batches.prune_jobs().await, 1, "only the job without a batch is deleted");
     assert!(batches.scene.store.job(plain).await.unwrap().is_none());
     batches.work(|_| gives(&json!(7))).await;
     assert_eq!(batches.state(batch).await, BatchState::Done);
@@ -135,9 +135,9 @@ pub async fn jobs_of_a_batch_are_kept_as_long_as_it(batches: Batches) {
     batches.prune_jobs().await;
     let jobs: Vec<_> = batches.tasks(batch).await.iter().filter_map(|task| task.job).collect();
     assert_eq!(jobs.len(), 2);
-    assert!(batches.scene.store.job(jobs[0]).await.unwrap().is_some(), "its result can still be read");
+    assert!(batches.scene.store.job(jobs[0]).await.unwrap().is_some(), "the job is kept for its result");
     let day = Duration::from_secs(24 * 3600);
-    assert_eq!(batches.store.prune_batches(day).await.unwrap(), 0, "it ended just now");
+    assert_eq!(batches.store.prune_batches(day).await.unwrap(), 0, "a batch that has just ended is kept");
     let mut rows = 0;
     loop {
         match batches.store.prune_batches(Duration::ZERO).await.unwrap() {
@@ -146,15 +146,18 @@ pub async fn jobs_of_a_batch_are_kept_as_long_as_it(batches: Batches) {
         }
     }
     assert!(rows > 0);
-    assert!(batches.all().await.is_empty(), "with its inner batch, and the other one that is done");
+    assert!(batches.all().await.is_empty(), "the inner batch and the other finished batch are deleted, too");
     assert!(batches.store.batch(kept).await.unwrap().is_none() && batches.tasks(batch).await.is_empty());
     batches.prune_jobs().await;
     for job in jobs {
-        assert!(batches.scene.store.job(job).await.unwrap().is_none(), "they go when the batch is gone");
+        assert!(
+            batches.scene.store.job(job).await.unwrap().is_none(),
+            "the jobs are deleted after their batch"
+        );
     }
 }
 
-/// Until what ended is over for a millisecond.
+/// Waits until finished jobs have been finished for at least a millisecond.
 pub(super) async fn wait_a_moment() {
     tokio::time::sleep(Duration::from_millis(5)).await;
 }
@@ -170,5 +173,9 @@ pub async fn jobs_of_a_batch_are_of_its_trace(batches: Batches) {
     batches.advance().await;
     let claimed = batches.scene.claim(10).await;
     let known: Vec<_> = claimed.iter().map(|job| job.traceparent).collect();
-    assert_eq!(known, [Some(span()); 4], "plain, worked out, of a list, of an inner batch");
+    assert_eq!(
+        known,
+        [Some(span()); 4],
+        "a plain task, a task with expressions, an item of a list, a task of an inner batch"
+    );
 }

@@ -1,4 +1,4 @@
-//! What follows from the ends of jobs.
+//! Effects of job ends on batches.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub async fn a_diamond_runs_in_order(batches: Batches) {
     }
 }
 
-/// Two predecessors that end in every way, and a task of each rule behind them.
+/// Two predecessors that end in every possible way, and a successor for each rule.
 pub async fn every_rule_does_what_its_table_says(batches: Batches) {
     for &first in Outcome::ALL {
         for &second in Outcome::ALL {
@@ -83,7 +83,7 @@ pub async fn a_failed_task_holds_the_batch_until_its_job_is_tried_again(batches:
     let claimed = batches.claim(batch).await;
     batches.finish(&claimed["a"], fails()).await;
     batches.assert_states(batch, "a failed, alarm active, b waiting, c active").await;
-    assert_eq!(batches.state(batch).await, BatchState::Running, "others can go on");
+    assert_eq!(batches.state(batch).await, BatchState::Running, "other tasks can continue");
     batches.finish(&claimed["c"], done()).await;
     batches.step(batch, &["alarm"], done()).await;
     assert_eq!(batches.state(batch).await, BatchState::Failed);
@@ -122,7 +122,7 @@ pub async fn a_rescue_of_the_last_attempt_goes_on(batches: Batches) {
     batches.assert_states(batch, "a failed, b active").await;
 }
 
-/// More successors than one page counts.
+/// More successors than one page includes.
 const HUB: u32 = 5000;
 
 fn hub() -> Definition {
@@ -137,7 +137,7 @@ pub async fn a_hub_with_more_successors_than_a_page_releases_all(batches: Batche
     let claimed = batches.claim(batch).await;
     batches.finish(&claimed["a"], done()).await;
     let counts = batches.view(batch).await.counts;
-    assert!(counts.active <= 2000, "one page: {counts:?}");
+    assert!(counts.active <= 2000, "at most one page of tasks is active: {counts:?}");
     assert!(batches.advance().await > 0);
     assert_eq!(batches.view(batch).await.counts.active, u64::from(HUB));
     batches.assert_sound(batch).await;
@@ -150,11 +150,11 @@ pub async fn ends_of_a_hub_stand_in_line(batches: Batches) {
     let batch = batches.run(hub(), json!({})).await;
     let claimed = batches.claim(batch).await;
     batches.finish(&claimed["a"], fails()).await;
-    assert_eq!(batches.state(batch).await, BatchState::Running, "not all of them know it yet");
+    assert_eq!(batches.state(batch).await, BatchState::Running, "the failure has not reached all tasks yet");
     let job = claimed["a"].run.job;
     batches.scene.operate(job, Operation::new(Verb::RetryNow)).await.unwrap();
     let again = batches.scene.claim(5000).await;
-    let again = again.iter().find(|claimed| claimed.run.job == job).expect("it is ready again");
+    let again = again.iter().find(|claimed| claimed.run.job == job).expect("the job is not ready again");
     batches.finish(again, done()).await;
     batches.advance().await;
     let (view, tasks) = (batches.view(batch).await, batches.tasks(batch).await);
@@ -171,7 +171,11 @@ pub async fn a_batch_has_not_failed_while_ends_stand_in_line(batches: Batches) {
     let claimed = batches.claim(batch).await;
     batches.finish(&claimed["a"], fails()).await;
     let view = batches.view(batch).await;
-    assert_eq!((view.counts.active, view.state), (0, BatchState::Running), "z does not know it yet");
+    assert_eq!(
+        (view.counts.active, view.state),
+        (0, BatchState::Running),
+        "the failure has not reached z yet"
+    );
     batches.advance().await;
     batches.step(batch, &["z"], done()).await;
     assert_eq!(batches.state(batch).await, BatchState::Failed);
@@ -216,7 +220,7 @@ pub async fn tasks_of_a_group_wait_for_one_another(batches: Batches) {
     let mut ran = Vec::new();
     for _ in 0..2 {
         let claimed = batches.claim(batch).await;
-        assert_eq!(claimed.len(), 1, "one at a time: {:?}", claimed.keys());
+        assert_eq!(claimed.len(), 1, "one task at a time: {:?}", claimed.keys());
         for (key, job) in claimed {
             batches.finish(&job, done()).await;
             ran.push(key);

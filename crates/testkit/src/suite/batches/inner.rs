@@ -22,7 +22,7 @@ fn payload(job: &ClaimedJob) -> Value {
     serde_json::from_str(&job.payload).unwrap()
 }
 
-/// `list` goes over what `a` returns, `z` reads what the items return.
+/// `list` iterates over the result of `a`; `z` reads the results of the items.
 pub(super) fn over_a_list() -> Definition {
     let each = Task::each(KIND, "tasks.a.output").payload(json!({"item": "${ item }", "n": "${ index }"}));
     Definition::new("d")
@@ -32,7 +32,7 @@ pub(super) fn over_a_list() -> Definition {
 }
 
 pub(super) async fn child(batches: &Batches, batch: BatchId, key: &str) -> BatchId {
-    batches.task(batch, key).await.batch.expect("a batch of its own")
+    batches.task(batch, key).await.batch.expect("the task has no inner batch")
 }
 
 pub async fn a_list_is_joined_once(batches: Batches) {
@@ -82,7 +82,7 @@ pub async fn items_that_fail_fail_the_task_until_they_are_tried_again(batches: B
     batches.advance().await;
     assert_eq!(batches.state(inner).await, BatchState::Failed);
     batches.assert_states(batch, "a succeeded, list failed, z waiting").await;
-    let error = batches.task(batch, "list").await.error.expect("why it failed");
+    let error = batches.task(batch, "list").await.error.expect("the task has no error");
     assert!(error.contains(&inner.to_string()), "{error}");
     let tasks = vec![1];
     batches.operate(inner, BatchVerb::Rerun { tasks }).await;
@@ -120,7 +120,7 @@ pub async fn a_batch_that_cannot_start_fails_its_task(batches: Batches) {
     for (key, words) in
         [("missing", "no DAG \"nowhere\""), ("unfit", "day"), ("bulk", "no bulk job \"nothing\"")]
     {
-        let error = batches.task(batch, key).await.error.expect("why it failed");
+        let error = batches.task(batch, key).await.error.expect("the task has no error");
         assert!(error.contains(words), "{error}");
     }
     assert_eq!((batches.state(batch).await, batches.all().await.len()), (BatchState::Failed, 1));
@@ -132,7 +132,7 @@ pub async fn batches_do_not_lie_deeper_than_they_may(batches: Batches) {
     let all = batches.all().await;
     assert_eq!(all.len(), DEPTH_MAX as usize);
     assert!(all.iter().all(|batch| batch.state == BatchState::Failed), "{all:?}");
-    let error = batches.task(all[0].id, "a").await.error.expect("why it failed");
+    let error = batches.task(all[0].id, "a").await.error.expect("the task has no error");
     assert!(error.contains(&DEPTH_MAX.to_string()), "{error}");
     batches.assert_states(root, "a failed").await;
 }
@@ -227,12 +227,19 @@ pub async fn a_rerun_of_a_task_that_is_a_batch_starts_another_one(batches: Batch
     batches.operate(batch, BatchVerb::Rerun { tasks: tasks.clone() }).await;
     let new = child(&batches, batch, "b").await;
     assert_ne!(new, old);
-    assert_eq!(batches.state(old).await, BatchState::Canceled, "nobody goes on with it");
+    assert_eq!(
+        batches.state(old).await,
+        BatchState::Canceled,
+        "the batch is canceled, because no batch uses it any more"
+    );
     let refused = batches.scene.operate(p, Operation::new(Verb::Rerun)).await;
     assert!(refused.is_err(), "{refused:?}");
     batches.assert_states(batch, "b active").await;
     batches.work(|_| done()).await;
     assert_eq!(batches.state(batch).await, BatchState::Done);
     let refused = batches.try_operate(new, BatchVerb::Rerun { tasks }).await;
-    assert!(matches!(super::invalid(refused), InvalidBatch::State { .. }), "its task has ended");
+    assert!(
+        matches!(super::invalid(refused), InvalidBatch::State { .. }),
+        "the task of the inner batch has ended"
+    );
 }

@@ -1,4 +1,4 @@
-//! Running again what has failed in lists and inner batches.
+//! Reruns of failed tasks in lists and inner batches.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,39 +24,44 @@ use super::{Batches, done, fails, gives, invalid, job};
 use crate::scene::KIND;
 
 impl Batches {
-    /// What a rerun of what failed comes to, as a preview shows it.
+    /// Returns the plan for a rerun of all failed tasks, as a preview shows it.
     async fn failed(&self, batch: BatchId) -> Result<Rerun, InvalidBatch> {
         let row = self.view(batch).await;
-        let (_, definition) = self.store.dag(&row.dag, Some(row.version)).await.expect("its version");
+        let (_, definition) =
+            self.store.dag(&row.dag, Some(row.version)).await.expect("the version does not exist");
         let is_list = row.parent.as_ref().is_some_and(|parent| parent.items);
         let dag = if is_list { None } else { Some(Dag::check(definition).expect("a DAG")) };
         let subject = Subject { row, dag };
-        let filter = Chosen::Failed.filter(&subject).expect("no names");
+        let filter = Chosen::Failed.filter(&subject).expect("the filter needs no names");
         let again = self.store.batch_tasks(batch, &filter).await.expect("answered");
         let inside = Chosen::Failed.inside(&subject, None, self.store.as_ref()).await.expect("answered");
         Rerun::pinned(&Chosen::Failed, &subject, again, inside)
     }
 
-    /// Runs again what failed, if that is possible.
+    /// Reruns all failed tasks, if possible.
     pub async fn try_rerun_failed(&self, batch: BatchId) -> StoreResult<BatchOperated> {
         let plan = self.failed(batch).await?;
         self.try_operate(batch, plan.verb()).await
     }
 
-    /// Runs again what failed: these tasks, as the preview says. Nothing is wrong with the store then.
+    /// Reruns all failed tasks and asserts that the preview lists these keys and that the store is consistent afterwards.
     async fn rerun_failed(&self, batch: BatchId, keys: &[&str]) {
         let plan = self.failed(batch).await.expect("something failed");
         let mut told = plan.keys();
         told.sort();
-        assert_eq!(told, keys, "the preview");
+        assert_eq!(told, keys, "keys in the preview");
         let operated = self.try_operate(batch, plan.verb()).await.expect("rerun");
-        assert_eq!(operated.changed, keys.len() as u64, "as the preview says");
+        assert_eq!(
+            operated.changed,
+            keys.len() as u64,
+            "the operation changes as many tasks as in the preview"
+        );
         self.assert_nothing_found().await;
         self.advance().await;
         self.assert_nothing_found().await;
     }
 
-    /// Ends all jobs that are ready; those fail whose payload `fails` says so of.
+    /// Ends all ready jobs. A job fails if `what_fails` returns true for its payload.
     async fn work_but(&self, what_fails: impl Fn(&Value) -> bool) {
         let end = |job: &ClaimedJob| {
             let payload: Value = serde_json::from_str(&job.payload).expect("JSON");
@@ -65,7 +70,7 @@ impl Batches {
         self.work(end).await;
     }
 
-    /// The jobs of all tasks that have succeeded.
+    /// Returns the jobs of all tasks that have succeeded.
     async fn succeeded(&self) -> BTreeMap<(BatchId, u32), JobId> {
         let mut jobs = BTreeMap::new();
         for view in self.all().await {
@@ -77,7 +82,7 @@ impl Batches {
     }
 }
 
-/// A batch whose list has the items 0, 1 and 2, of which 1 has failed; and the batch of the list.
+/// Returns a batch whose list has the items 0, 1 and 2, of which 1 has failed, and the batch of the list.
 async fn with_a_failed_item(batches: &Batches, dag: Definition) -> (BatchId, BatchId) {
     let batch = batches.run(dag, json!({})).await;
     batches.step(batch, &["a"], gives(&json!([0, 1, 2]))).await;
@@ -92,7 +97,7 @@ pub async fn only_items_that_failed_run_again(batches: Batches) {
     batches.assert_states(batch, "a succeeded, list failed, z waiting").await;
     let before = batches.succeeded().await;
     batches.rerun_failed(batch, &["list/1"]).await;
-    assert_eq!(child(&batches, batch, "list").await, list, "it is the same list");
+    assert_eq!(child(&batches, batch, "list").await, list, "the batch of the list is the same");
     batches.assert_states(batch, "a succeeded, list active, z waiting").await;
     batches.assert_states(list, "0 succeeded, 1 active, 2 succeeded").await;
     assert_eq!((batches.view(batch).await.generation, batches.view(list).await.generation), (2, 2));
@@ -110,7 +115,7 @@ pub async fn only_items_that_failed_run_again(batches: Batches) {
     batches.assert_nothing_found().await;
 }
 
-/// `outer` has a job and a batch of `middle`, and that has a job, a list, and a batch of `leaf`.
+/// Starts a batch of `outer`, which has a job and a batch of `middle`; that has a job, a list, and a batch of `leaf`.
 async fn deep(batches: &Batches) -> BatchId {
     let payload = |key: &str| job().payload(json!({ "key": key }));
     batches
@@ -138,13 +143,13 @@ pub async fn what_failed_runs_again_at_any_depth(batches: Batches) {
     let middle = child(&batches, outer, "middle").await;
     batches.assert_states(middle, "each failed, leaf failed, own succeeded, then waiting").await;
     let before = batches.succeeded().await;
-    assert_eq!(before.len(), 3, "two items and a task");
+    assert_eq!(before.len(), 3, "two items and one task have succeeded");
     batches.rerun_failed(outer, &["middle/each/1", "middle/leaf/x", "own"]).await;
     batches.assert_states(outer, "middle active, own active, z waiting").await;
     batches.assert_states(middle, "each active, leaf active, own succeeded, then waiting").await;
     assert_eq!(batches.succeeded().await, before);
     let claimed = batches.scene.claim(100).await;
-    assert_eq!(claimed.len(), 3, "nothing else runs");
+    assert_eq!(claimed.len(), 3, "no other job runs");
     for job in &claimed {
         batches.finish(job, done()).await;
     }
@@ -185,7 +190,7 @@ pub async fn an_inner_batch_that_was_stopped_goes_on(batches: Batches) {
     batches.assert_states(outer, "middle active, own active, z waiting").await;
     batches.assert_states(leaf, "x active, y waiting").await;
     assert!(!batches.view(middle).await.stopped);
-    // One whose running job succeeds although it is stopped has nothing that was aborted.
+    // If the running job of a stopped batch succeeds, the batch has no aborted task.
     let claimed = batches.scene.claim(100).await;
     let (what, grace) = (BatchVerb::Abort, Duration::from_secs(600));
     let patient = BatchOperation { batch: leaf, generation: None, grace, note: None, what };
@@ -223,7 +228,7 @@ pub async fn an_inner_batch_that_was_rerun_meanwhile_is_told(batches: Batches) {
     batches.work_but(|payload| payload["item"] == 1).await;
     let refused = invalid(batches.try_operate(batch, seen.verb()).await);
     assert_eq!(refused, InvalidBatch::Overtaken(list));
-    assert_eq!(batches.view(batch).await.generation, 1, "nothing was done");
+    assert_eq!(batches.view(batch).await.generation, 1, "nothing was changed");
     batches.assert_states(list, "0 succeeded, 1 failed, 2 succeeded").await;
     batches.rerun_failed(batch, &["list/1"]).await;
     assert_eq!((batches.view(batch).await.generation, batches.view(list).await.generation), (2, 3));
@@ -282,14 +287,14 @@ pub async fn a_list_goes_on_in_another_version_unless_it_is_defined_differently(
     };
     let added = over_a_list().task("0", job());
     assert_eq!(in_latest(added.clone()).await, ["list/1"]);
-    assert_eq!(child(&batches, batch, "list").await, list, "it goes on");
+    assert_eq!(child(&batches, batch, "list").await, list, "the list continues");
     batches.assert_states(batch, "0 active, a succeeded, list active, z waiting").await;
     batches.work_but(|payload| payload["item"] == 1).await;
     let mut mended = added;
     let each = Task::each(KIND, "tasks.a.output").payload(json!({ "mended": "${ item }" }));
     mended.tasks.retain(|(key, _)| key != "list");
     assert_eq!(in_latest(mended.task("list", each.after(["a"]))).await, ["list"]);
-    assert_ne!(child(&batches, batch, "list").await, list, "it begins anew");
+    assert_ne!(child(&batches, batch, "list").await, list, "the list starts again as a new batch");
     assert_eq!(batches.state(list).await, BatchState::Canceled);
     batches.work_but(|_| false).await;
     assert_eq!(batches.state(batch).await, BatchState::Done);
@@ -306,14 +311,14 @@ pub async fn a_batch_in_which_nothing_failed_is_not_rerun(batches: Batches) {
         assert_eq!(batches.view(outer).await.generation, 1);
         batches.work_but(|_| false).await;
     }
-    // An inner batch that has ended is not rerun by itself.
+    // An inner batch that has ended is not rerun on its own.
     let middle = child(&batches, outer, "middle").await;
     let refused =
         batches.try_operate(middle, BatchVerb::RerunFailed { tasks: vec![0], inside: Vec::new() }).await;
     assert!(matches!(invalid(refused), InvalidBatch::State { .. }));
 }
 
-/// How many items end, and how many operators there are at the same time.
+/// Number of items, and of concurrent operators.
 const ITEMS: usize = 40;
 const OPERATORS: usize = 4;
 
@@ -335,7 +340,7 @@ pub async fn items_end_while_operators_rerun_what_failed(batches: Batches) {
         tokio::spawn(async move {
             loop {
                 match batches.try_rerun_failed(outer).await {
-                    // Few locks stand for many batches: two operations can be in each other's way.
+                    // A few locks are shared by many batches, so two operations can conflict.
                     Err(error) if error.is_transient() => {}
                     Ok(operated) => break assert!(operated.changed > 0, "{operated:?}"),
                     Err(StoreError::Batch(InvalidBatch::Overtaken(_) | InvalidBatch::NothingToRerun(_))) => {
@@ -347,7 +352,7 @@ pub async fn items_end_while_operators_rerun_what_failed(batches: Batches) {
         })
     });
     for one in join_all(ends.chain(operators)).await {
-        one.expect("no panic");
+        one.expect("a task panicked");
     }
     batches.assert_nothing_found().await;
     batches.advance().await;
@@ -357,18 +362,18 @@ pub async fn items_end_while_operators_rerun_what_failed(batches: Batches) {
     assert_eq!((each.state, each.counts.succeeded), (BatchState::Done, ITEMS as u64));
 }
 
-/// Lets all that is left succeed.
+/// Completes all remaining tasks successfully.
 pub(super) async fn finish(batches: &Batches, outer: BatchId) {
     if batches.view(outer).await.stopped {
         batches.operate(outer, BatchVerb::Resume).await;
     }
     batches.work(|_| done()).await;
     while !batches.state(outer).await.is_ended() {
-        batches.try_rerun_failed(outer).await.expect("only what failed is in the way");
+        batches.try_rerun_failed(outer).await.expect("only failed tasks prevent the end of the batch");
         batches.advance().await;
         batches.work(|_| done()).await;
         batches.assert_nothing_found().await;
     }
     let all = batches.all().await;
-    assert!(all.iter().all(|batch| batch.state.is_ended()), "nothing is left behind: {all:?}");
+    assert!(all.iter().all(|batch| batch.state.is_ended()), "all batches have ended: {all:?}");
 }

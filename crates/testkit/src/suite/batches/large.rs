@@ -1,4 +1,4 @@
-//! Expressions that take more than can be done while others wait for the transaction.
+//! Expressions that are too expensive to evaluate inside a transaction for which others wait.
 
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::definition::{Definition, Task};
@@ -9,7 +9,7 @@ use super::{Batches, done, graph, job};
 use crate::scene::KIND;
 use crate::wait;
 
-/// More numbers than an expression can look at in a transaction.
+/// Returns more numbers than an expression may process within a transaction.
 fn numbers() -> Value {
     json!({"list": (0..20_000).collect::<Vec<_>>()})
 }
@@ -61,7 +61,7 @@ pub async fn a_task_that_takes_too_much_fails_alone(batches: Batches) {
 pub async fn a_list_that_takes_much_keeps_no_other_batch_waiting(batches: Batches) {
     let each = Task::each(KIND, "input.list.filter(n, n < 600)")
         .payload(json!({"n": "${ item + size(input.list) }"}));
-    // Started alone: nothing is worked out yet.
+    // Only starts the batch: no expression is evaluated yet.
     let started = async |dag: Definition| {
         let batch = NewBatch::new(&dag.name, &numbers()).unwrap();
         batches.define(dag).await;
@@ -69,7 +69,7 @@ pub async fn a_list_that_takes_much_keeps_no_other_batch_waiting(batches: Batche
     };
     let list = started(Definition::new("list").task("items", each)).await;
     let counted = async |batch| batches.view(batch).await.counts;
-    wait::until("the list is there", || async {
+    wait::until("the list was read", || async {
         batches.store.advance_batches().await.unwrap();
         counted(list).await.active == 1
     })
@@ -80,6 +80,6 @@ pub async fn a_list_that_takes_much_keeps_no_other_batch_waiting(batches: Batche
     for _ in 0..20 {
         batches.store.advance_batches().await.unwrap();
     }
-    assert_eq!(counted(other).await.active, 1, "it had its turn");
-    assert!(counted(items).await.due > 0, "while items still wait for theirs");
+    assert_eq!(counted(other).await.active, 1, "the other batch has advanced");
+    assert!(counted(items).await.due > 0, "while items are still due");
 }

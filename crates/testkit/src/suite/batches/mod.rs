@@ -1,4 +1,4 @@
-//! Batches: what every store must do with DAGs of jobs.
+//! Conformance suite for batches, which are DAGs of jobs.
 
 pub mod changes;
 pub mod data;
@@ -38,8 +38,8 @@ use serde_json::{Value, json};
 
 use crate::scene::{KIND, Scene, failure};
 
-/// Makes a test of every function of the suite of batches. `$fresh` is an async function without parameters that
-/// answers a guard and an `Arc<dyn Store>` on a fresh, migrated store.
+/// Generates a test from every function of the batch suite. `$fresh` is an async function without parameters that returns a guard and an `Arc<dyn
+/// Store>` on a fresh, migrated store.
 #[macro_export]
 macro_rules! batch_conformance {
     ($fresh:path) => {
@@ -195,7 +195,7 @@ macro_rules! batch_conformance {
     };
 }
 
-/// A store with batches, and the few moves that most tests start from.
+/// Fixture for batch tests: a store, and common operations.
 pub struct Batches {
     /// The store and a worker.
     pub scene: Scene,
@@ -203,34 +203,34 @@ pub struct Batches {
     pub store: Arc<dyn Store>,
 }
 
-/// The graph of a DAG as tests write it: `a > b` is a chain.
+/// Returns a task of the kind that scenes use.
 pub fn job() -> Task {
     Task::job(KIND)
 }
 
-/// A DAG of jobs: each key with the keys that it comes after.
+/// Returns a DAG of jobs. Each key is listed with the keys of its predecessors.
 pub fn graph(name: &str, tasks: &[(&str, &[&str])]) -> Definition {
     tasks
         .iter()
         .fold(Definition::new(name), |dag, (key, after)| dag.task(*key, job().after(after.iter().copied())))
 }
 
-/// Success without a result.
+/// Returns success without a result.
 pub const fn done() -> End {
     End::Succeed { result: None }
 }
 
-/// Success with a result.
+/// Returns success with a result.
 pub fn gives(result: &Value) -> End {
     End::Succeed { result: Some(result.to_string()) }
 }
 
-/// Failure for good.
+/// Returns a permanent failure.
 pub fn fails() -> End {
     End::Fail { failure: failure() }
 }
 
-/// What a store says about something that cannot be done with a batch.
+/// Returns the error of a rejected batch operation.
 pub fn invalid<T: std::fmt::Debug>(answer: StoreResult<T>) -> InvalidBatch {
     match answer {
         Err(StoreError::Batch(invalid)) => invalid,
@@ -239,14 +239,14 @@ pub fn invalid<T: std::fmt::Debug>(answer: StoreResult<T>) -> InvalidBatch {
 }
 
 impl Batches {
-    /// On a fresh, migrated store.
+    /// Creates the fixture on a fresh, migrated store.
     pub async fn on(store: Arc<dyn Store>) -> Self {
         Self { scene: Scene::on(store.clone()).await, store }
     }
 
     /// Checks and stores a definition.
     pub async fn define(&self, definition: Definition) -> Dag {
-        let dag = Dag::check(definition).expect("a DAG that can run");
+        let dag = Dag::check(definition).expect("invalid DAG");
         self.store.define_dag(&dag).await.expect("stored");
         dag
     }
@@ -261,12 +261,12 @@ impl Batches {
     pub async fn start(&self, dag: &str, input: Value) -> BatchId {
         let batch = NewBatch::new(dag, &input).expect("JSON");
         let batch = self.store.start_batch(&batch).await.expect("started").batch;
-        // A store may start a batch in several transactions: each is bounded in time, and a busy machine fits less into it.
+        // A store may start a batch in several transactions, because each has a time limit; on a busy machine each does less.
         self.advance().await;
         batch
     }
 
-    /// Does all that is left to be done; returns how many tasks were examined. Each call of a store makes progress while anything is left.
+    /// Processes all due work of batches; returns how many tasks were examined. Each call of the store makes progress while anything is due.
     pub async fn advance(&self) -> u64 {
         let mut looked = 0;
         loop {
@@ -277,24 +277,24 @@ impl Batches {
         }
     }
 
-    /// All tasks of a batch.
+    /// Returns all tasks of a batch.
     pub async fn tasks(&self, batch: BatchId) -> Vec<TaskView> {
         let filter = TaskFilter { limit: u32::MAX >> 1, ..TaskFilter::default() };
         self.store.batch_tasks(batch, &filter).await.expect("answered")
     }
 
-    /// A task by its key.
+    /// Returns a task by its key.
     pub async fn task(&self, batch: BatchId, key: &str) -> TaskView {
         let found = self.tasks(batch).await.into_iter().find(|task| task.key == key);
         found.unwrap_or_else(|| panic!("there is no task {key}"))
     }
 
-    /// Where the tasks of a batch stand.
+    /// Returns the states of the tasks of a batch.
     pub async fn states(&self, batch: BatchId) -> BTreeMap<String, TaskState> {
         self.tasks(batch).await.into_iter().map(|task| (task.key, task.state)).collect()
     }
 
-    /// Asserts where the tasks of a batch stand: `a succeeded, b active`.
+    /// Asserts the states of the tasks of a batch: `a succeeded, b active`.
     pub async fn assert_states(&self, batch: BatchId, expected: &str) {
         let states = self.states(batch).await;
         let told: Vec<_> = states.iter().map(|(key, state)| format!("{key} {state}")).collect();
@@ -302,35 +302,35 @@ impl Batches {
         self.assert_sound(batch).await;
     }
 
-    /// A batch as lists show it.
+    /// Returns a batch as lists show it.
     pub async fn view(&self, batch: BatchId) -> BatchView {
-        self.store.batch(batch).await.expect("answered").expect("there is such a batch").row
+        self.store.batch(batch).await.expect("answered").expect("the batch does not exist").row
     }
 
-    /// Where a batch stands.
+    /// Returns the state of a batch.
     pub async fn state(&self, batch: BatchId) -> BatchState {
         self.view(batch).await.state
     }
 
-    /// All batches, with inner ones.
+    /// Returns all batches, including inner ones.
     pub async fn all(&self) -> Vec<BatchView> {
         let filter = BatchFilter { inner: true, limit: 1000, ..BatchFilter::default() };
         self.store.batches(&filter).await.expect("answered")
     }
 
-    /// What happened to a batch and its tasks without jobs.
+    /// Returns the history of a batch and of its tasks without jobs.
     pub async fn history(&self, batch: BatchId) -> Vec<BatchEntry> {
         self.store.batch_history(batch, 0, 10_000).await.expect("answered")
     }
 
-    /// Claims all that is ready, by the keys of tasks.
+    /// Claims all ready jobs. Returns those of this batch by task key.
     pub async fn claim(&self, batch: BatchId) -> BTreeMap<String, ClaimedJob> {
         let claimed = self.scene.claim(1000).await;
         let tasks = self.tasks(batch).await;
         claimed
             .into_iter()
             .map(|job| {
-                assert_eq!(job.batch, Some(batch), "a claim tells the batch");
+                assert_eq!(job.batch, Some(batch), "the claimed job has the id of its batch");
                 let task =
                     tasks.iter().find(|task| task.job == Some(job.run.job)).expect("a task of the job");
                 (task.key.clone(), job)
@@ -343,18 +343,18 @@ impl Batches {
         assert_eq!(self.scene.finish(job, end).await, Finished::Accepted);
     }
 
-    /// Claims exactly these, which on a slow machine may be left to be done, and ends them all so; then does what is left again.
+    /// Processes due work, claims the jobs of exactly these tasks, and ends them with `end`; then processes due work again.
     pub async fn step(&self, batch: BatchId, keys: &[&str], end: End) {
         self.advance().await;
         let claimed = self.claim(batch).await;
-        assert_eq!(claimed.keys().map(String::as_str).collect::<Vec<_>>(), keys, "what is ready");
+        assert_eq!(claimed.keys().map(String::as_str).collect::<Vec<_>>(), keys, "keys of the claimed tasks");
         for job in claimed.values() {
             self.finish(job, end.clone()).await;
         }
         self.advance().await;
     }
 
-    /// Works on all jobs there are, whosever, until none is left; `end` says how they end.
+    /// Claims and ends the jobs of all batches until none is left. `end` returns the end of each. Returns how many jobs were ended.
     pub async fn work(&self, end: impl Fn(&ClaimedJob) -> End) -> usize {
         let mut worked = 0;
         loop {
@@ -369,7 +369,7 @@ impl Batches {
         }
     }
 
-    /// Runs all that comes until nothing is left, and ends up to a thousand tasks together; answers how many there were.
+    /// Claims jobs until none is left, and ends up to a thousand in one call. Returns how many jobs were ended.
     pub async fn work_together(&self, end: impl Fn() -> End) -> usize {
         let mut worked = 0;
         loop {
@@ -385,28 +385,28 @@ impl Batches {
         }
     }
 
-    /// Does something as an operator.
+    /// Performs an operation on a batch.
     pub async fn try_operate(&self, batch: BatchId, what: BatchVerb) -> StoreResult<BatchOperated> {
         let note = Some("by a test".to_owned());
         let operation = BatchOperation { batch, generation: None, grace: Duration::ZERO, note, what };
         self.store.operate_batch(&operation).await
     }
 
-    /// Does something as an operator, which is possible; then does what is left to be done.
+    /// Performs an operation that must succeed, then processes due work.
     pub async fn operate(&self, batch: BatchId, what: BatchVerb) -> BatchOperated {
         let operated = self.try_operate(batch, what).await.expect("done");
         self.advance().await;
         operated
     }
 
-    /// The numbers of tasks.
+    /// Returns the numbers of tasks.
     pub async fn numbers(&self, batch: BatchId, keys: &[&str]) -> Vec<u32> {
         let tasks = self.tasks(batch).await;
         let number = |key: &&str| tasks.iter().find(|task| task.key == **key).expect("a task").task;
         keys.iter().map(number).collect()
     }
 
-    /// Asserts that the counters of a batch are what counting gives, and that nothing is left to be done.
+    /// Asserts that the counters of a batch match its tasks, and that no work is due.
     pub async fn assert_sound(&self, batch: BatchId) {
         let (view, tasks) = (self.view(batch).await, self.tasks(batch).await);
         let counts: Counts = tasks.iter().map(|task| task.state).collect();
@@ -416,7 +416,8 @@ impl Batches {
         if view.parent.as_ref().is_some_and(|parent| parent.items) {
             return;
         }
-        let (_, definition) = self.store.dag(&view.dag, Some(view.version)).await.expect("its version");
+        let (_, definition) =
+            self.store.dag(&view.dag, Some(view.version)).await.expect("the version does not exist");
         let states: BTreeMap<&str, TaskState> =
             tasks.iter().map(|task| (task.key.as_str(), task.state)).collect();
         for task in &tasks {
@@ -427,7 +428,7 @@ impl Batches {
         }
     }
 
-    /// Forgets all jobs that may be forgotten.
+    /// Deletes all jobs that may be deleted.
     pub async fn prune_jobs(&self) -> u64 {
         use milepost_core::retention::{Keep, Pace};
         let now = Keep::For(Duration::ZERO);
@@ -450,7 +451,7 @@ impl Batches {
     }
 }
 
-/// An input that conditions of tests ask.
+/// Returns an input for the conditions of tests.
 pub fn answers() -> Value {
     json!({ "yes": true, "no": false })
 }

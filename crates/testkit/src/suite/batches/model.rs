@@ -1,4 +1,4 @@
-//! Random batches, compared with the model in memory.
+//! Random batches, compared with a model in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use milepost_core::transition::Verb;
 use super::{Batches, answers, done, fails, job};
 use crate::scene::retry;
 
-/// How many batches.
+/// Number of batches.
 const CASES: u64 = 25;
 
 /// A DAG with a script for each task.
@@ -47,7 +47,7 @@ impl Case {
             };
             let task = Task { max_attempts: script.max_attempts, ..job() };
             let task = task.rule(rule).after(after.iter().map(|before| format!("t{before:02}")));
-            // Those without a condition need nothing to be worked out.
+            // Tasks without a condition need no evaluation.
             let task = match (script.when, random.bool()) {
                 (true, true) => task,
                 (true, false) => task.when("input.yes"),
@@ -56,13 +56,13 @@ impl Case {
             definition = definition.task(format!("t{at:02}"), task);
             scripts.push(script);
         }
-        let dag = Dag::check(definition).expect("a DAG that can run");
+        let dag = Dag::check(definition).expect("invalid DAG");
         let rules = dag.rules();
         Self { dag, rules, scripts }
     }
 }
 
-/// A batch in the store and its model, in step.
+/// A batch in the store and its model, in the same state.
 struct Pair<'a> {
     batches: &'a Batches,
     batch: BatchId,
@@ -111,7 +111,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Claims what is ready, which is what is ready in the model; all stands as there.
+    /// Claims all ready jobs. Asserts that the model has the same ready tasks and the same states.
     async fn hold(&mut self) {
         let tasks = self.batches.tasks(self.batch).await;
         for job in self.batches.scene.claim(1000).await {
@@ -120,7 +120,7 @@ impl Pair<'_> {
         }
         let mut ready = self.model.ready().to_vec();
         ready.sort_unstable();
-        assert_eq!(self.held.keys().copied().collect::<Vec<_>>(), ready, "what is ready");
+        assert_eq!(self.held.keys().copied().collect::<Vec<_>>(), ready, "ready tasks");
         let states: Vec<TaskState> = tasks.iter().map(|task| task.state).collect();
         assert_eq!(states, self.model.states());
         self.batches.assert_sound(self.batch).await;
@@ -138,7 +138,7 @@ impl Pair<'_> {
         } else {
             fails()
         };
-        let job = self.held.remove(&task).expect("it is held");
+        let job = self.held.remove(&task).expect("the task is not held");
         self.batches.finish(&job, end).await;
         assert_eq!(self.model.attempt(place), task);
     }
@@ -150,13 +150,13 @@ impl Pair<'_> {
         for task in &tasks {
             if let Some(job) = self.held.remove(task) {
                 let said = self.batches.scene.finish(&job, done()).await;
-                assert_eq!(said, Finished::Fenced, "without grace it is fenced off");
+                assert_eq!(said, Finished::Fenced, "a run that is canceled without a grace period is fenced");
             }
         }
         self.model.cancel(&tasks);
     }
 
-    /// Lets all that failed be tried again; answers whether there was any.
+    /// Retries all failed tasks. Returns whether there were any.
     async fn try_failed_again(&mut self) -> bool {
         let failed: Vec<_> = self
             .batches
@@ -167,7 +167,7 @@ impl Pair<'_> {
             .collect();
         for task in &failed {
             assert_eq!(self.model.progress().outcome(task.task), Some(Outcome::Failed));
-            let job = task.job.expect("a job that failed");
+            let job = task.job.expect("the failed task has no job");
             self.batches.scene.operate(job, Operation::new(Verb::RetryNow)).await.expect("tried again");
             self.model.try_again(task.task);
             self.again.insert(task.task);
@@ -190,8 +190,8 @@ impl Pair<'_> {
             for before in self.case.dag.graph().predecessors(task) {
                 let Some(before) = histories.get(before) else { continue };
                 let ended = |entry: &&HistoryEntry| Outcome::of(entry.to).is_some();
-                let first_end = before.iter().find(ended).expect("it ended");
-                assert!(first_end.pos < made[0].pos, "a job is made after its predecessors ended");
+                let first_end = before.iter().find(ended).expect("no end in the history");
+                assert!(first_end.pos < made[0].pos, "a job is created after its predecessors have ended");
             }
         }
         let filter = JobFilter { limit: 10_000, ..JobFilter::default() };

@@ -1,4 +1,4 @@
-//! What operators do to batches.
+//! Operations of operators on batches.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub async fn a_stopped_batch_makes_no_jobs(batches: Batches) {
         BatchOperation { batch, generation: Some(1), grace: LONG, note: None, what: BatchVerb::Abort };
     let operated = batches.store.operate_batch(&operation).await.unwrap();
     assert_eq!((operated.changed, operated.stopping), (0, 1));
-    assert_eq!(batches.state(batch).await, BatchState::Running, "a run is still at it");
+    assert_eq!(batches.state(batch).await, BatchState::Running, "a run has not ended yet");
     batches.finish(&claimed["a"], done()).await;
     assert_eq!(batches.advance().await, 0);
     batches.assert_states(batch, "a succeeded, b due, c due").await;
@@ -114,7 +114,7 @@ pub async fn a_running_task_is_asked_to_stop(batches: Batches) {
     assert_eq!(batches.state(batch).await, BatchState::Canceled);
 }
 
-/// Requests it of a batch whose running job gets time to stop.
+/// Requests the operation for a batch, with time for its running job to stop.
 async fn request(batches: &Batches, batch: BatchId, what: BatchVerb) {
     let operation = BatchOperation { batch, generation: None, grace: LONG, note: None, what };
     batches.store.operate_batch(&operation).await.unwrap();
@@ -256,7 +256,7 @@ pub async fn what_lists_and_inner_batches_come_to_is_not_marked(batches: Batches
         }
     }
     batches.assert_sound(batch).await;
-    batches.try_rerun_failed(batch).await.expect("what failed runs again");
+    batches.try_rerun_failed(batch).await.expect("the failed tasks can run again");
     batches.work(|_| done()).await;
     assert_eq!(batches.state(batch).await, BatchState::Done);
 }

@@ -1,4 +1,4 @@
-//! Random batches in batches, in which what failed runs again.
+//! Random batches with inner batches, whose failed tasks are rerun.
 
 use std::cell::RefCell;
 
@@ -16,13 +16,13 @@ use super::inside::finish;
 use super::{Batches, done, fails, invalid, job};
 use crate::scene::KIND;
 
-/// How many batches.
+/// Number of batches.
 const CASES: u64 = 5;
-/// How often what failed runs again in one of them, before all succeeds.
+/// Number of reruns of failed tasks in each batch before all tasks succeed.
 const RERUNS: usize = 4;
 
 impl Batches {
-    /// The tasks of which a rerun of what failed keeps the job or the batch: those that have succeeded, and inner batches that go on.
+    /// Returns the tasks whose job or batch a rerun of failed tasks keeps: those that have succeeded, and inner batches that are still running.
     async fn kept(&self) -> Vec<(BatchId, TaskView)> {
         let mut kept = Vec::new();
         for batch in self.all().await {
@@ -36,7 +36,7 @@ impl Batches {
     }
 }
 
-/// A DAG of some jobs, lists and batches of the DAGs in `dags`, each after some of those before it.
+/// Returns a DAG of some jobs, lists and batches of the DAGs in `dags`, each after some of those before it.
 fn random_dag(name: &str, dags: &[&str], random: &mut fastrand::Rng) -> Definition {
     let tasks = random.usize(2..6);
     (0..tasks).fold(Definition::new(name), |dag, at| {
@@ -64,7 +64,7 @@ pub async fn random_batches_in_batches_come_to_their_ends(batches: Batches) {
         for _ in 0..RERUNS {
             let all = batches.all().await;
             if let Some(one) = random.choice(&all).filter(|_| random.bool()) {
-                // Refused to one that has ended or is stopped.
+                // Fails if the batch has ended or is stopped.
                 drop(batches.try_operate(one.id, BatchVerb::Abort).await);
             }
             let ends = RefCell::new(random.fork());
@@ -79,7 +79,11 @@ pub async fn random_batches_in_batches_come_to_their_ends(batches: Batches) {
             batches.assert_nothing_found().await;
             for (batch, task) in before {
                 let now = &batches.tasks(batch).await[task.task as usize];
-                assert_eq!((now.job, now.batch), (task.job, task.batch), "nothing else runs again: {task:?}");
+                assert_eq!(
+                    (now.job, now.batch),
+                    (task.job, task.batch),
+                    "no other task runs again: {task:?}"
+                );
             }
         }
         finish(&batches, outer).await;

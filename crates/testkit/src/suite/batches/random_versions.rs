@@ -1,4 +1,4 @@
-//! Random batches go over to random versions of their DAG.
+//! Random batches that are moved to random versions of their DAG.
 
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
@@ -8,10 +8,10 @@ use serde_json::json;
 
 use super::{Batches, done, fails, job};
 
-/// How many pairs of versions.
+/// Number of batches.
 const CASES: u64 = 10;
 
-/// A version with some of the keys, each after some of those before it.
+/// Returns a version with some of the keys, each after some of those before it.
 fn random_version(random: &mut fastrand::Rng) -> Definition {
     let keys: Vec<String> = (0..16).filter(|_| random.u8(0..4) > 0).map(|at| format!("t{at:02}")).collect();
     let keys = if keys.is_empty() { vec!["t00".to_owned()] } else { keys };
@@ -27,7 +27,7 @@ pub async fn random_batches_go_over_to_random_versions(batches: Batches) {
     go_over_to_random_versions(batches, fastrand::u64(..)).await;
 }
 
-/// Tasks of the first of these were decided twice.
+/// Regression test: with the first of these, some tasks were decided twice.
 pub async fn random_batches_that_once_failed_go_over_to_random_versions(batches: Batches) {
     go_over_to_random_versions(batches, 13_395_969_667_796_828_917).await;
 }

@@ -1,4 +1,4 @@
-//! Running tasks again.
+//! Reruns of tasks.
 
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::operation::BatchVerb;
@@ -24,7 +24,11 @@ pub async fn a_rerun_of_what_failed_goes_on(batches: Batches) {
     let task = batches.task(batch, "b").await;
     assert_eq!((task.generation, batches.task(batch, "a").await.generation), (2, 1));
     assert!(task.job.is_some_and(|job| job != old));
-    assert_eq!(batches.scene.state(old).await, JobState::Canceled, "nobody shall try it again");
+    assert_eq!(
+        batches.scene.state(old).await,
+        JobState::Canceled,
+        "the old job is canceled, so that it cannot be retried"
+    );
     batches.scene.assert_history_folds(old).await;
     batches.step(batch, &["b"], done()).await;
     batches.step(batch, &["c"], done()).await;
@@ -70,7 +74,7 @@ pub async fn a_job_of_a_batch_is_not_rerun_by_itself(batches: Batches) {
     assert_eq!(batches.scene.state(job).await, JobState::Succeeded);
 }
 
-/// More successors than one page counts.
+/// More successors than one page includes.
 const HUB: u32 = 3000;
 
 pub async fn a_rerun_of_a_hub_takes_back_what_stood_in_line(batches: Batches) {
@@ -79,11 +83,11 @@ pub async fn a_rerun_of_a_hub_takes_back_what_stood_in_line(batches: Batches) {
     let batch = batches.run(hub, json!({})).await;
     let claimed = batches.claim(batch).await;
     batches.finish(&claimed["a"], fails()).await;
-    // Only some of its successors know that it failed.
+    // Only some of its successors have been informed of the failure.
     let tasks = batches.numbers(batch, &["a"]).await;
     let operated = batches.try_operate(batch, BatchVerb::Rerun { tasks }).await.unwrap();
     assert_eq!(operated.changed, 1);
-    assert_eq!(batches.advance().await, 0, "nothing stands in line any more");
+    assert_eq!(batches.advance().await, 0, "nothing is left to advance");
     let tasks = batches.tasks(batch).await;
     assert!(tasks[1..].iter().all(|task| (task.state, task.pre_cnt) == (TaskState::Waiting, 1)));
     batches.assert_sound(batch).await;

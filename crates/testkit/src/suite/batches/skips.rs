@@ -1,4 +1,4 @@
-//! Tasks that are decided not to run.
+//! Tasks that are skipped.
 
 use milepost_core::batch::due::EXPRESSION;
 use milepost_core::batch::operation::BatchVerb;
@@ -24,7 +24,7 @@ pub async fn a_false_condition_skips_what_follows_and_makes_no_job(batches: Batc
     batches.step(batch, &["d"], done()).await;
     assert_eq!(batches.state(batch).await, BatchState::Done);
     let jobs = batches.scene.store.jobs(&JobFilter { limit: 10, ..JobFilter::default() }).await.unwrap();
-    assert_eq!(jobs.len(), 2, "what is skipped never was a job");
+    assert_eq!(jobs.len(), 2, "no job was created for skipped tasks");
     let history = batches.history(batch).await;
     let skips = history.iter().filter(|entry| entry.verb == Verb::Skip);
     let mut skipped: Vec<_> = skips.filter_map(|entry| entry.key.as_deref()).collect();
@@ -41,7 +41,7 @@ pub async fn a_condition_without_a_value_fails_the_task_until_it_is_rerun(batche
     batches.step(batch, &["a"], gives(&json!({"lines": 7}))).await;
     batches.assert_states(batch, "a succeeded, b failed, c waiting").await;
     assert_eq!(batches.state(batch).await, BatchState::Failed);
-    let error = batches.task(batch, "b").await.error.expect("why it failed");
+    let error = batches.task(batch, "b").await.error.expect("the task has no error");
     assert!(error.contains(EXPRESSION) && error.contains("rows"), "{error}");
     let tasks = batches.numbers(batch, &["a", "b", "c"]).await;
     batches.operate(batch, BatchVerb::Rerun { tasks }).await;

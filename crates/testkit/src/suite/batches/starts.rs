@@ -1,4 +1,4 @@
-//! Definitions and starts.
+//! Definitions of DAGs and starts of batches.
 
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::BatchFilter;
@@ -14,7 +14,7 @@ use super::{Batches, done, graph, invalid, job};
 pub async fn a_start_makes_the_jobs_of_the_first_tasks_and_no_others(batches: Batches) {
     let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"]), ("c", &[])]), json!({"n": 1})).await;
     batches.assert_states(batch, "a active, b waiting, c active").await;
-    assert_eq!(batches.advance().await, 0, "nothing is left to be done");
+    assert_eq!(batches.advance().await, 0, "nothing is left to advance");
     let detail = batches.store.batch(batch).await.unwrap().unwrap();
     let input: Value = serde_json::from_str(detail.input.get()).unwrap();
     assert_eq!((input, detail.row.state), (json!({"n": 1}), BatchState::Running));
@@ -38,7 +38,7 @@ pub async fn a_key_has_one_batch_and_a_start_is_repeated_safely(batches: Batches
     }
     let unkeyed = NewBatch::new("d", &json!({})).unwrap();
     assert!(!batches.store.start_batch(&unkeyed).await.unwrap().duplicate);
-    assert!(batches.store.start_batch(&unkeyed).await.unwrap().duplicate, "the same id");
+    assert!(batches.store.start_batch(&unkeyed).await.unwrap().duplicate, "repeated with the same id");
     let other = NewBatch::new("e", &json!({})).unwrap().key("today");
     assert!(!batches.store.start_batch(&other).await.unwrap().duplicate, "a key of another DAG");
     assert_eq!((batches.all().await.len(), batches.scene.claim(10).await.len()), (3, 3));
@@ -58,7 +58,7 @@ pub async fn what_cannot_be_started_says_why(batches: Batches) {
     let missing = invalid(start(of("d").version(version)).await);
     assert!(matches!(missing, InvalidBatch::NoSuchVersion { .. }), "{missing}");
     let unfit = invalid(start(of("d")).await).to_string();
-    assert!(unfit.contains("does not fit") && unfit.contains("/n"), "{unfit}");
+    assert!(unfit.contains("does not match") && unfit.contains("/n"), "{unfit}");
     assert!(matches!(invalid(start(of("")).await), InvalidBatch::Name(_)));
     assert!(matches!(invalid(start(of("d").key("")).await), InvalidBatch::Name(_)));
     assert!(batches.all().await.is_empty() && batches.scene.claim(1).await.is_empty());

@@ -18,20 +18,20 @@ use serde_json::{Value, json};
 use super::{Batches, graph, job};
 use crate::scene::KIND;
 
-/// The interval of schedules here: so long that no tick comes while a test runs.
+/// The interval of schedules in these tests: so long that no tick occurs during a test.
 const PERIOD: SignedDuration = SignedDuration::from_hours(24 * 100);
 
 fn rare(name: &str, input: Value) -> Schedule {
-    let every = Spec::every(PERIOD.unsigned_abs()).expect("an interval");
+    let every = Spec::every(PERIOD.unsigned_abs()).expect("invalid interval");
     Schedule::new(name, every, NewBatch::new("d", &input).expect("JSON"))
 }
 
-/// A schedule by the clock of a zone, whose only ticks are far apart.
+/// Returns a schedule in a time zone whose ticks are far apart.
 fn yearly(spec: &str, zone: &str, input: Value) -> Schedule {
     Schedule::new("s", Spec::cron(spec, zone).expect("a schedule"), NewBatch::new("d", &input).expect("JSON"))
 }
 
-/// Lets a schedule tick once, at the last tick before now; answers the tick.
+/// Executes the last tick of a schedule before now. Returns that tick.
 async fn tick_last(batches: &Batches, schedule: &Schedule) -> Timestamp {
     let now = now(batches).await;
     let year_ago = now - SignedDuration::from_hours(24 * 366);
@@ -46,7 +46,7 @@ async fn tick_last(batches: &Batches, schedule: &Schedule) -> Timestamp {
     last
 }
 
-/// The payloads of all jobs that can be claimed, in order.
+/// Returns the payloads of all jobs that can be claimed, in order.
 async fn payloads(batches: &Batches) -> Vec<Value> {
     let claimed = batches.scene.claim(100).await;
     let mut payloads: Vec<String> = claimed.into_iter().map(|job| job.payload).collect();
@@ -58,7 +58,7 @@ async fn now(batches: &Batches) -> Timestamp {
     batches.store.clock().await.unwrap().now
 }
 
-/// Stores a schedule that was due so many periods before its last tick. Answers its ticks since then.
+/// Stores a schedule that has been due for this number of periods before its last tick. Returns its ticks since then.
 async fn stand(batches: &Batches, schedule: &Schedule, periods: i32) -> Vec<Timestamp> {
     let last_s = now(batches).await.as_second() / PERIOD.as_secs() * PERIOD.as_secs();
     let last = Timestamp::from_second(last_s).unwrap();
@@ -68,17 +68,17 @@ async fn stand(batches: &Batches, schedule: &Schedule, periods: i32) -> Vec<Time
 }
 
 async fn view(batches: &Batches) -> ScheduleView {
-    batches.store.schedule("s").await.unwrap().expect("there is such a schedule")
+    batches.store.schedule("s").await.unwrap().expect("the schedule does not exist")
 }
 
-/// Lets the schedule tick once, if it is due and nobody was faster.
+/// Executes a tick of the schedule, if it is due and no other caller was faster.
 async fn tick(store: &dyn Store) -> Option<Ticked> {
     let view = store.schedule("s").await.unwrap()?;
     let tick = view.tick(store.clock().await.unwrap().now)?;
     store.tick_schedule(&tick).await.unwrap()
 }
 
-/// All batches, oldest first.
+/// Returns all batches, oldest first.
 async fn all(batches: &Batches) -> Vec<BatchView> {
     let mut all = batches.all().await;
     all.reverse();
@@ -106,7 +106,7 @@ pub async fn a_tick_starts_one_batch_whoever_looks(batches: Batches) {
     assert_eq!((after.last_at, after.next_at), (Some(ticks[0]), Some(ticks[0] + PERIOD)));
     assert_eq!((after.fired, after.dropped, after.refused), (1, 0, None));
 
-    // A schedule that is made anew and ticks again finds the batch of its tick.
+    // A schedule that is removed, created again and ticks again finds the existing batch of its tick.
     batches.store.remove_schedule("s", Source::Operator).await.unwrap();
     stand(&batches, &rare("s", json!({ "n": 1 })), 0).await;
     let again = tick(batches.store.as_ref()).await.unwrap();
@@ -125,18 +125,22 @@ pub async fn jobs_of_a_tick_know_it(batches: Batches) {
     batches.advance().await;
     let claimed = batches.scene.claim(10).await;
     let known: Vec<_> = claimed.iter().map(|job| job.nominal_at).collect();
-    assert_eq!(known, [Some(ticks[0]); 4], "plain, worked out, of a list, of an inner batch");
+    assert_eq!(
+        known,
+        [Some(ticks[0]); 4],
+        "a plain task, a task with expressions, an item of a list, a task of an inner batch"
+    );
 }
 
 pub async fn ticks_that_were_missed_start_their_batches_in_order(batches: Batches) {
     batches.define(graph("d", &[("a", &[])])).await;
     let ticks = stand(&batches, &rare("s", json!({})).misfire(Misfire::All { max: 3 }), 4).await;
     for fired in 1..=3 {
-        assert_eq!(tick(batches.store.as_ref()).await.unwrap().new_ones(), 1, "one batch a step");
+        assert_eq!(tick(batches.store.as_ref()).await.unwrap().new_ones(), 1, "one batch per step");
         let after = view(&batches).await;
-        assert_eq!((after.fired, after.dropped), (fired, 2), "those over the limit are dropped once");
+        assert_eq!((after.fired, after.dropped), (fired, 2), "the ticks over the limit are dropped once");
     }
-    assert!(tick(batches.store.as_ref()).await.is_none(), "nothing is due any more");
+    assert!(tick(batches.store.as_ref()).await.is_none(), "no tick is due any more");
     let started: Vec<_> = all(&batches).await.iter().filter_map(|batch| batch.nominal_at).collect();
     assert_eq!(started, ticks[2..]);
     assert_eq!(view(&batches).await.next_at, Some(ticks[4] + PERIOD));
@@ -148,7 +152,7 @@ pub async fn a_batch_that_cannot_start_does_not_stop_its_schedule(batches: Batch
     assert_eq!(ticked.refused, Some(InvalidBatch::NoSuchDag { name: "d".to_owned() }));
     assert_eq!(ticked.made, []);
     let after = view(&batches).await;
-    assert_eq!((after.last_at, after.next_at), (None, Some(ticks[1])), "it goes on");
+    assert_eq!((after.last_at, after.next_at), (None, Some(ticks[1])), "the schedule continues");
     assert_eq!((after.fired, after.dropped), (0, 1));
     let refused = after.refused.unwrap();
     assert_eq!(refused.at, ticks[0]);
@@ -165,7 +169,7 @@ pub async fn a_batch_that_cannot_start_does_not_stop_its_schedule(batches: Batch
 
     let mended = rare("s", json!({ "n": 2 })).misfire(Misfire::All { max: 9 });
     batches.store.put_schedule(&mended, Source::Operator).await.unwrap();
-    assert!(view(&batches).await.refused.is_some(), "told until a tick succeeds");
+    assert!(view(&batches).await.refused.is_some(), "the error is shown until a tick succeeds");
     assert_eq!(tick(batches.store.as_ref()).await.unwrap().new_ones(), 1);
     let after = view(&batches).await;
     assert_eq!((after.refused, after.last_at), (None, Some(ticks[2])));
@@ -184,7 +188,7 @@ pub async fn a_schedule_of_batches_comes_back_as_it_was_put(batches: Batches) {
     of_jobs.makes = crate::scene::Scene::job().into();
     batches.store.put_schedule(&of_jobs, Source::Config).await.unwrap();
     let kept = serde_json::to_value(&view(&batches).await.schedule).unwrap();
-    assert_eq!(kept, serde_json::to_value(&of_jobs).unwrap(), "nothing of the DAG is left");
+    assert_eq!(kept, serde_json::to_value(&of_jobs).unwrap(), "the schedule no longer contains the DAG");
 
     let every = Spec::every(PERIOD.unsigned_abs()).unwrap();
     let nameless = Schedule::new("s", every, NewBatch::new("", &json!({})).unwrap());
@@ -206,14 +210,14 @@ pub async fn run_now_starts_a_batch_beside_the_ticks(batches: Batches) {
         assert!(!started.duplicate);
         let batch = batches.view(started.batch).await;
         assert_eq!(batch.key.as_deref().and_then(schedule_of_key), Some("s"));
-        assert!(batch.nominal_at.is_some(), "the time it was asked for");
+        assert!(batch.nominal_at.is_some(), "the nominal time is the time of the request");
     }
     let after = view(&batches).await;
     assert_eq!((after.next_at, after.fired), (before.next_at, 0));
     assert_eq!(all(&batches).await.len(), 2);
 }
 
-/// A DAG whose tasks of all sorts read the tick.
+/// Defines a DAG whose tasks of all types read the tick.
 async fn define_readers(batches: &Batches) {
     let inner = Definition::new("inner").task("x", job().payload(json!(["inner", "${ tick.date }"])));
     batches.define(inner).await;
@@ -228,7 +232,7 @@ async fn define_readers(batches: &Batches) {
 
 pub async fn expressions_know_the_tick_and_its_date(batches: Batches) {
     define_readers(&batches).await;
-    // Late in the evening of New York the date is another one in UTC.
+    // Late in the evening in New York, the date in UTC is the next day.
     let schedule = yearly("30 23 31 10 *", "America/New_York", json!({}));
     let last = tick_last(&batches, &schedule).await;
     let year = last.to_zoned(TimeZone::UTC).year();
@@ -245,7 +249,7 @@ pub async fn expressions_know_the_tick_and_its_date(batches: Batches) {
     ];
     assert_eq!(payloads(&batches).await, expected);
     let started = all(&batches).await;
-    assert_eq!(started.len(), 3, "with the list and the inner batch");
+    assert_eq!(started.len(), 3, "the batch, its list and its inner batch");
     for batch in &started {
         assert_eq!((batch.nominal_at, batch.nominal_zone.as_deref()), (Some(last), Some("America/New_York")));
     }
@@ -259,7 +263,7 @@ pub async fn a_batch_without_a_tick_has_none_in_expressions(batches: Batches) {
         .task("asks", job().payload(json!("${ has(tick.date) ? tick.date : input.day }")));
     let batch = batches.run(dag, json!({ "day": "2026-11-22" })).await;
     batches.assert_states(batch, "asks active, if skipped, reads failed").await;
-    let error = batches.task(batch, "reads").await.error.expect("why it failed");
+    let error = batches.task(batch, "reads").await.error.expect("the task has no error");
     assert!(error.starts_with("expression: "), "{error}");
     assert_eq!(payloads(&batches).await, [json!("2026-11-22")]);
     let view = batches.view(batch).await;
@@ -332,7 +336,7 @@ pub async fn an_input_of_a_schedule_reads_its_tick_and_nothing_else(batches: Bat
         };
         assert!(matches!(invalid, InvalidBatch::Input { .. }), "{invalid}");
     }
-    // An expression that has a value when it is stored, and none for the tick.
+    // An expression that has a value when the schedule is stored, but none at the tick.
     let sometimes = json!({ "day": "${ tick.date == '1970-01-01' ? tick.date : input.day }" });
     let refused = batches.store.put_schedule(&rare("s", sometimes), Source::Operator).await;
     assert!(refused.is_err(), "{refused:?}");
@@ -345,5 +349,5 @@ pub async fn an_input_of_a_schedule_reads_its_tick_and_nothing_else(batches: Bat
     assert_eq!((after.fired, after.dropped, after.last_at), (0, 1, None));
     assert_eq!(after.refused.map(|refused| refused.at), Some(ticks[0]));
     let kept = serde_json::to_value(&after.schedule).unwrap();
-    assert_eq!(kept["batch"]["input"], sometimes, "it stays as it was put");
+    assert_eq!(kept["batch"]["input"], sometimes, "the schedule is unchanged");
 }

@@ -1,4 +1,4 @@
-//! Running tasks again in another version, to which their batch goes over.
+//! Reruns of tasks in another version of the DAG, to which the batch is moved.
 
 use std::time::Duration;
 
@@ -22,20 +22,20 @@ use crate::examine::examined;
 use crate::scene::{KIND, Scene};
 
 impl Batches {
-    /// Starts a batch; all that can run is made, however long that takes.
+    /// Starts a batch and creates the jobs of all tasks that can run, however long that takes.
     pub(super) async fn begin(&self, definition: Definition, input: Value) -> BatchId {
         let batch = self.run(definition, input).await;
         self.advance().await;
         batch
     }
 
-    /// Reruns tasks in this version, unless that is refused.
+    /// Reruns tasks in this version; fails if that is rejected.
     async fn try_renew(&self, batch: BatchId, dag: &Dag, keys: &[&str]) -> StoreResult<BatchOperated> {
         let tasks = keys.iter().map(|key| dag.graph().task(key).expect("a task of the version")).collect();
         self.try_operate(batch, BatchVerb::RerunIn { version: dag.version(), tasks, inside: None }).await
     }
 
-    /// Stores a definition and reruns tasks in it; nothing is wrong with the store then.
+    /// Stores a definition, reruns tasks in it, and asserts that the store is consistent afterwards.
     pub(super) async fn renew(&self, batch: BatchId, definition: Definition, keys: &[&str]) {
         let dag = self.define(definition).await;
         self.try_renew(batch, &dag, keys).await.expect("rerun");
@@ -46,7 +46,7 @@ impl Batches {
         assert_eq!(self.view(batch).await.version, dag.version());
     }
 
-    /// Asserts that no check of batches finds anything.
+    /// Asserts that no doctor check for batches has a finding.
     pub(super) async fn assert_nothing_found(&self) {
         let of_batches = Check::ALL.iter().skip_while(|check| **check != Check::TaskStateDiffers);
         for &check in of_batches.take_while(|check| **check != Check::TaskLeftDue) {
@@ -54,14 +54,14 @@ impl Batches {
         }
     }
 
-    /// All that is listed of a batch.
+    /// Returns all listed data of a batch.
     async fn listed(&self, batch: BatchId) -> Value {
         let detail = self.store.batch(batch).await.expect("answered");
         json!([detail, self.tasks(batch).await, self.history(batch).await])
     }
 }
 
-/// What the history says by keys: who, what, where it stood.
+/// Returns the history by task key: who, what, previous state.
 async fn told(batches: &Batches, batch: BatchId) -> Vec<String> {
     let history = batches.history(batch).await;
     let entries = history.iter().map(|entry| {
@@ -89,7 +89,7 @@ pub async fn a_mended_definition_brings_a_failed_batch_to_its_end(batches: Batch
     assert_eq!(batches.state(batch).await, BatchState::Done);
     let history = batches.history(batch).await;
     let notes: Vec<&str> = history.iter().filter_map(|entry| entry.note.as_deref()).collect();
-    assert!(notes.contains(&"goes on in version 2 of its DAG, no longer in version 1"), "{notes:?}");
+    assert!(notes.contains(&"continues with version 2 of its DAG instead of version 1"), "{notes:?}");
 }
 
 pub async fn tasks_keep_what_they_have_although_all_numbers_change(batches: Batches) {
@@ -129,7 +129,7 @@ pub async fn tasks_keep_what_they_have_although_all_numbers_change(batches: Batc
         after.iter().filter(|task| !["a", "nn"].contains(&task.key.as_str())).map(what).collect();
     assert_eq!(kept, before.iter().map(what).collect::<Vec<_>>());
     assert_eq!(told(&batches, batch).await[..history.len()], history);
-    // Of the job that the task had before, too.
+    // The same applies to the job that the task had before.
     let refused = invalid(batches.scene.operate(left, Operation::new(Verb::Rerun)).await);
     assert_eq!(refused, InvalidBatch::JobOfBatch { job: left, batch, task: "o".to_owned() });
 
@@ -138,7 +138,7 @@ pub async fn tasks_keep_what_they_have_although_all_numbers_change(batches: Batc
     let claimed = batches.claim(batch).await;
     assert_eq!(claimed.keys().collect::<Vec<_>>(), ["a", "n"]);
     let payload: Value = serde_json::from_str(&claimed["n"].payload).unwrap();
-    assert_eq!(payload, json!({ "read": 7 }), "its output is where it was");
+    assert_eq!(payload, json!({ "read": 7 }), "the output of the task is unchanged");
     for job in claimed.values() {
         batches.finish(job, done()).await;
     }
@@ -170,7 +170,11 @@ pub async fn a_task_that_is_gone_is_given_up(batches: Batches) {
     let (b, d) = (held["b"].run.job, held["d"].run.job);
     batches.renew(batch, graph("d", &[("a", &[]), ("c", &["a"])]), &[]).await;
     batches.assert_states(batch, "a succeeded, c active").await;
-    assert_eq!(batches.scene.state(b).await, JobState::Canceled, "nobody shall try it again");
+    assert_eq!(
+        batches.scene.state(b).await,
+        JobState::Canceled,
+        "the old job is canceled, so that it cannot be retried"
+    );
     assert_eq!(batches.scene.state(d).await, JobState::Succeeded);
     let history = batches.history(batch).await;
     let gone: Vec<_> = history.iter().filter(|entry| entry.task.is_none() && entry.key.is_some()).collect();
@@ -184,12 +188,12 @@ pub async fn a_task_that_is_gone_is_given_up(batches: Batches) {
             ("e", Verb::Cancel, "canceled", None),
         ]
     );
-    assert_eq!(gone[0].note.as_deref(), Some("version 2 has no such task"));
-    // It is a job like any other: what becomes of it is nothing to the batch.
+    assert_eq!(gone[0].note.as_deref(), Some("version 2 does not have this task"));
+    // It is now an independent job: its state has no effect on the batch.
     batches.scene.operate(d, Operation::new(Verb::Rerun)).await.unwrap();
     let again = batches.scene.claim(10).await;
-    let again = again.iter().find(|job| job.run.job == d).expect("it runs again");
-    assert_eq!(again.batch, None, "it runs by itself");
+    let again = again.iter().find(|job| job.run.job == d).expect("the job did not run again");
+    assert_eq!(again.batch, None, "the job no longer belongs to a batch");
     batches.finish(again, fails()).await;
     batches.assert_states(batch, "a succeeded, c active").await;
     batches.assert_nothing_found().await;
@@ -250,7 +254,7 @@ pub async fn a_batch_of_which_something_runs_stays_in_its_version(batches: Batch
     batches.finish(&held["b"], done()).await;
     batches.advance().await;
     batches.assert_states(batch, "b succeeded, c failed, d due").await;
-    // What is due in a stopped batch is nothing yet.
+    // Due tasks of a stopped batch are not decided yet.
     batches.renew(batch, new.definition().clone(), &["c"]).await;
     batches.assert_states(batch, "a due, b succeeded, c due, d waiting").await;
     batches.operate(batch, BatchVerb::Resume).await;
@@ -275,7 +279,7 @@ pub async fn the_version_that_a_batch_has_is_no_other(batches: Batches) {
     assert!(notes.into_iter().all(|note| !note.contains("version")));
 }
 
-/// More successors than one page counts.
+/// More successors than one page includes.
 const HUB: u32 = 3000;
 
 pub async fn ends_that_stand_in_line_are_counted_in_the_other_version(batches: Batches) {
@@ -286,7 +290,7 @@ pub async fn ends_that_stand_in_line_are_counted_in_the_other_version(batches: B
     batches.finish(&held["h"], fails()).await;
     let more = hub.task("z", job()).task("r", job().rule(Rule::OneFailed).after(["h"]));
     batches.renew(batch, more, &["h"]).await;
-    assert_eq!(batches.advance().await, 0, "nothing stands in line any more");
+    assert_eq!(batches.advance().await, 0, "nothing is left to advance");
     batches.step(batch, &["h", "z"], done()).await;
     let counts = batches.view(batch).await.counts;
     assert_eq!((counts.active, counts.skipped, counts.succeeded), (u64::from(HUB), 1, 2));
@@ -312,10 +316,14 @@ pub async fn batches_in_a_batch_stay_with_their_tasks(batches: Batches) {
     let new = out().task("a", job()).task("cc", job()).task("z", job().after(["a", "b", "list"]));
     batches.renew(batch, new, &[]).await;
     batches.assert_states(batch, "a active, b failed, c succeeded, cc active, list failed, z waiting").await;
-    assert_eq!(batches.state(g).await, BatchState::Canceled, "nobody goes on with it");
+    assert_eq!(
+        batches.state(g).await,
+        BatchState::Canceled,
+        "the batch is canceled, because no batch uses it any more"
+    );
     let parents = [b, g, list].map(|inner| (inner, batches.view(inner)));
     for (inner, view) in parents {
-        let key = view.await.parent.expect("where it lies").key;
+        let key = view.await.parent.expect("the batch has no parent").key;
         assert_eq!(
             key.as_deref(),
             if inner == b {
@@ -340,7 +348,7 @@ pub async fn batches_in_a_batch_stay_with_their_tasks(batches: Batches) {
             .await,
     );
     assert_eq!(refused, InvalidBatch::OverAList(list));
-    // Items see what their list was made for.
+    // Items see the values for which their list was created.
     batches.operate(list, BatchVerb::Rerun { tasks: vec![0, 1] }).await;
     let p = batches.task(b, "p").await.job.unwrap();
     batches.scene.operate(p, Operation::new(Verb::RetryNow)).await.unwrap();
@@ -377,14 +385,14 @@ pub async fn jobs_of_tasks_that_are_gone_are_kept_as_long_as_the_batch(batches: 
     let a = batches.task(batch, "a").await.job.unwrap();
     batches.renew(batch, graph("d", &[("b", &[])]), &[]).await;
     assert_eq!(batches.state(batch).await, BatchState::Done);
-    // One entry of history is always left.
+    // Pruning always keeps one entry of the history, so add another one.
     batches.scene.enqueue(Scene::job()).await;
     wait_a_moment().await;
-    assert_eq!(batches.prune_jobs().await, 0, "the batch needs them");
+    assert_eq!(batches.prune_jobs().await, 0, "the batch still uses the jobs");
     assert_eq!(batches.scene.state(a).await, JobState::Succeeded);
     while batches.store.prune_batches(Duration::ZERO).await.unwrap() > 0 {}
     batches.prune_jobs().await;
-    assert!(batches.scene.store.job(a).await.unwrap().is_none(), "nobody needs it");
+    assert!(batches.scene.store.job(a).await.unwrap().is_none(), "no batch uses the job any more");
     batches.assert_nothing_found().await;
 }
 
@@ -394,7 +402,7 @@ pub async fn a_task_is_decided_once_when_reruns_and_skips_meet(batches: Batches)
     batches.operate(batch, BatchVerb::Cancel { tasks }).await;
     batches.work(|_| done()).await;
     batches.assert_states(batch, "c canceled, p succeeded, x succeeded").await;
-    // The new task is skipped because of `c`; that is known as soon as the end of `p` is taken back, and then `x` can run.
+    // The new task is skipped because of `c`. That is decided as soon as the end of `p` is undone; then `x` can run.
     let new = Definition::new("m")
         .task("c", job())
         .task("p", job())
@@ -403,5 +411,5 @@ pub async fn a_task_is_decided_once_when_reruns_and_skips_meet(batches: Batches)
     batches.renew(batch, new, &["p", "x"]).await;
     batches.assert_states(batch, "c canceled, p active, skipped skipped, x active").await;
     let claimed = batches.scene.claim(100).await;
-    assert_eq!(claimed.len(), 2, "one job for each task that runs");
+    assert_eq!(claimed.len(), 2, "one job for each running task");
 }

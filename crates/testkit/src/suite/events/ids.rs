@@ -1,4 +1,4 @@
-//! Ids of events.
+//! Event ids.
 
 use futures::future::join_all;
 use milepost_core::event::{Emitted, InvalidEvent, NewEvent};
@@ -16,7 +16,7 @@ pub async fn an_event_emitted_again_changes_nothing(log: Log) {
     log.emit(&of("1")).await;
     assert_eq!(log.store.emit(&event).await.unwrap(), duplicate(1));
     assert_eq!(log.store.emit(&event.clone().sequence(1)).await.unwrap(), duplicate(1));
-    assert_eq!(log.emit(&of("1")).await, 3, "the head stood still");
+    assert_eq!(log.emit(&of("1")).await, 3, "the head has not moved");
     assert_eq!(log.all().await.len(), 3);
 }
 
@@ -59,7 +59,7 @@ pub async fn other_content_under_the_same_id_is_refused(log: Log) {
     }
     assert_eq!(log.all().await.len(), 1, "nothing was written");
     assert_eq!(log.emit(&of("1")).await, 2);
-    assert_eq!(log.emit(&of("2")).await, 1, "no head was left behind");
+    assert_eq!(log.emit(&of("2")).await, 1, "no head was created");
 }
 
 pub async fn an_id_twice_in_one_call_is_one_event(log: Log) {
@@ -109,6 +109,6 @@ pub async fn an_id_given_to_two_aggregates_at_once_belongs_to_one(log: Log) {
     for order in 0..4 {
         let sequences = log.sequences(&order.to_string()).await;
         let dense: Vec<i64> = (1..=i64::try_from(sequences.len()).unwrap()).collect();
-        assert_eq!(sequences, dense, "a refusal took no number");
+        assert_eq!(sequences, dense, "a refused event used no number");
     }
 }

@@ -1,4 +1,4 @@
-//! Events: what every store must do with what is emitted.
+//! Conformance suite for emitting events.
 
 pub mod ids;
 pub mod refusals;
@@ -13,8 +13,8 @@ use milepost_core::event::{Aggregate, InvalidEvent, NewEvent};
 use milepost_core::port::{Store, StoreResult};
 use serde_json::value::RawValue;
 
-/// Makes a test of every function of the suite of events. `$fresh` is an async function without parameters that
-/// answers a guard and an `Arc<dyn Store>` on a fresh, migrated store.
+/// Generates a test from every function of the event suite. `$fresh` is an async function without parameters that returns a guard and an `Arc<dyn
+/// Store>` on a fresh, migrated store.
 #[macro_export]
 macro_rules! event_conformance {
     ($fresh:path) => {
@@ -63,25 +63,25 @@ macro_rules! event_conformance {
     };
 }
 
-/// A store with its log, and the few moves that most tests start from.
+/// Fixture for event tests: a store, and common operations on its log.
 #[derive(Clone)]
 pub struct Log {
     /// The store.
     pub store: Arc<dyn Store>,
 }
 
-/// An event of an order.
+/// Returns an event of an order.
 pub fn of(order: &str) -> NewEvent {
     with(order, "{}")
 }
 
-/// An event of an order with this payload, as it is written.
+/// Returns an event of an order with this payload, unchanged.
 pub fn with(order: &str, payload: &str) -> NewEvent {
     let event = NewEvent::new(Aggregate::new("order", order), "order.changed", &()).expect("an event");
     NewEvent { payload: RawValue::from_string(payload.to_owned()).expect("JSON"), ..event }
 }
 
-/// What a store says about an event that cannot be emitted, with its place in the call.
+/// Returns the error of a rejected event, with the position of the event in the call.
 pub fn invalid<T: std::fmt::Debug>(answer: StoreResult<T>) -> (usize, InvalidEvent) {
     match answer {
         Err(StoreError::Event { index, invalid }) => (index, invalid),
@@ -90,25 +90,25 @@ pub fn invalid<T: std::fmt::Debug>(answer: StoreResult<T>) -> (usize, InvalidEve
 }
 
 impl Log {
-    /// Emits an event that must be accepted; answers its sequence.
+    /// Emits an event that must be accepted. Returns its sequence.
     pub async fn emit(&self, event: &NewEvent) -> i64 {
         let emitted = self.store.emit(event).await.expect("emitted");
         assert!(!emitted.duplicate, "{event:?}");
         emitted.sequence
     }
 
-    /// What is wrong with an event.
+    /// Returns why an event is rejected.
     pub async fn refusal(&self, event: &NewEvent) -> InvalidEvent {
         invalid(self.store.emit(event).await).1
     }
 
-    /// The whole log, oldest first.
+    /// Returns the whole log, oldest first.
     pub async fn all(&self) -> Vec<LoggedEvent> {
         let filter = EventFilter { page: EventPage::After(0), limit: 10_000, ..EventFilter::default() };
         self.store.events(&filter).await.expect("listed")
     }
 
-    /// The sequences of an order, by position.
+    /// Returns the sequences of an order, by position in the log.
     pub async fn sequences(&self, order: &str) -> Vec<i64> {
         let of_order = |logged: &LoggedEvent| logged.event.aggregate.id == order;
         self.all()

@@ -1,4 +1,4 @@
-//! What cannot be emitted, and what can.
+//! Limits for events: what is rejected and what is accepted.
 
 use milepost_core::event::{HEADER_BYTES_MAX, HEADERS_MAX, NewEvent, SEQUENCE_MAX};
 use milepost_core::job::{KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, PAYLOAD_DEPTH_MAX};
@@ -22,12 +22,12 @@ fn with_headers(count: usize) -> NewEvent {
 
 pub async fn what_is_wrong_is_said_with_its_place(log: Log) {
     let cases = [
-        (named("", "1", "t"), "the type of the aggregate \"\" is not usable: it is empty"),
+        (named("", "1", "t"), "the type of the aggregate \"\" is invalid: it is empty"),
         (named(&"k".repeat(201), "1", "t"), "it is too long"),
         (named("milepost.job.mail", "1", "t"), "kept for state changes"),
-        (named("k", "", "t"), "the id of the aggregate \"\" is not usable"),
+        (named("k", "", "t"), "the id of the aggregate \"\" is invalid"),
         (named("k", &"i".repeat(KEY_BYTES_MAX + 1), "t"), "it is too long"),
-        (named("k", "1", ""), "the type of the event \"\" is not usable"),
+        (named("k", "1", ""), "the type of the event \"\" is invalid"),
         (named("k", "1\n2", "t"), "it has control characters"),
         (named("k\u{202e}", "1", "t"), "it has characters that change the direction of text"),
         (of("1").sequence(0), "the sequence 0 is not a number from 1 to 9000000000000000000"),
@@ -86,7 +86,7 @@ pub async fn an_event_comes_back_as_it_was_written(log: Log) {
     log.emit(&of("1")).await;
     let all = log.all().await;
     let found = &all[0].event;
-    assert_eq!(found.payload.get(), text, "byte by byte");
+    assert_eq!(found.payload.get(), text, "the payload is unchanged");
     assert_eq!((found.id, &found.aggregate, &found.headers), (event.id, &event.aggregate, &event.headers));
     assert_eq!((found.event_type.as_str(), found.sequence), ("order.changed", 1));
     assert!(all[1].event.headers.is_empty());

@@ -1,4 +1,4 @@
-//! Numbers of events.
+//! Sequence numbers of events.
 
 use futures::future::join_all;
 use milepost_core::event::{InvalidEvent, SEQUENCE_MAX};
@@ -9,7 +9,7 @@ pub async fn events_of_an_aggregate_are_numbered_from_one(log: Log) {
     for sequence in 1..=3 {
         assert_eq!(log.emit(&of("1")).await, sequence);
     }
-    assert_eq!(log.emit(&of("2")).await, 1, "each aggregate has its own numbers");
+    assert_eq!(log.emit(&of("2")).await, 1, "numbers are per aggregate");
     let mut other = of("1");
     other.aggregate.kind = "invoice".to_owned();
     assert_eq!(log.emit(&other).await, 1, "the type is part of the aggregate");
@@ -23,7 +23,7 @@ pub async fn a_call_numbers_its_events_in_order(log: Log) {
     assert_eq!(sequences, [1, 1, 2, 1, 2, 3]);
     let logged = log.all().await;
     let order: Vec<&str> = logged.iter().map(|logged| logged.event.aggregate.id.as_str()).collect();
-    assert_eq!(order, orders, "the log has them in the order of the call");
+    assert_eq!(order, orders, "the events are in the order of the call");
     assert!(logged.iter().zip(&events).all(|(logged, event)| logged.event.id == event.id));
 }
 
@@ -34,7 +34,7 @@ pub async fn concurrent_emitters_leave_no_gap_and_commit_in_order(log: Log) {
             for round in 0..25 {
                 let mut events = vec![of("shared"), of("shared"), of(&format!("own-{emitter}"))];
                 if round % 4 == 3 {
-                    // Refused as a whole, after the others were looked at.
+                    // Rejected as a whole after the other events were processed.
                     events.push(of("shared").sequence(1));
                     invalid(log.store.emit_many(&events).await);
                 } else {
@@ -47,7 +47,7 @@ pub async fn concurrent_emitters_leave_no_gap_and_commit_in_order(log: Log) {
     let emitted = 8 * 2 * 19;
     assert_eq!(log.sequences("shared").await, (1..=emitted).collect::<Vec<i64>>());
     assert_eq!(log.sequences("own-3").await, (1..=19).collect::<Vec<i64>>());
-    assert_eq!(log.emit(&of("shared")).await, emitted + 1, "the head was not left ahead");
+    assert_eq!(log.emit(&of("shared")).await, emitted + 1, "the head is at the last event");
 }
 
 pub async fn a_given_sequence_has_to_follow(log: Log) {
@@ -62,8 +62,8 @@ pub async fn a_given_sequence_has_to_follow(log: Log) {
         );
     }
     let refused = log.refusal(&of("1").sequence(2).allow_gap()).await;
-    assert!(matches!(refused, InvalidEvent::Repeated { .. }), "no repeat is a gap: {refused:?}");
-    assert_eq!(log.emit(&of("1")).await, 3, "what was refused took no number");
+    assert!(matches!(refused, InvalidEvent::Repeated { .. }), "a repeated number is not a gap: {refused:?}");
+    assert_eq!(log.emit(&of("1")).await, 3, "the refused event used no number");
 }
 
 pub async fn a_gap_is_left_only_where_it_is_allowed(log: Log) {
@@ -72,7 +72,7 @@ pub async fn a_gap_is_left_only_where_it_is_allowed(log: Log) {
     assert!(matches!(refused, InvalidEvent::Gap { sequence: 3, last: 1, .. }), "{refused:?}");
     assert!(refused.to_string().contains("order/1 is at sequence 1"), "{refused}");
     assert_eq!(log.emit(&of("1").sequence(3).allow_gap()).await, 3);
-    assert_eq!(log.emit(&of("1")).await, 4, "it goes on after the gap");
+    assert_eq!(log.emit(&of("1")).await, 4, "the sequence continues after the gap");
     assert_eq!(log.sequences("1").await, [1, 3, 4]);
 }
 

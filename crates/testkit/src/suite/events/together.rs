@@ -1,4 +1,4 @@
-//! Calls side by side, and the log as people read it.
+//! Concurrent emits, and listing of the log.
 
 use milepost_core::event::NewEvent;
 use milepost_core::event::listing::{EventFilter, EventPage};
@@ -8,7 +8,7 @@ use crate::wait;
 
 pub async fn calls_with_aggregates_in_opposite_order_never_deadlock(log: Log) {
     let call = |round: usize, reversed: bool| {
-        // Some that are there before and some that are new.
+        // Some orders exist before and some are new.
         let mut orders: Vec<String> =
             (0..8).map(|n| if n % 2 == 0 { n.to_string() } else { format!("{n}-{round}") }).collect();
         if reversed {
@@ -24,7 +24,7 @@ pub async fn calls_with_aggregates_in_opposite_order_never_deadlock(log: Log) {
             both.1.unwrap();
         }
     };
-    tokio::time::timeout(wait::LIMIT, rounds).await.expect("no call waits for another for ever");
+    tokio::time::timeout(wait::LIMIT, rounds).await.expect("calls wait for each other forever");
     assert_eq!(log.sequences("0").await, (1..=400).collect::<Vec<i64>>());
 }
 

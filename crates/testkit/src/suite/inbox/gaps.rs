@@ -1,4 +1,4 @@
-//! Events that wait for one that does not come.
+//! Events that wait for a missing event.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use milepost_core::inbox::{Consumer, GapPolicy, Received};
 use super::{APPLY, APPLY_AND_MORE, BILLING, PARKED, billing, event, order, refusal};
 use crate::inbox::Desk;
 
-/// What was given up: sequences and why, oldest first.
+/// Returns the dead letters, oldest first: sequences and reason.
 pub(super) async fn dead(desk: &Desk) -> Vec<(i64, i64, DeadReason)> {
     let filter = DeadFilter { limit: 100, ..DeadFilter::default() };
     let mut letters = desk.store.dead_letters(&filter).await.unwrap();
@@ -22,20 +22,20 @@ pub async fn events_that_waited_too_long_become_dead_letters(desk: Desk) {
         desk.take(BILLING, &event("1", sequence)).await;
     }
     let none = GivenUp::default();
-    assert_eq!(desk.store.give_up_gaps(None, 100).await.unwrap(), none, "their time is not over");
+    assert_eq!(desk.store.give_up_gaps(None, 100).await.unwrap(), none, "the time limit has not passed");
     desk.transactions.age().await;
     assert_eq!(desk.store.give_up_gaps(Some("shipping"), 100).await.unwrap(), none);
     let given_up = desk.store.give_up_gaps(Some(BILLING), 100).await.unwrap();
     assert_eq!(given_up, GivenUp { gaps: 1, letters: 2 });
     assert_eq!(dead(&desk).await, [(3, 3, DeadReason::Gap), (4, 4, DeadReason::Gap)]);
     let letters = desk.store.dead_letters(&DeadFilter { limit: 1, ..DeadFilter::default() }).await.unwrap();
-    assert_eq!(letters[0].why, "2 did not come within 600 s");
+    assert_eq!(letters[0].why, "sequence 2 did not arrive within 600 s");
     assert_eq!(letters[0].event.as_ref().unwrap().sequence, 4);
     let seen = &desk.store.consumers().await.unwrap()[0];
     assert_eq!((seen.parked, seen.dead), (0, 2));
-    assert_eq!(desk.take(BILLING, &event("1", 3)).await, PARKED, "it is kept already");
+    assert_eq!(desk.take(BILLING, &event("1", 3)).await, PARKED, "the event is already parked");
     assert_eq!(desk.store.consumers().await.unwrap()[0].parked, 0);
-    assert_eq!(desk.take(BILLING, &event("1", 6)).await, PARKED, "the checkpoint stays");
+    assert_eq!(desk.take(BILLING, &event("1", 6)).await, PARKED, "the checkpoint has not moved");
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1]);
 }
 
@@ -53,7 +53,7 @@ pub async fn the_missing_event_brings_all_back_in_order(desk: Desk) {
     assert!(dead(&desk).await.is_empty());
     assert_eq!(desk.store.gaps(None, None, 10).await.unwrap()[0].missing, 6);
     assert_eq!(desk.take(BILLING, &event("1", 6)).await, APPLY_AND_MORE);
-    assert_eq!(desk.take(BILLING, &event("1", 8)).await, APPLY, "nothing is left behind");
+    assert_eq!(desk.take(BILLING, &event("1", 8)).await, APPLY, "no parked event is left");
 }
 
 pub async fn too_many_that_wait_are_given_up_at_once(desk: Desk) {
@@ -112,7 +112,7 @@ pub async fn a_new_gap_waits_for_its_own_time(desk: Desk) {
     assert_eq!(
         desk.store.gaps(None, None, 10).await.unwrap()[0].gives_up_at,
         old,
-        "that of the first that waits"
+        "the time of the first waiting event"
     );
     desk.take(BILLING, &event("1", 2)).await;
     let new = &desk.store.gaps(None, None, 10).await.unwrap()[0];

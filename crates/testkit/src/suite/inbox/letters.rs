@@ -1,4 +1,4 @@
-//! Dead letters of inboxes, as operators treat them.
+//! Operations on dead letters of inboxes.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::suite::retention::prune_some;
 use crate::suite::runtime;
 use crate::wait;
 
-/// Events 3, 4 and 5 of an order as dead letters of a consumer, newest first.
+/// Creates dead letters for the events 3, 4 and 5 of an order. Returns them, newest first.
 async fn dead(desk: &Desk, consumer: &str) -> Vec<DeadLetter> {
     for sequence in [1, 3, 4, 5] {
         desk.take(consumer, &event("1", sequence)).await;
@@ -59,7 +59,7 @@ pub async fn a_dead_letter_waits_again(desk: Desk) {
     let entry = only_entry(&desk.store).await;
     assert_eq!((entry.what.as_str(), entry.subject), ("inbox.retry", None));
     assert_eq!(entry.detail["before"].as_array().unwrap().len(), 2, "{}", entry.detail);
-    assert_eq!(entry.detail.get("after"), None, "they are dead letters no more");
+    assert_eq!(entry.detail.get("after"), None, "they are no longer dead letters");
     let gap = &desk.store.gaps(None, None, 10).await.unwrap()[0];
     assert_eq!((gap.missing, gap.parked), (2, 2));
     let seen = &desk.store.consumers().await.unwrap()[0];
@@ -79,7 +79,7 @@ pub async fn a_dropped_letter_is_gone_and_audited(desk: Desk) {
     assert_eq!(entry.detail["before"][0]["event_id"], json!(given_up), "{}", entry.detail);
     assert_eq!(sequences(&listed(&desk, None, None, 10).await), [5, 3]);
     assert_eq!(desk.take(BILLING, &event("1", 2)).await, APPLY_AND_MORE);
-    assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3], "four is missing now");
+    assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3], "event 4 is missing now");
     desk.take(BILLING, &event("1", 4)).await;
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3, 4, 5]);
 }
@@ -94,7 +94,7 @@ pub async fn what_cannot_wait_again_is_told(desk: Desk) {
     desk.store.expect_from(BILLING, &order("1"), 4).await.unwrap();
     assert_eq!(refusal(desk.store.retry_dead(&[three]).await), InvalidInbox::Past(three));
     assert_eq!(desk.drain(BILLING, &order("1")).await, [4, 5]);
-    assert_eq!(sequences(&listed(&desk, None, None, 10).await), [3], "it is there to be looked at");
+    assert_eq!(sequences(&listed(&desk, None, None, 10).await), [3], "the dead letter can be inspected");
 }
 
 pub async fn dead_letters_are_forgotten_in_time(desk: Desk) {
@@ -108,7 +108,7 @@ pub async fn dead_letters_are_forgotten_in_time(desk: Desk) {
     let pruned = prune_some(desk.store.as_ref(), &policy, pace).await;
     assert_eq!((pruned.what.inbox_dead, pruned.more), (2, true));
     assert_eq!(prune_some(desk.store.as_ref(), &policy, pace).await.what.inbox_dead, 1);
-    assert_eq!(desk.take(BILLING, &event("1", 2)).await, super::APPLY, "nothing is kept behind it");
+    assert_eq!(desk.take(BILLING, &event("1", 2)).await, super::APPLY, "no later event is parked");
 }
 
 pub async fn a_worker_counts_the_dead_letters_that_it_forgets(desk: Desk) {
@@ -120,6 +120,6 @@ pub async fn a_worker_counts_the_dead_letters_that_it_forgets(desk: Desk) {
         .start()
         .await
         .expect("started");
-    wait::until("they are forgotten", || async { worker.stats().inbox_dead_pruned == 3 }).await;
+    wait::until("all are deleted", || async { worker.stats().inbox_dead_pruned == 3 }).await;
     worker.shutdown().await;
 }

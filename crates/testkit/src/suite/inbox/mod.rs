@@ -1,4 +1,4 @@
-//! The inbox: what every store must do with the events that reach a consumer.
+//! Conformance suite for the inbox of consumers.
 
 pub mod gaps;
 pub mod letters;
@@ -14,8 +14,8 @@ use milepost_core::inbox::{Consumer, InvalidInbox, Received};
 use milepost_core::port::StoreResult;
 use serde_json::value::RawValue;
 
-/// Makes a test of every function of the suite of the inbox. `$fresh` is an async function without parameters that answers
-/// a guard and a [`Desk`](crate::inbox::Desk) on a fresh, migrated store.
+/// Generates a test from every function of the inbox suite. `$fresh` is an async function without parameters that returns a guard and a
+/// [`Desk`](crate::inbox::Desk) on a fresh, migrated store.
 #[macro_export]
 macro_rules! inbox_conformance {
     ($fresh:path) => {
@@ -81,19 +81,19 @@ macro_rules! inbox_conformance {
 
 /// The consumer of most tests.
 pub const BILLING: &str = "billing";
-/// The next one of its aggregate, with nothing behind it.
+/// The event is the next one of its aggregate, and no parked event follows.
 pub const APPLY: Received = Received::Apply { more: false };
-/// The next one, with something behind it.
+/// The event is the next one, and a parked event follows.
 pub const APPLY_AND_MORE: Received = Received::Apply { more: true };
-/// Too early.
+/// The event is too early.
 pub const PARKED: Received = Received::Parked { more: false };
 
-/// An order.
+/// Returns an order.
 pub fn order(id: &str) -> Aggregate {
     Aggregate::new("order", id)
 }
 
-/// An event of an order.
+/// Returns an event of an order.
 pub fn event(order: &str, sequence: i64) -> Event {
     Event {
         id: EventId::new(),
@@ -106,7 +106,7 @@ pub fn event(order: &str, sequence: i64) -> Event {
     }
 }
 
-/// What the inbox says of a call that it refuses.
+/// Returns the error of a call that the inbox rejects.
 pub fn refusal<T: std::fmt::Debug>(answer: StoreResult<T>) -> InvalidInbox {
     match answer {
         Err(milepost_core::error::StoreError::Inbox(invalid)) => invalid,
@@ -114,7 +114,7 @@ pub fn refusal<T: std::fmt::Debug>(answer: StoreResult<T>) -> InvalidInbox {
     }
 }
 
-/// The consumer of most tests, as it is by itself.
+/// Returns the consumer of most tests with default settings.
 pub fn billing() -> Consumer {
     Consumer::new(BILLING)
 }

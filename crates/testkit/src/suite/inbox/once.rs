@@ -1,4 +1,4 @@
-//! Events that are taken in by their ids.
+//! Deduplication of events by id.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub async fn who_waits_takes_it_in_when_the_first_rolls_back(desk: Desk) {
             async move { once(&desk, BILLING, id).await }
         });
         tokio::time::sleep(Duration::from_millis(100)).await;
-        assert!(!second.is_finished(), "it cannot be known yet");
+        assert!(!second.is_finished(), "the result is not known yet");
         if commits {
             tx.commit().await;
         } else {
@@ -99,7 +99,7 @@ pub async fn an_id_is_forgotten_in_time_and_new_again(desk: Desk) {
     let pruned = prune_some(desk.store.as_ref(), &policy, Pace { limit: 100, rest: 0 }).await;
     assert_eq!((pruned.what.inbox, pruned.rows), (1, 1));
     assert!(!once(&desk, BILLING, new).await);
-    assert!(once(&desk, BILLING, old).await, "nobody knows it any more");
+    assert!(once(&desk, BILLING, old).await, "the event is no longer known");
 }
 
 pub async fn a_consumer_without_a_name_is_refused(desk: Desk) {

@@ -1,4 +1,4 @@
-//! Events that are taken in by their place.
+//! Processing of events in the order of their sequence.
 
 use milepost_core::event::{Aggregate, Event, SEQUENCE_MAX};
 use milepost_core::inbox::{Consumer, InvalidInbox, Received};
@@ -14,7 +14,7 @@ pub async fn events_are_applied_in_order_and_once(desk: Desk) {
     for sequence in 1..=3 {
         assert_eq!(desk.take(BILLING, &event("1", sequence)).await, Received::Duplicate);
     }
-    assert_eq!(desk.take(BILLING, &event("2", 1)).await, APPLY, "each aggregate by itself");
+    assert_eq!(desk.take(BILLING, &event("2", 1)).await, APPLY, "sequences are per aggregate");
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3]);
     let seen = desk.store.consumers().await.unwrap();
     assert_eq!((seen[0].aggregates, seen[0].duplicates, seen[0].parked), (2, 3, 0));
@@ -31,7 +31,7 @@ pub async fn an_event_that_comes_too_early_waits_for_the_one_before_it(desk: Des
     assert_eq!(desk.take(BILLING, &event("1", 2)).await, APPLY_AND_MORE);
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3, 4, 5]);
     assert!(desk.store.gaps(None, None, 10).await.unwrap().is_empty());
-    assert_eq!(desk.take(BILLING, &event("1", 6)).await, APPLY, "nothing is behind it");
+    assert_eq!(desk.take(BILLING, &event("1", 6)).await, APPLY, "no later event is parked");
     assert_eq!(desk.store.consumers().await.unwrap()[0].parked, 0);
 }
 
@@ -40,7 +40,7 @@ pub async fn an_event_that_waits_and_comes_again_is_applied_once(desk: Desk) {
         assert_eq!(desk.take(BILLING, &event("1", 2)).await, PARKED);
     }
     assert_eq!(desk.store.consumers().await.unwrap()[0].parked, 1);
-    // A consumer that does not take in what follows, and is given it by its broker.
+    // A consumer that does not process the parked events itself, and receives them again from its broker.
     let mut tx = desk.begin().await;
     assert_eq!(tx.receive(BILLING, &event("1", 1)).await.unwrap(), APPLY_AND_MORE);
     tx.effect(BILLING, &event("1", 1)).await;
@@ -66,7 +66,7 @@ pub async fn a_consumer_may_begin_anywhere(desk: Desk) {
     assert_eq!(desk.take(BILLING, &event("1", 9)).await, PARKED);
     assert_eq!(desk.take(BILLING, &event("1", 8)).await, APPLY_AND_MORE);
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [7, 8, 9]);
-    // Where it was said that it begins, it begins there.
+    // With an explicit start, the aggregate must begin there.
     assert!(desk.store.expect_from(BILLING, &order("2"), 1).await.unwrap());
     assert_eq!(desk.take(BILLING, &event("2", 3)).await, PARKED);
 }
@@ -84,7 +84,11 @@ pub async fn what_is_rolled_back_neither_moves_on_nor_parks(desk: Desk) {
     assert_eq!(tx.receive(BILLING, &event("1", 2)).await.unwrap(), APPLY_AND_MORE);
     assert_eq!(tx.next_parked(BILLING, &order("1")).await.unwrap().unwrap().sequence, 3);
     tx.roll_back().await;
-    assert_eq!(desk.take(BILLING, &event("1", 2)).await, APPLY_AND_MORE, "all of it");
+    assert_eq!(
+        desk.take(BILLING, &event("1", 2)).await,
+        APPLY_AND_MORE,
+        "the event is applied again, and more events follow"
+    );
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3]);
 }
 
@@ -112,7 +116,7 @@ pub async fn a_kept_event_comes_back_as_it_came(desk: Desk) {
     tx.receive(BILLING, &event("größe/🦀", 1)).await.unwrap();
     let found = tx.next_parked(BILLING, &sent.aggregate).await.unwrap().unwrap();
     tx.commit().await;
-    assert_eq!(found.payload.get(), payload, "byte by byte");
+    assert_eq!(found.payload.get(), payload, "the payload is unchanged");
     assert_eq!((found.id, &found.aggregate, &found.headers), (sent.id, &sent.aggregate, &sent.headers));
     assert_eq!((found.sequence, found.emitted_at), (2, sent.emitted_at));
     assert_eq!(found.event_type, sent.event_type);
@@ -123,13 +127,20 @@ pub async fn a_consumer_that_joins_late_says_where_it_begins(desk: Desk) {
     assert_eq!(desk.take(BILLING, &event("1", 9)).await, Received::Duplicate);
     assert_eq!(desk.take(BILLING, &event("1", 10)).await, APPLY);
     for lower in [1, 10, 11] {
-        assert!(!desk.store.expect_from(BILLING, &order("1"), lower).await.unwrap(), "{lower} is not later");
+        assert!(
+            !desk.store.expect_from(BILLING, &order("1"), lower).await.unwrap(),
+            "{lower} is not later than the checkpoint"
+        );
     }
     assert_eq!(desk.take(BILLING, &event("1", 11)).await, APPLY);
     let mut tx = desk.begin().await;
     assert!(tx.expect_from(BILLING, &order("1"), 20).await.unwrap());
     tx.roll_back().await;
-    assert_eq!(desk.take(BILLING, &event("1", 12)).await, APPLY, "it joins the caller's transaction");
+    assert_eq!(
+        desk.take(BILLING, &event("1", 12)).await,
+        APPLY,
+        "it was part of the transaction that was rolled back"
+    );
 }
 
 pub async fn beginning_later_drops_what_lies_before_and_lets_follow_what_waits(desk: Desk) {

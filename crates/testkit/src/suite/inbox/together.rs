@@ -1,4 +1,4 @@
-//! Several that take events in under one name.
+//! Concurrent processing under one consumer name.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -10,19 +10,19 @@ use milepost_core::inbox::Received;
 use super::{APPLY, APPLY_AND_MORE, BILLING, event, order};
 use crate::inbox::{Desk, take_in};
 
-/// Aggregates of the test of everything.
+/// Number of aggregates in the combined test.
 const ORDERS: usize = 6;
-/// Events of each.
+/// Number of events of each aggregate.
 const EVENTS: i64 = 25;
 
-/// What a broker delivers: each event up to three times, in an order that has little to do with theirs.
+/// Returns the deliveries of a broker: each event up to three times, mostly out of order.
 fn deliveries(random: &mut fastrand::Rng) -> VecDeque<Event> {
     let mut deliveries = Vec::new();
     for order in 0..ORDERS {
         for sequence in 1..=EVENTS {
             let event = event(&order.to_string(), sequence);
             for _ in 0..random.usize(1..=3) {
-                // Most come about when they should, some much too late.
+                // Most events arrive nearly in time, some much too late.
                 let late = if random.u8(0..10) == 0 { 40 } else { 5 };
                 deliveries.push((sequence + random.i64(0..=late), event.clone()));
             }
@@ -51,7 +51,7 @@ pub async fn whatever_comes_in_whatever_order_has_its_effect_once_and_in_order(d
                         continue;
                     }
                 }
-                // It was not acknowledged: it comes again.
+                // The event was not acknowledged, so it is delivered again.
                 queue.lock().unwrap().push_back(event);
             }
         })

@@ -1,4 +1,4 @@
-//! The end of a task over connections that break at each of their messages (PostgreSQL).
+//! Task ends over PostgreSQL connections that break at each of their messages.
 
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::BatchState;
@@ -10,7 +10,7 @@ use milepost_testkit::proxy::{Moment, Proxy};
 use milepost_testkit::suite::batches::{Batches, gives, job};
 use serde_json::json;
 
-/// One task whose end releases another, has a payload made of its result, and a condition that skips two more.
+/// Returns a DAG with a task whose end releases another one, has a payload made from its result, and has a condition that skips two more.
 fn definition() -> Definition {
     Definition::new("cut")
         .task("a", job())
@@ -21,7 +21,7 @@ fn definition() -> Definition {
         .task("inner", Task::each(milepost_testkit::scene::KIND, "[1, 2]").after(["a"]))
 }
 
-/// Ends the first task over a connection that breaks once, until the store has answered; answers whether it came so far.
+/// Ends the first task over a connection that breaks once, and repeats the call until the store answers. Returns whether the connection was cut.
 async fn end_with_a_cut(batches: &Batches, url: &str, request: usize, moment: Moment) -> bool {
     let batch = batches.start("cut", json!({})).await;
     let claimed = batches.claim(batch).await;
@@ -50,7 +50,7 @@ async fn end_with_a_cut(batches: &Batches, url: &str, request: usize, moment: Mo
         )
         .await;
     let made = batches.scene.claim(100).await;
-    assert_eq!(made.len(), 4, "each was made once: {made:?}");
+    assert_eq!(made.len(), 4, "each job was created once: {made:?}");
     for job in &made {
         batches.finish(job, gives(&json!(null))).await;
     }
@@ -68,7 +68,7 @@ async fn an_end_whose_connection_breaks_at_any_message_is_settled_once() {
         while end_with_a_cut(&batches, &database.url(), reached, moment).await {
             reached += 1;
         }
-        // To connect, to begin, the end, what is due, what it reads, what it becomes and the commit are more than that.
+        // Connecting, the transaction with its reads and writes, and the commit need more messages than this.
         assert!((10..200).contains(&reached), "{moment:?}: {reached} messages were cut");
     }
 }

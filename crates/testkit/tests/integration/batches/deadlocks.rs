@@ -1,4 +1,4 @@
-//! A deadlock that is forced upon those who settle an end (PostgreSQL).
+//! Deadlocks that a test forces on transactions that settle task ends (PostgreSQL).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 const KIND: &str = "deadlock";
 
-/// Whether somebody waits for a row or a batch; those of other tests on the server do not count.
+/// Returns whether a session of this database waits for a row or a batch. Sessions of other tests on the server do not count.
 async fn somebody_waits(store: &PostgresStore) -> bool {
     let waits = "select count(*) from pg_locks l join pg_stat_activity a using (pid)
         where not l.granted and l.locktype in ('transactionid', 'tuple', 'advisory') and a.datname = current_database()";
@@ -28,7 +28,7 @@ async fn somebody_waits(store: &PostgresStore) -> bool {
 async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once() {
     let database = Database::migrated().await;
     let mut other = PgConnection::connect(&database.url()).await.unwrap();
-    // Who settles looks for a deadlock once, when it has waited so long: by then the other one must wait, too.
+    // The settling session checks for a deadlock once, after this time. By then the other session must be waiting, too.
     let patience = "do $$ begin execute format('alter database %I set deadlock_timeout = ''20s''', current_database()); end $$";
     other.execute(patience).await.unwrap();
     let store = Arc::new(database::open(&database.url()).await);
@@ -50,17 +50,17 @@ async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once(
         .unwrap();
     wait::until("the first task runs", || async { worker.stats().claimed == 1 }).await;
 
-    // Against the order: first the batch, then its task. Who settles has the task and waits for the batch.
+    // In the wrong order: first the batch, then its task. The settling session holds the task and waits for the batch.
     other.execute("set deadlock_timeout = '10min'").await.unwrap();
     other.execute("begin").await.unwrap();
     let lock = |sql: &'static str| sqlx::query(sql).bind(batch.0);
     lock("select from milepost.batch where id = $1 for update").execute(&mut other).await.unwrap();
     gate.add_permits(1);
-    wait::until("who settles waits for the batch", || async { somebody_waits(&store).await }).await;
+    wait::until("the settling session waits for the batch", || async { somebody_waits(&store).await }).await;
     lock("select from milepost.batch_task where batch_id = $1 and task = 1 for update")
         .execute(&mut other)
         .await
-        .expect("who settles is the victim: it looks first");
+        .expect("the settling session must be the deadlock victim, because it checks first");
     other.execute("commit").await.unwrap();
 
     gate.add_permits(1);
@@ -75,7 +75,7 @@ async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once(
     worker.shutdown().await;
 }
 
-/// A batch one of whose ends stands in line to be counted.
+/// Starts a batch that has an end in the queue of ends to be counted.
 async fn batch_with_an_end_in_line(store: &PostgresStore, batches: &Batches) -> BatchId {
     let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"])]), json!({})).await;
     batches.step(batch, &["a"], fails()).await;
@@ -95,11 +95,12 @@ async fn a_rerun_waits_for_who_counts_ends_that_stand_in_line() {
     other.execute("select milepost.spread()").await.unwrap();
     let rerun = batches.try_operate(batch, BatchVerb::Rerun { tasks: vec![0] });
     let count = async {
-        wait::until("the rerun waits for who counts", || async { somebody_waits(&store).await }).await;
+        wait::until("the rerun waits for the counting session", || async { somebody_waits(&store).await })
+            .await;
         other.execute("commit").await.unwrap();
     };
     let both = async { tokio::join!(rerun, count) };
-    let (rerun, ()) = tokio::time::timeout(wait::LIMIT, both).await.expect("an end");
+    let (rerun, ()) = tokio::time::timeout(wait::LIMIT, both).await.expect("timed out: deadlock");
     rerun.unwrap();
     batches.advance().await;
     batches.assert_states(batch, "a active, b waiting").await;
@@ -119,7 +120,7 @@ async fn ends_in_line_of_a_batch_that_an_operator_has_are_counted_later() {
         sqlx::query_scalar::<_, i64>(count).fetch_one(store.pool()).await.unwrap()
     };
     let spread = sqlx::query("select milepost.spread()").execute(store.pool());
-    tokio::time::timeout(wait::LIMIT, spread).await.expect("it does not wait").unwrap();
+    tokio::time::timeout(wait::LIMIT, spread).await.expect("timed out: the call waited for a lock").unwrap();
     assert_eq!(in_line().await, 1);
     operator.execute("commit").await.unwrap();
     batches.advance().await;

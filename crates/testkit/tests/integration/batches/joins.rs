@@ -1,4 +1,4 @@
-//! Many who end the predecessors of one task at once.
+//! Concurrent ends of the predecessors of one task.
 
 use futures::future::join_all;
 use milepost_core::dag::definition::Definition;
@@ -18,7 +18,7 @@ const ROUNDS: usize = 30;
 pub(crate) async fn eight_who_end_the_predecessors_of_a_join_release_it_once(stage: Stage) {
     let keys: Vec<String> = (0..ENDERS).map(|n| format!("p{n}")).collect();
     let join = keys.iter().fold(Definition::new("join"), |dag, key| dag.task(key, job()));
-    // Two joins that share all predecessors, so that their rows are locked by all.
+    // Two joins with the same predecessors, so that every end locks both rows.
     let join = join.task("y", job().after(keys.clone())).task("z", job().after(keys));
     stage.batches.define(join).await;
     let address = stage.home.address();
@@ -41,12 +41,12 @@ pub(crate) async fn eight_who_end_the_predecessors_of_a_join_release_it_once(sta
         stage.batches.advance().await;
         for key in ["y", "z"] {
             let task = stage.batches.task(batch, key).await;
-            let job = task.job.expect("it was released");
+            let job = task.job.expect("the task has no job");
             assert_eq!(stage.batches.scene.count(job, Verb::Create).await, 1);
         }
         stage.batches.assert_sound(batch).await;
         let joined = stage.batches.scene.claim(100).await;
-        assert_eq!(joined.len(), 2, "each was released once");
+        assert_eq!(joined.len(), 2, "each task was released once");
         for job in &joined {
             stage.batches.finish(job, done()).await;
         }

@@ -36,12 +36,12 @@ impl Stage {
 
 fn definition() -> Definition {
     let mut after: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let edges = std::io::read_to_string(flate2::read::GzDecoder::new(EDGES)).expect("text in gzip");
+    let edges = std::io::read_to_string(flate2::read::GzDecoder::new(EDGES)).expect("the file is not gzip");
     for (before, task) in edges.lines().filter_map(|line| line.split_once('\t')) {
         after.entry(before).or_default();
         after.entry(task).or_default().push(before);
     }
-    assert!(after.len() > 1000, "the graph was read");
+    assert!(after.len() > 1000, "the graph is too small");
     after.into_iter().fold(Definition::new("gnome"), |dag, (key, after)| {
         let task = Task { max_attempts: 100, ..Task::job("test.effect") };
         dag.task(key, task.payload(json!({ "ms": 3 })).after(after))
@@ -53,13 +53,13 @@ pub(crate) async fn the_graph_of_a_distribution_runs_in_order_although_workers_a
     let batch = stage.batches.start("gnome", json!({})).await;
     let tasks = dag.graph().len() as u64;
     let mut steady = stage.worker();
-    steady.until("it is at work", |words| words.stats.claimed > 0).await;
+    steady.until("the worker claims jobs", |words| words.stats.claimed > 0).await;
     let workers = stage.batches.store.workers().await.unwrap();
     let survivor = workers.iter().find(|view| view.id != stage.batches.scene.worker).unwrap().id;
     for kill in 1..=KILLS {
         let victim = stage.worker();
-        // Throughout: at each of these parts of the way another worker dies.
-        wait::until_within(Duration::from_secs(600), "the next part of the way is behind", || async {
+        // The kills are spread over the whole run: one worker is killed after each of these parts.
+        wait::until_within(Duration::from_secs(600), "the next part of the tasks is done", || async {
             stage.batches.view(batch).await.counts.succeeded >= tasks * kill / (KILLS + 1)
         })
         .await;
@@ -73,7 +73,7 @@ pub(crate) async fn the_graph_of_a_distribution_runs_in_order_although_workers_a
     stage.batches.assert_sound(batch).await;
 
     let views = stage.batches.tasks(batch).await;
-    let jobs: Vec<_> = views.iter().map(|task| task.job.expect("each has run")).collect();
+    let jobs: Vec<_> = views.iter().map(|task| task.job.expect("the task has no job")).collect();
     assert_once_each(stage.home.as_ref(), &jobs).await;
     let mut ends = Vec::new();
     for &job in &jobs {
@@ -82,7 +82,7 @@ pub(crate) async fn the_graph_of_a_distribution_runs_in_order_although_workers_a
             history.iter().filter(|entry| entry.verb == verb).map(|entry| entry.pos).collect::<Vec<_>>()
         };
         let (made, ended) = (pos(Verb::Create), pos(Verb::Succeed));
-        assert_eq!((made.len(), ended.len()), (1, 1), "released once, ended once");
+        assert_eq!((made.len(), ended.len()), (1, 1), "each task was released once and ended once");
         ends.push((made[0], ended[0]));
     }
     for task in 0..u32::try_from(jobs.len()).unwrap() {

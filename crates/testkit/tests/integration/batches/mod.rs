@@ -1,4 +1,4 @@
-//! Batches under faults: broken connections, workers that are killed, many at one join.
+//! Batches under faults: broken connections, killed workers, concurrent ends at one join.
 
 mod cuts;
 mod deadlocks;

@@ -1,4 +1,4 @@
-//! Every pair of verbs at once, on the same batches, jobs and groups (PostgreSQL): none fails for it, and none deadlocks.
+//! Every pair of verbs, run concurrently on the same batches, jobs and groups (PostgreSQL): none fails because of another, and there are no deadlocks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use milepost_testkit::suite::batches::{Batches, job};
 use serde_json::json;
 use sqlx::{Connection, Executor, PgConnection};
 
-/// What is done to a job, a batch or all.
+/// A verb on a job, a batch or the whole store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Start,
@@ -35,7 +35,7 @@ enum Act {
     Prune,
 }
 
-/// What an operator does to a batch.
+/// A verb on a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deed {
     Abort,
@@ -67,9 +67,9 @@ const ACTS: [Act; 19] = [
     Act::Limit,
     Act::Prune,
 ];
-/// How often each pair is done, twice each verb at once.
+/// How often each pair runs, with each verb twice at the same time.
 const ROUNDS: u32 = 4;
-/// Among how many batches one is chosen.
+/// From how many batches one is chosen.
 const MEETING: usize = 4;
 
 struct Stage {
@@ -116,7 +116,7 @@ impl Stage {
         self.scene().store.advance_batches().await.map(drop)
     }
 
-    /// One of the newest that are open, so that verbs meet.
+    /// Returns one of the newest open batches, so that verbs meet on the same batch.
     async fn any_batch(&self) -> BatchId {
         let all = self.batches.all().await;
         let open: Vec<BatchId> =
@@ -160,7 +160,7 @@ impl Stage {
         }
     }
 
-    /// Ends some jobs, in one call.
+    /// Ends some jobs in one call.
     async fn end(&self) -> StoreResult<()> {
         let worker = self.scene().worker;
         let claimed = self.scene().claim_for(worker, 4).await?;
@@ -220,7 +220,7 @@ async fn no_verb_fails_because_of_another_one_at_the_same_time() {
                         words if words.contains("deadlock") => {
                             found.push(format!("{first:?} and {second:?}: {words}"))
                         }
-                        // What an operator may not do to it, in the state that it has by now.
+                        // The operation is not allowed in the present state of the batch or job.
                         _ if !error.is_transient() => {}
                         words => panic!("{first:?} and {second:?}: {words}"),
                     }
@@ -229,7 +229,7 @@ async fn no_verb_fails_because_of_another_one_at_the_same_time() {
         }
     }
     assert!(found.is_empty(), "{} of {found:#?}", found.len());
-    // A verb may try again by itself.
+    // A verb may retry internally, so also check the server's counter.
     let counted = "select deadlocks from pg_stat_database where datname = current_database()";
     let deadlocks: i64 = sqlx::query_scalar(counted).fetch_one(&mut admin).await.unwrap();
     assert_eq!(deadlocks, 0);

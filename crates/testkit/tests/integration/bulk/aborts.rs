@@ -1,4 +1,4 @@
-//! Runs that operators stop, and let go on.
+//! Runs that operators stop and resume.
 
 use milepost::bulk::{Definition, Load, Sizing};
 use milepost::{JobId, JobState, Operation, Verb, Worker};
@@ -10,7 +10,7 @@ use milepost_testkit::{notes, wait};
 
 use crate::bulk::members::{Gate, Members};
 
-/// A definition with twenty chunks of five rows a second.
+/// Returns a definition with twenty chunks of five rows per second.
 fn slow(name: &str) -> Definition {
     Definition {
         sizing: Sizing { rows_min: 5, rows_max: 5, ..Sizing::default() },
@@ -19,20 +19,20 @@ fn slow(name: &str) -> Definition {
     }
 }
 
-/// The same with one chunk in five seconds: it is never done before the test lets it hurry.
+/// Returns the same with one chunk every five seconds: the run does not end before the test removes the rate limit.
 fn crawling(name: &str) -> Definition {
     Definition { load: Load { rows_per_s: Some(1.0), duty: 1.0 }, ..slow(name) }
 }
 
-/// Aborts a run; answers how many chunks were committed when that was acknowledged.
+/// Aborts a run. Returns how many chunks were committed when the abort was acknowledged.
 async fn abort(members: &Members, job: JobId) -> u64 {
-    let operation = Operation::new(Verb::Abort).grace(LONG).note("the test says so");
+    let operation = Operation::new(Verb::Abort).grace(LONG).note("requested by the test");
     members.scene.operate(job, operation).await.map(drop).unwrap();
     members.view(job).await.counts.chunks
 }
 
 pub(crate) async fn at_most_the_chunk_in_hand_commits_after_an_abort(members: Members) {
-    // So many that it is never done before it is stopped, and without any rest, so that an abort always meets a chunk.
+    // Enough members that the run does not end before it is stopped; without pauses, so that an abort always occurs during a chunk.
     members.add(0..50_000).await;
     let definition = Definition {
         sizing: Sizing { rows_min: 10, rows_max: 10, ..Sizing::default() },
@@ -46,7 +46,7 @@ pub(crate) async fn at_most_the_chunk_in_hand_commits_after_an_abort(members: Me
         let acknowledged = abort(&members, job).await;
         let view = members.until_state(job, JobState::Aborted).await;
         assert!(view.counts.chunks <= acknowledged + 1, "{} chunks after {acknowledged}", view.counts.chunks);
-        assert_eq!(members.notes(job).await as u64, view.counts.done, "what it counts is what it did");
+        assert_eq!(members.notes(job).await as u64, view.counts.done, "the count matches the effects");
         let entry = members.scene.history(job).await.pop().unwrap();
         assert_eq!(entry.verb, Verb::Abort);
         if stop == 5 {
@@ -65,15 +65,15 @@ pub(crate) async fn a_run_can_be_aborted_wherever_it_waits(members: Members) {
     let bulk = members.notify_as(slow("held")).throttle(gate.clone());
     let before = members.start(&bulk).await;
     abort(&members, before).await;
-    assert_eq!(members.scene.state(before).await, JobState::Aborted, "before its first chunk");
+    assert_eq!(members.scene.state(before).await, JobState::Aborted, "aborted before its first chunk");
 
     let held = members.start(&bulk).await;
     let waiting = members.start(&bulk).await;
     let worker = members.worker().bulk(bulk).start().await.unwrap();
-    members.until(held, "it is held", |view| view.throttle.is_some()).await;
+    members.until(held, "the bulk job is held", |view| view.throttle.is_some()).await;
     assert_eq!(members.scene.state(waiting).await, JobState::Blocked);
     abort(&members, waiting).await;
-    assert_eq!(members.scene.state(waiting).await, JobState::Aborted, "while it waits for its group");
+    assert_eq!(members.scene.state(waiting).await, JobState::Aborted, "aborted while it waits for its group");
     abort(&members, held).await;
     members.until_state(held, JobState::Aborted).await;
 
@@ -106,7 +106,7 @@ pub(crate) async fn a_stop_of_one_run_leaves_the_others_alone(members: Members) 
     members.operate(jobs[1], Verb::Cancel).await;
     members.until_state(jobs[0], JobState::Aborted).await;
     let view = members.until_state(jobs[1], JobState::Canceled).await;
-    assert!(members.notes(jobs[1]).await < 60, "it did not go on: {view:#?}");
+    assert!(members.notes(jobs[1]).await < 60, "the canceled run processed more chunks: {view:#?}");
     members.hurry(jobs[2]).await;
     members.until_state(jobs[2], JobState::Succeeded).await;
     members.assert_once_each(jobs[2], 60).await;
@@ -162,11 +162,11 @@ async fn a_hard_abort_rolls_the_chunk_back() {
 
     abort(&members, job).await;
     let store = acting(&members.store());
-    assert!(store.interrupt_bulk(job).await.unwrap(), "there is a statement to stop");
+    assert!(store.interrupt_bulk(job).await.unwrap(), "no statement to cancel");
     let view = members.until_state(job, JobState::Aborted).await;
     assert_eq!((view.counts.chunks, members.notes(job).await), (1, 10), "the chunk was rolled back");
     assert_eq!(sleepers(&members).await, 0);
-    assert!(!store.interrupt_bulk(job).await.unwrap(), "nothing is left to stop");
+    assert!(!store.interrupt_bulk(job).await.unwrap(), "a statement was canceled although none was running");
     let entry = only_entry(&members.store()).await;
     assert_eq!((entry.what.as_str(), entry.subject), ("bulk.interrupt", Some(job.to_string())));
 
@@ -183,7 +183,7 @@ async fn sleepers(members: &Members) -> i64 {
     members.home.count(sql).await
 }
 
-/// A second worker takes over what a stopped one holds, in the middle of a chunk too.
+/// A second worker takes over the run of a stopped worker, even in the middle of a chunk.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_takeover_ends_the_chunk_that_the_last_worker_was_in() {
     let home = PostgresHome::fresh().await;
@@ -194,7 +194,7 @@ async fn a_takeover_ends_the_chunk_that_the_last_worker_was_in() {
     let mut held = members.take(&bulk).await;
     held.survey().await;
     held.chunk(10).await;
-    // Its process stands still in the middle of a chunk: it holds the run's progress.
+    // The process hangs in the middle of a chunk and holds the lock on the run's progress.
     members
         .home
         .tamper("create table public.nap (s int not null); insert into public.nap values (600)")
@@ -203,18 +203,18 @@ async fn a_takeover_ends_the_chunk_that_the_last_worker_was_in() {
         if new.run like '%' and exists (select 1 from public.nap where s > 0) then perform pg_sleep(600); end if; return new; end $$;
         create trigger doze before insert on public.note for each row execute function public.doze()").await;
     let chunk = tokio::spawn(async move { (held.run.chunk(10).await, held) });
-    wait::until("the chunk stands still", || async {
+    wait::until("the chunk waits", || async {
         members.home.count("select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()").await == 1
     })
     .await;
-    // The trigger of the standing chunk sleeps on; that of others finds that it need not.
+    // The trigger of the hanging chunk continues to sleep; that of other chunks does not sleep any more.
     members.home.tamper("update public.nap set s = 0").await;
     members.rescue().await;
     let worker = Worker::builder(members.store()).bulk(bulk).start().await.unwrap();
     members.until_state(job, JobState::Succeeded).await;
     let (ended, mut held) = chunk.await.unwrap();
-    assert!(ended.is_err(), "its chunk did not count: {ended:?}");
-    assert!(held.run.chunk(10).await.is_err(), "and no other one does");
+    assert!(ended.is_err(), "the chunk of the fenced run was committed: {ended:?}");
+    assert!(held.run.chunk(10).await.is_err(), "the fenced run committed another chunk");
     members.assert_once_each(job, 30).await;
     worker.shutdown().await;
     let _: &dyn Home = members.home.as_ref();

@@ -1,4 +1,4 @@
-//! What is refused before anybody starts it.
+//! Definitions and starts that are rejected by checks.
 
 use jiff::Timestamp;
 use milepost::bulk::{Bulk, InvalidBulk};
@@ -61,13 +61,13 @@ pub(crate) async fn no_job_is_enqueued_of_a_kind_that_is_a_bulk_job(members: Mem
     let words = invalid.to_string();
     assert!(words.contains("notify") && words.contains("is a bulk job"), "{words}");
     let jobs = "select count(*) from milepost.job";
-    assert_eq!(members.home.count(jobs).await, 1, "none of the call was made");
+    assert_eq!(members.home.count(jobs).await, 1, "no job of the call was created");
 
     let schedule = Schedule::new("nightly", Spec::cron("0 3 * * *", "UTC").unwrap(), of("notify"));
     let order = schedule.tick(Timestamp::now()).unwrap();
     store.make("nightly", &order).await.unwrap();
     store.start_bulk(&bulk.definition().direct(of("notify"))).await.unwrap();
-    assert_eq!(members.home.count(jobs).await, 3, "a tick and a start are runs");
+    assert_eq!(members.home.count(jobs).await, 3, "the tick and the start each created a run");
 }
 
 pub(crate) async fn a_source_that_sorts_for_every_chunk_is_refused(members: Members) {
@@ -88,7 +88,7 @@ async fn a_source_that_reads_a_large_table_whole_is_refused() {
         .home
         .tamper("create table public.fact (member bigint, word text); insert into public.fact select 1, 'x'; analyze public.fact")
         .await;
-    // An index gives the order; the other table can only be read whole.
+    // An index provides the order; the other table can only be read completely.
     let source = "select m.id from member m where m.id > :cursor
                   and exists (select 1 from fact f where f.word = m.name) order by m.id limit :limit";
     let bulk = || members.home.bulk(notes::definition("notify", 10), source, &["id"], APPLY).unwrap();

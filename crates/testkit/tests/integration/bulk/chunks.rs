@@ -1,4 +1,4 @@
-//! What chunks do.
+//! Execution of chunks.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -45,7 +45,11 @@ pub(crate) async fn a_run_that_progresses_waits_no_longer_after_each_lost_worker
         members.store().rescue_expired(100, &delay).await.unwrap();
         failures.push(counted.into_inner());
     }
-    assert_eq!(failures, [1, 2, 1, 4], "without a chunk it waits as after that many failures");
+    assert_eq!(
+        failures,
+        [1, 2, 1, 4],
+        "after a run without a chunk, the wait is as long as after that many failures"
+    );
     assert_eq!(members.drain(&bulk, job).await.counts.done, 100);
 }
 
@@ -56,7 +60,7 @@ pub(crate) async fn a_run_without_targets_ends_well(members: Members) {
     assert_eq!((view.cursor, view.upper), (None, None));
 }
 
-/// Does a chunk, changes the members, and lets the run go on.
+/// Executes a chunk, applies a change to the members, and continues the run.
 async fn change_after_a_chunk(members: &Members, change: &str) -> milepost::bulk::BulkView {
     members.add(0..100).await;
     let bulk = members.notify(30);
@@ -110,7 +114,7 @@ pub(crate) async fn the_target_set_is_done_once_each_whatever_chunks_and_bad_row
             failures_max: 1_000,
             ..notes::definition(&format!("round-{round}"), rows_max)
         };
-        // A note without a member is none.
+        // A note without a member violates a constraint.
         let apply = "insert into note (run, member) select :bulk_id, case name when 'bad' then null else id end from chunk";
         let bulk = members.home.bulk(definition, notes::SOURCE, &["id"], apply).unwrap();
         let view = members.run(&bulk).await;

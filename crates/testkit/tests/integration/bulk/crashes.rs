@@ -1,7 +1,7 @@
-//! Processes that die at each page that they write (SQLite).
+//! Worker processes that are killed at each page that they write (SQLite).
 //!
-//! What a process leaves behind when it dies is what it has written to the log: killed by the write that would make the
-//! log larger than so much, it dies at each of its states in turn.
+//! A killed process leaves what it has written to the WAL. A limit on the file size kills the process with the write that would exceed it, so the
+//! limits cover each intermediate state of the WAL in turn.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use milepost_testkit::process::{Process, Settings};
 use crate::bulk::members::Members;
 
 const MEMBERS: i64 = 50;
-/// A page and its head in the log.
+/// Size of a WAL frame: a page and its header.
 const FRAME_BYTES: u64 = 4096 + 24;
 const LOG_HEAD_BYTES: u64 = 32;
 
-/// A run whose first worker dies at a page; answers whether it came so far.
+/// Runs a bulk job whose first worker is killed at this page. Returns whether it was killed.
 async fn run_with_a_death(page: u64) -> bool {
     let members = Members::on(SqliteHome::fresh().await).await;
     members.add(0..MEMBERS).await;
     let bulk = members.notify(20);
     let job = members.start(&bulk).await;
-    // The log is empty when the process starts.
+    // The WAL is empty when the process starts.
     members.home.tamper("pragma wal_checkpoint(truncate)").await;
-    // In the middle of a page, so that it is torn too.
+    // In the middle of a page, so that the page is torn, too.
     let bytes = LOG_HEAD_BYTES + page * FRAME_BYTES + 1_000;
     let settings = Settings::default().lease(Duration::from_secs(600)).bulk_rows(20).file_bytes_max(bytes);
     let mut process = Process::start(env!("CARGO_BIN_EXE_testkit-worker"), &members.home.address(), settings);
@@ -52,6 +52,6 @@ async fn run_with_a_death(page: u64) -> bool {
 async fn a_process_that_dies_at_any_page_it_writes_neither_loses_nor_doubles_a_target() {
     let deaths = stream::iter(0..400).map(run_with_a_death).buffered(4);
     let reached = deaths.take_while(|died| std::future::ready(*died)).count().await;
-    // Take, survey, three chunks and the end change more pages than that.
-    assert!((20..400).contains(&reached), "it died at {reached} pages");
+    // Taking over, the survey, three chunks and the end change more pages than this.
+    assert!((20..400).contains(&reached), "it was killed at {reached} pages");
 }

@@ -1,4 +1,4 @@
-//! Connections that break at each of their messages (PostgreSQL).
+//! Bulk runs whose PostgreSQL connections break at each of their messages.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::bulk::members::Members;
 
 const MEMBERS: i64 = 30;
 
-/// A run whose connection breaks once; answers whether it came so far.
+/// Runs a bulk job whose connection breaks once. Returns whether the connection was cut.
 async fn run_with_a_cut(members: &Members, request: usize, moment: Moment) -> bool {
     let (proxy, url) = Proxy::for_url(&members.home.address()).await;
     proxy.cut("milepost bulk", request, moment);
@@ -36,7 +36,7 @@ async fn run_with_a_cut(members: &Members, request: usize, moment: Moment) -> bo
     members.assert_once_each(job, MEMBERS).await;
     assert_eq!(members.view(job).await.counts.done, MEMBERS as u64);
     let follows = format!("select count(*) from milepost.job where kind = '{}'", next.name);
-    assert_eq!(members.home.count(&follows).await, 1, "the run that follows was made once");
+    assert_eq!(members.home.count(&follows).await, 1, "the following run was created once");
     proxy.has_cut()
 }
 
@@ -48,7 +48,7 @@ async fn a_connection_that_breaks_at_any_message_neither_loses_nor_doubles_a_tar
         let members = &members;
         let cuts = stream::iter(0..200).map(|request| run_with_a_cut(members, request, moment)).buffered(16);
         let reached = cuts.take_while(|cut| std::future::ready(*cut)).count().await;
-        // Take, survey, two chunks and the end are more messages than that.
+        // Taking over, the survey, two chunks and the end need more messages than this.
         assert!((30..200).contains(&reached), "{moment:?}: {reached} messages were cut");
     }
 }

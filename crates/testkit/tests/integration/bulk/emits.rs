@@ -7,7 +7,7 @@ use milepost_testkit::notes::{self, SOURCE};
 
 use crate::bulk::members::{Held, Members};
 
-/// Tells of each member under its place, of which there are seven.
+/// Emits an event for each member under its place; there are seven places.
 pub(crate) fn told() -> EventTemplate {
     EventTemplate {
         aggregate_type: "place".to_owned(),
@@ -28,7 +28,7 @@ fn bulk(members: &Members, rows_max: u32) -> Bulk {
     bulk_as(members, definition, told())
 }
 
-/// Takes the only run that is ready, as a worker does.
+/// Claims the only ready run and takes it over, as a worker does.
 async fn take(members: &Members, bulk: &Bulk) -> Held {
     let order = members.claim(bulk).await;
     let work = members.home.bulk_work(bulk.definition(), SOURCE, &["id"], Deed::Events(told())).unwrap();
@@ -36,7 +36,7 @@ async fn take(members: &Members, bulk: &Bulk) -> Held {
     Held { run }
 }
 
-/// Asserts that so many members have one event each, and that those of each place are numbered without a gap.
+/// Asserts that `count` members have one event each, and that the events of each place are numbered without gaps.
 pub(crate) async fn assert_told(members: &Members, count: i64) {
     let number = async |sql: &str| members.home.count(sql).await;
     let told = "from milepost.event where event_type = 'member.told'";
@@ -44,7 +44,7 @@ pub(crate) async fn assert_told(members: &Members, count: i64) {
     assert_eq!(number(&format!("select count(distinct payload ->> 'id') {told}")).await, count);
     let gaps = "select count(*) from (select count(*) as events, max(aggregate_seq) as last, min(aggregate_seq) as first
                 from milepost.event group by aggregate_type, aggregate_id) a where first <> 1 or last <> events";
-    assert_eq!(number(gaps).await, 0, "places with gaps");
+    assert_eq!(number(gaps).await, 0, "sequences with gaps");
 }
 
 /// Asserts that the events of each place are in the order of the keys.
@@ -52,7 +52,7 @@ async fn assert_in_order(members: &Members) {
     let out_of_order = "select count(*) from (select aggregate_seq, row_number() over (
         partition by aggregate_id order by cast(payload ->> 'id' as bigint)) as place from milepost.event) e
         where aggregate_seq <> place";
-    assert_eq!(members.home.count(out_of_order).await, 0, "out of the order of the keys");
+    assert_eq!(members.home.count(out_of_order).await, 0, "events out of the order of the keys");
 }
 
 pub(crate) async fn each_target_has_its_event_once_in_the_order_of_keys(members: Members) {
@@ -66,7 +66,7 @@ pub(crate) async fn each_target_has_its_event_once_in_the_order_of_keys(members:
     let header =
         "select count(*) from milepost.event where headers ->> 'member' = cast(payload ->> 'id' as text)";
     assert_eq!(members.home.count(header).await, 300);
-    // Another run tells of them again.
+    // Another run emits events for all members again.
     let view = members.run(&bulk).await;
     assert_eq!(view.counts.done, 300);
     assert_eq!(members.home.count("select count(distinct event_id) from milepost.event").await, 600);
@@ -103,7 +103,11 @@ pub(crate) async fn a_target_of_which_no_event_can_be_made_fails_alone(members: 
     let strict = bulk_as(&members, notes::definition("strict", 40), told());
     members.home.tamper("update public.member set place = '' where id = 7").await;
     let view = members.run(&strict).await;
-    assert_eq!((view.state, view.counts.failed), (JobState::Aborted, 1), "its error budget is 0: {view:#?}");
+    assert_eq!(
+        (view.state, view.counts.failed),
+        (JobState::Aborted, 1),
+        "the run with error_budget = 0 is aborted: {view:#?}"
+    );
 }
 
 pub(crate) async fn events_are_emitted_once_although_workers_die_and_operators_abort(members: Members) {

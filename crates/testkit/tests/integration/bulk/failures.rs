@@ -8,12 +8,12 @@ use milepost_testkit::notes::{self, SOURCE};
 
 use crate::bulk::members::Members;
 
-/// A definition that lets so many targets fail.
+/// Returns a definition that allows this number of failed targets.
 fn with_budget(name: &str, rows_max: u32, failures_max: u64) -> Definition {
     Definition { failures_max, ..notes::definition(name, rows_max) }
 }
 
-/// Gives notes to those who are not barred.
+/// Adds notes for all members that are not barred.
 const UNLESS_BARRED: &str = "insert into note (run, member) select :bulk_id,
     case when exists (select 1 from barred b where b.member = chunk.id and b.which = :which) then null else id end from chunk";
 
@@ -35,7 +35,7 @@ pub(crate) async fn exactly_the_bad_rows_among_a_hundred_thousand_fail(members: 
     let bulk = members.home.bulk(with_budget("notify", 1_000, 200), SOURCE, &["id"], UNLESS_BARRED).unwrap();
     let mut random = fastrand::Rng::with_seed(11);
     for count in [1, 20, 200] {
-        // The first and the last one, two neighbours, and others anywhere.
+        // The first and the last target, two neighbours, and others at random positions.
         let mut bad: std::collections::BTreeSet<i64> = [50_000].into();
         if count > 1 {
             bad.extend([0, 99_999, 50_001]);
@@ -66,12 +66,12 @@ pub(crate) async fn more_failures_than_the_budget_abort_the_run_and_say_why(memb
     let view = members.drain(&bulk(3), job).await;
     assert_eq!(view.state, JobState::Aborted, "{view:#?}");
     let failed = view.counts.failed;
-    // How many targets a chunk has depends on how long the ones before it took: the last one may follow one with failures within the budget.
+    // The size of a chunk depends on the duration of the previous ones, so the last chunk may follow one whose failures are within the budget.
     let most = 3 + Parts::FAILURES_MAX as u64;
-    assert!((4..=most).contains(&failed), "it stops with the chunk that has too many: {failed}");
+    assert!((4..=most).contains(&failed), "the run stops after the chunk that exceeds the budget: {failed}");
     let notes: Vec<String> =
         members.scene.history(job).await.into_iter().filter_map(|entry| entry.note).collect();
-    let why = format!("targets that failed: {failed}, more than error_budget = 3 allows");
+    let why = format!("failed targets: {failed}, more than error_budget = 3 allows");
     assert!(notes.iter().any(|note| note.contains(&why)), "{notes:?}");
     members.assert_once_each(job, 100).await;
 
@@ -128,13 +128,13 @@ pub(crate) async fn failures_are_tried_again_and_again_until_their_cause_is_gone
         assert_eq!(
             members.failed(again).await,
             ["7", "8", "199"],
-            "{name}: what failed again has its own key"
+            "{name}: a target that failed again is stored for the new run"
         );
         assert!(members.failures(job).await.iter().all(|failure| failure.retried_by == Some(again)));
 
         members.home.tamper("update public.member set name = 'good'").await;
         members.home.tamper("delete from public.barred").await;
-        // One that is gone meanwhile is no target any more.
+        // A target that was deleted after the first run is not retried.
         members.home.tamper("delete from public.member where id = 8").await;
         let third = members.store().retry_bulk_failures(again).await.unwrap().job;
         let view = members.drain(&bulk, third).await;
@@ -143,7 +143,7 @@ pub(crate) async fn failures_are_tried_again_and_again_until_their_cause_is_gone
             (JobState::Succeeded, 2, 0),
             "{name}: {view:#?}"
         );
-        // All belong to the first run.
+        // All notes belong to the first run.
         assert_eq!(members.notes(job).await, 199, "{name}");
         members.home.tamper("insert into public.member (id, place, name) values (8, 'x', 'bad')").await;
         bar(&members, 1, &[0, 7, 8, 150, 199]).await;
@@ -166,7 +166,7 @@ pub(crate) async fn failures_that_a_canceled_run_did_not_come_to_can_be_tried_ag
     members.assert_once_each(job, 20).await;
 }
 
-/// Runs a source and an apply of which target 5 is bad in some way.
+/// Runs a source and an apply statement for which target 5 is bad.
 async fn one_is_bad(members: &Members, name: &str, source: &str, apply: &str) {
     let bulk = members.home.bulk(with_budget(name, 8, 3), source, &["id"], apply).unwrap();
     bulk.check().await.unwrap();

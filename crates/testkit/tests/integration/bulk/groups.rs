@@ -1,4 +1,4 @@
-//! Runs of one group: one at a time, in their order; and what flows beside them.
+//! Runs in groups: one at a time and in order, and other work at the same time.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn priority(level: u8) -> Priority {
     Priority::try_from(level).unwrap()
 }
 
-/// The runs that wait, as the list has them.
+/// Returns the waiting runs in the order of the list.
 async fn queue(members: &Members) -> Vec<JobId> {
     let filter = BulkFilter { group: Some("push".to_owned()), ..BulkFilter::default() };
     let views = members.store().bulks(&filter).await.unwrap();
@@ -56,15 +56,15 @@ pub(crate) async fn runs_of_a_group_go_one_at_a_time_by_priority_and_then_by_tim
     for worker in workers {
         running.push(worker.start().await.unwrap());
     }
-    members.until(first, "it is held", |view| view.throttle.is_some()).await;
-    assert_eq!(queue(&members).await.len(), 5, "the others wait for it");
+    members.until(first, "the bulk job is held", |view| view.throttle.is_some()).await;
+    assert_eq!(queue(&members).await.len(), 5, "the other runs wait");
     gate.set(false);
     let order = [first, urgent, last, second, third, idle];
     for job in order {
         members.until_state(job, JobState::Succeeded).await;
         members.assert_once_each(job, 50).await;
     }
-    assert_eq!(members.turns(&order).await, order, "never two at once, and in this order");
+    assert_eq!(members.turns(&order).await, order, "one run at a time, and in this order");
     for worker in running {
         worker.shutdown().await;
     }
@@ -72,7 +72,7 @@ pub(crate) async fn runs_of_a_group_go_one_at_a_time_by_priority_and_then_by_tim
 
 pub(crate) async fn ten_thousand_small_jobs_flow_while_a_run_works(members: Members) {
     members.add(0..10_000).await;
-    // So slow that it works all the time.
+    // So slow that it is running during the whole test.
     let definition = Definition {
         sizing: Sizing { rows_min: 50, rows_max: 200, ..Sizing::default() },
         load: Load { rows_per_s: Some(10.0), duty: 1.0 },
@@ -86,7 +86,7 @@ pub(crate) async fn ten_thousand_small_jobs_flow_while_a_run_works(members: Memb
             .bulk(bulk)
             .handle_kind("small", RetryPolicy::fixed(Duration::ZERO), |_| async { Ok(Outcome::Done) });
     let worker = worker.start().await.unwrap();
-    members.until(job, "it works", |view| view.counts.chunks > 1).await;
+    members.until(job, "the run processes chunks", |view| view.counts.chunks > 1).await;
     for _ in 0..10 {
         members.scene.enqueue_many(1_000, "small", serde_json::json!({})).await;
     }
@@ -96,9 +96,9 @@ pub(crate) async fn ten_thousand_small_jobs_flow_while_a_run_works(members: Memb
     })
     .await;
     let view = members.view(job).await;
-    assert_eq!(view.state, JobState::Running, "the run goes on: {view:#?}");
+    assert_eq!(view.state, JobState::Running, "the run continues: {view:#?}");
     let at = view.counts.chunks;
-    members.until(job, "it still moves", |view| view.counts.chunks > at).await;
+    members.until(job, "the run processes more chunks", |view| view.counts.chunks > at).await;
     members.operate(job, milepost::Verb::Abort).await;
     members.until_state(job, JobState::Aborted).await;
     worker.shutdown().await;

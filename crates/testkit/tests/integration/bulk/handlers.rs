@@ -1,4 +1,4 @@
-//! Chunks in Rust, child jobs, and effects that are elsewhere.
+//! Chunks that Rust functions handle, child jobs, and effects outside of the database.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -52,12 +52,12 @@ pub(crate) async fn each_target_has_its_child_job_once(members: Members) {
         async || members.home.count("select count(*) from milepost.job where kind = 'child'").await;
     assert_eq!(children().await, 298);
 
-    // Among the children that are there already is one of a target whose id is the failure's place.
+    // One of the existing children belongs to a target whose id is equal to the position of the failure.
     members.home.tamper("update public.member set name = 'short' where id in (5, 150)").await;
     let again = members.store().retry_bulk_failures(job).await.unwrap().job;
     let view = members.drain(&bulk, again).await;
     assert_eq!((view.state, view.counts.done), (JobState::Succeeded, 2), "{view:#?}");
-    assert_eq!(children().await, 300, "those who failed have theirs now");
+    assert_eq!(children().await, 300, "the targets that failed have their jobs now");
     let distinct = "select count(distinct payload ->> 'id') from milepost.job where kind = 'child'";
     assert_eq!(members.home.count(distinct).await, 300);
 }
@@ -80,7 +80,7 @@ pub(crate) async fn child_jobs_are_made_once_although_a_worker_dies(members: Mem
     members.assert_never_back(job).await;
 }
 
-/// What a chunk was handed out as.
+/// A chunk as it was passed to the function.
 #[derive(Clone, Debug, PartialEq)]
 struct HandedOut {
     key: String,
@@ -89,7 +89,7 @@ struct HandedOut {
 
 type Journal = Arc<Mutex<Vec<HandedOut>>>;
 
-/// Writes down what it gets; slow with the first chunk, and dies in the second one at first.
+/// Records each chunk. Is slow for the first chunk, and panics at its first attempt for the second one.
 async fn push(context: Context, journal: Journal) -> Result<Outcome, JobError> {
     let payload: Value = serde_json::from_str(&context.job().payload)?;
     assert_eq!(payload["bulk_id"], context.run().job.to_string());
@@ -104,7 +104,7 @@ async fn push(context: Context, journal: Journal) -> Result<Outcome, JobError> {
     if before == 1 {
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
-    assert!(before != 2, "it dies on purpose, after its effect");
+    assert!(before != 2, "panic on purpose, after the effect");
     Ok(Outcome::Done)
 }
 
@@ -127,13 +127,13 @@ pub(crate) async fn a_chunk_that_is_done_elsewhere_is_handed_out_again_as_it_was
 
     let journal = journal.lock().unwrap().clone();
     assert!(journal[1].ids.len() < journal[0].ids.len(), "chunks became smaller: {journal:?}");
-    assert_eq!(journal[1], journal[2], "the same targets under the same key");
+    assert_eq!(journal[1], journal[2], "the repeated chunk has the same targets and the same key");
     let mut once = journal.clone();
     once.remove(1);
     let ids: Vec<i64> = once.iter().flat_map(|chunk| chunk.ids.clone()).collect();
-    assert_eq!(ids, (0..1_000).collect::<Vec<_>>(), "each target, in the order of their keys");
+    assert_eq!(ids, (0..1_000).collect::<Vec<_>>(), "all targets, in the order of their keys");
     let keys: std::collections::HashSet<&String> = once.iter().map(|chunk| &chunk.key).collect();
-    assert_eq!(keys.len(), once.len(), "each chunk has its own key");
+    assert_eq!(keys.len(), once.len(), "each chunk has a different key");
     assert!(keys.iter().all(|key| key.starts_with(&job.to_string())));
 }
 
@@ -163,7 +163,7 @@ pub(crate) async fn a_repeated_chunk_whose_targets_have_changed_has_another_key(
     members.until_state(job, JobState::Succeeded).await;
     worker.shutdown().await;
     let journal = journal.lock().unwrap().clone();
-    assert_ne!(journal[0].key, journal[1].key, "nobody may take it for done");
+    assert_ne!(journal[0].key, journal[1].key, "the chunk with changed content has a different key");
 }
 
 pub(crate) async fn a_run_starts_the_next_one_with_its_end(members: Members) {

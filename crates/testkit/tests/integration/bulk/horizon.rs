@@ -1,4 +1,4 @@
-//! Who was writing when a run began (PostgreSQL).
+//! Transactions that were writing when a run began (PostgreSQL).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::bulk::members::Members;
 
 const LATE: &str = "insert into public.member (id, place, name) values (1, 'x', 'late'), (2, 'x', 'late'), (90, 'x', 'late')";
 
-/// Members from 10 to 49, and a session of somebody else's.
+/// Returns members from 10 to 49, and a session of another client.
 async fn stage() -> (Members, PgConnection) {
     let members = Members::on(PostgresHome::fresh().await).await;
     members.add(10..50).await;
@@ -28,7 +28,7 @@ async fn what_a_writer_commits_late_is_not_missed_however_low_its_keys_are() {
     let bulk = members.notify(10);
     let job = members.start(&bulk).await;
     let worker = members.worker().bulk(bulk).start().await.unwrap();
-    let view = members.until(job, "it says what it waits for", |view| view.throttle.is_some()).await;
+    let view = members.until(job, "the run reports what it waits for", |view| view.throttle.is_some()).await;
     let why = view.throttle.unwrap();
     assert!(
         why.contains("transactions that were writing when it began") && why.contains(&pid.to_string()),
@@ -49,12 +49,12 @@ async fn a_writer_is_not_missed_if_no_later_transaction_ended_before_the_run_beg
     let bulk = members.notify(10);
     let job = members.start(&bulk).await;
     let order = members.claim(&bulk).await;
-    // From here on no transaction with a higher id ends, at least none of this database.
+    // From here on, no transaction with a higher id ends, at least in this database.
     writer.execute("begin").await.unwrap();
     writer.execute(LATE).await.unwrap();
     let mut held = members.take_claimed(&bulk, &order).await;
     let surveyed = held.run.survey().await.unwrap();
-    assert!(matches!(surveyed, Surveyed::Held(_)), "it waits for the writer: {surveyed:?}");
+    assert!(matches!(surveyed, Surveyed::Held(_)), "the survey waits for the writer: {surveyed:?}");
     writer.execute("commit").await.unwrap();
     held.survey().await;
     drop(held);
@@ -75,18 +75,18 @@ async fn a_prepared_transaction_is_waited_for_and_named_in_history_when_it_takes
     let job = members.start(&bulk).await;
     let worker = members.worker().bulk(bulk).start().await.unwrap();
     let view = members
-        .until(job, "it gives its worker free", |view| view.state == JobState::Pending && view.held_ms > 0)
+        .until(job, "the run releases its worker", |view| view.state == JobState::Pending && view.held_ms > 0)
         .await;
     assert!(view.throttle.as_ref().is_some_and(|why| why.contains(&gid)), "{view:#?}");
     assert!(view.held_ms >= 9_000 && view.due_at.is_some(), "{view:#?}");
-    // On a busy machine it may be taken up again before it is looked at.
+    // On a busy machine, the run may be claimed again before the test reads it.
     let entry = members.scene.history(job).await.into_iter().find(|entry| entry.verb == Verb::Yield).unwrap();
     assert!(entry.note.as_ref().is_some_and(|note| note.contains(&gid)), "{entry:?}");
     let row = members.scene.view(job).await.row;
-    assert_eq!(row.attempt, u32::from(row.state == JobState::Running), "no attempt is spent");
+    assert_eq!(row.attempt, u32::from(row.state == JobState::Running), "no attempt is counted");
 
     writer.execute(sqlx::AssertSqlSafe(format!("commit prepared '{gid}'"))).await.unwrap();
-    // At once, unless it is taken up again already.
+    // Makes the run due immediately, unless it has already been claimed again.
     let now = Operation::new(Verb::Snooze).delay(Duration::ZERO);
     drop(members.scene.operate(job, now).await);
     members.until_state(job, JobState::Succeeded).await;

@@ -1,4 +1,4 @@
-//! Keys of every sort.
+//! Keys of all types.
 
 use milepost::JobState;
 use milepost::bulk::{Definition, Sizing};
@@ -6,14 +6,13 @@ use milepost_testkit::notes;
 
 use crate::bulk::members::Members;
 
-/// A definition with chunks of two rows, so that every key ends one.
+/// Returns a definition with chunks of two rows, so that every second key is the cursor.
 fn by_twos(name: &str) -> Definition {
     let sizing = Sizing { rows_min: 2, rows_max: 2, ..Sizing::default() };
     Definition { sizing, failures_max: 100, ..notes::definition(name, 2) }
 }
 
-/// Goes through a table of keys of this type by twos while one of them cannot be done, and tries that one again when it
-/// can.
+/// Processes a table with keys of this type in chunks of two while one key fails; then retries that key after it can succeed.
 async fn go_through(members: &Members, name: &str, column: &str, keys: &[String]) {
     let barred = &keys[keys.len() / 2];
     let values = keys.iter().map(|key| format!("({key})")).collect::<Vec<_>>().join(", ");
@@ -187,7 +186,7 @@ pub(crate) async fn a_composite_key_with_nulls_in_it_is_no_target(members: Membe
 
 pub(crate) async fn a_source_that_does_not_move_on_is_stopped(members: Members) {
     members.add(0..100).await;
-    // The cursor is heeded by a query inside, which says nothing of the rows that come.
+    // Only a subquery uses the cursor, so it does not restrict the rows that are returned.
     let source = "select id, place, name from member where exists (select 1 from member m where m.id > :cursor) \
                   or id < 3 order by id limit :limit";
     let inner = "select id, place, name from member where id in (select id from member where id > :cursor) \
@@ -198,8 +197,8 @@ pub(crate) async fn a_source_that_does_not_move_on_is_stopped(members: Members) 
         assert_ne!(view.state, JobState::Succeeded, "{view:#?}");
         assert_eq!(view.counts.chunks, 1, "{view:#?}");
         let why = members.scene.history(view.id).await.last().unwrap().error_message.clone().unwrap();
-        assert!(why.contains("does not move on: after 1 it answered"), "{why}");
-        assert_eq!(members.notes(view.id).await, 2, "nothing was done twice");
+        assert!(why.contains("does not advance: after the key 1 it returned"), "{why}");
+        assert_eq!(members.notes(view.id).await, 2, "no target was processed twice");
         members.operate(view.id, milepost::Verb::Cancel).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Members to be notified, and what they got.
+//! Fixture for bulk tests: members to be notified, and their notes.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +39,7 @@ impl Members {
         members
     }
 
-    /// Writes down where each cursor comes.
+    /// Records every position of the cursor.
     async fn follow(&self) {
         let place =
             if self.is_sqlite() { "integer primary key" } else { "bigint generated always as identity" };
@@ -68,7 +68,7 @@ impl Members {
         self.home.store()
     }
 
-    /// Adds members with ids of this range.
+    /// Adds members with these ids.
     pub(crate) async fn add(&self, ids: Range<i64>) {
         let (from, to) = (ids.start, ids.end);
         let sql = format!(
@@ -78,12 +78,12 @@ impl Members {
         self.home.tamper(&sql).await;
     }
 
-    /// One that gives every member a note, in chunks of so many rows at most.
+    /// Returns a bulk job that adds a note for every member, in chunks of at most `rows_max` rows.
     pub(crate) fn notify(&self, rows_max: u32) -> Bulk {
         notes::notify(self.home.as_ref(), rows_max)
     }
 
-    /// The same with another definition.
+    /// Returns the same with another definition.
     pub(crate) fn notify_as(&self, definition: Definition) -> Bulk {
         self.home.bulk(definition, SOURCE, &["id"], APPLY).unwrap()
     }
@@ -101,13 +101,13 @@ impl Members {
         Worker::builder(self.store())
     }
 
-    /// Starts a run, works until nothing is left to do, and shows the run.
+    /// Starts a run, works until no work is left, and returns the run.
     pub(crate) async fn run(&self, bulk: &Bulk) -> BulkView {
         let job = self.start(bulk).await;
         self.drain(bulk, job).await
     }
 
-    /// Works until nothing is left to do, and shows the run.
+    /// Works until no work is left, and returns the run.
     pub(crate) async fn drain(&self, bulk: &Bulk, job: JobId) -> BulkView {
         self.worker().bulk(bulk.clone()).drain().await.unwrap();
         self.view(job).await
@@ -118,7 +118,7 @@ impl Members {
         self.store().bulks(&filter).await.unwrap().pop().expect("a bulk job")
     }
 
-    /// Waits until what a look at the run shows is so; answers what that look showed.
+    /// Waits until the run satisfies `so`. Returns the run as it was then.
     pub(crate) async fn until(&self, job: JobId, what: &str, so: impl Fn(&BulkView) -> bool) -> BulkView {
         let seen = Mutex::new(None);
         wait::until(what, || async {
@@ -128,7 +128,7 @@ impl Members {
             is_so
         })
         .await;
-        seen.into_inner().unwrap().expect("it was looked at")
+        seen.into_inner().unwrap().expect("the run was never read")
     }
 
     pub(crate) async fn until_state(&self, job: JobId, state: JobState) -> BulkView {
@@ -139,12 +139,12 @@ impl Members {
         self.scene.operate(job, Operation::new(verb)).await.map(drop).unwrap();
     }
 
-    /// Makes the store think that all who work have died. Those who live register anew.
+    /// Expires the leases of all workers in the store. Workers that are still running register again.
     pub(crate) async fn expire_leases(&self) {
         self.home.expire_leases(self.scene.worker).await;
     }
 
-    /// Lets a run have no rest any more.
+    /// Removes the rate limit of a run.
     pub(crate) async fn hurry(&self, job: JobId) {
         let settings = Settings {
             rows_per_s: Some(1e6),
@@ -155,30 +155,30 @@ impl Members {
         self.store().set_bulk(job, &settings, None).await.unwrap();
     }
 
-    /// Takes back what dead workers held, to be claimed at once.
+    /// Takes back the jobs of all workers, to be claimed immediately.
     pub(crate) async fn rescue(&self) {
         self.expire_leases().await;
         self.store().rescue_expired(100, &|_, _, _| Duration::ZERO).await.unwrap();
     }
 
-    /// All failures of a run.
+    /// Returns all failures of a run.
     pub(crate) async fn failures(&self, job: JobId) -> Vec<TargetFailure> {
         self.store().bulk_failures(job, 0, 10_000).await.unwrap()
     }
 
-    /// The keys of its failures, of one column.
+    /// Returns the keys, of one column, of its failures.
     pub(crate) async fn failed(&self, job: JobId) -> Vec<String> {
         let word =
             |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         self.failures(job).await.iter().map(|failure| word(&failure.key.0[0])).collect()
     }
 
-    /// How many notes a run made.
+    /// Returns how many notes a run has added.
     pub(crate) async fn notes(&self, job: JobId) -> i64 {
         self.home.count(&format!("select count(*) from public.note where run = '{job}'")).await
     }
 
-    /// Whose chunks were committed, in their order: each run once for all chunks in a row.
+    /// Returns the runs in the order in which their chunks were committed. Consecutive chunks of a run count once.
     pub(crate) async fn turns(&self, runs: &[JobId]) -> Vec<JobId> {
         let mut turns: Vec<(i64, JobId)> = Vec::new();
         let chunks = self.home.count("select count(*) from public.trail").await;
@@ -199,7 +199,7 @@ impl Members {
         turns.into_iter().map(|(_, run)| run).collect()
     }
 
-    /// Asserts that so many members have exactly one note of the run each, and that its cursor never went back.
+    /// Asserts that this number of members have exactly one note of the run each, and that its cursor never moved back.
     pub(crate) async fn assert_once_each(&self, job: JobId, members: i64) {
         let of_run = format!("from public.note where run = '{job}'");
         assert_eq!(self.notes(job).await, members, "notes");
@@ -207,7 +207,7 @@ impl Members {
         self.assert_never_back(job).await;
     }
 
-    /// Asserts that the cursor, a number, never went back, and that each chunk counted once.
+    /// Asserts that the cursor, a number, never moved back, and that each chunk was counted once.
     pub(crate) async fn assert_never_back(&self, job: JobId) {
         let of_run = format!("public.trail where run = '{}'", job.0.simple());
         let back = format!(
@@ -216,13 +216,13 @@ impl Members {
                  lag(passed) over (order by chunks) as passed_before from {of_run}) as step
              where cursor < cursor_before or passed < passed_before"
         );
-        assert_eq!(self.home.count(&back).await, 0, "the cursor went back");
+        assert_eq!(self.home.count(&back).await, 0, "the cursor moved back");
         let doubled = format!("select count(*) - count(distinct chunks) from {of_run}");
-        assert_eq!(self.home.count(&doubled).await, 0, "a chunk counted twice");
+        assert_eq!(self.home.count(&doubled).await, 0, "a chunk was counted twice");
     }
 }
 
-/// Holds runs as long as the test wants.
+/// A throttle that holds runs until the test opens it.
 #[derive(Default)]
 pub(crate) struct Gate(AtomicBool);
 
@@ -239,17 +239,17 @@ impl Gate {
 #[async_trait]
 impl Throttle for Gate {
     async fn holds(&self) -> Option<String> {
-        self.0.load(Ordering::SeqCst).then(|| "gate: the test keeps it closed".to_owned())
+        self.0.load(Ordering::SeqCst).then(|| "gate: closed by the test".to_owned())
     }
 }
 
-/// A run in the hands of the test.
+/// A run that the test executes itself.
 pub(crate) struct Held {
     pub(crate) run: Box<dyn BulkRun>,
 }
 
 impl Members {
-    /// Claims the only run that is ready and takes it, as a worker does.
+    /// Claims the only ready run and takes it over, as a worker does.
     pub(crate) async fn take(&self, bulk: &Bulk) -> Held {
         self.take_claimed(bulk, &self.claim(bulk).await).await
     }
@@ -260,7 +260,7 @@ impl Members {
         Held { run }
     }
 
-    /// Claims the only run that is ready, for a worker of its own.
+    /// Claims the only ready run for a new worker.
     pub(crate) async fn claim(&self, bulk: &Bulk) -> Order {
         let definition = bulk.definition();
         let (queues, kinds) = (vec![definition.queue.clone()], vec![definition.name.clone()]);
@@ -274,13 +274,13 @@ impl Members {
         let worker = self.store().register_worker(&worker).await.unwrap();
         let claim_id = fastrand::i32(1..);
         let claim = Claim { worker, claim_id, queues, kinds, limit: 1, thorough: true };
-        let job = self.store().claim(&claim).await.unwrap().pop().expect("a run is ready");
+        let job = self.store().claim(&claim).await.unwrap().pop().expect("no run is ready");
         Order { run: job.run, payload: job.payload, nominal_at: job.nominal_at }
     }
 }
 
 impl Held {
-    /// Waits for writers, of other tests too.
+    /// Surveys the run; waits for concurrent writers, including those of other tests.
     pub(crate) async fn survey(&mut self) {
         while let Surveyed::Held(_) = self.run.survey().await.unwrap() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -290,7 +290,7 @@ impl Held {
     pub(crate) async fn chunk(&mut self, rows: u32) -> ChunkDone {
         match self.run.chunk(rows).await.unwrap() {
             Chunked::Done(done) => done,
-            Chunked::Stopped(verb) => panic!("told to {verb}"),
+            Chunked::Stopped(verb) => panic!("the run was stopped: {verb}"),
         }
     }
 }

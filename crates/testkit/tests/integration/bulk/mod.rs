@@ -1,4 +1,4 @@
-//! Bulk jobs, on either store.
+//! Bulk jobs, on both stores.
 
 mod aborts;
 mod checks;

@@ -19,7 +19,7 @@ fn operations(members: &Members) -> Bulk {
     Bulk::new(definition, work)
 }
 
-/// Starts a run that does this to these jobs.
+/// Starts a run that performs this operation on these jobs.
 async fn start(members: &Members, operation: Operation, jobs: &[JobId]) -> JobId {
     let definition = operation::definition().unwrap();
     let rows = jobs.iter().map(|&job| serde_json::to_string(&OperateTarget { job }).unwrap()).collect();
@@ -29,7 +29,7 @@ async fn start(members: &Members, operation: Operation, jobs: &[JobId]) -> JobId
     staging.start(&definition.direct(job)).await.unwrap().job
 }
 
-/// So many jobs that have failed for good.
+/// Returns this number of permanently failed jobs.
 async fn failed(scene: &Scene, jobs: usize) -> Vec<JobId> {
     let mut failed = Vec::new();
     for _ in 0..jobs {
@@ -58,7 +58,7 @@ pub(crate) async fn what_is_asked_is_done_to_each_job_and_stands_in_its_history(
 
 pub(crate) async fn a_job_that_it_cannot_be_done_to_fails_alone(members: Members) {
     let mut jobs = failed(&members.scene, 12).await;
-    // One that somebody else has seen to meanwhile, and one that is gone.
+    // One job that has been changed by another operator, and one that does not exist.
     members.scene.operate(jobs[5], Operation::new(Verb::Cancel)).await.unwrap();
     jobs.push(JobId::new());
     let run = start(&members, Operation::new(Verb::Mark), &jobs).await;

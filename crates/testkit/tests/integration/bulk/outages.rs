@@ -1,4 +1,4 @@
-//! Connections and servers that go away in the middle of a run (PostgreSQL).
+//! Connections and servers that fail during a run (PostgreSQL).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use sqlx::Executor;
 
 use crate::bulk::members::Members;
 
-/// A definition with so many rows a second, in small chunks.
+/// Returns a definition with this rate in rows per second, in small chunks.
 fn paced(name: &str, rows_per_s: f64) -> Definition {
     Definition {
         sizing: Sizing { rows_min: 10, rows_max: 10, ..Sizing::default() },
@@ -27,14 +27,14 @@ fn paced(name: &str, rows_per_s: f64) -> Definition {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_session_is_ended_from_outside_goes_on_by_itself() {
     let members = Members::on(PostgresHome::fresh().await).await;
-    // So slow that it is never done before its session was ended so often.
+    // So slow that the run does not end before its session has been terminated this often.
     members.add(0..1_200).await;
     let bulk = members.notify_as(paced("cut", 30.0));
     let job = members.start(&bulk).await;
     let worker = members.worker().bulk(bulk).start().await.unwrap();
     for _ in 0..5 {
         let at = members.view(job).await.counts.chunks;
-        members.until(job, "it moves", |view| view.counts.chunks > at + 1).await;
+        members.until(job, "the run processes more chunks", |view| view.counts.chunks > at + 1).await;
         let ended = "select count(pg_terminate_backend(pid)) from pg_stat_activity
                      where application_name = 'milepost bulk cut' and datname = current_database()";
         assert_eq!(members.home.count(ended).await, 1);
@@ -42,7 +42,7 @@ async fn a_run_whose_session_is_ended_from_outside_goes_on_by_itself() {
     members.hurry(job).await;
     members.until_state(job, JobState::Succeeded).await;
     members.assert_once_each(job, 1_200).await;
-    assert_eq!(members.scene.count(job, milepost::Verb::Claim).await, 1, "in one attempt");
+    assert_eq!(members.scene.count(job, milepost::Verb::Claim).await, 1, "the run has one attempt");
     worker.shutdown().await;
 }
 
@@ -72,7 +72,7 @@ async fn a_run_goes_on_by_itself_when_the_server_has_crashed_and_is_back() {
         sqlx::query_scalar("select count(*) from note").fetch_one(store.pool()).await.unwrap_or(0)
     };
     for crash in 1..=2 {
-        wait::until("it works", || async { notes().await > crash * 300 }).await;
+        wait::until("the run processes chunks", || async { notes().await > crash * 300 }).await;
         server.crash().await;
         server.start().await;
     }

@@ -1,4 +1,4 @@
-//! What a run is given, and what is refused.
+//! Parameters of runs, and which of them are rejected.
 
 use milepost::bulk::{Bulk, Definition};
 use milepost::{JobState, NewJob};
@@ -48,7 +48,7 @@ pub(crate) async fn numbers_keep_all_their_digits(members: Members) {
     assert_eq!(members.home.count(right).await, 1);
 }
 
-/// Starts a run that must fail without a chunk, and answers why it did.
+/// Starts a run that must fail without a chunk. Returns the error.
 async fn refused(members: &Members, bulk: &Bulk, job: NewJob) -> String {
     let job = members.store().start_bulk(&job).await.unwrap().job;
     let view = members.drain(bulk, job).await;
@@ -65,7 +65,7 @@ pub(crate) async fn what_cannot_run_is_refused_before_any_chunk(members: Members
     let bulk = members.home.bulk(notes::definition("params", 20), source, &["id"], apply).unwrap();
     let job = |params| bulk.definition().direct(NewJob::new("params", &params).unwrap());
     let why = refused(&members, &bulk, job(json!({ "who": "x" }))).await;
-    assert!(why.contains("no \"place\", which the source asks for"), "{why}");
+    assert!(why.contains("no \"place\", which the source uses"), "{why}");
     let why = refused(&members, &bulk, job(json!({ "place": "x" }))).await;
     assert!(why.contains("no \"who\", which the apply asks for"), "{why}");
     let why = refused(&members, &bulk, job(json!(["place"]))).await;
@@ -109,8 +109,11 @@ pub(crate) async fn a_run_goes_on_only_with_the_definition_it_began_with(members
 
     members.operate(job, Verb::Rerun).await;
     let view = members.drain(&bulk, job).await;
-    assert_eq!(view.state, JobState::Failed, "what is done is not done again");
+    assert_eq!(view.state, JobState::Failed, "a completed run cannot be repeated");
     let history = members.scene.history(job).await;
-    assert!(history.last().unwrap().error_message.as_deref().unwrap().contains("is done"), "{history:#?}");
+    assert!(
+        history.last().unwrap().error_message.as_deref().unwrap().contains("has finished"),
+        "{history:#?}"
+    );
     members.assert_once_each(job, 100).await;
 }

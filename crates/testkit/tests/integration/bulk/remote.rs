@@ -1,4 +1,4 @@
-//! Targets on another PostgreSQL than the store.
+//! Targets in another PostgreSQL database than the store.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ milepost_testkit::on_each_home! { crate::bulk::shop::Shop::on =>
     what_the_other_database_does_not_take_or_say_is_told_with_its_name,
 }
 
-/// A store that does not hear of so many chunks.
+/// Returns a store that fails to record this number of chunks.
 fn deaf(shop: &Shop, chunks: usize) -> Arc<Faulty> {
     let store = Faulty::before(shop.members.store());
     store.advances_failed.store(chunks, Ordering::SeqCst);
@@ -62,7 +62,11 @@ async fn a_chunk_that_the_store_did_not_hear_of_is_done_again_and_no_other(shop:
     assert_eq!((view.state, view.counts.done), (JobState::Succeeded, 100), "{view:#?}");
     shop.assert_noted(view.id, 100, 20).await;
     let doubled = "select max(member) from (select member from note group by member having count(*) > 1) d";
-    assert_eq!(shop.count(doubled).await, 19, "the chunk in hand");
+    assert_eq!(
+        shop.count(doubled).await,
+        19,
+        "only the targets of the interrupted chunk were processed twice"
+    );
 }
 
 async fn bad_rows_are_kept_in_the_store_and_can_be_tried_again(shop: Shop) {
@@ -81,7 +85,7 @@ async fn bad_rows_are_kept_in_the_store_and_can_be_tried_again(shop: Shop) {
     assert_eq!(shop.members.failures(view.id).await[0].code, "23514");
     shop.assert_noted(view.id, 196, 0).await;
 
-    // One of them fails again: it is known by its key, not by its place.
+    // One of them fails again: it is identified by its key, not by its position.
     shop.run(
         "alter table note drop constraint good; alter table note add constraint good check (member <> 55)",
     )
@@ -105,7 +109,7 @@ async fn what_a_writer_of_the_other_database_commits_late_is_not_missed(shop: Sh
     let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut writer).await.unwrap();
     let bulk = shop.notify(10);
     let job = shop.members.start(&bulk).await;
-    // Whom it waits for stays, whoever has the run.
+    // The transactions for which the run waits stay the same, whichever worker has the run.
     let mut first = shop.take(&bulk).await;
     assert!(matches!(first.run.survey().await.unwrap(), Surveyed::Held(_)));
     shop.members.rescue().await;
@@ -114,7 +118,8 @@ async fn what_a_writer_of_the_other_database_commits_late_is_not_missed(shop: Sh
     later.execute("insert into member values (3, 'x', 'too late')").await.unwrap();
 
     let worker = shop.members.worker().bulk(bulk).start().await.unwrap();
-    let view = shop.members.until(job, "it says what it waits for", |view| view.throttle.is_some()).await;
+    let view =
+        shop.members.until(job, "the run reports what it waits for", |view| view.throttle.is_some()).await;
     let why = view.throttle.unwrap();
     assert!(why.contains(&format!("server processes {pid})")), "{why}");
     assert_eq!((view.counts.chunks, view.upper), (0, None));
@@ -189,7 +194,7 @@ async fn a_target_that_changes_between_two_tries_has_the_event_of_the_first(shop
     let order = shop.members.claim(&bulk).await;
     let (_, mut first) = BulkWork::take(&run(deaf(&shop, 1)), &order).await.unwrap();
     while let Surveyed::Held(_) = first.survey().await.unwrap() {}
-    assert!(first.chunk(40).await.is_err(), "the store does not hear of it");
+    assert!(first.chunk(40).await.is_err(), "the store must not receive the result");
     drop(first);
     shop.run("update member set name = 'another' where id = 7").await;
     shop.members.rescue().await;
@@ -260,7 +265,7 @@ async fn what_the_other_database_does_not_take_or_say_is_told_with_its_name(shop
         "{words}"
     );
     assert!(!format!("{words} {gone:?}").contains("s3cret"));
-    // A run says so too, and is tried again later.
+    // A run reports this, too, and is retried later.
     let bulk = Bulk::new(definition.clone(), Arc::new(targets(&gone, SOURCE)));
     let job = shop.members.start(&bulk).await;
     let worker = Worker::builder(store.clone()).bulk(bulk).start().await.unwrap();
@@ -273,5 +278,5 @@ async fn what_the_other_database_does_not_take_or_say_is_told_with_its_name(shop
     let probe = |sql: &str| ServerThrottle::on(&shop.shop, Measure::Sql(sql.to_owned()));
     assert_eq!(probe("select exists (select from loose)").holds().await, None);
     let held = probe("select count(*) > 5 from loose").holds().await;
-    assert_eq!(held.as_deref(), Some("sql probe: it answered false"));
+    assert_eq!(held.as_deref(), Some("sql probe: it returned false"));
 }

@@ -1,4 +1,4 @@
-//! Workers and sessions that are lost, and runs that are stopped, while their targets are on another PostgreSQL.
+//! Lost workers and sessions, and stopped runs, with targets in another PostgreSQL database.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ milepost_testkit::on_each_home! { crate::bulk::shop::Shop::on =>
     a_run_whose_session_is_ended_goes_on_by_itself,
 }
 
-/// Fewer deaths show too little.
+/// With fewer deaths the test covers too little.
 const DEATHS_MIN: i64 = 3;
-/// More show nothing new, and each takes long on a busy machine.
+/// More deaths add no coverage, and each takes long on a busy machine.
 const DEATHS_MAX: i64 = 8;
 
-/// A worker process whose members are in the shop.
+/// Starts a worker process whose members are in the shop.
 fn worker(shop: &Shop, settings: Settings) -> Process {
     let program = env!("CARGO_BIN_EXE_testkit-worker");
     Process::start_beside(program, &shop.members.home.address(), Some((SHOP, &shop.url)), settings)
@@ -55,16 +55,16 @@ async fn workers_that_die_and_freeze_miss_no_target(shop: Shop) {
     }
 }
 
-/// Every member has a note of this run; a death makes at most one chunk of 500 again.
+/// Asserts that every member has a note of this run, and that each death repeated at most one chunk of 500.
 async fn assert_no_target_is_missed(shop: &Shop, job: JobId, members: u32, deaths: i64) {
     let view = shop.members.until_state(job, JobState::Succeeded).await;
     assert_eq!((view.counts.done, view.counts.failed), (u64::from(members), 0));
     let missed = format!(
         "select count(*) from member m where not exists (select 1 from note n where n.member = m.id and n.run = '{job}')"
     );
-    assert_eq!(shop.count(&missed).await, 0, "targets were missed");
+    assert_eq!(shop.count(&missed).await, 0, "targets without a note");
     let again = shop.notes(job).await - i64::from(members);
-    assert!(again <= deaths * 500, "{again} notes were made again in {deaths} deaths");
+    assert!(again <= deaths * 500, "{again} notes were repeated after {deaths} crashes");
     shop.members.assert_never_back(job).await;
 }
 
@@ -82,7 +82,7 @@ async fn a_worker_whose_run_was_taken_over_cannot_move_the_cursor(shop: Shop) {
     fenced(old.chunk(10).await.unwrap_err());
     let mut new = shop.take(&bulk).await;
     fenced(old.chunk(10).await.unwrap_err());
-    // It had done a chunk there before it was stopped, and wakes up after the takeover.
+    // The old worker had applied a chunk there before it was stopped, and resumes after the takeover.
     let done = Parts { targets: 10, ..Parts::behind(before.upper.clone()) };
     let step = Step { from: before.cursor, parts: done, rows: 10, took: Duration::ZERO };
     fenced(shop.members.store().advance_bulk(order.run, &step).await.unwrap_err());
@@ -106,12 +106,12 @@ async fn a_takeover_ends_the_chunk_that_the_last_worker_is_in(shop: Shop) {
     old.chunk(10).await;
     let standing = tokio::spawn(async move { old.run.chunk(10).await });
     shop.until_asleep().await;
-    // The trigger of the standing chunk sleeps on; that of others finds that it need not.
+    // The trigger of the hanging chunk continues to sleep; that of other chunks does not sleep any more.
     shop.run("update nap set s = 0").await;
     shop.members.rescue().await;
     let view = shop.members.drain(&bulk, job).await;
     assert_eq!(view.state, JobState::Succeeded, "{view:#?}");
-    assert!(standing.await.unwrap().is_err(), "its chunk did not count");
+    assert!(standing.await.unwrap().is_err(), "the chunk of the fenced run was committed");
     shop.assert_noted(job, 30, 0).await;
 }
 
@@ -126,12 +126,12 @@ async fn the_chunk_of_a_worker_that_is_gone_ends_although_nobody_takes_over(shop
     worker.kill().await;
     let sessions =
         format!("select count(*) from pg_stat_activity where application_name like 'milepost bulk {job} %'");
-    wait::until("its session is gone", || async { shop.count(&sessions).await == 0 }).await;
+    wait::until("the session of the run has ended", || async { shop.count(&sessions).await == 0 }).await;
     assert_eq!(shop.notes(job).await, 0);
 }
 
 async fn a_run_stops_and_goes_on_after_its_cursor(shop: Shop) {
-    // So many that it is never done before it is stopped.
+    // Enough members that the run does not end before it is stopped.
     shop.add(0..20_000).await;
     let bulk = shop.notify_as(paced("notify", 10, 1e6));
     let job = shop.members.start(&bulk).await;
@@ -143,7 +143,7 @@ async fn a_run_stops_and_goes_on_after_its_cursor(shop: Shop) {
         let acknowledged = shop.members.view(job).await.counts.chunks;
         let view = shop.members.until_state(job, JobState::Aborted).await;
         assert!(view.counts.chunks <= acknowledged + 1, "{} chunks after {acknowledged}", view.counts.chunks);
-        assert_eq!(shop.notes(job).await as u64, view.counts.done, "what it counts is what it did");
+        assert_eq!(shop.notes(job).await as u64, view.counts.done, "the count matches the effects");
         if stop == 3 {
             shop.members.hurry(job).await;
         }
@@ -163,10 +163,10 @@ async fn a_hard_abort_rolls_the_chunk_in_hand_back(shop: Shop) {
     shop.until_asleep().await;
     let operation = Operation::new(Verb::Abort).grace(LONG);
     shop.members.scene.operate(job, operation).await.map(drop).unwrap();
-    assert!(shop.shop.interrupt(job).await.unwrap(), "there is a statement to stop");
+    assert!(shop.shop.interrupt(job).await.unwrap(), "no statement to cancel");
     let view = shop.members.until_state(job, JobState::Aborted).await;
     assert_eq!((view.counts.chunks, shop.notes(job).await), (1, 10), "the chunk was rolled back");
-    assert!(!shop.shop.interrupt(job).await.unwrap(), "nothing is left to stop");
+    assert!(!shop.shop.interrupt(job).await.unwrap(), "a statement was canceled although none was running");
     shop.run("update nap set s = 0").await;
     shop.members.operate(job, Verb::Resume).await;
     shop.members.until_state(job, JobState::Succeeded).await;
@@ -175,14 +175,14 @@ async fn a_hard_abort_rolls_the_chunk_in_hand_back(shop: Shop) {
 }
 
 async fn a_run_whose_session_is_ended_goes_on_by_itself(shop: Shop) {
-    // So slow that it is never done before its session was ended so often.
+    // So slow that the run does not end before its session has been terminated this often.
     shop.add(0..1_200).await;
     let bulk = shop.notify_as(paced("notify", 10, 30.0));
     let job = shop.members.start(&bulk).await;
     let worker = shop.members.worker().bulk(bulk).start().await.unwrap();
     for _ in 0..5 {
         let at = shop.members.view(job).await.counts.chunks;
-        shop.members.until(job, "it moves", |view| view.counts.chunks > at + 1).await;
+        shop.members.until(job, "the run processes more chunks", |view| view.counts.chunks > at + 1).await;
         let ended = format!(
             "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database()
              and application_name like 'milepost bulk {job} %'"
@@ -191,11 +191,11 @@ async fn a_run_whose_session_is_ended_goes_on_by_itself(shop: Shop) {
     }
     shop.members.hurry(job).await;
     shop.members.until_state(job, JobState::Succeeded).await;
-    // A session that is ended at the moment of its commit has done a chunk of which nobody knows.
+    // If a session is terminated at the moment of its commit, its chunk is applied but not recorded.
     let missed = shop
         .count("select count(*) from member m where not exists (select 1 from note n where n.member = m.id)");
     assert_eq!(missed.await, 0);
     assert!(shop.notes(job).await <= 1_250);
-    assert_eq!(shop.members.scene.count(job, Verb::Claim).await, 1, "in one attempt");
+    assert_eq!(shop.members.scene.count(job, Verb::Claim).await, 1, "the run has one attempt");
     worker.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! Members on another database than the store's.
+//! Fixture for bulk tests with members in another database than the store's.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::bulk::members::{Held, Members};
 /// A store, and another database with members.
 #[derive(Clone)]
 pub(crate) struct Shop {
-    /// The store. It has tables of members too, which nobody is to touch.
+    /// The store. It has tables of members, too, which must not change.
     pub(crate) members: Members,
     pub(crate) shop: Database,
     pub(crate) pool: PgPool,
@@ -51,7 +51,7 @@ impl Shop {
         sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&self.pool).await.expect(sql)
     }
 
-    /// Adds members with ids of this range.
+    /// Adds members with these ids.
     pub(crate) async fn add(&self, ids: Range<i64>) {
         let (from, to) = (ids.start, ids.end - 1);
         self.run(&format!(
@@ -60,7 +60,7 @@ impl Shop {
         .await;
     }
 
-    /// What gives every member a note there, for this store.
+    /// Returns the work that adds a note for every member there, for this store.
     pub(crate) fn work(&self, store: Arc<dyn Store>, definition: &Definition) -> Remote {
         notes::remote(&self.shop, store, definition, Some(Effect::Sql(APPLY.to_owned())))
     }
@@ -74,27 +74,31 @@ impl Shop {
         self.notify_as(notes::definition("notify", rows_max))
     }
 
-    /// Claims the only run that is ready and takes it, as a worker does.
+    /// Claims the only ready run and takes it over, as a worker does.
     pub(crate) async fn take(&self, bulk: &Bulk) -> Held {
         let order = self.members.claim(bulk).await;
         let (_, run) = self.work(self.members.store(), bulk.definition()).take(&order).await.unwrap();
         Held { run: run as Box<dyn BulkRun> }
     }
 
-    /// How many notes a run made.
+    /// Returns how many notes a run has added.
     pub(crate) async fn notes(&self, job: JobId) -> i64 {
         self.count(&format!("select count(*) from note where run = '{job}'")).await
     }
 
-    /// Asserts that so many members have notes of the run, and this many of them more than one.
+    /// Asserts that this number of members have notes of the run, and how many of them have more than one.
     pub(crate) async fn assert_noted(&self, job: JobId, members: i64, twice: i64) {
         let of_run = format!("from note where run = '{job}'");
         assert_eq!(self.count(&format!("select count(distinct member) {of_run}")).await, members, "missed");
         let again =
             format!("select count(*) from (select 1 {of_run} group by member having count(*) > 1) again");
-        assert_eq!(self.count(&again).await, twice, "noted twice");
+        assert_eq!(self.count(&again).await, twice, "members with more than one note");
         self.members.assert_never_back(job).await;
-        assert_eq!(self.members.home.count("select count(*) from public.note").await, 0, "in the store");
+        assert_eq!(
+            self.members.home.count("select count(*) from public.note").await,
+            0,
+            "notes in the store's database"
+        );
     }
 
     /// Waits until a statement of a run sleeps there.
@@ -104,7 +108,7 @@ impl Shop {
         wait::until("a chunk sleeps", || async { self.count(asleep).await == 1 }).await;
     }
 
-    /// Makes notes of members from this id on sleep, as long as a row says so.
+    /// Makes inserts of notes for members from this id on sleep, for the time that a row specifies.
     pub(crate) async fn doze_from(&self, id: i64) {
         self.run(&format!(
             "create table nap (s int not null); insert into nap values (600);
@@ -116,7 +120,7 @@ impl Shop {
     }
 }
 
-/// A definition with so many rows a second, in small chunks.
+/// Returns a definition with this rate in rows per second, in small chunks.
 pub(crate) fn paced(name: &str, rows: u32, rows_per_s: f64) -> Definition {
     Definition {
         sizing: Sizing { rows_min: rows, rows_max: rows, target: Duration::from_millis(50) },

@@ -49,9 +49,9 @@ async fn staged_files(members: &Members) -> i64 {
     members.home.count("select count(*) from milepost.bulk_file").await
 }
 
-/// Forgets all that can be forgotten.
+/// Deletes everything that may be deleted.
 async fn prune(members: &Members) {
-    // A store may keep what happened last of all.
+    // A store may keep the last entry of the history.
     let last = members.scene.enqueue(milepost_testkit::Scene::job()).await;
     members.scene.operate(last, Operation::new(Verb::Cancel)).await.unwrap();
     tokio::time::sleep(Duration::from_millis(3)).await;
@@ -59,7 +59,7 @@ async fn prune(members: &Members) {
     while members.store().prune(&KEEP_NOTHING, pace).await.unwrap().more {}
 }
 
-/// Lets what was staged, and not started, be an age old.
+/// Makes staged files that were not started more than an hour old.
 async fn age(members: &Members) {
     let (touched_at, past) = (members.home.time("touched_at"), members.home.ago(Duration::from_secs(3700)));
     members.home.tamper(&format!("update milepost.bulk_file set {touched_at} = {past}")).await;
@@ -72,7 +72,7 @@ pub(crate) async fn each_row_of_a_file_is_applied_once(members: Members) {
     let view = members.view(job).await;
     let all = Some(Total { rows: 2_500, exact: true });
     let file = Some(StagedFile { name: "members.csv".to_owned(), rows: 2_500 });
-    assert_eq!((view.total, view.file), (all, file), "known before a worker comes");
+    assert_eq!((view.total, view.file), (all, file), "known before a worker starts the run");
     let view = members.drain(&bulk, job).await;
     assert_eq!((view.state, view.counts.done, view.total), (JobState::Succeeded, 2_500, all), "{view:#?}");
     assert_eq!(view.upper.unwrap().to_string(), "2500");
@@ -90,7 +90,7 @@ pub(crate) async fn a_worker_that_is_killed_in_a_file_loses_and_doubles_no_row(m
     let settings = Settings::default().bulk_rows(200);
     for chunks in [3, 20] {
         let worker = Process::start(env!("CARGO_BIN_EXE_testkit-worker"), &members.home.address(), settings);
-        members.until(job, "it has come further", |view| view.counts.chunks >= chunks).await;
+        members.until(job, "the run has processed more chunks", |view| view.counts.chunks >= chunks).await;
         worker.kill().await;
         members.rescue().await;
     }
@@ -134,7 +134,7 @@ pub(crate) async fn staging_that_is_cut_short_leaves_nothing_that_runs_and_is_re
     assert_eq!(members.store().bulks(&BulkFilter::default()).await.unwrap().len(), 0);
     prune(&members).await;
     let kept = if members.is_sqlite() { 3_000 } else { 0 };
-    assert_eq!(staged_rows(&members).await, kept, "it may still go on");
+    assert_eq!(staged_rows(&members).await, kept, "the rows of a run that can be resumed are kept");
     age(&members).await;
     prune(&members).await;
     assert_eq!((staged_rows(&members).await, staged_files(&members).await), (0, 0));
@@ -150,7 +150,7 @@ pub(crate) async fn what_retention_has_removed_is_not_started(members: Members) 
     age(&members).await;
     prune(&members).await;
     if !members.is_sqlite() {
-        // Nobody else sees what one transaction has staged, so nobody removes it.
+        // On PostgreSQL, rows are staged in one transaction. Others cannot see them, so retention does not remove them.
         let made = slow.start(job(bulk.definition())).await.unwrap();
         assert_eq!(members.drain(&bulk, made.job).await.counts.done, 1_500);
         return;
@@ -189,7 +189,7 @@ pub(crate) async fn a_run_over_a_file_without_one_fails_and_says_so(members: Mem
     assert!(matches!(refused, StoreError::Bulk(InvalidBulk::NotOverFile { .. })), "{refused}");
 }
 
-/// Also when the first run is forgotten before the second one comes to them.
+/// Works even if the first run is deleted before the second one processes its rows.
 pub(crate) async fn rows_that_failed_are_tried_again_from_the_file(members: Members) {
     members.home.tamper("create table public.barred (member bigint primary key)").await;
     members.home.tamper("insert into public.barred values (3), (77), (299)").await;
@@ -206,12 +206,16 @@ pub(crate) async fn rows_that_failed_are_tried_again_from_the_file(members: Memb
         (JobState::Succeeded, 297, 3),
         "{view:#?}"
     );
-    assert_eq!(members.failed(job).await, ["4", "78", "300"], "by their numbers in the file");
+    assert_eq!(
+        members.failed(job).await,
+        ["4", "78", "300"],
+        "the failures have the numbers of their lines in the file"
+    );
     members.home.tamper("delete from public.barred").await;
     let again = members.store().retry_bulk_failures(job).await.unwrap().job;
     prune(&members).await;
-    assert!(members.store().job(job).await.unwrap().is_none(), "the first run is forgotten");
-    assert_eq!(staged_rows(&members).await, 300, "the other one still needs them");
+    assert!(members.store().job(job).await.unwrap().is_none(), "the first run is deleted");
+    assert_eq!(staged_rows(&members).await, 300, "the other run still uses the rows");
     let view = members.drain(&bulk, again).await;
     assert_eq!((view.state, view.counts.done), (JobState::Succeeded, 3), "{view:#?}");
     members.assert_once_each(job, 300).await;
@@ -277,6 +281,6 @@ pub(crate) async fn a_run_over_a_file_is_taken_up_without_waiting_for_anybody(me
     let source = columns.source(notes::dialect(members.home.as_ref()));
     let work = members.home.bulk_work(bulk.definition(), &source, &["n"], Deed::Sql(notes::APPLY)).unwrap();
     let (position, mut run) = work.take(&order).await.unwrap();
-    assert!(position.surveyed, "its targets stand since it was started");
+    assert!(position.surveyed, "the targets are known since the start");
     assert!(matches!(run.chunk(50).await.unwrap(), Chunked::Done(done) if done.exhausted && done.rows == 20));
 }

@@ -1,4 +1,4 @@
-//! What holds runs.
+//! Throttles that hold runs.
 
 use std::time::Duration;
 
@@ -18,31 +18,28 @@ pub(crate) async fn a_throttle_holds_a_run_and_is_named_wherever_one_looks(membe
     let bulk = members.notify(10).throttle(open).throttle(closed.clone());
     let job = members.start(&bulk).await;
     let worker = members.worker().bulk(bulk).start().await.unwrap();
-    let view = members.until(job, "it is held", |view| view.throttle.is_some()).await;
-    assert_eq!(view.throttle.as_deref(), Some("gate: the test keeps it closed"));
+    let view = members.until(job, "the bulk job is held", |view| view.throttle.is_some()).await;
+    assert_eq!(view.throttle.as_deref(), Some("gate: closed by the test"));
     assert!(view.throttle_since.is_some());
     assert_eq!((view.state, view.counts.chunks), (JobState::Running, 0));
 
     let view = members
-        .until(job, "it gives its worker free", |view| view.state == JobState::Pending && view.held_ms > 0)
+        .until(job, "the run releases its worker", |view| view.state == JobState::Pending && view.held_ms > 0)
         .await;
     assert!(view.throttle.is_some() && view.due_at.is_some() && view.held_ms >= 9_000, "{view:#?}");
-    // On a busy machine it may be taken up again before it is looked at.
+    // On a busy machine, the run may be claimed again before the test reads it.
     let entry = members.scene.history(job).await.into_iter().find(|entry| entry.verb == Verb::Yield).unwrap();
-    assert!(
-        entry.note.as_ref().is_some_and(|note| note.contains("gate: the test keeps it closed")),
-        "{entry:?}"
-    );
+    assert!(entry.note.as_ref().is_some_and(|note| note.contains("gate: closed by the test")), "{entry:?}");
     let row = members.scene.view(job).await.row;
-    assert_eq!(row.attempt, u32::from(row.state == JobState::Running), "no attempt is spent");
+    assert_eq!(row.attempt, u32::from(row.state == JobState::Running), "no attempt is counted");
 
     let since = view.throttle_since;
-    // At once, unless it is taken up again already.
+    // Makes the run due immediately, unless it has already been claimed again.
     let now = Operation::new(Verb::Snooze).delay(Duration::ZERO);
     drop(members.scene.operate(job, now).await);
     let is_held_here = |view: &BulkView| view.state == JobState::Running && view.throttle.is_some();
-    let view = members.until(job, "it is held again", is_held_here).await;
-    assert_eq!(view.throttle_since, since, "it was held all the time");
+    let view = members.until(job, "the run is held again", is_held_here).await;
+    assert_eq!(view.throttle_since, since, "the run was held all the time");
 
     closed.set(false);
     let view = members.until_state(job, JobState::Succeeded).await;
@@ -62,11 +59,11 @@ pub(crate) async fn a_throttle_that_holds_in_the_middle_stops_further_chunks(mem
         .throttle(gate.clone());
     let job = members.start(&bulk).await;
     let worker = members.worker().bulk(bulk).start().await.unwrap();
-    members.until(job, "it works", |view| view.counts.chunks >= 2).await;
+    members.until(job, "the run processes chunks", |view| view.counts.chunks >= 2).await;
     gate.set(true);
-    let held = members.until(job, "it is held", |view| view.throttle.is_some()).await;
+    let held = members.until(job, "the bulk job is held", |view| view.throttle.is_some()).await;
     gate.set(false);
-    // Faster, too, so that the test does not take long.
+    // At a higher rate, so that the test does not take long.
     let faster = Settings { rows_per_s: Some(1e6), ..Settings::default() };
     members.store().set_bulk(job, &faster, None).await.unwrap();
     let view = members.until_state(job, JobState::Succeeded).await;
@@ -104,12 +101,12 @@ pub(crate) async fn a_closed_window_puts_a_run_off_until_it_opens(members: Membe
 
 pub(crate) async fn a_rate_that_is_set_counts_from_the_next_chunk_on(members: Members) {
     members.add(0..2_000).await;
-    // At this rate it would take more than six minutes.
+    // At this rate the run would take more than six minutes.
     let load = Load { rows_per_s: Some(5.0), duty: 1.0 };
     let bulk = members.notify_as(Definition { load, ..notes::definition("slow", 10) });
     let job = members.start(&bulk).await;
     let worker = members.worker().bulk(bulk).start().await.unwrap();
-    members.until(job, "it works", |view| view.counts.chunks >= 2).await;
+    members.until(job, "the run processes chunks", |view| view.counts.chunks >= 2).await;
     let settings = Settings {
         rows_per_s: Some(1e6),
         chunk_rows_min: Some(100),

@@ -1,4 +1,4 @@
-//! Workers that are killed and paused while they run.
+//! Workers that are killed and paused during a run.
 
 use milepost::{JobId, JobState, Operation, StoreError, Verb};
 use milepost_testkit::process::{Process, Settings};
@@ -11,7 +11,7 @@ fn worker(members: &Members) -> Process {
     Process::start(env!("CARGO_BIN_EXE_testkit-worker"), &members.home.address(), settings)
 }
 
-/// Freezes a worker, not in the middle of a write: on a SQLite file that would hold up everybody.
+/// Freezes a worker, but not during a write: on a SQLite file that would block all other writers.
 pub(crate) async fn pause(members: &Members, worker: &Process) {
     loop {
         worker.pause().await;
@@ -22,11 +22,11 @@ pub(crate) async fn pause(members: &Members, worker: &Process) {
     }
 }
 
-/// Waits until the run has come further or has ended; answers whether it has ended. A run that fell often rests ever
-/// longer; the test does not want to wait for that.
+/// Waits until the run has progressed or has ended. Returns whether it has ended. A run that was often interrupted pauses for increasing times; the
+/// test avoids these waits.
 pub(crate) async fn has_moved(members: &Members, job: JobId) -> bool {
     let chunks = members.view(job).await.counts.chunks;
-    wait::until("it moves", || async {
+    wait::until("the run processes a chunk or ends", || async {
         let view = members.view(job).await;
         if view.state == JobState::RetryWait {
             drop(members.scene.operate(job, Operation::new(Verb::RetryNow)).await);
@@ -37,9 +37,9 @@ pub(crate) async fn has_moved(members: &Members, job: JobId) -> bool {
     members.view(job).await.state.is_ended()
 }
 
-/// Fewer faults show too little.
+/// With fewer faults the test covers too little.
 const FAULTS_MIN: u32 = 5;
-/// More show nothing new, and each takes long on a busy machine.
+/// More faults add no coverage, and each takes long on a busy machine.
 const FAULTS_MAX: u32 = 12;
 
 pub(crate) async fn workers_that_die_and_freeze_again_and_again_do_each_target_once(members: Members) {
@@ -64,7 +64,7 @@ pub(crate) async fn workers_that_die_and_freeze_again_and_again_do_each_target_o
     }
 }
 
-/// Kills a worker, or freezes it until another one has continued its run. Returns the worker that is there afterwards.
+/// Kills a worker, or freezes it until another one has continued its run. Returns the worker that runs afterwards.
 pub(crate) async fn kill_or_freeze(
     members: &Members,
     victim: Process,
@@ -96,7 +96,7 @@ pub(crate) async fn a_worker_whose_run_was_taken_over_can_neither_commit_a_chunk
     old.chunk(10).await;
     members.rescue().await;
     if !members.is_sqlite() {
-        // As where the takeover may not end other sessions: the fence alone must hold.
+        // As in environments where the takeover may not terminate other sessions: the fence alone must be sufficient.
         members.home.tamper("update milepost.bulk set backend_pid = null").await;
     }
     let mut new = members.take(&bulk).await;
@@ -128,7 +128,7 @@ pub(crate) async fn a_run_that_its_job_has_left_is_fenced_before_anybody_else_ta
     members.rescue().await;
     let error = old.run.chunk(10).await.unwrap_err();
     assert!(matches!(error, StoreError::Fenced(_)), "{error}");
-    // Claimed anew, but nobody has begun with it.
+    // The run has been claimed again, but its new worker has not started.
     members.claim(&bulk).await;
     let error = old.run.chunk(10).await.unwrap_err();
     assert!(matches!(error, StoreError::Fenced(_)), "{error}");

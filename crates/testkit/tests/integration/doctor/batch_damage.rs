@@ -1,4 +1,4 @@
-//! Damage of batches, made by hand.
+//! Deliberate damage to batches.
 
 use milepost_core::batch::operation::BatchVerb;
 use milepost_core::doctor::Check;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::doctor::damage::{Besides, NOTHING_BESIDES, Patient};
 
 impl Patient<'_> {
-    /// A batch of three tasks, one after the other.
+    /// Starts a batch of three tasks in sequence.
     async fn batch(&self) -> (Batches, BatchId) {
         let batches = Batches::on(self.home.store()).await;
         let chain = graph("chain", &[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
@@ -17,7 +17,7 @@ impl Patient<'_> {
         (batches, batch)
     }
 
-    /// Batches that do not agree with their tasks, and tasks that do not agree with their jobs.
+    /// Creates batches that do not match their tasks, and tasks that do not match their jobs.
     pub(crate) async fn damage_batches(&self, check: Check) -> Besides {
         let touched = |batch: BatchId| {
             let id = self.home.id(JobId(batch.0));
@@ -72,7 +72,7 @@ impl Patient<'_> {
         NOTHING_BESIDES
     }
 
-    /// An end in a batch that waits to be counted.
+    /// Adds an end to the queue of ends to be counted in a batch.
     async fn spread(&self, batch: BatchId) {
         let id = self.home.id(JobId(batch.0));
         self.tamper(&format!(

@@ -1,4 +1,4 @@
-//! Batches: what is mended goes on to its end; what is in flight or being forgotten is no finding.
+//! Repairs of batches: repaired batches run to their end; batches in flight or being deleted have no findings.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn wards() -> Vec<Ward> {
 }
 
 impl Ward {
-    /// `a > b > c`, in which `a` has succeeded and `b` waits for a worker.
+    /// Starts `a > b > c`, in which `a` has succeeded and `b` waits for a worker.
     async fn chain(&self) -> BatchId {
         let chain = graph("chain", &[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
         let batch = self.batches.run(chain, json!({})).await;
@@ -43,7 +43,7 @@ impl Ward {
         self.home.id(JobId(batch.0))
     }
 
-    /// Takes a job away as if it had never been.
+    /// Deletes a job with all its rows.
     async fn unmake(&self, job: JobId) {
         for (table, key) in [("live", "id"), ("ended", "id"), ("history", "job_id"), ("job", "id")] {
             let id = self.home.id(job);
@@ -51,7 +51,7 @@ impl Ward {
         }
     }
 
-    /// Task `number` waits again, and what was made of it is gone.
+    /// Moves task `number` back to waiting and deletes its job.
     async fn take_back(&self, batch: BatchId, number: u32) {
         let task = self.batches.tasks(batch).await.remove(number as usize);
         self.unmake(task.job.unwrap()).await;
@@ -69,7 +69,7 @@ impl Ward {
         self.batches.store.repair(check, &look(), 100).await.unwrap()
     }
 
-    /// Asserts that only this is found, mends it, and lets the batch go on to its end.
+    /// Asserts that only this check has a finding, repairs it, and lets the batch run to its end.
     async fn mends(&self, check: Check, batch: BatchId) {
         self.mends_but(check).await;
         self.goes_on(batch).await;
@@ -173,7 +173,7 @@ async fn counts_and_the_end_of_a_batch_are_put_right() {
     }
 }
 
-/// `a`, a list over what it returns, and what comes after.
+/// Returns a DAG with `a`, a list over its result, and a successor.
 fn over_a_list() -> Definition {
     let each = Task::each(KIND, "tasks.a.output").after(["a"]);
     Definition::new("list").task("a", job()).task("list", each).task("z", job().after(["list"]))
@@ -198,7 +198,7 @@ async fn an_inner_batch_and_the_task_that_it_is_agree_again() {
 
         batches.step(inner, &["0", "1"], gives(&json!(1))).await;
         assert_eq!(batches.task(batch, "z").await.state, TaskState::Active);
-        // The end of the inner batch was not told.
+        // The end of the inner batch was not reported to the outer one.
         ward.take_back(batch, 2).await;
         ward.home
             .tamper(&format!(
@@ -247,7 +247,7 @@ async fn a_batch_that_is_being_forgotten_is_sound_at_every_moment() {
             assert_eq!(examine(&batches.store).await, []);
             pages += 1;
         }
-        assert!(pages > 1, "it went in pages");
+        assert!(pages > 1, "the work was done in several pages");
         assert_eq!(batches.all().await.len(), 0);
     }
 }

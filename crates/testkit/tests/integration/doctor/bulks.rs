@@ -1,4 +1,4 @@
-//! Bulk jobs in flight.
+//! Bulk jobs in flight, which have no findings.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::doctor::homes;
 
 const SOURCE: &str = "select id from member where id > :cursor order by id limit :limit";
 
-/// Finds nothing until the job is in that state, and then neither.
+/// Asserts that examinations have no findings until, and after, the job is in this state.
 async fn examine_until(scene: &Scene, job: JobId, state: JobState) {
     loop {
         let arrived = scene.state(job).await == state;
@@ -40,7 +40,7 @@ async fn a_bulk_job_in_flight_is_no_finding_nor_is_one_that_tries_its_failures_a
         .await;
         let definition = Definition {
             sizing: Sizing { target: Duration::from_millis(20), rows_min: 10, rows_max: 20 },
-            // So slow that it is never done before it is aborted.
+            // So slow that the run does not end before it is aborted.
             load: Load { rows_per_s: Some(50.0), ..Load::default() },
             failures_max: 1000,
             ..Definition::new("notify")

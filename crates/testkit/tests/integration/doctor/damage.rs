@@ -1,4 +1,4 @@
-//! Damage made by hand, of every sort that a check finds.
+//! Deliberate damage of every type that a check detects.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) struct Patient<'a> {
     pub(crate) scene: Scene,
 }
 
-/// What else is found, because it cannot be otherwise; `None` where another function does the damage.
+/// The other checks that necessarily have findings, too; `None` if another function does the damage.
 pub(crate) type Besides = Option<Vec<Check>>;
 
 pub(crate) const NOTHING_BESIDES: Besides = Some(Vec::new());
@@ -35,19 +35,18 @@ impl Patient<'_> {
         self.scene.job_in(state).await.0
     }
 
-    /// An hour ago, as a literal.
+    /// Returns the time an hour ago as a literal.
     pub(crate) fn past(&self) -> String {
         self.home.ago(Duration::from_secs(3600))
     }
 
-    /// A job of a group that runs, and one that waits.
+    /// Creates a running job of a group, and one that waits.
     pub(crate) async fn grouped(&self) -> (JobId, JobId) {
         let holder = self.scene.running(Scene::job().group("g")).await.run.job;
         (holder, self.scene.enqueue(Scene::job().group("g")).await)
     }
 
-    /// Damages the store so that the check finds it. Answers what else is found; `None` for checks that are not
-    /// about rows.
+    /// Damages the store so that the check has a finding. Returns which other checks have findings; `None` for checks that are not about rows.
     pub(crate) async fn damage(&self, check: Check) -> Besides {
         let damaged = self.damage_places(check).await.or(self.damage_histories(check).await);
         let damaged = damaged.or(self.damage_keys(check).await).or(self.damage_groups(check).await);
@@ -55,7 +54,7 @@ impl Patient<'_> {
         damaged.or(self.damage_batches(check).await).or(self.damage_events(check).await)
     }
 
-    /// Rows of a job that are gone, doubled or say another thing than its history.
+    /// Deletes, duplicates or changes rows of a job so that they contradict its history.
     async fn damage_places(&self, check: Check) -> Besides {
         let home = self.home;
         let (past, at) = (self.past(), |column| home.time(column));
@@ -123,7 +122,7 @@ impl Patient<'_> {
         NOTHING_BESIDES
     }
 
-    /// Histories that no life of a job leaves.
+    /// Creates histories that the verbs cannot produce.
     async fn damage_histories(&self, check: Check) -> Besides {
         let home = self.home;
         let at = |column| home.time(column);
@@ -165,7 +164,7 @@ impl Patient<'_> {
         NOTHING_BESIDES
     }
 
-    /// Keys without their one job.
+    /// Creates keys that do not have exactly one job.
     async fn damage_keys(&self, check: Check) -> Besides {
         let Self { home, scene } = self;
         match check {
@@ -190,7 +189,7 @@ impl Patient<'_> {
         NOTHING_BESIDES
     }
 
-    /// Slots and their holders.
+    /// Damages slots and their holders.
     async fn damage_groups(&self, check: Check) -> Besides {
         let home = self.home;
         let (past, at) = (self.past(), |column| home.time(column));
@@ -224,7 +223,7 @@ impl Patient<'_> {
         NOTHING_BESIDES
     }
 
-    /// What nobody living has seen to.
+    /// Creates overdue work that no running worker has handled.
     async fn damage_lateness(&self, check: Check) -> Besides {
         let Self { home, scene } = self;
         let (past, at) = (self.past(), |column| home.time(column));
@@ -262,12 +261,12 @@ impl Patient<'_> {
         NOTHING_BESIDES
     }
 
-    /// A bulk job that waits.
+    /// Starts a bulk job that waits.
     pub(crate) async fn bulk(&self) -> JobId {
         self.scene.store.start_bulk(&Scene::job()).await.unwrap().job
     }
 
-    /// So many rows of a file that is staged for this run.
+    /// Adds a file with `rows` rows that is staged for this run.
     async fn staged(&self, run: &str, rows: i64) {
         let (home, now) = (self.home, self.home.ago(Duration::ZERO));
         let (started_at, touched_at) = (home.time("started_at"), home.time("touched_at"));
@@ -288,7 +287,7 @@ impl Patient<'_> {
         self.tamper(&format!("update milepost.bulk set {change} where job_id = {}", self.home.id(job))).await;
     }
 
-    /// Bulk jobs that do not agree with their jobs, or with themselves.
+    /// Creates bulk jobs that do not match their jobs or their own rows.
     async fn damage_bulks(&self, check: Check) -> Besides {
         let (home, past, lost) = (self.home, self.past(), self.home.id(JobId::new()));
         let at = |column| home.time(column);

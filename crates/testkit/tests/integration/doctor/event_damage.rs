@@ -1,4 +1,4 @@
-//! Damage made by hand to the log of events and to subscriptions.
+//! Deliberate damage to the event log and to subscriptions.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn event(id: &str) -> NewEvent {
 }
 
 impl Patient<'_> {
-    /// Emits two events of two orders each.
+    /// Emits two events for each of two orders.
     async fn emit(&self) {
         self.scene.store.emit_many(&["a", "b", "a", "b"].map(event)).await.unwrap();
     }
@@ -28,7 +28,7 @@ impl Patient<'_> {
         relay::reader(self.scene.store.as_ref(), "s", Duration::from_secs(60)).await
     }
 
-    /// A subscription that parked both events of one order and gave up one of the other.
+    /// Creates a subscription that has parked both events of one order and dead-lettered one of the other.
     async fn park(&self) {
         self.emit().await;
         let (publisher, mut reader) = self.reader().await;
@@ -44,7 +44,7 @@ impl Patient<'_> {
         self.scene.store.leave(&publisher).await.unwrap();
     }
 
-    /// Changes rows that others refer to.
+    /// Changes rows that other rows reference, without foreign key checks.
     async fn tamper_unchecked(&self, sql: &str) {
         let (off, on) = if self.home.address().starts_with("sqlite:") {
             ("pragma foreign_keys = off", "pragma foreign_keys = on")
@@ -59,7 +59,7 @@ impl Patient<'_> {
         self.tamper(&format!("update milepost.event set {at} = {past}")).await;
     }
 
-    /// Events and subscriptions.
+    /// Damages events and subscriptions.
     pub(crate) async fn damage_events(&self, check: Check) -> Besides {
         match check {
             Check::AggregateBehind => {
@@ -114,19 +114,19 @@ async fn a_backlog_is_a_finding_only_where_nobody_publishes_what_is_not_paused()
         patient.emit().await;
         let (publisher, mut reader) = patient.reader().await;
         patient.age_events().await;
-        assert_eq!(examine(store).await, [], "somebody holds it");
+        assert_eq!(examine(store).await, [], "a publisher holds the slots");
         store.leave(&publisher).await.unwrap();
         let found = examined(store, Check::NobodyPublishes).await.unwrap();
         assert_eq!(found.examples[0].what, "s");
         store.pause_subscription("s", "by hand").await.unwrap();
-        assert_eq!(examine(store).await, [], "it is paused");
+        assert_eq!(examine(store).await, [], "the subscription is paused");
         store.resume_subscription("s").await.unwrap();
         reader.balance().await.unwrap();
         while !reader.page(PAGE).await.unwrap().events.is_empty() {
             reader.commit(&Outcome::default()).await.unwrap();
         }
         store.leave(&publisher).await.unwrap();
-        assert_eq!(examine(store).await, [], "all is published");
+        assert_eq!(examine(store).await, [], "all events are published");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the doctor finds, what it mends, and what it leaves alone.
+//! Doctor checks: findings, repairs, and data without findings.
 
 mod batch_damage;
 mod batches;

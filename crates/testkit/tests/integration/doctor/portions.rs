@@ -1,4 +1,4 @@
-//! A long history and many failed targets, which retention takes in portions, are sound at every moment.
+//! Long histories and many failed targets, which retention deletes in portions: the store has no findings at any time.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const KEEP_NOTHING: RetentionPolicy = RetentionPolicy {
     ..RetentionPolicy::FOREVER
 };
 
-/// A job whose first run failed, that was snoozed more than 30,000 times and is over since its second run.
+/// Creates a job whose first run failed, that was snoozed more than 30,000 times, and that ended with its second run.
 async fn over_after_long(home: &dyn Home, scene: &Scene, end: End) -> JobId {
     let first = scene.running(Scene::job()).await;
     let job = first.run.job;
@@ -47,7 +47,7 @@ async fn over_after_long(home: &dyn Home, scene: &Scene, end: End) -> JobId {
     job
 }
 
-/// Prunes until the front of its history is gone, and not the rest. Jobs in other states stay.
+/// Prunes until the beginning of the job's history is deleted, but not the rest. Jobs in other states stay.
 async fn prune_half_way(scene: &Scene, job: JobId, state: JobState) {
     let mut policy = RetentionPolicy::FOREVER;
     *match state {
@@ -55,7 +55,7 @@ async fn prune_half_way(scene: &Scene, job: JobId, state: JobState) {
         JobState::Failed => &mut policy.failed,
         _ => &mut policy.canceled,
     } = Keep::For(Duration::ZERO);
-    // A store may keep what happened last of all.
+    // A store may keep the last entry of the history.
     scene.operate(scene.enqueue(Scene::job()).await, Operation::new(Verb::Snooze).delay(LONG)).await.unwrap();
     tokio::time::sleep(Duration::from_millis(3)).await;
     let pace = Pace { limit: 10, rest: 0 };
@@ -108,11 +108,11 @@ async fn a_front_that_retention_cannot_have_taken_is_a_finding() {
         ))
         .await;
         let found = checks(&examine(&scene.store).await);
-        assert_eq!(found, [Check::NotCreatedOnce, Check::HistoryGap], "it was never over");
+        assert_eq!(found, [Check::NotCreatedOnce, Check::HistoryGap], "the job never ended");
     }
 }
 
-/// A bulk job with settings of its own and so many targets that failed.
+/// Creates a bulk job with custom settings and this number of failed targets.
 async fn bulk_with_failures(home: &dyn Home, scene: &Scene, failures: u32) -> JobId {
     let job = scene.store.start_bulk(&Scene::job()).await.unwrap().job;
     let settings = Settings { duty: Some(0.5), ..Settings::default() };
@@ -128,9 +128,9 @@ async fn bulk_with_failures(home: &dyn Home, scene: &Scene, failures: u32) -> Jo
     job
 }
 
-/// Prunes in batches of ten until there is nothing more, examining after each. Answers how many there were.
+/// Prunes in batches of ten until nothing is left, with an examination after each. Returns the number of batches.
 async fn prune_soundly(scene: &Scene) -> u32 {
-    // A store may keep what happened last of all.
+    // A store may keep the last entry of the history.
     scene.operate(scene.enqueue(Scene::job()).await, Operation::new(Verb::Snooze).delay(LONG)).await.unwrap();
     tokio::time::sleep(Duration::from_millis(3)).await;
     let mut batches = 0;
@@ -140,7 +140,7 @@ async fn prune_soundly(scene: &Scene) -> u32 {
         if !pruned.more && pruned.rows == 0 {
             return batches;
         }
-        // On a busy machine the time of a call may be over before it comes to anything.
+        // On a busy machine, the time limit of a call may expire before it deletes anything.
         batches += u32::from(pruned.rows > 0);
     }
 }
@@ -156,7 +156,7 @@ async fn a_bulk_job_is_forgotten_with_its_settings_and_failures() {
         let scene = Scene::on(home.store()).await;
         let job = bulk_with_failures(home.as_ref(), &scene, 95).await;
         is_sound(&scene).await;
-        assert_eq!(prune_soundly(&scene).await, 0, "it needs attention");
+        assert_eq!(prune_soundly(&scene).await, 0, "a run that needs attention is kept");
         scene.operate(job, Operation::new(Verb::Cancel)).await.unwrap();
         prune_soundly(&scene).await;
         assert!(scene.store.job(job).await.unwrap().is_none());
@@ -190,8 +190,8 @@ async fn failures_that_a_run_tries_again_are_forgotten_with_that_run() {
         let again = scene.store.retry_bulk_failures(job).await.unwrap().job;
         is_sound(&scene).await;
         prune_soundly(&scene).await;
-        assert!(scene.store.job(job).await.unwrap().is_none(), "the first run is forgotten");
-        assert_eq!(rows_about_bulks(home.as_ref()).await, [1, 0, 45], "the other one still needs them");
+        assert!(scene.store.job(job).await.unwrap().is_none(), "the first run is deleted");
+        assert_eq!(rows_about_bulks(home.as_ref()).await, [1, 0, 45], "the other run still uses the rows");
         scene.operate(again, Operation::new(Verb::Cancel)).await.unwrap();
         prune_soundly(&scene).await;
         assert_eq!(rows_about_bulks(home.as_ref()).await, [0, 0, 0]);
@@ -210,10 +210,10 @@ async fn the_rows_of_a_file_go_in_portions_once_no_run_needs_them() {
         let job = NewJob::new("letter", &()).unwrap();
         let job = staging.start(job).await.unwrap().job;
         is_sound(&scene).await;
-        assert_eq!(prune_soundly(&scene).await, 0, "it needs attention");
+        assert_eq!(prune_soundly(&scene).await, 0, "a run that needs attention is kept");
         scene.operate(job, Operation::new(Verb::Cancel)).await.unwrap();
         let batches = prune_soundly(&scene).await;
-        // SQLite takes as many portions as the time of a call allows.
+        // SQLite deletes as many portions as the time limit of a call allows.
         assert!(batches >= if home.address().starts_with("sqlite:") { 1 } else { 10 }, "{batches}");
         assert!(scene.store.job(job).await.unwrap().is_none());
         let left =
@@ -236,7 +236,7 @@ async fn a_run_outlives_the_one_that_tried_its_failures_again() {
         assert_eq!(
             rows_about_bulks(home.as_ref()).await,
             [1, 1, 0],
-            "they went with the run that tried them"
+            "the failures were deleted with the run that retried them"
         );
         scene.store.retry_bulk_failures(job).await.unwrap_err();
         is_sound(&scene).await;

@@ -1,4 +1,4 @@
-//! Damage made by hand is found by its check, and mended where that is safe.
+//! Detection and repair: every type of damage is found by its check and repaired where that is safe.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn is_mended_where_that_is_safe(check: Check, patient: &Patient<'_>) {
     assert!(!checks(&left).contains(&check), "{check}: {left:#?}");
     let audited = "select count(*) from milepost.audit where who = 'ada@host' and what = 'doctor.repair'";
     assert_eq!(home.count(audited).await, i64::from(mended > 0), "{check}");
-    // What the damage was about is whole again.
+    // The damaged data is consistent again.
     assert_eq!(left, [], "{check}");
     for job in scene.store.jobs(&milepost_core::listing::JobFilter::default()).await.unwrap() {
         scene.assert_history_folds(job.id).await;
@@ -124,15 +124,15 @@ async fn holders_of_a_group_are_held_against_its_limit() {
         scene.store.put_limit(&Limit::group("g:*").slots(2), Source::Operator).await.unwrap();
         let jobs: Vec<_> = (0..3).map(|_| Scene::job().group("g:1")).collect();
         scene.store.enqueue_many(&jobs).await.unwrap();
-        assert_eq!(examine(&scene.store).await, [], "two of three hold it");
+        assert_eq!(examine(&scene.store).await, [], "two of three jobs hold a slot");
         home.tamper("delete from milepost.group_slot").await;
         let mended = scene.store.repair(Check::HolderWithoutSlot, &look(), 9).await.unwrap();
-        assert_eq!(mended, 2, "each gets a slot of its own");
+        assert_eq!(mended, 2, "each job gets a slot");
         assert_eq!(examine(&scene.store).await, []);
         scene.store.put_limit(&Limit::group("g:*").slots(1), Source::Operator).await.unwrap();
         let findings = examine(&scene.store).await;
         assert_eq!(checks(&findings), [Check::GroupOverLimit]);
-        assert_eq!(findings[0].severity, Severity::Warning, "the surplus drains");
+        assert_eq!(findings[0].severity, Severity::Warning, "a surplus of holders is only a warning");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is told of the server, its settings and the file under the rows.
+//! Checks of the server, its settings, and the database file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +24,8 @@ async fn a_question_that_takes_too_long_is_given_up() {
             scene.store.enqueue_many(&jobs).await.unwrap();
         }
         let look = milepost_core::doctor::Look { time_limit: Duration::from_millis(1), ..look() };
-        // On a busy machine the one who watches the time may come late.
-        wait::until("a question is given up", || async {
+        // On a busy machine, the time limit may be enforced late.
+        wait::until("a check exceeds its time limit", || async {
             match scene.store.examine(Check::StateDiffers, &look).await {
                 Err(error) => !error.is_transient(),
                 Ok(finding) => {
@@ -35,7 +35,7 @@ async fn a_question_that_takes_too_long_is_given_up() {
             }
         })
         .await;
-        assert_eq!(examine(&scene.store).await, [], "and the connection is as good as before");
+        assert_eq!(examine(&scene.store).await, [], "and the connection is still usable");
     }
 }
 
@@ -77,7 +77,11 @@ async fn what_holds_a_postgres_server_back_is_told() {
         .await;
     }
     for check in [Check::VacuumHeldBack, Check::LongTransaction] {
-        assert_eq!(store.examine(check, &look()).await.unwrap(), None, "{check} is a matter of patience");
+        assert_eq!(
+            store.examine(check, &look()).await.unwrap(),
+            None,
+            "{check} is reported only after its time limit"
+        );
     }
     let tomorrow = look().now + jiff::SignedDuration::from_hours(24);
     let other_clock = milepost_core::doctor::Look { now: tomorrow, ..look() };
@@ -123,7 +127,7 @@ async fn a_damaged_file_and_a_log_that_grew_are_told() {
     let log = std::fs::File::options().write(true).open(log).unwrap();
     log.set_len(200 << 20).unwrap();
     assert!(examined(&store, Check::LogHeldBack).await.is_some());
-    // A table that promises more than its rows hold.
+    // The table definition has a constraint that its rows violate.
     home.tamper(
         "pragma writable_schema = on;
          update sqlite_schema set sql = replace(sql, 'timeout_ms    INTEGER', 'timeout_ms INTEGER NOT NULL')

@@ -1,4 +1,4 @@
-//! Characters on a grid, some of them in colours.
+//! A grid of characters with colours.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use milepost_core::dag::state::TaskState;
 
 use crate::output;
 
-/// A grid that grows.
+/// A grid that grows when it is written to.
 #[derive(Default)]
 pub(super) struct Canvas {
     rows: Vec<Vec<(char, Option<TaskState>)>>,
@@ -24,7 +24,7 @@ impl Canvas {
         }
     }
 
-    /// Everything in these rows and columns has the colour of a state.
+    /// Sets the colour of a rectangle to that of a state.
     pub(super) fn colour(&mut self, rows: Range<usize>, columns: Range<usize>, state: TaskState) {
         for row in rows {
             for column in columns.clone() {
@@ -64,7 +64,7 @@ impl fmt::Display for Canvas {
     }
 }
 
-/// What makes a terminal write in the colour of a state.
+/// Returns the escape sequence for the colour of a state.
 const fn code(state: TaskState) -> &'static str {
     match state {
         TaskState::Active => "\u{1b}[36m",

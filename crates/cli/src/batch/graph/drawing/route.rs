@@ -1,19 +1,19 @@
-//! Lines between two layers: down from what they come from, along a track of their own, down to where they lead.
+//! Routing of lines between two layers. A line goes down from its start, along its own horizontal track, and down to its ends.
 
 use std::collections::HashMap;
 
 use super::canvas::Canvas;
 
-/// All that leads from one thing to the layer below.
+/// All lines from one item to the layer below.
 pub(super) struct Wire {
-    /// The column that it comes from.
+    /// The start column.
     pub(super) from: usize,
-    /// The columns that it leads to, and whether it arrives there or goes on.
+    /// The end columns, and whether the line ends there (true) or continues to a later layer.
     pub(super) to: Vec<(usize, bool)>,
 }
 
 impl Wire {
-    /// The columns between which it goes along its track; `None` when it only goes down.
+    /// Returns the range of columns on the horizontal track; `None` if the wire is only vertical.
     fn span(&self) -> Option<(usize, usize)> {
         let ends = || self.to.iter().map(|(column, _)| *column).chain([self.from]);
         let (min, max) = (ends().min()?, ends().max()?);
@@ -29,20 +29,20 @@ impl Wire {
     }
 }
 
-/// What goes through a cell.
+/// The line segments in a cell.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     up: bool,
     down: bool,
     left: bool,
     right: bool,
-    /// Whether what goes along is connected with what goes down.
+    /// Whether the horizontal and the vertical line are connected.
     joined: bool,
 }
 
 impl Cell {
     const fn glyph(self) -> char {
-        // A line that is only crossed goes on behind.
+        // A line that is only crossed is drawn behind the vertical one.
         if (self.up || self.down) && (self.left || self.right) && !self.joined {
             return '│';
         }
@@ -62,7 +62,7 @@ impl Cell {
     }
 }
 
-/// Draws them from this row on, and answers how many rows they took; `None` when two would look like one.
+/// Draws the wires from this row on and returns the number of rows; `None` if two wires would be indistinguishable.
 pub(super) fn draw(wires: &[Wire], top: usize, canvas: &mut Canvas) -> Option<usize> {
     let tracks = tracks(wires)?;
     let rows = tracks.iter().flatten().map(|track| track + 1).max().unwrap_or(0);
@@ -78,7 +78,7 @@ pub(super) fn draw(wires: &[Wire], top: usize, canvas: &mut Canvas) -> Option<us
         down(wire.from, 0, track);
         wire.to.iter().for_each(|&(column, _)| down(column, track, rows));
     }
-    // The first track lies right below what they come from.
+    // The first track is directly below the start of the wires.
     wires.iter().for_each(|wire| cells.entry((0, wire.from)).or_default().up = true);
     for (wire, track) in wires.iter().zip(&tracks) {
         let (Some((min, max)), Some(track)) = (wire.span(), *track) else { continue };
@@ -100,8 +100,8 @@ pub(super) fn draw(wires: &[Wire], top: usize, canvas: &mut Canvas) -> Option<us
     Some(rows + 1)
 }
 
-/// A track for each wire that goes along, such that no two lie on one another. What comes from a column lies above
-/// what leads to the same column: below it, the column is that one's.
+/// Assigns a track to each wire with a horizontal part, so that no two overlap. A wire that starts in a column has a track above those of
+/// wires that end in that column, because below its track the column belongs to them.
 fn tracks(wires: &[Wire]) -> Option<Vec<Option<usize>>> {
     let mut tracks: Vec<Option<usize>> = vec![None; wires.len()];
     let mut open: Vec<usize> = (0..wires.len()).filter(|&wire| wires[wire].span().is_some()).collect();
@@ -115,7 +115,7 @@ fn tracks(wires: &[Wire]) -> Option<Vec<Option<usize>>> {
     Some(tracks)
 }
 
-/// The first track below those that must be above, on which nothing lies in the way.
+/// Returns the first free track below the tracks of wires that must be above.
 fn free_track(wires: &[Wire], tracks: &[Option<usize>], wire: usize) -> usize {
     let others = || wires.iter().zip(tracks).filter_map(|(other, track)| Some((other, (*track)?)));
     let above = others().filter(|(other, _)| wires[wire].leads_to(other.from));

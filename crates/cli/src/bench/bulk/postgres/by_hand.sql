@@ -1,4 +1,4 @@
--- The next $3 members after $2 get a note of run $1, by hand; answers the last of them.
+-- Creates a note of run $1 for each of the next $3 members after $2; returns the last of them.
 with chunk as materialized (
     select id, place from milepost_bench_member where id > $2::bigint order by id limit $3::bigint
 ),

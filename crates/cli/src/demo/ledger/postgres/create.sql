@@ -1,4 +1,4 @@
--- Nothing here is unique but the number of the row: a place that is notified twice has two rows.
+-- Only the row number is unique: a place that is notified twice has two rows.
 create table if not exists milepost_demo_notification (
     id bigint generated always as identity primary key,
     run text not null,

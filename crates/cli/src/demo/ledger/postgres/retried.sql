@@ -1,4 +1,4 @@
--- The keys of jobs in queue $1, none of them older than the id $2, that were tried again.
+-- The keys of jobs in queue $1, none of them older than the id $2, that were retried.
 select distinct j.key
 from milepost.job j
 join milepost.history h on h.job_id = j.id

@@ -1,2 +1,2 @@
--- About how many were written so far, of all runs: cheap enough to ask again and again.
+-- The approximate number of rows written so far, by all runs: cheap enough for polling.
 select coalesce(max(id), 0) from milepost_demo_notification

@@ -1,4 +1,4 @@
--- Nothing here is unique but the number of the row: a place that is notified twice has two rows.
+-- Only the row number is unique: a place that is notified twice has two rows.
 CREATE TABLE IF NOT EXISTS milepost_demo_notification (
     id INTEGER PRIMARY KEY,
     run TEXT NOT NULL,

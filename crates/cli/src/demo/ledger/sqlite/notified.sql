@@ -1,2 +1,2 @@
--- How many notifications each place got in run ?1.
+-- The number of notifications of each place in run ?1.
 SELECT place_id, count(*) FROM milepost_demo_notification WHERE run = ?1 GROUP BY place_id

@@ -1,4 +1,4 @@
--- The keys of jobs in queue ?1, none of them older than the id ?2, that were tried again.
+-- The keys of jobs in queue ?1, none of them older than the id ?2, that were retried.
 SELECT DISTINCT j.key
 FROM milepost_job AS j
 JOIN milepost_history AS h ON h.job_id = j.id

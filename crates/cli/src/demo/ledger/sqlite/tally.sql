@@ -1,5 +1,5 @@
--- What became of the jobs of queue ?1, none of which is older than the id ?2. Open is what has neither an end nor
--- a dead letter, wherever it may be.
+-- Counts of the jobs of queue ?1, none of which is older than the id ?2, and of their history. A job is open if it has neither ended nor
+-- become a dead letter, whichever table it is in.
 WITH own AS MATERIALIZED (
     SELECT id FROM milepost_job WHERE id >= ?2 AND queue = ?1
 ),

@@ -1,2 +1,2 @@
--- About how many were written so far, of all runs: cheap enough to ask again and again.
+-- The approximate number of rows written so far, by all runs: cheap enough for polling.
 SELECT coalesce(max(id), 0) FROM milepost_demo_notification

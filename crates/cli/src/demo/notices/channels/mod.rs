@@ -1,4 +1,4 @@
-//! The channels that are notified, and the notices that they got.
+//! The channels to notify, and the notices that they received.
 
 mod postgres;
 mod sqlite;
@@ -16,45 +16,45 @@ use crate::store::StoreAddress;
 use postgres::PostgresChannels;
 use sqlite::SqliteChannels;
 
-/// A channel and its place's point on the unit sphere.
+/// A channel, and the point of its place on the unit sphere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Channel {
     pub(super) id: u64,
     pub(super) point: [f64; 3],
 }
 
-/// What the database says about a run when it is over.
+/// The final state of a run in the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NoticeFacts {
-    /// Channels that were to be notified.
+    /// The number of channels to notify.
     pub(super) targets: u64,
-    /// Notices.
+    /// The number of notices.
     pub(super) notices: u64,
-    /// Of the targets, those without a notice.
+    /// The number of targets without a notice.
     pub(super) missing: u64,
-    /// Channels with more than one notice.
+    /// The number of channels with more than one notice.
     pub(super) doubled: u64,
 }
 
-/// A store with channels in it.
+/// A store with the channels table.
 #[async_trait]
 pub(super) trait Channels: Send + Sync {
-    /// The store.
+    /// Returns the store.
     fn store(&self) -> Arc<dyn Store>;
 
-    /// Makes the tables. Answers how many channels of this world there are.
+    /// Creates the tables. Returns the number of existing channels of this world.
     async fn lay(&self, world: World) -> Result<u64>;
 
     /// Adds channels.
     async fn add(&self, world: World, channels: Vec<Channel>) -> Result<()>;
 
-    /// What is done to the channels of a source.
+    /// Returns the work of a bulk job with this source and this statement.
     fn work(&self, definition: &Definition, source: &str, apply: &str) -> Result<Arc<dyn BulkWork>>;
 
-    /// Whether somebody is in the middle of a chunk.
+    /// Returns whether a bulk job of a demo is in the middle of a chunk.
     async fn is_in_chunk(&self) -> Result<bool>;
 
-    /// What became of a run.
+    /// Reads the results of a run.
     async fn facts(&self, notice: Notice, job: JobId, world: World) -> Result<NoticeFacts>;
 }
 

@@ -1,4 +1,4 @@
-//! Channels in a PostgreSQL database.
+//! The demo's channels in a PostgreSQL database.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use sqlx::PgPool;
 use super::super::{Notice, World};
 use super::{Channel, Channels, NoticeFacts};
 
-/// Few: the demo's other connections are many.
+/// A low limit, because the demo has many other connections.
 const CONNECTIONS_MAX: u32 = 4;
 
 pub(super) struct PostgresChannels(PostgresStore);

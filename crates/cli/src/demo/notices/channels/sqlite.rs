@@ -1,4 +1,4 @@
-//! Channels in a SQLite file.
+//! The demo's channels in a SQLite file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Channels for SqliteChannels {
         match file.transaction_with_behavior(TransactionBehavior::Immediate) {
             Ok(_) => Ok(false),
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(true),
-            // A process that is frozen while it holds a lock of the log, not that of a chunk.
+            // A suspended process may hold a lock of the write-ahead log without being in a chunk.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::FileLockingProtocolFailed) => {
                 Ok(false)
             }

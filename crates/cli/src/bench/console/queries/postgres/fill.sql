@@ -1,11 +1,11 @@
--- Jobs $1 to $2 (exclusive) of $3, created over the 20 days before $4 (ms since 1970), with the history that they would have: the newest
--- fifth waits, of the others one in a hundred failed for good and the rest succeeded, by worker $5. Every tenth has a key.
+-- Creates jobs $1 to $2 (exclusive) of $3, created over the 20 days before $4 (ms since 1970), with a complete history. The newest fifth is
+-- waiting; of the others one in a hundred failed permanently and the rest succeeded, run by worker $5. Every tenth has a key.
 with numbered as (
     select n, $4::bigint - 1728000000 + (1728000000 - 60000) * n / $3::bigint as ms
     from generate_series($1::bigint, $2::bigint - 1) n
 ),
 made as materialized (
-    -- An id is a UUIDv7 whose random part is the number, so that later jobs have higher ones.
+    -- An id is a UUIDv7 whose random part is the job's number, so that later jobs have higher ids.
     select n, to_timestamp(ms / 1000.0) as at,
            (lpad(to_hex(ms), 12, '0') || '7' || lpad(to_hex((n >> 20) & 4095), 3, '0')
                || '8' || lpad(to_hex(n & 1048575), 5, '0') || lpad(to_hex(n % 1048573), 10, '0'))::uuid as id,

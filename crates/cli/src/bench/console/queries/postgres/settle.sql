@@ -1,2 +1,2 @@
--- What a server would have done by itself while jobs came and went.
+-- The maintenance that autovacuum would have run while jobs arrived and ended.
 vacuum (analyze) milepost.job, milepost.job_key, milepost.live, milepost.ended, milepost.history

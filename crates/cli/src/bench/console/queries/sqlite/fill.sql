@@ -1,4 +1,4 @@
--- Stores the jobs that number.sql has numbered, with the history that they would have, and forgets their numbers.
+-- Stores the jobs of the table made, with a complete history, and deletes them from that table.
 INSERT INTO milepost_job (id, kind, queue, payload, key, priority, max_attempts, created_at_ms)
 SELECT id, kind, queue, printf('{"order":%d,"customer":"c%d","amount":%d.5}', n, n % 9973, n % 500), key, 2, 5, at_ms
 FROM temp.made

@@ -1,5 +1,5 @@
--- Numbers jobs ?1 to ?2 (exclusive) of ?3, created over the 20 days before ?4 (ms since 1970); runs were of worker ?5. Says of them what
--- the fill.sql of PostgreSQL does.
+-- Computes jobs ?1 to ?2 (exclusive) of ?3, created over the 20 days before ?4 (ms since 1970) and run by worker ?5, with the same
+-- properties as in the fill.sql of PostgreSQL.
 INSERT INTO temp.made (n, at_ms, id, kind, queue, key, state, worker_id)
 WITH RECURSIVE number (n) AS (
     SELECT ?1

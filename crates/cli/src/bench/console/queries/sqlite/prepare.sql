@@ -1,4 +1,4 @@
--- What number.sql and fill.sql read, for this connection alone.
+-- The temporary table that number.sql and fill.sql use.
 CREATE TEMP TABLE made (n INTEGER PRIMARY KEY, at_ms, id, kind, queue, key, state, worker_id);
 CREATE TEMP TABLE step (state, place, after_ms, token, verb, from_state, to_state);
 INSERT INTO temp.step VALUES

@@ -1,2 +1,2 @@
--- How many channels world $1 has.
+-- The number of channels in world $1.
 select count(*) from milepost_demo_channel where world = $1

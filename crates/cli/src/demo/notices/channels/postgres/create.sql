@@ -1,4 +1,4 @@
--- Nothing about a notice is unique: a channel that is notified twice has two.
+-- Notices have no unique constraint: a channel that is notified twice has two.
 create table if not exists milepost_demo_channel (
     world bigint not null, id bigint not null,
     x double precision not null, y double precision not null, z double precision not null,

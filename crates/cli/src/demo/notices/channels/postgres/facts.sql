@@ -1,4 +1,4 @@
--- What became of run $1, whose parameters are $2: its targets, its notices, targets without one, channels with several.
+-- The results of run $1, whose parameters are $2: its targets, its notices, targets without a notice, channels with several.
 with params as (
     select p->>'world' as world, p->>'x' as x, p->>'y' as y, p->>'z' as z, p->>'nearness' as nearness
     from (select $2::text::jsonb) as j(p)
@@ -12,7 +12,7 @@ target as materialized (
 notice as materialized (
     select channel, count(*) as times from milepost_demo_notice where run = $1 group by channel
 )
--- A full join has no plan that goes through the one again for each row of the other, however few are expected.
+-- A full join cannot be planned as a nested loop, which would read one side again for each row of the other if few rows are expected.
 select count(t.id),
        coalesce(sum(n.times), 0)::bigint,
        count(*) filter (where n.channel is null),

@@ -1,2 +1,2 @@
--- How many channels world ?1 has.
+-- The number of channels in world ?1.
 SELECT count(*) FROM milepost_demo_channel WHERE world = ?1

@@ -1,4 +1,4 @@
--- Nothing about a notice is unique: a channel that is notified twice has two.
+-- Notices have no unique constraint: a channel that is notified twice has two.
 CREATE TABLE IF NOT EXISTS milepost_demo_channel (
     world INTEGER NOT NULL, id INTEGER NOT NULL, x REAL NOT NULL, y REAL NOT NULL, z REAL NOT NULL,
     PRIMARY KEY (world, id)

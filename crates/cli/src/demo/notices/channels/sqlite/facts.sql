@@ -1,4 +1,4 @@
--- What became of run ?1, whose parameters are ?2: its targets, its notices, targets without one, channels with several.
+-- The results of run ?1, whose parameters are ?2: its targets, its notices, targets without a notice, channels with several.
 WITH target AS MATERIALIZED (
     SELECT id FROM milepost_demo_channel
     WHERE world = ?2 ->> 'world'
