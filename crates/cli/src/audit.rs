@@ -80,7 +80,10 @@ pub(crate) async fn run(args: &AuditArgs, address: &StoreAddress) -> Result<Outc
         print(&entries)?;
     }
     if let (true, Some(last)) = (cut, entries.last()) {
-        output::note(format_args!("only {limit} are listed; to list earlier ones, add --before {}", last.pos));
+        output::note(format_args!(
+            "only {limit} are listed; to list earlier ones, add --before {}",
+            last.pos
+        ));
     }
     Ok(Outcome::Done)
 }

@@ -12,7 +12,7 @@ use crate::table::{Column, Field, Listing};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LimitsCommand {
-    /// List limits with what they have left and who waits
+    /// List limits with available tokens, used slots and waiting jobs
     #[command(after_help = LIST_EXAMPLES)]
     List {
         /// Print one JSON array
@@ -35,17 +35,18 @@ impl LimitsCommand {
 }
 
 const LIST_EXAMPLES: &str = "\
-TOKENS is how many may start at once now; each group of a class counts for
-itself. TAKEN is how many jobs of a group hold a slot, or of a kind run.
+TOKENS is the number of jobs that may start at once now; groups of a class are
+counted separately. TAKEN is the number of jobs of a group that hold a slot, or
+of a kind that run.
 
 Examples:
   milepost limits list
   milepost limits list --json";
 
 const SET_EXAMPLES: &str = "\
-A group without a limit runs one job at a time; one that only has a rate, any
-number. A class prefix:* stands for each group whose name starts with prefix:
-and that has no limit of its own. The limit is replaced as a whole.
+A group without a limit runs one job at a time; a group that only has a rate,
+any number. A class prefix:* applies to each group whose name starts with
+prefix: and that has no separate limit. The complete limit is replaced.
 
 Examples:
   milepost limits set --kind mail --rate 10/s --burst 20
@@ -76,14 +77,14 @@ pub(crate) struct TargetArgs {
 pub(crate) struct SetArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// How many jobs of the group may be under way at once
+    /// The maximum number of jobs of the group that run at the same time
     #[arg(long, group = "limit", conflicts_with = "kind", value_name = "JOBS",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(SLOTS_MAX)))]
     concurrency: Option<u32>,
-    /// How many may start in a time: 10/s, 100/m, 2000/h, 5/d, 0.5/s or 7/15m
+    /// The maximum rate of starts: 10/s, 100/m, 2000/h, 5/d, 0.5/s or 7/15m
     #[arg(long, group = "limit", value_name = "N/TIME", value_parser = per_second)]
     rate: Option<f64>,
-    /// How many may start at once after a pause [default: those of a second, at least 1]
+    /// The number of jobs that may start at once after a pause [default: that of one second, at least 1]
     #[arg(long, requires = "rate", value_name = "JOBS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     burst: Option<u32>,
 }
@@ -132,7 +133,7 @@ async fn set(args: SetArgs, address: &StoreAddress) -> Result<()> {
     store.put_limit(&limit, Source::Operator).await?;
     if configured {
         output::note(format_args!(
-            "{} was limited by a configuration, which has no say in it until you remove this limit",
+            "{} was limited by a configuration, which is ignored until you remove this limit",
             limit.target
         ));
     }
@@ -151,8 +152,8 @@ async fn remove(args: TargetArgs, address: &StoreAddress) -> Result<()> {
     let store = store::open(address, Schema::MustFit).await?;
     if is_configured(store.as_ref(), &target).await? {
         bail!(
-            "the limit of {target} comes from a configuration, which would set it again; take it out there, or set \
-             another one (`milepost limits set`), which stays until you remove it"
+            "the limit of {target} comes from a configuration, which would set it again; remove it there, or replace \
+             it (`milepost limits set`) until you remove the new one"
         );
     }
     let removed = store.remove_limit(&target, Source::Operator).await?;
@@ -183,7 +184,7 @@ fn list(limits: &[LimitView], json: bool) -> Result<()> {
         return output::json(&limits);
     }
     if limits.is_empty() {
-        output::note("nothing has a limit of its own; a group runs one job at a time");
+        output::note("there are no limits; a group runs one job at a time");
         return Ok(());
     }
     let mut listing = Listing::new([

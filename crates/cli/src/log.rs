@@ -8,12 +8,12 @@ use tracing_subscriber::EnvFilter;
 use crate::args::Command;
 use crate::output;
 
-/// How a log is written, and all else on stderr with it.
+/// The format of the log and of all other output on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines for people
+    /// Text lines
     Text,
-    /// A JSON object a line
+    /// One JSON object per line
     Json,
 }
 

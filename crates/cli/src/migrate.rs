@@ -11,7 +11,7 @@ Examples:
   milepost --store sqlite:/var/lib/app/jobs.db migrate
   milepost --store postgres://app@db.internal/app migrate
 
-Running it again, or from several machines at once, does no harm.";
+It is safe to run the command again, or on several machines at the same time.";
 
 pub(crate) async fn run(address: &StoreAddress) -> Result<Outcome> {
     let steps = store::migrate(address).await?;

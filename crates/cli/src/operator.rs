@@ -22,15 +22,16 @@ pub(crate) fn operator() -> Result<String> {
     use nix::unistd::{User, gethostname, getuid};
 
     let uid = getuid();
-    let user = User::from_uid(uid).context("cannot tell who this is")?;
+    let user = User::from_uid(uid).context("cannot determine the user")?;
     let user = user.map_or_else(|| uid.to_string(), |user| user.name);
-    let host = gethostname().context("cannot tell this host's name")?;
+    let host = gethostname().context("cannot determine the host name")?;
     Ok(format!("{user}@{}", host.to_string_lossy()))
 }
 
 /// Returns the user and the host that this command runs as.
 #[cfg(not(unix))]
 pub(crate) fn operator() -> Result<String> {
-    let variable = |name| std::env::var(name).with_context(|| format!("cannot tell who this is: no {name}"));
+    let variable =
+        |name| std::env::var(name).with_context(|| format!("cannot determine the user: no {name}"));
     Ok(format!("{}@{}", variable("USERNAME")?, variable("COMPUTERNAME")?))
 }

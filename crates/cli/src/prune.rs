@@ -16,15 +16,15 @@ use crate::store::{self, Schema};
 use crate::table::{Column, Field, Listing};
 
 const EXAMPLES: &str = "\
-Workers do this all the time, a little at a time. By hand it is for a backlog,
-or for periods that apply once. A period that is not given is that of the
-configuration ([retention]), else the default that its option shows. Jobs that
-wait, run or were aborted are never deleted. It may be stopped and started again
-at any time.
+Workers do this continuously, in small batches. Use this command for a backlog,
+or for periods that apply once. The default of a period is that of the
+configuration ([retention]), else the one shown for its option. Jobs that wait,
+run or were aborted are never deleted. The command can be stopped and started
+again at any time.
 
-A period is a length of time such as 7d, 12h or 90s since the job ended, or
-forever. History cut before its job keeps its last entry. A key lives at least
-as long as its job; 0s means exactly as long.
+A period is a duration such as 7d, 12h or 90s since the job ended, or forever.
+If the history is deleted before its job, its last entry is kept. A key is kept
+at least as long as its job; 0s means exactly as long.
 
 Examples:
   milepost prune --dry-run
@@ -40,37 +40,37 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PruneArgs {
-    /// How long jobs are kept that succeeded [default: as configured, else 7d]
+    /// How long succeeded jobs are kept [default: as configured, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     succeeded: Option<Keep>,
-    /// How long jobs are kept that were canceled or skipped [default: as configured, else 7d]
+    /// How long canceled and skipped jobs are kept [default: as configured, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     canceled: Option<Keep>,
     /// How long dead letters are kept [default: as configured, else 90d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     failed: Option<Keep>,
-    /// How long the history of ended jobs is kept; with the job at the latest [default: as configured, else forever]
+    /// How long the history of ended jobs is kept, at most as long as the job [default: as configured, else forever]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     history: Option<Keep>,
-    /// How long keys are kept; with the job at the earliest [default: as configured, else 0s]
+    /// How long keys are kept, at least as long as the job [default: as configured, else 0s]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     keys: Option<Keep>,
-    /// How long workers are kept that ended [default: as configured, else 7d]
+    /// How long stopped workers are kept [default: as configured, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     workers: Option<Keep>,
-    /// How long batches are kept that ended; their jobs stay at least as long [default: as configured, else 7d]
+    /// How long ended batches are kept; their jobs stay at least as long [default: as configured, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     batches: Option<Keep>,
-    /// How long ids of events are kept that consumers took in [default: as configured, else 14d]
+    /// How long ids of events that consumers have processed are kept [default: as configured, else 14d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     inbox: Option<Keep>,
-    /// How long events are kept that every subscription has gone past [default: as configured, else 7d]
+    /// How long events that all subscriptions have processed are kept [default: as configured, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     events: Option<Keep>,
     /// How long entries of the audit are kept [default: as configured, else 400d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     audit: Option<Keep>,
-    /// Only count what would be forgotten; events are not counted
+    /// Only count the rows that would be deleted; events are not counted
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON object
@@ -100,7 +100,7 @@ pub(crate) async fn run(args: &PruneArgs, selection: &Selection) -> Result<Outco
     let policy = args.policy(&selection.retention()?);
     policy.check()?;
     let store = store::open(&selection.store()?, Schema::MustFit).await?;
-    let due = store.prunable(&policy).await.context("cannot count what is over")?;
+    let due = store.prunable(&policy).await.context("cannot count the rows to delete")?;
     if args.dry_run {
         report(args, &policy, &Report { dry_run: true, counts: &due, rows: None, seconds: None })?;
         return Ok(Outcome::Done);
@@ -127,7 +127,11 @@ async fn prune_batches(store: &dyn Store, policy: &RetentionPolicy) -> Result<u6
     let Some(period) = policy.batches.period() else { return Ok(0) };
     let mut sum = 0;
     loop {
-        match store.prune_batches(period).await.context("stopped at batches; start it again to go on")? {
+        match store
+            .prune_batches(period)
+            .await
+            .context("stopped at batches; run the command again to continue")?
+        {
             0 => return Ok(sum),
             rows => sum += rows,
         }
@@ -140,7 +144,7 @@ async fn prune_log(store: &dyn Store, policy: &RetentionPolicy) -> Result<u64> {
     let Some(period) = policy.events.period() else { return Ok(0) };
     let mut sum = 0;
     while let Some(events) =
-        store.prune_log(period).await.context("stopped at events; start it again to go on")?
+        store.prune_log(period).await.context("stopped at events; run the command again to continue")?
     {
         sum += events;
         tokio::time::sleep(PAUSE).await;
@@ -153,10 +157,9 @@ async fn prune(store: &dyn Store, policy: &RetentionPolicy, due: u64) -> Result<
     let bar = bar(due);
     let mut sum = Pruned::default();
     loop {
-        let batch = store
-            .prune(policy, Pace { limit: LIMIT, rest: 0 })
-            .await
-            .with_context(|| format!("stopped after {} jobs; start it again to go on", sum.what.jobs()))?;
+        let batch = store.prune(policy, Pace { limit: LIMIT, rest: 0 }).await.with_context(|| {
+            format!("stopped after {} jobs; run the command again to continue", sum.what.jobs())
+        })?;
         sum += batch;
         bar.set_position(sum.what.total());
         bar.set_message(format!("{} rows", HumanCount(sum.rows)));
@@ -208,7 +211,7 @@ fn report(args: &PruneArgs, policy: &RetentionPolicy, report: &Report<'_>) -> Re
         ("keys after their jobs", policy.keys, counts.keys),
         ("ended workers", policy.workers, counts.workers),
         ("batches", policy.batches, counts.batches),
-        ("ids of events taken in", policy.inbox, counts.inbox),
+        ("ids of processed events", policy.inbox, counts.inbox),
         ("dead letters of inboxes", policy.failed, counts.inbox_dead),
         ("events", policy.events, counts.events),
         ("entries of the audit", policy.audit, counts.audit),

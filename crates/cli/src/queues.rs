@@ -18,20 +18,18 @@ use crate::time::relative;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueuesCommand {
-    /// List queues with how many of their jobs are in each state
-    #[command(
-        after_help = "Listed is every queue that has jobs to do, is served by a worker or is paused.\n\n\
-        Examples:\n  milepost queues list\n  milepost queues list --json"
-    )]
+    /// List queues with the number of jobs in each state
+    #[command(after_help = "Lists queues that have open jobs, are served by a worker or are paused.\n\n\
+        Examples:\n  milepost queues list\n  milepost queues list --json")]
     List {
         /// Print one JSON array
         #[arg(long)]
         json: bool,
     },
-    /// Stop workers from taking jobs of a queue; running ones go on
+    /// Stop workers from claiming jobs of a queue; running jobs continue
     #[command(after_help = "Examples:\n  milepost queues pause mail\n  milepost queues resume mail")]
     Pause(QueueName),
-    /// Let workers take jobs of a paused queue again
+    /// Let workers claim jobs of a paused queue again
     #[command(after_help = "Examples:\n  milepost queues resume mail")]
     Resume(QueueName),
 }
@@ -63,7 +61,7 @@ pub(crate) async fn run(command: QueuesCommand, address: &StoreAddress) -> Resul
         QueuesCommand::Resume(QueueName { name }) => {
             check_queue(&name)?;
             let changed = store.pause_queue(&name, false).await?;
-            let words = if changed { "goes on" } else { "was not paused" };
+            let words = if changed { "is resumed" } else { "was not paused" };
             output::deed(format_args!("queue {name} {words}"))?;
             if !changed {
                 doubt(&name, store.as_ref()).await?;
@@ -119,7 +117,7 @@ fn list(queues: &[QueueView], json: bool) -> Result<()> {
         return output::json(&documents);
     }
     if queues.is_empty() {
-        output::note("no queue has jobs to do, is served or is paused");
+        output::note("no queue has open jobs, is served or is paused");
         return Ok(());
     }
     let now = Timestamp::now();

@@ -16,12 +16,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(crate) struct RedisArgs {
-    /// A Redis that workers share, told of what was done so that they see it sooner:
+    /// A Redis shared by workers, which notifies them of changes:
     /// redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS
     // The value may contain a password, which help and error messages must not show.
     #[arg(long = "redis", env = "MILEPOST_REDIS", hide_env_values = true, value_name = "URL")]
     url: Option<String>,
-    /// What its keys and channels begin with [default: milepost:]
+    /// The prefix of its keys and channels [default: milepost:]
     #[arg(long = "redis-prefix", env = "MILEPOST_REDIS_PREFIX", value_name = "TEXT")]
     prefix: Option<String>,
 }
@@ -59,7 +59,7 @@ impl RedisArgs {
 
 fn start(url: &str, options: RedisOptions) -> Redis {
     Redis::start(url, options).unwrap_or_else(|why: InvalidRedis| {
-        let remedy = "--redis (or MILEPOST_REDIS) is given as redis://USER:PASSWORD@HOST:PORT/DB";
+        let remedy = "give --redis (or MILEPOST_REDIS) as redis://USER:PASSWORD@HOST:PORT/DB";
         Cli::command().error(ErrorKind::InvalidValue, format!("{why}; {remedy}")).exit()
     })
 }
@@ -92,7 +92,7 @@ impl Teller {
             let up = redis.is_up_within(PATIENCE).await;
             if !up {
                 output::note(format_args!(
-                    "note: {}; this is done, and workers hear of it from the database",
+                    "note: {}; the change was made, and workers learn of it from the database",
                     redis.trouble()
                 ));
             }

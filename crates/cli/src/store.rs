@@ -79,7 +79,7 @@ impl FromStr for StoreAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const FORMS: &str = "a store is given as sqlite:PATH or as postgres://USER:PASSWORD@HOST/DATABASE";
+        const FORMS: &str = "give a store as sqlite:PATH or as postgres://USER:PASSWORD@HOST/DATABASE";
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
@@ -88,11 +88,11 @@ impl FromStr for StoreAddress {
         };
         match path.strip_prefix("//").unwrap_or(path) {
             "" => Err(format!("cannot use the store {text:?}: the path is missing; {FORMS}")),
-            ":memory:" => {
-                Err(format!("cannot use the store {text:?}: it would be gone when the command ends; {FORMS}"))
-            }
+            ":memory:" => Err(format!(
+                "cannot use the store {text:?}: it would disappear when the command ends; {FORMS}"
+            )),
             path if path.starts_with("file:") => Err(format!(
-                "cannot use the store {text:?}: it is a URI of SQLite, whose options could turn locks off; give the path alone; {FORMS}"
+                "cannot use the store {text:?}: it is a URI of SQLite, whose options could disable locks; give only the path; {FORMS}"
             )),
             path => Ok(Self::Sqlite(path.into())),
         }
@@ -173,7 +173,7 @@ pub(crate) async fn open_database(address: &StoreAddress, schema: Schema) -> Res
     if let (StoreAddress::Sqlite(path), Schema::MustFit) = (address, schema)
         && !path.exists()
     {
-        bail!("there is no store at {address}; `milepost migrate` makes one, and so does `milepost enqueue`");
+        bail!("there is no store at {address}; `milepost migrate` or `milepost enqueue` creates one");
     }
     let context = || format!("cannot use the store {address}");
     let database = connect(address).await.with_context(context)?;
@@ -184,7 +184,7 @@ pub(crate) async fn open_database(address: &StoreAddress, schema: Schema) -> Res
 /// How long a process that works for itself waits for its store when it starts.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct StoreWait {
-    /// How long to wait at the start for a store that cannot be reached
+    /// How long to wait at the start if the store cannot be reached
     #[arg(long, value_name = "DURATION", default_value = "1m", env = "MILEPOST_STORE_WAIT", value_parser = args::duration)]
     store_wait: Duration,
 }
@@ -224,7 +224,7 @@ pub(crate) async fn fit(tables: &dyn Tables, address: &StoreAddress, schema: Sch
         (Ok(()), _) => {}
         (Err(StoreError::Schema(SchemaError::TooOld { found: 0, .. })), Schema::MadeWhenEmpty) => {
             let steps = tables.migrate().await.with_context(context)?;
-            output::note(format_args!("made the store {address} (schema version {})", steps.to));
+            output::note(format_args!("created the store {address} (schema version {})", steps.to));
         }
         (Err(error), _) => return Err(error).with_context(context),
     }

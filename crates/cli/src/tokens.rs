@@ -18,17 +18,17 @@ use crate::time::relative;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokensCommand {
-    /// Make a token and print it, this once
+    /// Create a token and print it, once
     #[command(after_help = CREATE_EXAMPLES)]
     Create(CreateArgs),
-    /// List tokens, also those that were revoked; never their secrets
+    /// List tokens, including revoked ones, without their secrets
     #[command(after_help = "Examples:\n  milepost tokens list\n  milepost tokens list --json")]
     List {
         /// Print one JSON array
         #[arg(long)]
         json: bool,
     },
-    /// Take a token back, and end the sessions of those who signed in with it
+    /// Revoke a token, and end the sessions that were started with it
     #[command(after_help = REVOKE_EXAMPLES)]
     Revoke(RevokeArgs),
 }
@@ -42,13 +42,13 @@ impl TokensCommand {
 
 const CREATE_EXAMPLES: &str = "\
 Roles:
-  viewer    looks
-  operator  looks, creates jobs and events, intervenes
-  admin     all that people may do
+  viewer    reads
+  operator  reads, creates jobs and events, operates on them
+  admin     all operations
   worker    runs jobs by the worker protocol, and nothing else
 
-As soon as there is a token, servers on this store ask everybody for one, within
-a second. The token alone goes to stdout; the store keeps only a hash of it.
+Within a second after the first token is created, servers on this store require
+a token. Only the token goes to stdout; the store keeps only a hash of it.
 
 Examples:
   milepost tokens create ada --role admin --expires 90d
@@ -57,15 +57,15 @@ Examples:
     http://127.0.0.1:7070/v1/queues";
 
 const REVOKE_EXAMPLES: &str = "\
-The prefix is what follows mp_ in a token, up to the next _; `milepost tokens
-list` shows it. Servers refuse the token within a second.
+The prefix is the part of a token between mp_ and the next _; `milepost tokens
+list` shows it. Servers refuse a revoked token within a second.
 
 Examples:
   milepost tokens revoke k3x9mfpa";
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
-    /// Its name: what is done with it is noted under that
+    /// Its name, which the audit records for its actions
     name: String,
     /// What it allows
     #[arg(long, value_parser = role())]
@@ -73,7 +73,7 @@ pub(crate) struct CreateArgs {
     /// How long it is valid, such as 90d [default: until it is revoked]
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     expires: Option<Duration>,
-    /// Before when it is not valid, such as 2026-05-01T09:00:00Z [default: now]
+    /// When it becomes valid, such as 2026-05-01T09:00:00Z [default: now]
     #[arg(long, value_name = "WHEN", value_parser = point_in_time)]
     starts: Option<Timestamp>,
     /// Print one JSON object
@@ -135,9 +135,9 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
     let until = view.expires_at.map_or_else(|| "it is revoked".to_owned(), |at| format!("{at:.0}"));
     output::note(format_args!("token {} ({}) is valid {from}until {until}", view.name, view.role));
     if first {
-        output::note("it is the first one: servers on this store ask everybody for a token from now on");
+        output::note("it is the first one: servers on this store now require a token");
     }
-    output::note("it is shown this once:");
+    output::note("it is shown only once:");
     output::deed(secret.reveal())
 }
 
@@ -160,13 +160,13 @@ struct Revoked<'a> {
 
 async fn revoke(args: RevokeArgs, address: &StoreAddress) -> Result<()> {
     if Secret::parse(&args.prefix).is_some() {
-        bail!("that is the whole token; give its prefix alone, and do not type tokens into a shell");
+        bail!("this is a complete token; give only its prefix, and do not type tokens into a shell");
     }
     let store = store::open(address, Schema::MustFit).await?;
     let revoked = store.revoke_token(&args.prefix, &operator()?).await?;
     if !store.has_tokens().await? {
         output::note(
-            "no token is left: a server at a loopback address asks for none, unless it has --require-tokens",
+            "no token is left: a server at a loopback address requires none, unless it has --require-tokens",
         );
     }
     if args.json {
@@ -190,7 +190,7 @@ fn list(tokens: &[FoundToken], json: bool) -> Result<()> {
         return output::json(&listed.collect::<Vec<_>>());
     }
     if tokens.is_empty() {
-        output::note("there are no tokens; a server at a loopback address asks for none");
+        output::note("there are no tokens; a server at a loopback address requires none");
         return Ok(());
     }
     let made = terminal_columns().is_none_or(|columns| columns >= WIDE);

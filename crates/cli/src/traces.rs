@@ -30,7 +30,8 @@ impl Traces {
         let Some((endpoint, name)) = endpoint().filter(|_| stays && !is_off()) else {
             return Ok(Self(None));
         };
-        let exporter = exporter(&endpoint).with_context(|| format!("cannot send traces, as {name} asks"))?;
+        let exporter =
+            exporter(&endpoint).with_context(|| format!("cannot send traces as requested by {name}"))?;
         let provider =
             SdkTracerProvider::builder().with_resource(resource()).with_batch_exporter(exporter).build();
         global::set_tracer_provider(provider.clone());
@@ -70,11 +71,11 @@ fn exporter(endpoint: &str) -> Result<SpanExporter> {
             && protocol != "http/protobuf"
         {
             bail!(
-                "{name} is {protocol}: this program sends http/protobuf, which collectors take at port 4318"
+                "{name} is {protocol}: this program sends http/protobuf, which collectors accept at port 4318"
             );
         }
     }
-    let url: Url = endpoint.parse().with_context(|| format!("{endpoint:?} is no URL"))?;
+    let url: Url = endpoint.parse().with_context(|| format!("{endpoint:?} is not a URL"))?;
     let client = reqwest::blocking::Client::builder()
         .tls_backend_preconfigured(milepost_http::tls_config(&url)?)
         .redirect(reqwest::redirect::Policy::none())

@@ -12,8 +12,8 @@ use crate::time::relative;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkersCommand {
-    /// List the living workers, and those that ended within the last day
-    #[command(after_help = "A worker is one run of one process; started again, it is another worker.\n\n\
+    /// List active workers, and those that stopped within the last day
+    #[command(after_help = "A worker is one run of one process; a restarted process is another worker.\n\n\
         Examples:\n  milepost workers list\n  milepost workers list --json")]
     List {
         /// Print one JSON array
@@ -35,7 +35,7 @@ fn list(workers: &[WorkerView], json: bool) -> Result<()> {
         return output::json(&workers);
     }
     if workers.is_empty() {
-        output::note("no worker lives, and none ended within the last day");
+        output::note("no active workers, and none stopped within the last day");
         return Ok(());
     }
     let now = Timestamp::now();

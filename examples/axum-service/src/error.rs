@@ -20,7 +20,7 @@ pub enum ServiceError {
     #[error("the database failed")]
     Database(#[from] sqlx::Error),
     /// The job is invalid.
-    #[error("the job cannot be written")]
+    #[error("the job cannot be enqueued")]
     Job(#[from] InvalidJob),
     /// The store of jobs does not respond.
     #[error("the store of jobs failed")]

@@ -1,6 +1,6 @@
 //! Tests of orders over HTTP, with a real server and a real database.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use example_axum_service::{Placed, Standing, prepare, service};
 use example_worker::{ConfirmOrder, Shop, worker};

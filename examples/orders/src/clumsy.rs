@@ -26,7 +26,7 @@ impl<H: Handler> Handler for Clumsy<H> {
     async fn handle(&self, event: &Event) -> Result<(), Cause> {
         let nth = self.handled.fetch_add(1, Ordering::Relaxed) % 10;
         if nth == 4 {
-            return Err("dropped before it was taken in".into());
+            return Err("dropped before it was processed".into());
         }
         self.handler.handle(event).await?;
         if nth == 9 { Err("dropped before it was acknowledged".into()) } else { Ok(()) }

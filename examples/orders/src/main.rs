@@ -14,7 +14,7 @@ async fn main() -> Result<()> {
     let shop = Shop::open(&store).await?;
     let report = run(&shop, &Broker::at(&broker)).await?;
     tell(&report)?;
-    ensure!(report.books.balance(), "the consumers have not done what they should");
+    ensure!(report.books.balance(), "the results of the consumers are wrong");
     Ok(())
 }
 

@@ -70,13 +70,13 @@ pub async fn run(shop: &Shop, broker: &Broker) -> Result<Report> {
     first.abort();
     let second = relay(shop, broker, "second", &stop)?;
     buy(shop, PLACED / 2).await?;
-    until("all is published", async || published(shop).await).await?;
+    until("all events are published", async || published(shop).await).await?;
     let replayed = shop.store().replay(ORDERS, &Replay::Since(Timestamp::UNIX_EPOCH)).await?;
-    until("all is published again", async || published(shop).await).await?;
+    until("all events are published again", async || published(shop).await).await?;
 
     // NATS discards duplicates within its duplicate window; the file contains every line.
     let brought = 2 * PLACED as u64 + if matches!(broker, Broker::File(_)) { replayed } else { 0 };
-    let taken_in = until("all is taken in", async || {
+    let taken_in = until("all events are processed", async || {
         let handled = counts.iter().all(|counts| counts.handled.load(Relaxed) >= brought);
         Ok(handled && shop.books().await?.balance())
     });
@@ -152,7 +152,7 @@ async fn until(what: &str, mut ask: impl AsyncFnMut() -> Result<bool>) -> Result
     let began = Instant::now();
     while !ask().await? {
         if began.elapsed() > PATIENCE {
-            bail!("waited {PATIENCE:?} in vain until {what}");
+            bail!("timed out after {PATIENCE:?} while waiting until {what}");
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

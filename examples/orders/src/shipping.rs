@@ -77,7 +77,7 @@ fn change(event: &Event) -> Option<&'static str> {
 
 /// Checks that the event changed one row. A duplicate, or an event before its predecessors, would change none or the wrong one.
 fn check(event: &Event, rows: u64) -> Result<()> {
-    ensure!(rows == 1, "{} of {} does not follow what was before", event.event_type, event.aggregate);
+    ensure!(rows == 1, "{} of {} is out of order", event.event_type, event.aggregate);
     Ok(())
 }
 

@@ -58,7 +58,7 @@ impl Shop {
             return Ok(Self::Postgres(store));
         }
         let path = address.strip_prefix("sqlite:");
-        let path = path.context("a store is given as sqlite:PATH or as postgres://USER@HOST/DATABASE")?;
+        let path = path.context("give the store as sqlite:PATH or as postgres://USER@HOST/DATABASE")?;
         let store = SqliteStore::open(path, SqliteOptions::default())?;
         store.migrate().await?;
         let tables = include_str!("../tables.sqlite.sql");

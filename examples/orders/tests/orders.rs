@@ -1,6 +1,6 @@
 //! Tests of the whole example, on both stores and both brokers.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use example_orders::{Broker, Report, Shop, run};
 use milepost_testkit::database::Database;

@@ -41,7 +41,7 @@ pub async fn send_newsletter(job: Newsletter, context: Context) -> Result<Outcom
 /// Stands in for a mail server.
 async fn deliver(address: &str, subject: &str) -> Result<(), JobError> {
     if !address.contains('@') {
-        return Err(JobError::fatal("bad_address", format!("{address:?} is no address")));
+        return Err(JobError::fatal("bad_address", format!("{address:?} is not an address")));
     }
     tokio::time::sleep(Duration::from_millis(10)).await;
     tracing::debug!(address, subject, "delivered");

@@ -30,7 +30,7 @@ impl Shop {
             Self::on_postgres(store).await
         } else {
             let path = address.strip_prefix("sqlite:");
-            let path = path.context("a store is given as sqlite:PATH or as postgres://USER@HOST/DATABASE")?;
+            let path = path.context("give the store as sqlite:PATH or as postgres://USER@HOST/DATABASE")?;
             Self::on_sqlite(SqliteStore::open(path, SqliteOptions::default())?).await
         }
     }

@@ -1,6 +1,6 @@
 //! Tests of the program as a process.
 
-#![allow(clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::process::{Child, Command};
 
@@ -20,7 +20,7 @@ impl Program {
 
     fn terminate(&self) {
         let killed = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status();
-        assert!(killed.expect("kill is there").success());
+        assert!(killed.expect("kill exists").success());
     }
 }
 
@@ -45,13 +45,13 @@ async fn a_worker_that_is_asked_to_leave_hands_a_long_job_back_with_its_checkpoi
     let mut worker = Program::start(&address);
     let view = async |job: &milepost::NewJob| store.job(job.id).await.unwrap().unwrap();
     wait::until("the order is confirmed", async || view(&short).await.row.state == JobState::Succeeded).await;
-    wait::until("the newsletter is under way", async || view(&long).await.progress.is_some()).await;
+    wait::until("the newsletter is running", async || view(&long).await.progress.is_some()).await;
     worker.terminate();
     let status = tokio::task::spawn_blocking(move || worker.0.wait()).await.unwrap().unwrap();
     assert!(status.success(), "{status}");
 
     let left = view(&long).await;
-    assert_eq!((left.row.state, left.row.attempt), (JobState::Pending, 0), "no attempt is spent");
+    assert_eq!((left.row.state, left.row.attempt), (JobState::Pending, 0), "no attempt is used");
     let sent: usize = serde_json::from_str(left.checkpoint.expect("kept").get()).unwrap();
     assert!((1..10_000).contains(&sent), "{sent}");
     assert_eq!(shop.confirmed().await.unwrap(), 1);

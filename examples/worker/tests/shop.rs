@@ -1,6 +1,6 @@
 //! Tests from enqueueing a job to its effect, on both stores.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use example_worker::{ConfirmOrder, Shop, worker};
 use milepost::{Job, JobState, Verb, testing};

@@ -112,7 +112,7 @@ pub(crate) struct MarkArgs {
     why: WhyArgs,
 }
 
-/// How a task ended, as people say it.
+/// The outcome of a task, in the words of the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum End {
     /// Done manually
@@ -142,7 +142,7 @@ pub(super) async fn abort(args: StopArgs, store: &dyn Store) -> Result<Outcome> 
 pub(super) async fn resume(args: ResumeArgs, store: &dyn Store) -> Result<Outcome> {
     let subject = args.which.subject(store).await?;
     let operated = operate(&subject, BatchVerb::Resume, &args.why, Duration::ZERO, store).await?;
-    tell(&subject, "goes on", &operated, Duration::ZERO)
+    tell(&subject, "resumed", &operated, Duration::ZERO)
 }
 
 pub(super) async fn cancel(args: CancelArgs, store: &dyn Store) -> Result<Outcome> {

@@ -93,7 +93,10 @@ pub(super) fn print(tasks: &Tasks, now: Timestamp) -> Result<()> {
     output::line("\ntasks")?;
     listing.print()?;
     if tasks.left_out > 0 {
-        output::line(format_args!("and {} more; list them with --all or --state STATE", words::count(tasks.left_out)))?;
+        output::line(format_args!(
+            "and {} more; list them with --all or --state STATE",
+            words::count(tasks.left_out)
+        ))?;
     }
     print_failures(tasks)
 }

@@ -109,11 +109,7 @@ async fn claim_once(
     let began = Instant::now();
     let jobs = store.claim(&claim).await?;
     let elapsed = began.elapsed();
-    anyhow::ensure!(
-        jobs.len() == BATCH as usize,
-        "a claim above a backlog returned {} jobs",
-        jobs.len()
-    );
+    anyhow::ensure!(jobs.len() == BATCH as usize, "a claim above a backlog returned {} jobs", jobs.len());
     let ends: Vec<Finish> = jobs
         .iter()
         .map(|job| Finish { run: job.run, end: End::Succeed { result: None }, grouped: false, task: false })

@@ -168,7 +168,7 @@ async fn resume_one(id: JobId, args: &ChangeArgs, teller: &Teller, store: &dyn S
     };
     operate(store, teller, id, &args.operation(verb)).await?;
     let now = super::view(id, store).await?;
-    Ok(format!("{}; goes on {}", now.state, after(&view)))
+    Ok(format!("{}; continues {}", now.state, after(&view)))
 }
 
 fn after(view: &BulkView) -> String {

@@ -28,7 +28,9 @@ impl ParametersArgs {
         let Some(payload) = self.payload else { return unique(self.params) };
         serde_json::from_str::<&RawValue>(&payload).context("--payload is not JSON")?;
         let Some(parameters) = Parameters::read(&payload) else {
-            bail!("--payload must be a JSON object whose members are the parameters, such as {{\"place\": 4711}}");
+            bail!(
+                "--payload must be a JSON object whose members are the parameters, such as {{\"place\": 4711}}"
+            );
         };
         Ok(parameters)
     }

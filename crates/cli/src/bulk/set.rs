@@ -53,9 +53,7 @@ pub(super) struct SetArgs {
 
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| {
-        "it must be a number above 0; `milepost bulk abort` stops a run".to_owned()
-    })
+    rate.ok_or_else(|| "it must be a number above 0; `milepost bulk abort` stops a run".to_owned())
 }
 
 fn duty(text: &str) -> Result<f64, String> {

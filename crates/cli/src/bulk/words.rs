@@ -48,7 +48,9 @@ pub(super) fn ordinal(place: u32) -> String {
 pub(super) const fn effects(effects: Effects) -> &'static str {
     match effects {
         Effects::ExactlyOnce => "every target exactly once",
-        Effects::AtLeastOncePerChunk => "at least once per chunk: the current chunk is repeated after a crash",
+        Effects::AtLeastOncePerChunk => {
+            "at least once per chunk: the current chunk is repeated after a crash"
+        }
     }
 }
 

@@ -27,7 +27,10 @@ impl BatchEntry {
         let dag = file::read(&folder.join(&self.file)).with_context(|| format!("the DAG {name}"))?;
         match dag.definition().name.as_str() {
             same if same == name => Ok(dag),
-            other => bail!("the DAG in {} has the name {other:?}, but this section has the name {name:?}", self.file),
+            other => bail!(
+                "the DAG in {} has the name {other:?}, but this section has the name {name:?}",
+                self.file
+            ),
         }
     }
 }

@@ -117,8 +117,11 @@ impl Check<'_> {
             && !names.iter().any(|name| name == text)
         {
             let names: Vec<&str> = names.iter().filter_map(Json::as_str).collect();
-            let what =
-                if secret { format!("{name} does not have an allowed value") } else { format!("{name} is {text:?}") };
+            let what = if secret {
+                format!("{name} does not have an allowed value")
+            } else {
+                format!("{name} is {text:?}")
+            };
             self.faults.add(node.span.start, what, format!("write one of {}", names.join(", ")));
         }
         let format = schema.get("format").and_then(Json::as_str).and_then(Format::named);

@@ -126,7 +126,9 @@ impl Format {
             },
             Self::Program => match program(text, folder) {
                 Some(_) => Ok(()),
-                None => refused("not a program that can be run", "there is no such executable file".to_owned()),
+                None => {
+                    refused("not a program that can be run", "there is no such executable file".to_owned())
+                }
             },
             Self::Folder => match folder.join(text).is_dir() {
                 true => Ok(()),

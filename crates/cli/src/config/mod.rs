@@ -55,49 +55,49 @@ use crate::concealment;
 use crate::store::StoreAddress;
 
 // A new section is a field here and a module beside this one. Rules that a schema cannot express belong in `check_sections`.
-/// What `milepost work` runs, and how.
+/// The configuration of `milepost work`, `milepost relay` and `milepost serve`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Sections {
-    /// Where the jobs are: `postgres://USER:PASSWORD@HOST/DATABASE`, with `?pooler=transaction&direct=HOST:PORT` behind a
-    /// transaction pooler, or the path of a SQLite file, seen from the folder of this file. The default is `milepost.db` in the current folder.
+    /// The store: `postgres://USER:PASSWORD@HOST/DATABASE`, with `?pooler=transaction&direct=HOST:PORT` behind a transaction pooler, or the
+    /// path of a SQLite file, relative to the folder of this file. The default is `milepost.db` in the current folder.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-store"))]
     store: Option<String>,
-    /// How the worker works.
+    /// Settings of the worker.
     #[serde(default)]
     worker: Worker,
-    /// A Redis that workers share, so that jobs start and stop sooner.
+    /// A Redis shared by workers, which makes jobs start and stop sooner.
     #[serde(default)]
     redis: Option<Redis>,
     /// The kinds of jobs that the worker runs, each by its name.
     #[serde(default)]
     kinds: BTreeMap<String, Kind>,
-    /// Jobs and batches that come back by themselves. A file without any leaves those of the store alone; `schedules = []` removes
-    /// all that came from a configuration.
+    /// Recurring jobs and batches. If the file has no schedules, those of the store are not changed; `schedules = []` removes
+    /// all schedules that came from a configuration.
     #[serde(default)]
     schedules: Option<Vec<ScheduleEntry>>,
-    /// How fast kinds may start, and how fast and how many at once groups. A file without any leaves those of the store
-    /// alone; `limits = []` removes all that came from a configuration.
+    /// Rates of kinds, and rates and concurrency of groups. If the file has no limits, those of the store are not
+    /// changed; `limits = []` removes all limits that came from a configuration.
     #[serde(default)]
     limits: Option<Vec<LimitEntry>>,
-    /// Bulk jobs, each by its name. A file without any leaves those of the store alone; `bulk = {}` removes all that
-    /// came from a configuration.
+    /// Bulk jobs, each by its name. If the file has no bulk jobs, those of the store are not changed; `bulk = {}` removes
+    /// all bulk jobs that came from a configuration.
     #[serde(default)]
     bulk: Option<BTreeMap<String, BulkEntry>>,
-    /// DAGs of jobs, each by its name. Those that are stored and stand here no more stay.
+    /// DAGs of jobs, each by its name. Stored DAGs that are removed from this file stay in the store.
     #[serde(default)]
     batch: BTreeMap<String, BatchEntry>,
-    /// PostgreSQL databases beside the store, each by its name, for bulk jobs whose targets are there.
+    /// PostgreSQL databases other than the store, each by its name, for bulk jobs with targets in them.
     #[serde(default)]
     database: Databases,
-    /// Which events go where, each subscription by its name: for `milepost relay`.
+    /// Subscriptions, each by its name, which `milepost relay` publishes.
     #[serde(default)]
     subscription: BTreeMap<String, SubscriptionEntry>,
-    /// Where the server listens, and who may use it.
+    /// Address and access control of the server.
     #[serde(default)]
     serve: Serve,
-    /// How long what is over is kept.
+    /// Retention periods.
     #[serde(default)]
     retention: Retention,
 }

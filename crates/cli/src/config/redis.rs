@@ -10,18 +10,18 @@ use super::fault::Faults;
 use super::humane::Humane;
 use crate::store;
 
-/// A Redis that workers share, so that jobs start and stop sooner. Nothing depends on it ([REDIS.md](REDIS.md)).
+/// A Redis shared by workers, which makes jobs start and stop sooner. Milepost works without it ([REDIS.md](REDIS.md)).
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Redis {
-    /// Where it is: `redis://USER:PASSWORD@HOST:PORT/DB`, `rediss://…` for TLS, or `unix:///PATH`.
+    /// Its address: `redis://USER:PASSWORD@HOST:PORT/DB`, `rediss://…` for TLS, or `unix:///PATH`.
     #[schemars(extend("format" = "milepost-redis"))]
     url: String,
-    /// What all keys and channels begin with. Stores that share a Redis must differ in it. The default is
+    /// The prefix of all keys and channels. Stores that share a Redis need different prefixes. The default is
     /// `milepost:`.
     #[serde(default)]
     prefix: Option<String>,
-    /// How long one call may take; a slower Redis counts as gone. The default is `200ms`.
+    /// The time limit of one call; a slower Redis is treated as unavailable. The default is `200ms`.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
     timeout: Option<Humane>,
@@ -56,7 +56,7 @@ pub(super) fn check(redis: Option<&Node>, faults: &mut Faults) {
     let Some(prefix) = redis.and_then(|redis| redis.get("prefix")) else { return };
     let text = prefix.text().unwrap_or_default();
     if text.len() > PREFIX_BYTES_MAX || text.chars().any(|c| is_unprintable(c) || c.is_whitespace()) {
-        let what = "a prefix that cannot stand before keys".to_owned();
+        let what = "the prefix cannot be used for keys".to_owned();
         faults.add(prefix.span.start, what, "give it up to 100 bytes without spaces, such as \"jobs:\"");
     }
 }

@@ -86,6 +86,6 @@ fn the_reference_lists_every_key_as_the_schema_has_it() {
     }
     assert!(
         page == expected,
-        "docs/CONFIG.md is not what the schema says; run this with MILEPOST_UPDATE_DOCS=1"
+        "docs/CONFIG.md differs from the schema; run this test with MILEPOST_UPDATE_DOCS=1"
     );
 }

@@ -8,7 +8,7 @@ use super::document::Node;
 use super::fault::Faults;
 use crate::args;
 
-/// How long what is over is kept: lengths of time such as `7d`, or `forever`. Workers forget it a little at a time; see
+/// How long ended jobs and other old data are kept: durations such as `7d`, or `forever`. Workers delete in small batches; see
 /// docs/RETENTION.md.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -19,19 +19,19 @@ pub(crate) struct Retention {
     canceled: Option<Kept>,
     /// Dead letters, from their failure. The default is `90d`.
     failed: Option<Kept>,
-    /// What happened to jobs that ended, at most as long as the jobs. The default is `forever`: as long as the jobs.
+    /// The history of ended jobs, at most as long as the jobs. The default is `forever`: as long as the jobs.
     history: Option<Kept>,
-    /// Keys, from the end of their job, at least as long as the job. The default is `0s`: exactly that.
+    /// Keys, from the end of their job, at least as long as the job. The default is `0s`: exactly as long as the job.
     keys: Option<Kept>,
     /// Workers that ended, from their end. The default is `7d`.
     workers: Option<Kept>,
     /// Batches, from their end; their jobs stay at least as long. The default is `7d`.
     batches: Option<Kept>,
-    /// Ids of events that consumers took in, from then. The default is `14d`.
+    /// Ids of events that consumers have processed, from their processing. The default is `14d`.
     inbox: Option<Kept>,
-    /// Events in the log that every subscription has gone past, from their emission. The default is `7d`.
+    /// Events in the log that all subscriptions have processed, from their emission. The default is `7d`.
     events: Option<Kept>,
-    /// Entries of the audit: who did what; at least `30d`. The default is `400d`.
+    /// Entries of the audit; at least `30d`. The default is `400d`.
     audit: Option<Kept>,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn check(retention: Option<&Node>, faults: &mut Faults) {
         faults.add(
             node.span.start,
             error.to_string(),
-            "periods are lengths of time such as \"7d\", or \"forever\"",
+            "periods are durations such as \"7d\", or \"forever\"",
         );
     }
 }

@@ -22,63 +22,64 @@ const ZONE_REMEDY: &str = "write an IANA name such as \"Europe/Berlin\"";
 /// The default maximum number of missed ticks that get a job when `misfire` is `all`.
 const MISFIRE_MAX_DEFAULT: u32 = 100;
 
-/// A job or a batch that comes back by itself: exactly one of `kind` and `dag`, by exactly one of `cron` and `every`. Schedules that the file no longer names are
-/// removed when the worker starts; those made by `milepost schedules add` stay as they
-/// are, whatever the file says of their name.
+/// A recurring job or batch: exactly one of `kind` and `dag`, with exactly one of `cron` and `every`. Schedules that the file no longer
+/// contains are removed when the worker starts. Schedules created by `milepost schedules add` are not changed and take precedence over the
+/// file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScheduleEntry {
-    /// Its name, which no other schedule has.
+    /// Its unique name.
     pub(super) name: String,
-    /// When it ticks: 5 cron fields, 6 with seconds first, or a macro such as `@daily`.
+    /// The times of its ticks: 5 cron fields, 6 with seconds first, or a macro such as `@daily`.
     #[serde(default)]
     pub(super) cron: Option<String>,
-    /// The interval at which it ticks, in whole seconds.
+    /// The interval of its ticks, in whole seconds.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
     pub(super) every: Option<Humane>,
-    /// The time zone whose clock `cron` goes by, such as `Europe/Berlin`. The default is `UTC`.
+    /// The time zone of `cron`, such as `Europe/Berlin`. The default is `UTC`.
     #[serde(default)]
     pub(super) zone: Option<String>,
-    /// Which kind of job each tick makes; it may be run by any worker.
+    /// The kind of the job that each tick creates; any worker may run it.
     #[serde(default)]
     pub(super) kind: Option<String>,
-    /// The DAG of which each tick starts a batch, of its latest version.
+    /// The DAG of which each tick starts a batch, in its latest version.
     #[serde(default)]
     pub(super) dag: Option<String>,
-    /// With `dag`, the input of each batch. Texts in it may hold expressions over the tick, written `$${ tick.date }` here. The default is `{}`.
+    /// With `dag`, the input of each batch. Its strings may contain expressions over the tick, written `$${ tick.date }` here. The default
+    /// is `{}`.
     #[serde(default)]
     pub(super) input: Option<Json>,
-    /// The input of each job. The default is `null`.
+    /// The payload of each job. The default is `null`.
     #[serde(default)]
     pub(super) payload: Json,
-    /// Where the jobs wait. The default is `default`.
+    /// The queue of the jobs. The default is `default`.
     #[serde(default)]
     pub(super) queue: Option<String>,
-    /// Which jobs of the queue go first: from 1 (first) to 4 (last). The default is 2.
+    /// The priority within the queue, from 1 (first) to 4 (last). The default is 2.
     #[serde(default)]
     #[schemars(range(min = 1, max = 4))]
     pub(super) priority: Option<u8>,
-    /// How many attempts each job gets. The default is 25.
+    /// The maximum number of attempts of each job. The default is 25.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(super) max_attempts: Option<u32>,
     /// The group of the jobs.
     #[serde(default)]
     pub(super) group: Option<String>,
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
     pub(super) timeout: Option<Humane>,
-    /// What becomes of ticks that were missed: `skip`, `once` (one job or batch for all) or `all`. The default is `once`.
+    /// The handling of missed ticks: `skip`, `once` (one job or batch for all) or `all`. The default is `once`.
     #[serde(default)]
     #[schemars(extend("enum" = ["skip", "once", "all"]))]
     pub(super) misfire: Option<String>,
-    /// With `all`, the most missed ticks that get a job or a batch, the youngest. The default is 100.
+    /// With `all`, the maximum number of missed ticks that get a job or a batch, the newest ones. The default is 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     pub(super) misfire_max: Option<u32>,
-    /// A tick that is no later than this was not missed. The default is `60s`.
+    /// A tick that is late by at most this time is not missed. The default is `60s`.
     #[serde(default)]
     pub(super) misfire_grace: Option<Humane>,
 }
@@ -140,20 +141,20 @@ fn check_makes(schedule: &Node, faults: &mut Faults) {
     match (schedule.get("kind"), schedule.get("dag")) {
         (None, None) => faults.add(
             schedule.span.start,
-            "the schedule says neither kind nor dag: it would make nothing",
+            "the schedule has neither kind nor dag: it would create nothing",
             "add kind = \"report\" for jobs, or dag = \"orders\" for batches",
         ),
         (Some(kind), Some(dag)) => faults.add(
             kind.span.start.max(dag.span.start),
-            "the schedule says both kind and dag",
-            "keep one of the two; make a second schedule for the other",
+            "the schedule has both kind and dag",
+            "keep one of the two; create a second schedule for the other",
         ),
         (None, Some(_)) => {
             for key in ["payload", "queue", "priority", "max_attempts", "group", "timeout"] {
                 if let Some(node) = schedule.get(key) {
-                    let what = format!("{key} is of jobs, and the schedule starts batches");
+                    let what = format!("{key} is a setting of jobs, but the schedule starts batches");
                     let remedy =
-                        if key == "payload" { "write input" } else { "write it at the tasks of the DAG" };
+                        if key == "payload" { "write input" } else { "set it in the tasks of the DAG" };
                     faults.add(node.span.start, what, remedy);
                 }
             }
@@ -162,7 +163,7 @@ fn check_makes(schedule: &Node, faults: &mut Faults) {
             if let Some(node) = schedule.get("input") {
                 faults.add(
                     node.span.start,
-                    "input is of batches, and the schedule makes jobs",
+                    "input is a setting of batches, but the schedule creates jobs",
                     "write payload",
                 );
             }
@@ -174,8 +175,8 @@ pub(super) fn check_misfire(schedule: &Node, faults: &mut Faults) {
     if let Some(max) = schedule.get("misfire_max")
         && schedule.get("misfire").and_then(Node::text) != Some("all")
     {
-        let remedy = "write misfire = \"all\" beside it, or leave it out";
-        faults.add(max.span.start, "misfire_max means something only with misfire = \"all\"", remedy);
+        let remedy = "add misfire = \"all\", or remove misfire_max";
+        faults.add(max.span.start, "misfire_max has an effect only with misfire = \"all\"", remedy);
     }
 }
 
@@ -199,7 +200,7 @@ fn check_names<'a>(schedule: &'a Node, names: &mut HashSet<&'a str>, faults: &mu
         && !names.insert(name)
     {
         let what = format!("there is another schedule with the name {name}");
-        faults.add(node.span.start, what, "give one of the two another name");
+        faults.add(node.span.start, what, "rename one of the two");
     }
 }
 
@@ -208,18 +209,18 @@ pub(super) fn check_spec(schedule: &Node, faults: &mut Faults) {
     match (schedule.get("cron"), schedule.get("every")) {
         (None, None) => faults.add(
             schedule.span.start,
-            "the schedule says neither cron nor every: it would never tick",
+            "the schedule has neither cron nor every: it would never tick",
             "add cron = \"0 3 * * *\", or every = \"10m\"",
         ),
         (Some(cron), Some(every)) => faults.add(
             cron.span.start.max(every.span.start),
-            "the schedule says both cron and every",
-            "keep one of the two; make a second schedule for the other",
+            "the schedule has both cron and every",
+            "keep one of the two; create a second schedule for the other",
         ),
         (None, Some(every)) => {
             if let Some(zone) = zone {
-                let remedy = "leave it out, or write cron instead of every";
-                faults.add(zone.span.start, "an interval goes by no zone's clock", remedy);
+                let remedy = "remove zone, or write cron instead of every";
+                faults.add(zone.span.start, "an interval has no time zone", remedy);
             }
             let interval = every.text().and_then(|text| args::positive_duration(text).ok());
             if let Some(Err(error)) = interval.map(Spec::every) {

@@ -12,49 +12,50 @@ use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
 
-/// Where `milepost serve` listens, and who may use it ([SECURITY.md](SECURITY.md)). What makes it insecure is said on the command line
+/// The address and the access control of `milepost serve` ([SECURITY.md](SECURITY.md)). Insecure options exist on the command line
 /// only.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Serve {
-    /// Where to listen: an address and a port. The default is `127.0.0.1:7070`.
+    /// The listen address: an IP address and a port. The default is `127.0.0.1:7070`.
     listen: Option<String>,
-    /// The certificate to speak TLS with, and those between it and an authority: a PEM file, seen from the folder of this file. Read
-    /// anew when it changes.
+    /// The TLS certificate with its intermediate certificates: a PEM file, relative to the folder of this file. It is reloaded
+    /// when it changes.
     tls_cert: Option<String>,
     /// The private key of the certificate: a PEM file.
     tls_key: Option<String>,
-    /// Whether tokens are asked for though there are none in the store. The default is `false`: only once there is one.
+    /// Whether tokens are required although the store has none. The default is `false`: they are required as soon as there is one.
     require_tokens: bool,
-    /// The names by which the server is reached, such as `jobs.example.org`, beside those of this machine. The default is any, once tokens
-    /// are asked for.
+    /// The host names of the server, such as `jobs.example.org`, in addition to those of this machine. By default, any name is allowed when
+    /// tokens are required.
     #[schemars(length(min = 1))]
     allowed_hosts: Option<Vec<String>>,
-    /// Proxies before the server: addresses or networks, such as `10.0.0.0/8`. For a request from one of them, limits and logs go by the address
-    /// that it names as the client's. The default is none: such headers are ignored.
+    /// Proxies in front of the server: addresses or networks, such as `10.0.0.0/8`. For their requests, limits and logs use the client
+    /// address in the forwarded header. The default is none: such headers are ignored.
     #[schemars(length(min = 1))]
     trusted_proxies: Option<Vec<String>>,
-    /// The header in which these proxies name the client: `x-forwarded-for` or `forwarded`. The default is `x-forwarded-for`. The proxy has to add to
-    /// it, or replace it.
+    /// The header in which these proxies send the client's address: `x-forwarded-for` or `forwarded`. The default is `x-forwarded-for`. The
+    /// proxy must append to it, or replace it.
     forwarded_header: Forwarded,
-    /// How many requests a token may make in a time, or an address that shows none. The default is `5000/s`; twice as many at once after a
-    /// pause.
+    /// The maximum rate of requests of a token, or of an address without a token. The default is `5000/s`; the burst is the number of
+    /// requests of two seconds.
     #[schemars(extend("format" = "milepost-rate"))]
     rate: Option<String>,
-    /// How many connections there may be at once; more wait. The default is 1000. Of one address half of them, and what goes beyond is closed; of this
-    /// machine's and of trusted proxies' any. Probes (`/healthz`, `/readyz`) are answered also when all are taken.
+    /// The maximum number of connections; further ones wait. The default is 1000. One address may use half of them, and its further
+    /// connections are closed; this machine and trusted proxies may use all. Probes (`/healthz`, `/readyz`) are answered even if all are
+    /// used.
     #[schemars(range(min = 1, max = 100_000))]
     connections: Option<usize>,
-    /// How many streams of what happens there may be at once. The default is 1000.
+    /// The maximum number of open streams of state changes. The default is 1000.
     #[schemars(range(min = 1, max = 100_000))]
     streams: Option<usize>,
-    /// How many of them a token may have open, or an address that shows none. The default is 32.
+    /// The maximum number of open streams of a token, or of an address without a token. The default is 32.
     #[schemars(range(min = 1, max = 100_000))]
     streams_per_client: Option<usize>,
-    /// After how long without use somebody must sign in again. The default is `30m`.
+    /// The idle time after which a user must sign in again. The default is `30m`.
     #[schemars(extend("format" = "milepost-duration-positive"))]
     session_idle: Option<Humane>,
-    /// After how long somebody must sign in again in any case. The default is `12h`.
+    /// The maximum duration of a session, after which a user must sign in again. The default is `12h`.
     #[schemars(extend("format" = "milepost-duration-positive"))]
     session_max: Option<Humane>,
 }
@@ -120,7 +121,7 @@ pub(super) fn check(serve: Option<&Node>, faults: &mut Faults) {
         && let Some(Err(why)) = listen.text().map(str::parse::<SocketAddr>)
     {
         let remedy = "write an address and a port, such as \"127.0.0.1:7070\" or \"[::]:7070\"";
-        faults.add(listen.span.start, format!("no address to listen at: {why}"), remedy);
+        faults.add(listen.span.start, format!("not a listen address: {why}"), remedy);
     }
     for (one, other) in [("tls_cert", "tls_key"), ("tls_key", "tls_cert")] {
         if let (Some(given), None) = (serve.get(one), serve.get(other)) {
@@ -138,8 +139,8 @@ pub(super) fn check(serve: Option<&Node>, faults: &mut Faults) {
     }
     for host in serve.get("allowed_hosts").map(Node::nodes).unwrap_or_default() {
         if host.text().is_some_and(|host| host.is_empty() || host.contains(['/', ':', ' '])) {
-            let remedy = "write the name alone, such as \"jobs.example.org\", without scheme and port";
-            faults.add(host.span.start, "no name of a host".to_owned(), remedy);
+            let remedy = "write only the name, such as \"jobs.example.org\", without scheme and port";
+            faults.add(host.span.start, "not a host name".to_owned(), remedy);
         }
     }
 }

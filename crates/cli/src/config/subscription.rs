@@ -23,52 +23,52 @@ use super::{kind, worker};
 /// The keys of the available sinks.
 const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq", "kafka", "webhook"];
 
-/// Events for a broker, in each aggregate's order (docs/RELAY.md): exactly one sink, and which events it gets. The subscription's position
-/// in the log is kept under its name.
+/// Publishes events to one sink, in the order of each aggregate (docs/RELAY.md). The subscription's position
+/// in the log is stored under its name.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SubscriptionEntry {
-    /// Events of aggregates of these types. The default is all that are emitted.
+    /// Only events of these aggregate types. The default is all emitted events.
     #[serde(default)]
     aggregate_types: Vec<String>,
-    /// State changes of jobs and batches, instead of events that are emitted.
+    /// State changes of jobs and batches, instead of emitted events.
     #[serde(default)]
     changes: Option<ChangesEntry>,
-    /// Events of these types. The default is all.
+    /// Only events of these types. The default is all.
     #[serde(default)]
     event_types: Vec<String>,
-    /// Where a subscription begins that is new: `beginning`, with the oldest event that there is (the default), or `now`.
+    /// The start of a new subscription: `beginning`, with the oldest existing event (the default), or `now`.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("enum" = ["beginning", "now"]))]
     begin: Begin,
-    /// How many events are read at once. The default is 5000.
+    /// The maximum number of events per page. The default is 5000.
     #[serde(default = "page_events_max_default")]
     #[schemars(range(min = 1, max = 100_000))]
     page_events_max: u32,
-    /// How many MiB of payloads are read at once. The default is 16.
+    /// The maximum size of the payloads per page, in MiB. The default is 16.
     #[serde(default = "page_mib_max_default")]
     #[schemars(range(min = 1, max = 1024))]
     page_mib_max: u32,
-    /// How long events are gathered after a hint that there are some. The default is `0s`.
+    /// How long events are collected after a hint of new events. The default is `0s`.
     #[serde(default)]
     linger: Option<Humane>,
-    /// How long other publishers wait before they take the slots of one that is silent. The default is `10s`.
+    /// How long a publisher may be silent before others take over its slots. The default is `10s`.
     #[serde(default)]
     #[schemars(extend("format" = "milepost-duration-positive"))]
     lease: Option<Humane>,
-    /// How many attempts an event gets, the first included. The default is 20.
+    /// The maximum number of attempts of an event, including the first. The default is 20.
     #[serde(default = "deliveries_max_default")]
     #[schemars(range(min = 1, max = 1_000_000))]
     deliveries_max: u32,
-    /// How long an event that was not delivered waits before it is tried again. The default cap is `5m`.
+    /// How long an event whose delivery failed waits before it is retried. The default cap is `5m`.
     #[serde(default)]
     backoff: Option<Backoff>,
-    /// What happens when the attempts of an event are spent: `halt` (the aggregate waits for a person; the default), `skip_event` or
-    /// `dead_letter` (the next event goes on).
+    /// What happens after the last attempt of an event: `halt` (the aggregate waits for an operator; the default), `skip_event` or
+    /// `dead_letter` (the aggregate continues with the next event).
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("enum" = ["halt", "skip_event", "dead_letter"]))]
     exhausted: Exhausted,
-    /// Nowhere: for measuring what comes before a sink.
+    /// Discards events: for measurements without a sink.
     #[serde(default)]
     null: Option<NullConfig>,
     /// A file, or the standard output.
@@ -83,7 +83,7 @@ pub(crate) struct SubscriptionEntry {
     /// RabbitMQ.
     #[serde(default)]
     rabbitmq: Option<RabbitmqConfig>,
-    /// Kafka. Not in every build.
+    /// Kafka. Not part of every build.
     #[serde(default)]
     kafka: Option<KafkaConfig>,
     /// A webhook.
@@ -91,14 +91,14 @@ pub(crate) struct SubscriptionEntry {
     webhook: Option<WebhookConfig>,
 }
 
-/// Whose state changes a subscription gets.
+/// The jobs and batches whose state changes a subscription publishes.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChangesEntry {
-    /// Those of jobs of these kinds; a bulk job's name is the kind of its jobs.
+    /// State changes of jobs of these kinds; the name of a bulk job is the kind of its jobs.
     #[serde(default)]
     kinds: Vec<String>,
-    /// Those of batches of these DAGs.
+    /// State changes of batches of these DAGs.
     #[serde(default)]
     dags: Vec<String>,
 }
@@ -203,7 +203,7 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
     match given[..] {
         [] => faults.add(
             *at,
-            format!("the subscription {name} has no sink: its events would go nowhere"),
+            format!("the subscription {name} has no sink"),
             format!(
                 "add one of {}, such as jsonl = {{ path = \"events.jsonl\" }} (docs/SINKS.md)",
                 SINKS.join(", ")
@@ -219,14 +219,14 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
                 faults.add(
                     settings.span.start,
                     format!("{why:#}"),
-                    "docs/SINKS.md has the settings of each sink",
+                    "docs/SINKS.md documents the settings of each sink",
                 );
             }
         }
         [.., last] => faults.add(
             node.get(last).map_or(*at, |node| node.span.start),
             format!("the subscription {name} has several sinks: {}", given.join(", ")),
-            "keep one; another sink is another subscription, with a position of its own",
+            "keep one; use a separate subscription for each sink",
         ),
     }
 }
@@ -237,8 +237,8 @@ fn check_changes(name: &str, node: &Node, faults: &mut Faults) {
         if kind.text().is_some_and(|kind| kind.starts_with(RESERVED)) {
             faults.add(
                 kind.span.start,
-                format!("aggregate_types of the subscription {name} names state changes"),
-                "write changes = { kinds = [\"mail\"] } instead, which has them recorded (docs/RELAY.md)",
+                format!("aggregate_types of the subscription {name} contains a type of state changes"),
+                "write changes = { kinds = [\"mail\"] } instead, which also records them (docs/RELAY.md)",
             );
         }
     }
@@ -247,7 +247,7 @@ fn check_changes(name: &str, node: &Node, faults: &mut Faults) {
         faults.add(
             types.span.start,
             format!("the subscription {name} has aggregate_types and changes"),
-            "keep one: what is emitted and what changes are two subscriptions",
+            "keep one: emitted events and state changes need two subscriptions",
         );
     }
     // A value that does not fit the schema was reported already.
@@ -258,14 +258,14 @@ fn check_changes(name: &str, node: &Node, faults: &mut Faults) {
     if changes.is_empty() {
         faults.add(
             node_of_changes.span.start,
-            format!("changes of the subscription {name} names no kinds and no DAGs"),
-            "name some, such as kinds = [\"mail\"] or dags = [\"settlement\"]",
+            format!("changes of the subscription {name} has no kinds and no DAGs"),
+            "add some, such as kinds = [\"mail\"] or dags = [\"settlement\"]",
         );
     } else if let Err(why) = changes.check() {
         faults.add(
             node_of_changes.span.start,
             why.to_string(),
-            "a kind may have 187 bytes here, and a DAG 185: the types of their aggregates begin with milepost.job. and milepost.batch.",
+            "use a kind of at most 187 bytes, a DAG of at most 185: their aggregate types begin with milepost.job. and milepost.batch.",
         );
     }
 }

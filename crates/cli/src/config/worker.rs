@@ -15,29 +15,29 @@ use crate::args;
 /// The shortest lease that leaves enough time to renew it.
 const LEASE_MIN: Duration = Duration::from_millis(500);
 
-/// How the worker works.
+/// Settings of the worker.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Worker {
-    /// Its name for people. The default is host and process id.
+    /// Its display name. The default is host and process id.
     pub(crate) name: Option<String>,
     /// The queues it serves. The default is `["default"]`.
     #[schemars(length(min = 1))]
     pub(crate) queues: Option<Vec<String>>,
-    /// The most jobs that run at once. The default is 64.
+    /// The maximum number of jobs that run at the same time. The default is 64.
     #[schemars(range(min = 1, max = 10_000))]
     pub(crate) concurrency: Option<usize>,
-    /// The most bulk jobs that run at once. They have places of their own, so that they take none from other jobs. The
+    /// The maximum number of bulk jobs that run at the same time, in addition to `concurrency`. The
     /// default is 2.
     #[schemars(range(min = 1, max = 100))]
     pub(crate) bulk_concurrency: Option<usize>,
-    /// How long it may be silent before it is declared dead and its jobs are taken back; at least `500ms`. The default
+    /// The time without a heartbeat after which the worker is declared dead and its jobs are taken back; at least `500ms`. The default
     /// is `30s`.
     pub(crate) lease: Option<Humane>,
-    /// How long it goes without looking for work when nothing wakes it. The default is `1s`.
+    /// The polling interval when nothing wakes the worker. The default is `1s`.
     #[schemars(extend("format" = "milepost-duration-positive"))]
     pub(crate) poll_interval: Option<Humane>,
-    /// How long jobs may go on after a shutdown was asked for, before they are asked to stop. The default is `20s`.
+    /// How long jobs may continue after a shutdown request before they are asked to stop. The default is `20s`.
     pub(crate) drain: Option<Humane>,
 }
 

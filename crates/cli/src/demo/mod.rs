@@ -37,33 +37,33 @@ const WORKER_AT_THE_END: u32 = 8;
 const PLACES_MIN: u32 = 1000;
 
 pub(crate) const EXAMPLES: &str = "\
-Each of the 171,075 places of GeoNames (CC BY 4.0) gets a job, which writes one
-row, the notification, in the transaction that completes the job. One place in a
-hundred fails at first and is tried again, a dozen fail for good. Two worker
-processes share the work. Half way one of them is killed (SIGKILL); when its
-lease has run out, the other takes its jobs back. Then the database is asked
-what happened: no row may be missing and none may be there twice.
+Part 1, jobs: each of the 171,075 places of GeoNames (CC BY 4.0) gets a job
+that writes one row, the notification, in the transaction that completes the
+job. One place in a hundred fails at first and is retried, a dozen fail
+permanently. Two worker processes share the work. Half way, one of them is
+killed (SIGKILL); when its lease has expired, the other takes its jobs back.
+Queries then check that no row is missing or duplicated.
 
-Then the places have a million channels, and two bulk jobs of one group want to
-notify them at the same moment: one all of them, one those near Istanbul. The
-process that runs the first is killed in the middle of a chunk; the other goes
-on from the cursor. A run is aborted and resumed. Again the database is asked:
-every target has one row a run, and no two ran at once.
+Part 2, bulk jobs: the places have a million channels, and two bulk jobs of one
+group are started at the same moment: one for all channels, one for those near
+Istanbul. The process that runs the first is killed in the middle of a chunk;
+the other continues from the cursor. A run is aborted and resumed. Queries
+check that every target has one row per run, and that no two runs ran at once.
 
-At last a batch: the places are split by country, programs (sh and awk) look at
-one country each, their results are joined, a report is written. Three worker
-processes run them, one is killed while its programs run. The report is held
-against what the places come to without any batch, and each task must have
-succeeded once, after all that it waits for.
+Part 3, a batch: the places are split by country, a program (sh and awk) works
+on each country, the results are joined, and a report is written. One of three
+worker processes is killed while its programs run. The report is compared with
+totals computed without a batch, and each task must have succeeded once, after
+its predecessors.
 
-At the end the console serves what happened, at an address that is printed,
-until Ctrl-C, and workers run what you retry there; --no-serve ends at once.
+At the end, the console shows the results, at a printed address until Ctrl-C,
+and workers run the jobs that you retry there; --no-serve skips this.
 
-Without --store and MILEPOST_STORE the demo works in a temporary SQLite file,
-which it removes. A store that you name is made when it is empty. What the demo
-did stays there to be looked at: jobs in queues of each run's own (demo-...),
-batches of the DAG demo.settlement, and rows in tables named milepost_demo_....
-Other jobs are not touched.
+Without --store and MILEPOST_STORE, the demo uses a temporary SQLite file and
+removes it. A given store is created if it is empty. The demo leaves its data
+there: jobs in separate queues for each run (demo-...), batches of the DAG
+demo.settlement, and rows in tables named milepost_demo_.... Other jobs are not
+affected.
 
 Examples:
   milepost demo
@@ -72,16 +72,16 @@ Examples:
 
   milepost demo --no-serve
 
-Exit status: 0 every check passed, 1 one did not, or the demo failed.";
+Exit status: 0 every check passed, 1 a check or the demo failed.";
 
 /// How to show it.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// How many places
+    /// The number of places
     #[arg(long, value_name = "COUNT", default_value_t = PLACES_MAX,
           value_parser = clap::value_parser!(u32).range(i64::from(PLACES_MIN)..=i64::from(PLACES_MAX)))]
     places: u32,
-    /// End after the last table, and do not serve the console
+    /// Exit after the last table, without serving the console
     #[arg(long)]
     no_serve: bool,
 }
@@ -92,13 +92,13 @@ pub(crate) async fn run(args: &DemoArgs, named: Option<&StoreAddress>) -> Result
     if let Some(address) = named {
         return Box::pin(show(args, plan, address)).await;
     }
-    let folder = TempDir::with_prefix("milepost-demo-").context("cannot make a temporary folder")?;
+    let folder = TempDir::with_prefix("milepost-demo-").context("cannot create a temporary folder")?;
     let address = StoreAddress::Sqlite(folder.path().join("demo.db"));
     let outcome = Box::pin(show(args, plan, &address)).await;
     let path = folder.path().to_owned();
     folder.close().with_context(|| format!("cannot remove {}", path.display()))?;
     if outcome.is_ok() {
-        output::note("the store was removed; with --store sqlite:demo.db it stays to be looked at");
+        output::note("the store was removed; --store sqlite:demo.db keeps it");
     }
     outcome
 }
@@ -146,12 +146,12 @@ async fn demonstrate(
     ledger.lay(address).await?;
     let places = HumanCount(plan.places.into());
     output::note(format_args!(
-        "notifying {places} places of the world, a job each, in queue {}",
+        "notifying {places} places of the world, one job each, in queue {}",
         scope.queue
     ));
     let show = Show { ledger: ledger.clone(), address, scope, plan };
     let seen = show.perform().await?;
-    output::note("asking the database what happened");
+    output::note("checking the database");
     let facts = ledger.facts(scope).await?;
     let checks = verify::verify(plan, &facts, &seen);
     output::heard_or_not(report::print(plan, &checks, &seen))?;

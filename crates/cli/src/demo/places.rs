@@ -36,7 +36,7 @@ impl Places {
         let mut places = Self { csv, decoder: Decoder::new(), line: Vec::new() };
         let header = places.fields()?.map(|names| names.join(","));
         if header.as_deref() != Some("id,name,country,lat,lng") {
-            bail!("the places inside this binary begin with the header {header:?}");
+            bail!("the places in this binary have the unexpected header {header:?}");
         }
         Ok(places)
     }
@@ -73,7 +73,7 @@ impl Places {
 /// Writes the places of [`Places::spread`] as CSV, unchanged.
 pub(super) fn write_spread(count: u32, to: &mut impl Write) -> Result<()> {
     let mut lines = BufReader::new(GzDecoder::new(PACKED)).lines();
-    let header = lines.next().context("there are no places inside this binary")??;
+    let header = lines.next().context("this binary contains no places")??;
     writeln!(to, "{header}")?;
     for line in lines.step_by(step(count)).take(count as usize) {
         writeln!(to, "{}", line?)?;
@@ -93,7 +93,7 @@ impl Iterator for Places {
     type Item = Result<Place>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.read().context("cannot read the places inside this binary").transpose()
+        self.read().context("cannot read the places in this binary").transpose()
     }
 }
 

@@ -33,7 +33,7 @@ impl WorkerProcess {
 
     /// Starts a process that runs the programs of this folder, for jobs of this queue.
     pub(super) fn spawn_in(number: u32, address: &StoreAddress, queue: &str, folder: &Path) -> Result<Self> {
-        let folder = folder.to_str().with_context(|| format!("{} is no text", folder.display()))?;
+        let folder = folder.to_str().with_context(|| format!("{} is not UTF-8", folder.display()))?;
         Self::start(number, address, &["--queue", queue, "--programs", folder])
     }
 
@@ -68,7 +68,7 @@ impl WorkerProcess {
     pub(super) fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
-            Some(status) => bail!("{} ended by itself ({status})", self.name),
+            Some(status) => bail!("{} ended unexpectedly ({status})", self.name),
         }
     }
 

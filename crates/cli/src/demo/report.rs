@@ -16,10 +16,10 @@ pub(super) fn print(plan: Plan, checks: &[Check], seen: &Seen) -> Result<()> {
     print_checks("IN THE DATABASE", checks)?;
     let speed = |what, duration: Duration| {
         let rate = HumanCount(per_s(plan.places.into(), duration));
-        format!("{what} in {:.1} s: {rate} jobs a second", duration.as_secs_f64())
+        format!("{what} in {:.1} s: {rate} jobs per second", duration.as_secs_f64())
     };
     output::line(format_args!("\n{}.", speed("Enqueued", seen.enqueue)))?;
-    output::line(format_args!("{}, the wait for the lease included.", speed("Run", seen.run)))?;
+    output::line(format_args!("{}, including the wait for the lease.", speed("Run", seen.run)))?;
     print_sum(checks)
 }
 

@@ -78,7 +78,7 @@ impl Show<'_> {
             .await?;
         let took = began.elapsed();
         let (jobs, rate) = (self.plan.places.into(), per_s(self.plan.places.into(), took));
-        bar.note(format_args!("enqueued {} jobs, {} a second", HumanCount(jobs), HumanCount(rate)));
+        bar.note(format_args!("enqueued {} jobs, {} per second", HumanCount(jobs), HumanCount(rate)));
         Ok(took)
     }
 
@@ -204,7 +204,7 @@ impl<'a> Running<'a> {
         }
         let (name, pid) = (victim.name.clone(), victim.pid());
         victim.kill().await?;
-        self.bar.note(format_args!("half way: killed {name} (process {pid}) with {held} jobs in its hands"));
+        self.bar.note(format_args!("half way: killed {name} (process {pid}), which held {held} jobs"));
         self.killed = Some(Killed { name, at: Instant::now(), held, taken_back: false });
         Ok(())
     }
@@ -221,7 +221,7 @@ impl<'a> Running<'a> {
         if let Some(killed) = self.killed.as_mut().filter(|_| dead) {
             killed.taken_back = true;
             self.bar.note(format_args!(
-                "{:.1} s later: its lease of {} s has run out, worker 2 took its jobs back",
+                "{:.1} s later: its lease of {} s has expired, worker 2 took its jobs back",
                 killed.at.elapsed().as_secs_f64(),
                 LEASE.as_secs()
             ));

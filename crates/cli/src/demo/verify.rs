@@ -56,14 +56,14 @@ pub(super) fn verify(plan: Plan, facts: &Facts, seen: &Seen) -> Vec<Check> {
     dead_letters.passed &= dead_letters_fit;
     vec![
         Check::equal("jobs", tally.jobs, places, "places, one job each"),
-        Check::equal("not ended", tally.open, 0, "none is left behind"),
+        Check::equal("not ended", tally.open, 0, "none is left"),
         Check::equal("notifications", rows, to_notify, "places have an address, one row each"),
         Check::equal("  missing", missing, 0, "none was lost"),
         Check::equal("  doubled", doubled, 0, "none was sent twice"),
         dead_letters,
         Check::equal("tried again", retried, plan.flaky().count() as u64, "places did not answer at first"),
-        Check::some("held at the kill", seen.held, "jobs in the killed worker's hands"),
-        Check::some("taken back", tally.rescued, "attempts lost with it, and begun anew"),
+        Check::some("held at the kill", seen.held, "jobs of the killed worker"),
+        Check::some("taken back", tally.rescued, "attempts lost with it, and repeated"),
         attempts(facts.tally),
         Check::equal("  ended", tally.ends, tally.attempts, "attempts, one end each"),
         Check::equal("successes", tally.successes, to_notify, "one for each notification"),

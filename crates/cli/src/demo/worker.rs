@@ -42,14 +42,14 @@ pub(crate) struct DemoWorkerArgs {
     duty: Duty,
 }
 
-/// What it runs: one of the two.
+/// What the worker runs: one of the two.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Duty {
-    /// The handlers of the demo, for so many places
+    /// The handlers of the demo, for this number of places
     #[arg(long)]
     places: Option<u32>,
-    /// The programs of this folder
+    /// The programs in this folder
     #[arg(long)]
     programs: Option<PathBuf>,
 }

@@ -17,16 +17,16 @@ use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
 
 const EXAMPLES: &str = "\
-Asks the store one question a promise, each on one snapshot: jobs in flight are
-never a finding. --quick leaves out questions that read all jobs and their
+Runs one query per promise (docs/GUARANTEES.md), each on one snapshot; jobs in
+flight are never a finding. --quick skips checks that read all jobs and their
 history.
 
---repair does only what is safe, in transactions that `milepost audit` shows
-with user and host, examines again and reports what is left. --dry-run says what
-it would do.
+--repair applies only safe repairs, in transactions that `milepost audit` shows
+with user and host, then checks again and reports the remaining findings.
+--dry-run shows what it would do.
 
-Exit status: 0 no error found (there may be warnings), 1 errors found, 2 wrong
-usage, 3 no errors found, but some question could not be answered.
+Exit status: 0 no errors found (there may be warnings), 1 errors found, 2 wrong
+usage, 3 no errors found, but some checks could not be completed.
 
 Examples:
   milepost doctor
@@ -40,22 +40,22 @@ Examples:
 pub(crate) struct DoctorArgs {
     #[command(subcommand)]
     command: Option<DoctorCommand>,
-    /// Ask only what is answered quickly on a store of any size
+    /// Run only checks that are fast on a store of any size
     #[arg(long)]
     quick: bool,
-    /// Mend what is safe
+    /// Apply safe repairs
     #[arg(long)]
     repair: bool,
-    /// Say what --repair would do, and do nothing
+    /// Show what --repair would do, without changes
     #[arg(long, requires = "repair")]
     dry_run: bool,
-    /// Ask only this, by its code in `milepost doctor list`; can be given several times
+    /// Run only this check, by its code in `milepost doctor list`; can be given several times
     #[arg(long, value_name = "CODE", hide_possible_values = true, value_parser = check())]
     check: Vec<Check>,
-    /// How late something may be before it counts; snapshots and transactions, ten times that
+    /// The delay from which something counts as overdue; ten times that for snapshots and transactions
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = positive_duration)]
     patience: Duration,
-    /// How long one question may take; 0s for as long as it takes
+    /// The time limit of a check; 0s for no limit
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     time_limit: Duration,
     /// Print one JSON object
@@ -126,7 +126,10 @@ pub(crate) async fn errors_at_rest(store: &dyn Store, costs: &[Cost]) -> Vec<Str
         let examples: Vec<&str> = finding.examples.iter().map(|example| example.what.as_str()).collect();
         format!("{}: {} ({})", finding.check, finding.count, examples.join(", "))
     });
-    let open = examination.unanswered.iter().map(|(check, error)| format!("{check} has no answer: {error}"));
+    let open = examination
+        .unanswered
+        .iter()
+        .map(|(check, error)| format!("{check} could not be completed: {error}"));
     found.chain(open).collect()
 }
 

@@ -92,7 +92,7 @@ pub(super) fn print(examination: &Examination) -> Result<()> {
         }
     }
     for (check, error) in &examination.unanswered {
-        output::note(format_args!("{check} could not be answered: {error}"));
+        output::note(format_args!("{check} could not be completed: {error}"));
     }
     Ok(output::line(summary(examination))?)
 }
@@ -128,13 +128,13 @@ fn summary(examination: &Examination) -> String {
     };
     let left_out = match examination.left_out {
         0 => String::new(),
-        left_out => format!(", left out by --quick: {left_out}"),
+        left_out => format!(", skipped by --quick: {left_out}"),
     };
     let unanswered = match examination.unanswered.len() {
         0 => String::new(),
-        unanswered => format!(", not answered: {unanswered}"),
+        unanswered => format!(", not completed: {unanswered}"),
     };
-    format!("{found} (checks answered: {}{left_out}{unanswered})", examination.answered)
+    format!("{found} (checks completed: {}{left_out}{unanswered})", examination.answered)
 }
 
 /// A check in the JSON output.

@@ -132,12 +132,12 @@ impl Enqueueing<'_> {
         let (name, line, jobs) = (&self.source.name, self.last_line, self.committed());
         let causes = output::causes(error);
         let advice = match (jobs, self.keyed) {
-            (_, true) => "Run the same command again to go on: --key-column keeps jobs from being doubled.",
-            (0, false) => "The first batch may be committed or not; `milepost jobs list` tells.",
+            (_, true) => "Run the same command again to continue: --key-column prevents duplicate jobs.",
+            (0, false) => "The first batch may be committed or not; `milepost jobs list` shows it.",
             (_, false) => {
-                "These jobs have no keys, so running the same command again would double them: enqueue only the\n\
-                 lines after that one (the next batch may be committed or not; `milepost jobs list` tells). With\n\
-                 --key-column a command can be run again and doubles nothing."
+                "These jobs have no keys, so running the same command again would duplicate them: enqueue only the\n\
+                 lines after that one (the next batch may be committed or not; `milepost jobs list` shows it). With\n\
+                 --key-column, a command can be run again without duplicates."
             }
         };
         anyhow!(

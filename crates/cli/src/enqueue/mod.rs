@@ -19,25 +19,25 @@ use crate::store::{self, Schema, StoreAddress};
 
 const HELP: &str = "\
 One job:
-  Prints the job's id and whether it was enqueued or a duplicate. When a job of
-  the same kind was enqueued with the same --key before, it stands for this one
-  and nothing is changed.
+  Prints the job's id and whether it was enqueued or a duplicate. If a job of
+  the same kind and the same --key exists already, that job is returned and
+  nothing is changed.
 
 A file (--from):
   .csv     The header row names the members of a JSON object, and each further
            row is a job. All values are strings; with --infer, numbers and
            true/false become JSON numbers and booleans (007 stays a string).
-  .jsonl   Each line is a JSON value and a job. So is it in .ndjson.
+  .jsonl   Each line is a JSON value and a job. The same applies to .ndjson.
   -        Standard input, as JSON Lines unless --format csv is given. It is
-           kept in a temporary file meanwhile.
+           buffered in a temporary file.
 
-  The file is checked as a whole first. When a line is bad (not JSON, a wrong
-  number of fields, no key, a payload over 1 MiB, ...), the file, line and
-  column are told and nothing at all is enqueued. With --skip-bad, bad lines
-  are written to a file of their own and the others are enqueued.
+  The whole file is checked first. If a line is bad (not JSON, a wrong number
+  of fields, no key, a payload over 1 MiB, ...), its file, line and column are
+  reported and nothing is enqueued. With --skip-bad, bad lines are written to
+  a separate file and the others are enqueued.
 
   With --key-column, running the same command again enqueues nothing twice. Use
-  it for any file that matters: a run that was cut short is simply repeated.
+  it for important files: after an interruption, run the same command again.
 
 Examples:
   milepost enqueue mail --payload '{\"to\": \"ada@example.org\"}'
@@ -53,20 +53,20 @@ pub(crate) struct EnqueueArgs {
     /// Which handler runs the jobs
     kind: String,
 
-    /// The input of one job, as JSON; null when it is not given
+    /// The payload of one job, as JSON; null if it is not given
     #[arg(long, value_name = "JSON", conflicts_with = "from")]
     payload: Option<String>,
-    /// At most one job of the kind ever has this key
+    /// A key that at most one job of the kind has
     #[arg(long, conflicts_with = "from")]
     key: Option<String>,
 
-    /// A file with a job a line; - is standard input
+    /// A file with one job per line; - is standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// What the file holds, when its name does not tell
+    /// The format of the file, if its name does not show it
     #[arg(long, requires = "from")]
     format: Option<Format>,
-    /// Turn CSV values that look like JSON numbers, true or false into such
+    /// Convert CSV values that look like JSON numbers, true or false
     #[arg(long, requires = "from")]
     infer: bool,
     /// Take each job's key from this CSV column or top-level JSON member
@@ -76,22 +76,22 @@ pub(crate) struct EnqueueArgs {
     #[arg(long, value_name = "BADFILE", requires = "from")]
     skip_bad: Option<PathBuf>,
 
-    /// Where the jobs wait
+    /// The queue of the jobs
     #[arg(long, default_value = QUEUE_DEFAULT)]
     queue: String,
-    /// Which jobs of the queue go first: from 1 (first) to 4 (last)
+    /// The priority within the queue, from 1 (first) to 4 (last)
     #[arg(long, default_value = "2", value_parser = args::priority)]
     priority: Priority,
-    /// Start no earlier: a time such as 2026-05-01T09:00:00Z, or a wait such as 'in 10m'
+    /// The earliest start: a time such as 2026-05-01T09:00:00Z, or a delay such as 'in 10m'
     #[arg(long, value_name = "TIME", value_parser = args::start_at)]
     at: Option<StartAt>,
-    /// How many attempts each job gets; a crash of its worker spends one
+    /// The maximum number of attempts of each job; a crash of its worker uses one
     #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT)]
     max_attempts: u32,
-    /// Jobs of a group run one at a time
+    /// The group of the jobs; jobs of a group run one at a time
     #[arg(long)]
     group: Option<String>,
-    /// How long one attempt may take
+    /// The time limit of one attempt
     #[arg(long, value_name = "DURATION", value_parser = args::positive_duration)]
     timeout: Option<Duration>,
 
@@ -135,7 +135,7 @@ async fn one(args: EnqueueArgs, template: &JobTemplate, address: &StoreAddress) 
         output::heard_or_not(output::json(&answer))?;
     } else if answer.duplicate {
         output::deed(format_args!(
-            "{}  duplicate: this key was there before; nothing was changed",
+            "{}  duplicate: this key existed before; nothing was changed",
             answer.job
         ))?;
     } else {

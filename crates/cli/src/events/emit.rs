@@ -16,15 +16,15 @@ use crate::input;
 use crate::output::{self, Outcome};
 
 const HELP: &str = "\
-Prints the event's id and its place among the events of its aggregate. An event
-that is emitted again, with the same --id and the same content, is a duplicate
-and changes nothing; so a script that may be repeated gives its events ids.
+Prints the event's id and its sequence in its aggregate. An event that is
+emitted again, with the same --id and the same content, is a duplicate and
+changes nothing. In a script that may be repeated, give the events ids.
 
-Without --seq the event gets the next number of its aggregate. With it, the
-number must be that one, or a later one with --allow-gap; the first event of an
-aggregate may have any.
+Without --seq, the event gets the next sequence of its aggregate. With --seq,
+it must be that sequence, or a later one with --allow-gap; the first event of
+an aggregate may have any sequence.
 
-The payload is kept, and published, byte by byte as it is given.
+The payload is stored and published byte by byte, without changes.
 
 Examples:
   milepost events emit order 17 order.paid --payload '{\"cents\": 1200}'
@@ -35,27 +35,27 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct EmitArgs {
-    /// What sort of thing the event is about, as order
+    /// The aggregate type, such as order
     #[arg(value_name = "TYPE")]
     aggregate_type: String,
-    /// Which one
+    /// The aggregate id
     #[arg(value_name = "ID")]
     aggregate_id: String,
-    /// What happened, as order.paid
+    /// The event type, such as order.paid
     event_type: String,
-    /// What is said of it, as JSON; @FILE reads it from a file [default: {}]
+    /// The payload, as JSON; @FILE reads it from a file [default: {}]
     #[arg(long, value_name = "JSON|@FILE")]
     payload: Option<String>,
-    /// Its id for ever, a UUID [default: a new one]
+    /// The event's id, a UUID [default: a new one]
     #[arg(long, value_name = "UUID", value_parser = event_id)]
     id: Option<EventId>,
-    /// Its place among the events of its aggregate, when you count them
+    /// The sequence of the event in its aggregate [default: the next one]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seq: Option<i64>,
-    /// --seq may leave numbers out
+    /// Allow --seq to skip numbers
     #[arg(long, requires = "seq")]
     allow_gap: bool,
-    /// What goes along with it; may be given several times
+    /// A header; may be given several times
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
     /// Print one JSON object
@@ -64,11 +64,11 @@ pub(crate) struct EmitArgs {
 }
 
 fn event_id(text: &str) -> Result<EventId, String> {
-    text.parse().map_err(|_| "an event id is a UUID, as 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c".to_owned())
+    text.parse().map_err(|_| "an event id is a UUID, such as 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c".to_owned())
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("a header is given as NAME=VALUE, as tenant=acme")?;
+    let (name, value) = text.split_once('=').ok_or("give a header as NAME=VALUE, such as tenant=acme")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
@@ -102,7 +102,7 @@ fn payload(given: &str) -> Result<Box<RawValue>> {
         }
         None => (given.to_owned(), "--payload"),
     };
-    RawValue::from_string(text.trim().to_owned()).with_context(|| format!("{place} is no JSON"))
+    RawValue::from_string(text.trim().to_owned()).with_context(|| format!("{place} is not JSON"))
 }
 
 pub(super) async fn run(

@@ -112,7 +112,7 @@ mod tests {
         let mut shown = Shown { from: 0, newest: 0, late: BTreeSet::new() };
         assert!([1, 2, 4].map(|pos| shown.is_new(pos)) == [true; 3]);
         shown.forget();
-        assert!(shown.is_new(3), "it came into sight after 4");
+        assert!(shown.is_new(3), "it became visible after 4");
         assert!([1, 2, 3, 4].map(|pos| shown.is_new(pos)) == [false; 4]);
     }
 

@@ -20,33 +20,33 @@ use crate::store::{self, Schema};
 pub(crate) enum EventsCommand {
     /// Write one event to the log
     Emit(emit::EmitArgs),
-    /// Show the end of the log, and go on showing what is added
+    /// Show the end of the log, optionally followed by new events
     Tail(tail::TailArgs),
-    /// Show who publishes what, and whether the sinks take it
+    /// List subscriptions, their publishers and the state of their sinks
     Subscriptions(subscriptions::ListArgs),
-    /// Show how far behind each subscription is
+    /// Show the lag of each subscription
     Lag(subscriptions::ListArgs),
-    /// Stop a subscription until it is resumed
+    /// Pause a subscription until it is resumed
     Pause(subscriptions::PauseArgs),
-    /// Let a paused subscription go on
+    /// Resume a paused subscription
     Resume(subscriptions::SubscriptionName),
-    /// Forget a subscription, with its position in the log
+    /// Delete a subscription with its position in the log
     Forget(subscriptions::ForgetArgs),
-    /// Show aggregates that wait because an event of theirs failed
+    /// List parked aggregates, which wait because one of their events failed
     Parked(parked::ParkedArgs),
-    /// Try the first event of a parked aggregate now
+    /// Retry the first event of a parked aggregate now
     Retry(parked::Which),
-    /// Go past the first event of a parked aggregate; it is kept as skipped
+    /// Skip the first event of a parked aggregate; it is kept as a skipped event
     Skip(parked::Which),
-    /// Publish the first event of a parked aggregate with another payload
+    /// Publish the first event of a parked aggregate with a changed payload
     Edit(parked::EditArgs),
-    /// Show events that were given up, publish or forget one
+    /// List dead-lettered events, publish or delete one
     Dead(parked::DeadArgs),
     /// Publish events again
     Replay(parked::ReplayArgs),
-    /// Forget what is old and published
+    /// Delete old published events
     Prune(upkeep::PruneArgs),
-    /// Go on after the database was restored on another server
+    /// Adopt the log after the database was restored on another server
     Reseed(upkeep::ReseedArgs),
 }
 
@@ -74,7 +74,9 @@ pub(crate) async fn run(command: EventsCommand, selection: &Selection) -> Result
         EventsCommand::Resume(args) => subscriptions::resume(&args, store).await,
         EventsCommand::Forget(args) => subscriptions::forget(&args, store).await,
         EventsCommand::Parked(args) => parked::parked(&args, store).await,
-        EventsCommand::Retry(which) => parked::change(which, &ParkedVerb::Retry, "is tried now", store).await,
+        EventsCommand::Retry(which) => {
+            parked::change(which, &ParkedVerb::Retry, "is retried now", store).await
+        }
         EventsCommand::Skip(which) => {
             parked::change(which, &ParkedVerb::Skip, "its first event is skipped", store).await
         }
@@ -90,7 +92,7 @@ pub(crate) async fn run(command: EventsCommand, selection: &Selection) -> Result
 pub(crate) fn aggregate(text: &str) -> Result<Aggregate, String> {
     match text.split_once('/') {
         Some((kind, id)) if !kind.is_empty() && !id.is_empty() => Ok(Aggregate::new(kind, id)),
-        _ => Err("an aggregate is given as TYPE/ID, as order/17".to_owned()),
+        _ => Err("give an aggregate as TYPE/ID, such as order/17".to_owned()),
     }
 }
 

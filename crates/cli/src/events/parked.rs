@@ -22,7 +22,7 @@ pub(crate) struct ParkedArgs {
     /// Only of this subscription
     #[arg(long, value_name = "NAME")]
     subscription: Option<String>,
-    /// At most this many
+    /// The maximum number of listed aggregates
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     /// Print one JSON array
@@ -38,7 +38,7 @@ pub(crate) struct Which {
     /// The parked aggregate
     #[arg(value_name = "TYPE/ID", value_parser = super::aggregate, required_unless_present = "all")]
     aggregate: Option<Aggregate>,
-    /// Every aggregate that is parked
+    /// All parked aggregates
     #[arg(long, conflicts_with = "aggregate")]
     all: bool,
 }
@@ -50,14 +50,15 @@ pub(crate) struct EditArgs {
     /// The parked aggregate
     #[arg(value_name = "TYPE/ID", value_parser = super::aggregate)]
     aggregate: Aggregate,
-    /// What its first event is published with from now on, as JSON
+    /// The new payload of its first event, as JSON
     #[arg(long, value_name = "JSON")]
     payload: String,
 }
 
 const DEAD_HELP: &str = "\
-Without --retry and --drop it lists. A dead letter that is tried again is
-published now; later events of its aggregate may have gone before it.
+Without --retry and --drop, the command lists dead letters. A retried dead
+letter is published now; later events of its aggregate may have been published
+before it.
 
 Examples:
   milepost events dead
@@ -71,14 +72,14 @@ pub(crate) struct DeadArgs {
     /// Publish this event now
     #[arg(long, value_name = "EVENT_ID", conflicts_with_all = ["drop", "json"], requires = "subscription")]
     retry: Option<EventId>,
-    /// Forget this event
+    /// Delete this event
     #[arg(long, value_name = "EVENT_ID", conflicts_with = "json", requires = "subscription")]
     drop: Option<EventId>,
 }
 
 const REPLAY_HELP: &str = "\
-Consumers see these events again, under the same ids; those that know what they
-have seen do nothing. They go out in each aggregate's order.
+Consumers receive these events again, with the same ids; consumers that record
+processed ids ignore them. Events are published in the order of each aggregate.
 
 Examples:
   milepost events replay orders --aggregate order/17 --from-seq 3
@@ -92,10 +93,10 @@ pub(crate) struct ReplayArgs {
     /// The events of this aggregate
     #[arg(long, value_name = "TYPE/ID", value_parser = super::aggregate)]
     aggregate: Option<Aggregate>,
-    /// From this sequence on
+    /// The first sequence to publish again
     #[arg(long, value_name = "N", default_value_t = 1, requires = "aggregate", value_parser = clap::value_parser!(i64).range(1..))]
     from_seq: i64,
-    /// All that were emitted since: a time (2026-11-22T08:00:00Z) or how long ago (2h)
+    /// Events emitted since a time (2026-11-22T08:00:00Z) or a duration ago (2h)
     #[arg(long, value_name = "T", value_parser = since)]
     since: Option<Timestamp>,
 }
@@ -106,7 +107,7 @@ fn since(text: &str) -> Result<Timestamp, String> {
         return Ok(at);
     }
     let ago = duration(text)
-        .map_err(|_| "a time such as 2026-11-22T08:00:00Z, or how long ago, such as 2h".to_owned())?;
+        .map_err(|_| "give a time such as 2026-11-22T08:00:00Z, or a duration ago, such as 2h".to_owned())?;
     Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
 }
 
@@ -150,7 +151,7 @@ pub(super) async fn parked(args: &ParkedArgs, store: &dyn Store) -> Result<Outco
     if let Some(of) = parked.iter().find(|of| of.next_delivery_at.is_none()) {
         let (name, aggregate) = (&of.subscription, &of.first.aggregate);
         output::note(format_args!(
-            "what is halted waits for you: `milepost events retry {name} {aggregate}`, or `edit` or `skip` instead"
+            "halted aggregates wait for an operator: `milepost events retry {name} {aggregate}`, or `edit` or `skip`"
         ));
     }
     Ok(Outcome::Done)
@@ -196,7 +197,7 @@ pub(super) async fn dead(args: &DeadArgs, store: &dyn Store) -> Result<Outcome> 
         known(name, store).await?;
         let (event, verb, done) = match (args.retry, args.drop) {
             (Some(event), _) => (event, DeadVerb::Retry, "is published now"),
-            (_, Some(event)) => (event, DeadVerb::Drop, "is forgotten"),
+            (_, Some(event)) => (event, DeadVerb::Drop, "is deleted"),
             _ => return list_dead(args, store).await,
         };
         store.change_dead(name, event, verb).await?;
@@ -250,7 +251,7 @@ pub(super) async fn replay(args: ReplayArgs, store: &dyn Store) -> Result<Outcom
             tell_what_is_gone(since, store).await?;
             Replay::Since(since)
         }
-        (None, None) => bail!("say --aggregate TYPE/ID or --since T"),
+        (None, None) => bail!("give --aggregate TYPE/ID or --since TIME"),
     };
     let again = store.replay(&args.subscription, &replay).await?;
     let events =
@@ -264,7 +265,7 @@ async fn tell_what_is_gone(since: Timestamp, store: &dyn Store) -> Result<()> {
     let first = EventFilter { page: EventPage::After(0), limit: 1, ..EventFilter::default() };
     let first = store.events(&first).await?.pop();
     if let Some(LoggedEvent { event, .. }) = first.filter(|first| first.event.emitted_at > since) {
-        output::note(format_args!("the oldest event of the log is of {:.0}", event.emitted_at));
+        output::note(format_args!("the oldest event of the log was emitted at {:.0}", event.emitted_at));
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ pub(crate) struct SubscriptionName {
 pub(crate) struct PauseArgs {
     /// The subscription's name
     name: String,
-    /// Why, for those who find it paused [default: paused by an operator]
+    /// The reason, shown in lists [default: paused by an operator]
     #[arg(long)]
     why: Option<String>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct PauseArgs {
 pub(crate) struct ForgetArgs {
     /// The subscription's name
     name: String,
-    /// Forget it although something of it is parked or was given up
+    /// Delete it despite parked aggregates or dead letters
     #[arg(long)]
     force: bool,
 }
@@ -51,7 +51,7 @@ async fn to_show(args: &ListArgs, store: &dyn Store) -> Result<Vec<SubscriptionV
         return Ok(Vec::new());
     }
     if all.is_empty() {
-        output::note("no subscriptions; `milepost relay` makes those of its configuration");
+        output::note("no subscriptions; `milepost relay` creates those of its configuration");
     }
     Ok(all)
 }
@@ -135,7 +135,7 @@ pub(super) async fn lag(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
     }
     listing.print()?;
     if all.iter().any(|subscription| subscription.parked_aggregates > 0) {
-        output::note("`milepost events parked` shows what is parked, and why");
+        output::note("`milepost events parked` lists parked aggregates with the cause");
     }
     Ok(Outcome::Done)
 }
@@ -143,18 +143,18 @@ pub(super) async fn lag(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
 pub(super) async fn pause(args: &PauseArgs, store: &dyn Store) -> Result<Outcome> {
     let found = known(&args.name, store).await?;
     if let (None, Some(why)) = (&args.why, &found.paused_why) {
-        output::deed(format_args!("subscription {} was paused before: {why}", args.name))?;
+        output::deed(format_args!("subscription {} was paused already: {why}", args.name))?;
         return Ok(Outcome::Done);
     }
     let store = operator::acting_because(store, args.why.as_deref())?;
     store.pause_subscription(&args.name, args.why.as_deref().unwrap_or("paused by an operator")).await?;
-    output::deed(format_args!("subscription {} is paused; what is on its way is waited for", args.name))?;
+    output::deed(format_args!("subscription {} is paused; deliveries in progress are completed", args.name))?;
     Ok(Outcome::Done)
 }
 
 pub(super) async fn resume(args: &SubscriptionName, store: &dyn Store) -> Result<Outcome> {
     known(&args.name, store).await?;
-    let words = if store.resume_subscription(&args.name).await? { "goes on" } else { "was not paused" };
+    let words = if store.resume_subscription(&args.name).await? { "is resumed" } else { "was not paused" };
     output::deed(format_args!("subscription {} {words}", args.name))?;
     Ok(Outcome::Done)
 }
@@ -163,16 +163,21 @@ pub(super) async fn forget(args: &ForgetArgs, store: &dyn Store) -> Result<Outco
     let subscription = known(&args.name, store).await?;
     let name = &args.name;
     if !subscription.publishers.is_empty() {
-        bail!("subscription {name} is published by {}: stop that first", subscription.publishers[0].label);
+        bail!(
+            "subscription {name} is published by {}: stop this publisher first",
+            subscription.publishers[0].label
+        );
     }
     let (parked, dead) = (subscription.parked_aggregates, subscription.dead);
     if parked + dead > 0 && !args.force {
         bail!(
-            "subscription {name} has parked aggregates ({parked}) and dead letters ({dead}), which would be forgotten; --force does so"
+            "subscription {name} has parked aggregates ({parked}) and dead letters ({dead}); give --force to delete them, too"
         );
     }
     store.remove_subscription(name).await?;
-    output::deed(format_args!("subscription {name} is forgotten; a relay that has it begins anew"))?;
+    output::deed(format_args!(
+        "subscription {name} is deleted; a relay that has it configured starts it again as a new one"
+    ))?;
     Ok(Outcome::Done)
 }
 
@@ -183,7 +188,7 @@ pub(super) async fn known(name: &str, store: &dyn Store) -> Result<SubscriptionV
     match all.iter().find(|subscription| subscription.name == name) {
         Some(found) => Ok(found.clone()),
         None if names.is_empty() => {
-            bail!("there is no subscription {name:?}: `milepost relay` makes those of its configuration")
+            bail!("there is no subscription {name:?}: `milepost relay` creates those of its configuration")
         }
         None => bail!("there is no subscription {name:?}; there are {}", names.join(", ")),
     }

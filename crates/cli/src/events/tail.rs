@@ -13,8 +13,9 @@ use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const HELP: &str = "\
-Events come oldest first: without --after the newest of the log, with it those
-that follow a position. With --follow it goes on until Ctrl-C, one event a line.
+Lists events, oldest first: without --after the newest events of the log, with
+--after those after a position. With --follow, it continues until Ctrl-C, one
+event per line.
 
 Examples:
   milepost events tail
@@ -32,16 +33,16 @@ pub(crate) struct TailArgs {
     /// Only events of this type
     #[arg(long = "type", value_name = "EVENT_TYPE")]
     pub(super) event_type: Option<String>,
-    /// Those after this position of the log; 0 is its beginning
+    /// Only events after this position of the log; 0 is its beginning
     #[arg(long, value_name = "POS", value_parser = clap::value_parser!(i64).range(0..))]
     pub(super) after: Option<i64>,
-    /// At most this many; with --follow, to begin with
+    /// The maximum number of events; with --follow, of existing events
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(super) limit: u32,
-    /// Go on with what is added, until Ctrl-C
+    /// Continue with new events until Ctrl-C
     #[arg(long)]
     pub(super) follow: bool,
-    /// Print one JSON array; with --follow, one JSON object a line
+    /// Print one JSON array; with --follow, one JSON object per line
     #[arg(long)]
     pub(super) json: bool,
 }

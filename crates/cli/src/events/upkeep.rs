@@ -11,9 +11,9 @@ use crate::output::{self, Outcome};
 use crate::selection::Selection;
 
 const PRUNE_HELP: &str = "\
-Only what every subscription has gone past is forgotten: one that no relay
-publishes any more keeps the log, until `milepost events forget`. What is parked
-or a dead letter stays.
+Deletes only events that all subscriptions have processed. A subscription that
+no relay publishes any more keeps the log until `milepost events forget`.
+Parked events and dead letters are kept.
 
 Examples:
   milepost events prune --keep 30d";
@@ -21,21 +21,21 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = PRUNE_HELP)]
 pub(crate) struct PruneArgs {
-    /// Events that are younger stay [default: as configured, else 7d]
+    /// The minimum age of deleted events [default: as configured, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     keep: Option<Keep>,
 }
 
 const RESEED_HELP: &str = "\
-After a database was restored from a dump, or copied to another server, the ids
-of its transactions mean something else: relays refuse to go on. This keeps
-their positions by the transactions of this server from now on. Events around
+After a database was restored from a dump, or copied to another server, its
+transaction ids have a different meaning, and relays refuse to continue. This
+command converts the positions to transaction ids of this server. Events around
 the old positions are published again. All relays must be stopped.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RESEED_HELP)]
 pub(crate) struct ReseedArgs {
-    /// Do it
+    /// Confirm the change
     #[arg(long)]
     yes: bool,
 }
@@ -54,20 +54,20 @@ pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn S
         pruned += portion;
     }
     let keep = humantime::format_duration(period);
-    output::deed(format_args!("{} events older than {keep} are forgotten", HumanCount(pruned)))?;
+    output::deed(format_args!("{} events older than {keep} were deleted", HumanCount(pruned)))?;
     Ok(Outcome::Done)
 }
 
 pub(super) async fn reseed(args: &ReseedArgs, store: &dyn Store) -> Result<Outcome> {
     if !args.yes {
-        output::note("nothing was changed: --yes takes the log as it is, and publishes some events again");
+        output::note("nothing was changed: give --yes to adopt the log, which publishes some events again");
         return Ok(Outcome::WrongUsage);
     }
     let changed = store.reseed().await?;
     if changed == 0 {
-        output::deed("nothing was to be changed")?;
+        output::deed("no change was needed")?;
         return Ok(Outcome::Done);
     }
-    output::deed(format_args!("{changed} subscriptions keep their positions by this server from now on"))?;
+    output::deed(format_args!("the positions of {changed} subscriptions were converted to this server"))?;
     Ok(Outcome::Done)
 }

@@ -27,9 +27,9 @@ const PACE: Pace = Pace { limit: 500, rest: 0 };
 const PAUSE: Duration = Duration::from_millis(2);
 
 const LIST_HELP: &str = "\
-WAITING counts events that came too early, DEAD what was given up, DUPLICATES
-those that came again and had no effect. GAP WAIT is how long events wait for
-one that is missing, MOST how many of one aggregate, ON GAP what happens then.
+WAITING counts events that arrived early, DEAD dead letters, DUPLICATES events
+that arrived again and had no effect. GAP WAIT is how long events wait for a
+missing one, MOST how many of one aggregate may wait, ON GAP the action then.
 
 Examples:
   milepost inbox list
@@ -44,7 +44,7 @@ pub(crate) struct ListArgs {
 }
 
 const GAPS_HELP: &str = "\
-MISSING is the sequence that is waited for; those are first that are given up
+MISSING is the sequence of the missing event. Gaps that expire first are listed
 first.
 
 Examples:
@@ -56,7 +56,7 @@ Examples:
 pub(crate) struct GapsArgs {
     /// Only of this consumer
     consumer: Option<String>,
-    /// At most this many
+    /// The maximum number of listed gaps
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     /// Print one JSON array
@@ -65,12 +65,12 @@ pub(crate) struct GapsArgs {
 }
 
 const SET_HELP: &str = "\
-What is not given stays as it is; a consumer that nobody knows yet is made, and
-begins with 10m, 1000 and dead_letter. Gaps that wait already keep their time.
+Omitted settings are not changed. An unknown consumer is created, with 10m,
+1000 and dead_letter as defaults. Existing gaps keep their deadlines.
 
-dead_letter: those that wait become dead letters, and the consumer waits on;
-when the missing event comes after all, everything goes on by itself. skip_gap:
-the consumer goes on behind the gap.
+dead_letter: the waiting events become dead letters, and the consumer keeps
+waiting; if the missing event arrives later, processing resumes automatically.
+skip_gap: the consumer continues behind the gap.
 
 Examples:
   milepost inbox set billing --gap-wait 1m --on-gap skip_gap
@@ -81,27 +81,27 @@ Examples:
 pub(crate) struct SetArgs {
     /// The consumer
     consumer: String,
-    /// How long events wait for one that is missing before them
+    /// How long events wait for a missing earlier one
     #[arg(long, group = "what", value_name = "TIME", value_parser = args::duration)]
     gap_wait: Option<Duration>,
-    /// What happens when that time is over
+    /// The action after that time
     #[arg(long, group = "what", value_parser = gap_policy())]
     on_gap: Option<GapPolicy>,
-    /// How many events of one aggregate wait at most
+    /// The maximum number of waiting events of an aggregate
     #[arg(long, group = "what", value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(PARKED_MAX_LIMIT)))]
     parked_max: Option<u32>,
     /// Whether an aggregate may begin with any event
     #[arg(long, group = "what", value_name = "BOOL")]
     begins_anywhere: Option<bool>,
-    /// Print one JSON object: what holds now
+    /// Print one JSON object with the new settings
     #[arg(long)]
     json: bool,
 }
 
 const EXPECT_HELP: &str = "\
-Events before SEQ are duplicates from then on; those that wait follow when the
-consumer looks again, or with its next event. It never goes back.
+Earlier events are then treated as duplicates. Waiting events follow when the
+consumer polls next, or with its next event. The position never moves back.
 
 Examples:
   milepost inbox expect billing order/17 4";
@@ -114,7 +114,7 @@ pub(crate) struct ExpectArgs {
     /// The aggregate
     #[arg(value_name = "TYPE/ID", value_parser = aggregate)]
     aggregate: Aggregate,
-    /// The sequence of the first event that it is to take in
+    /// The sequence of the next event to process
     #[arg(value_name = "SEQ", value_parser = clap::value_parser!(i64).range(1..))]
     sequence: i64,
     /// Print one JSON object
@@ -123,10 +123,10 @@ pub(crate) struct ExpectArgs {
 }
 
 const PRUNE_HELP: &str = "\
-Workers do this all the time, by `[retention] inbox` of their configuration. An
-event that comes again when its id is forgotten is taken for new: keep ids for
-longer than a broker can bring one again. How far consumers are in their
-aggregates, what waits and dead letters stay.
+Workers do this continuously, as configured by `[retention] inbox`. An event
+that arrives again after its id was deleted counts as new: keep ids for longer
+than a broker may redeliver. Positions of consumers, waiting events and dead
+letters are kept.
 
 Examples:
   milepost inbox prune --keep 30d";
@@ -134,7 +134,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = PRUNE_HELP)]
 pub(crate) struct PruneArgs {
-    /// Younger ids stay [default: as configured, else 14d]
+    /// The minimum age of deleted ids [default: as configured, else 14d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     keep: Option<Keep>,
     /// Print one JSON object
@@ -153,7 +153,7 @@ pub(super) async fn list(args: &ListArgs, store: &dyn Store) -> Result<()> {
         return output::json(&all);
     }
     if all.is_empty() {
-        output::note("no consumer has taken in an event");
+        output::note("no consumer has processed an event");
         return Ok(());
     }
     let mut listing = Listing::new([
@@ -182,10 +182,10 @@ pub(super) async fn list(args: &ListArgs, store: &dyn Store) -> Result<()> {
     }
     listing.print()?;
     if all.iter().any(|view| view.parked > 0) {
-        output::note("`milepost inbox gaps` shows what is waited for");
+        output::note("`milepost inbox gaps` lists the missing events");
     }
     if let Some(view) = all.iter().find(|view| view.dead > 0) {
-        output::note(format_args!("`milepost inbox dead {}` shows what was given up", view.consumer.name));
+        output::note(format_args!("`milepost inbox dead {}` lists the dead letters", view.consumer.name));
     }
     Ok(())
 }
@@ -241,10 +241,10 @@ pub(super) async fn set(args: SetArgs, store: &dyn Store) -> Result<()> {
     let Consumer { name, gap_wait, parked_max, gap_policy, .. } = &consumer;
     let gap_wait = humantime::format_duration(*gap_wait);
     output::deed(format_args!(
-        "consumer {name}: gaps are waited for {gap_wait} and with {parked_max} events at most, then {gap_policy}"
+        "consumer {name}: events wait {gap_wait} for a missing one, at most {parked_max} per aggregate, then {gap_policy}"
     ))?;
     if is_new {
-        output::note(format_args!("nobody has taken in an event as {name} yet"));
+        output::note(format_args!("no event has been processed as {name} yet"));
     }
     Ok(())
 }
@@ -256,9 +256,9 @@ pub(super) async fn expect(args: &ExpectArgs, store: &dyn Store) -> Result<()> {
         return output::heard_or_not(output::json(&json!({ "changed": changed })));
     }
     if !changed {
-        bail!("{consumer} is past event {sequence} of {aggregate} already, and never goes back");
+        bail!("{consumer} is past event {sequence} of {aggregate} already; positions never move back");
     }
-    output::deed(format_args!("{consumer} takes in events of {aggregate} from {sequence} on"))
+    output::deed(format_args!("{consumer} processes events of {aggregate} from {sequence} on"))
 }
 
 pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn Store) -> Result<()> {
@@ -284,5 +284,8 @@ pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn S
         return output::deed("ids are kept forever: nothing was deleted");
     };
     let keep = humantime::format_duration(period);
-    output::deed(format_args!("{} ids of events taken in before {keep} ago are forgotten", HumanCount(ids)))
+    output::deed(format_args!(
+        "{} ids of events processed more than {keep} ago were deleted",
+        HumanCount(ids)
+    ))
 }

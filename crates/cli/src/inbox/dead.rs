@@ -13,13 +13,14 @@ use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const HELP: &str = "\
-Without --retry and --drop it lists, newest first. REASON is `gap`: an event
-before which one is missing; `never_came`: events past which the consumer went
-on; `late`: one of these that came after all.
+Without --retry and --drop, the command lists dead letters, newest first.
+REASON is `gap`: an event after a missing one; `never_came`: missing events
+that the consumer skipped; `late`: a skipped event that arrived later.
 
-An event of a gap goes on by itself when the missing one comes. Retried it waits
-again; the consumer's next look, or its next event, takes it in. Dropped it is
-gone for good. `milepost audit` shows who did either.
+An event after a gap is processed automatically when the missing one arrives. A
+retried one waits again and is processed when the consumer polls next, or with
+its next event. A dropped one is deleted permanently. `milepost audit` shows
+who did either.
 
 Examples:
   milepost inbox dead billing
@@ -31,16 +32,16 @@ Examples:
 pub(crate) struct DeadArgs {
     /// The consumer
     consumer: String,
-    /// Let these wait again for the event that is missing
+    /// Let these events wait again for the missing one
     #[arg(long, value_name = "ID", num_args = 1.., conflicts_with = "drop")]
     retry: Vec<i64>,
-    /// Drop these for good
+    /// Delete these events permanently
     #[arg(long, value_name = "ID", num_args = 1..)]
     drop: Vec<i64>,
-    /// List at most this many
+    /// The maximum number of listed dead letters
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
-    /// List those before this one, the last of the page before
+    /// List dead letters before this one, the last of the previous page
     #[arg(long, value_name = "ID")]
     before: Option<i64>,
     /// Print JSON
@@ -68,7 +69,7 @@ pub(super) async fn run(args: DeadArgs, store: &dyn Store) -> Result<()> {
     if args.json {
         return output::heard_or_not(output::json(&json!({ words: count })));
     }
-    let becomes = if words == "dropped" { "are dropped for good" } else { "wait again" };
+    let becomes = if words == "dropped" { "were deleted permanently" } else { "wait again" };
     output::deed(format_args!("dead letters of {} that {becomes}: {count}", args.consumer))
 }
 
@@ -79,7 +80,7 @@ async fn check_owner(consumer: &str, letter: LetterId, store: &dyn Store) -> Res
     let found = store.dead_letters(&filter).await?;
     if found.first().is_none_or(|found| found.id != letter) {
         bail!(
-            "{consumer} has no dead letter {letter}; `milepost inbox dead {consumer}` lists those that it has"
+            "{consumer} has no dead letter {letter}; `milepost inbox dead {consumer}` lists its dead letters"
         );
     }
     Ok(())

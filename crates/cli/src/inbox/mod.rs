@@ -15,17 +15,17 @@ use crate::store::{self, Schema};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum InboxCommand {
-    /// List consumers with what they want, what they took in and what waits
+    /// List consumers with their settings and counts
     List(consumers::ListArgs),
-    /// Show which events are missing, so that others wait for them
+    /// List gaps: missing events for which others wait
     Gaps(consumers::GapsArgs),
-    /// Say how patient a consumer is
+    /// Set how long a consumer waits for missing events
     Set(consumers::SetArgs),
-    /// Say from which event on a consumer takes in those of an aggregate
+    /// Set the event from which a consumer continues in an aggregate
     Expect(consumers::ExpectArgs),
-    /// Show what a consumer gave up, let it wait again or drop it
+    /// List dead letters of a consumer, retry or drop them
     Dead(dead::DeadArgs),
-    /// Forget ids of events that were taken in long ago
+    /// Delete old ids of processed events
     Prune(consumers::PruneArgs),
 }
 
@@ -56,7 +56,7 @@ async fn known(name: &str, store: &dyn Store) -> Result<Consumer> {
     match all.iter().find(|view| view.consumer.name == name) {
         Some(view) => Ok(view.consumer.clone()),
         None if all.is_empty() => {
-            bail!("there is no consumer {name:?}: nobody has taken in an event, or said what it wants")
+            bail!("there is no consumer {name:?}, and no other consumer: `milepost inbox set` creates one")
         }
         None => bail!("there is no consumer {name:?}; there are {}", names(&all)),
     }

@@ -22,15 +22,14 @@ Examples:
   milepost jobs list --key order-4711
   milepost jobs list --limit 10000 --json | jq -r '.[].id'
 
-At most --limit jobs are listed; a remark on stderr says so when there are more.
+At most --limit jobs are listed; a note on stderr reports if there are more.
 
-WHEN is when a waiting job is due, since when a job runs, when it ended, or how
-old it is.
+WHEN is the time when a waiting job is due, when a running job started, or when
+a job ended; otherwise the age of the job.
 
 States: blocked (waits for its group or for other jobs), pending (waits for
-its time or a worker), running, retry_wait (failed, will be tried again),
-failed (given up on), aborted (stopped, can be resumed), succeeded, canceled,
-skipped.";
+its time or a worker), running, retry_wait (failed, will be retried), failed
+(dead letter), aborted (stopped, can be resumed), succeeded, canceled, skipped.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -47,10 +46,10 @@ pub(crate) struct ListArgs {
     /// Only jobs with this key
     #[arg(long)]
     key: Option<String>,
-    /// At most this many
+    /// The maximum number of listed jobs
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
-    /// Only jobs older than this one: the last id of the page before
+    /// Only jobs older than this one, the last id of the previous page
     #[arg(long, value_name = "ID", value_parser = args::job_id)]
     before: Option<JobId>,
     /// Print one JSON array
@@ -80,7 +79,7 @@ pub(crate) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
         Some(last) if cut => {
             let id = last.id;
             output::note(format_args!(
-                "only the newest {limit} are listed; for older ones add: --before {id}"
+                "only the newest {limit} are listed; to list older ones, add --before {id}"
             ));
         }
         None if !args.json => output::note("no jobs"),

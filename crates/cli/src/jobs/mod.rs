@@ -17,33 +17,33 @@ use crate::store::{self, Schema, StoreAddress};
 pub(crate) enum JobsCommand {
     /// List jobs, newest first
     List(list::ListArgs),
-    /// Show everything about one job: why it waits, what happened, its payload and result
+    /// Show one job: why it waits, its history, payload and result
     Show(show::ShowArgs),
-    /// Give jobs up for good
+    /// Cancel jobs permanently
     #[command(after_help = operate::CANCEL_HELP)]
     Cancel(operate::StopArgs),
     /// Stop jobs so that they can be resumed
     #[command(after_help = operate::ABORT_HELP)]
     Abort(operate::StopArgs),
-    /// Let aborted jobs go on from where they were
+    /// Resume aborted jobs from their last checkpoints
     #[command(after_help = operate::RESUME_HELP)]
     Resume(operate::ChangeArgs),
-    /// Let failed, retrying or aborted jobs run again now
+    /// Run failed, retrying or aborted jobs again now
     #[command(after_help = operate::RETRY_HELP)]
     Retry(operate::ChangeArgs),
-    /// Let jobs that have ended run once more, from the start
+    /// Run ended jobs again, from the start
     #[command(after_help = operate::RERUN_HELP)]
     Rerun(operate::ChangeArgs),
-    /// Let waiting jobs wait longer
+    /// Delay waiting jobs
     #[command(after_help = operate::SNOOZE_HELP)]
     Snooze(operate::SnoozeArgs),
-    /// Leave waiting jobs out
+    /// Skip waiting jobs
     #[command(after_help = operate::SKIP_HELP)]
     Skip(operate::ChangeArgs),
-    /// Count jobs as succeeded that somebody has done by hand
+    /// Mark jobs that were done manually as succeeded
     #[command(after_help = operate::MARK_HELP)]
     Mark(operate::ChangeArgs),
-    /// Let blocked jobs wait no longer for others
+    /// Release blocked jobs, which then no longer wait for others
     #[command(after_help = operate::RELEASE_HELP)]
     Release(operate::ChangeArgs),
 }

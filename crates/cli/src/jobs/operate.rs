@@ -17,9 +17,9 @@ use crate::output::{self, Outcome};
 use crate::redis::{RedisArgs, Teller};
 
 pub(super) const CANCEL_HELP: &str = "\
-A waiting job is canceled at once. A running job is asked to stop; when it has
-not stopped after the grace time its worker loses it, and whatever it still
-reports is refused.
+A waiting job is canceled immediately. A running job is asked to stop; if it
+has not stopped after the grace time, its worker loses it, and later reports of
+the worker about it are refused.
 
 Examples:
   milepost jobs cancel 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason twice
@@ -27,9 +27,10 @@ Examples:
     | jq -r '.[].id' | xargs milepost jobs cancel";
 
 pub(super) const ABORT_HELP: &str = "\
-A waiting job stops waiting at once. A running job is asked to stop; when it has
-not stopped after the grace time its worker loses it, and whatever it still
-reports is refused. An aborted job stays until it is resumed or canceled.
+A waiting job is aborted immediately. A running job is asked to stop; if it has
+not stopped after the grace time, its worker loses it, and later reports of the
+worker about it are refused. An aborted job stays until it is resumed or
+canceled.
 
 Examples:
   milepost jobs abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'too slow'
@@ -45,9 +46,9 @@ Examples:
     | xargs milepost jobs resume --reason 'the disk was replaced'";
 
 pub(super) const RETRY_HELP: &str = "\
-A failed job, and one that waits to be retried, runs as soon as a worker is
-free. An aborted job goes on from where it was. A job in any other state is
-left as it is and reported.
+A failed job, or one that waits for its retry, runs as soon as a worker is
+free. An aborted job continues from its last checkpoint. A job in any other
+state is not changed and is reported.
 
 Examples:
   milepost jobs retry 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
@@ -55,8 +56,8 @@ Examples:
     | xargs milepost jobs retry --reason 'the API is back'";
 
 pub(super) const RERUN_HELP: &str = "\
-A job that succeeded, was canceled or was skipped begins anew, with all its
-attempts and without its old checkpoint. Its history goes on.
+A job that succeeded, was canceled or was skipped runs again from the start,
+with all its attempts and without its old checkpoint. Its history continues.
 
 Examples:
   milepost jobs rerun 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
@@ -83,8 +84,8 @@ Examples:
   milepost jobs mark 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'sent by hand'";
 
 pub(super) const RELEASE_HELP: &str = "\
-A blocked job runs when its time has come and a worker is free. A job whose
-group is taken is left as it is and reported: a group runs one job at a time.
+A blocked job runs when it is due and a worker is free. A job whose group is
+taken is not changed and is reported: a group runs one job at a time.
 
 Examples:
   milepost jobs release 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
@@ -94,7 +95,7 @@ Examples:
 pub(crate) struct StopArgs {
     #[command(flatten)]
     targets: ChangeArgs,
-    /// How long a running job gets to stop by itself
+    /// How long a running job may take to stop
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::duration)]
     grace: Duration,
 }
@@ -103,17 +104,17 @@ pub(crate) struct StopArgs {
 pub(crate) struct SnoozeArgs {
     #[command(flatten)]
     targets: ChangeArgs,
-    /// How long from now they may not start
+    /// The delay from now
     #[arg(long = "for", value_name = "DURATION", value_parser = args::positive_duration)]
     wait: Duration,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArgs {
-    /// The jobs, by their full ids
+    /// The full ids of the jobs
     #[arg(required = true, value_name = "ID", value_parser = args::job_id)]
     ids: Vec<JobId>,
-    /// Why; it stands in the jobs' history and in the audit
+    /// The reason, recorded in the jobs' history and in the audit
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]

@@ -97,7 +97,7 @@ fn print_facts(view: &JobView, now: Timestamp) -> Result<()> {
 /// Explains why a ready job is not running.
 pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
     match waiting {
-        Waiting::Time { until } => format!("its time comes {}", relative(*until, now)),
+        Waiting::Time { until } => format!("it is due {}", relative(*until, now)),
         Waiting::Group { group, holder: Some(job), taken: 0..=1 } => {
             format!("group {group} is taken by job {job}")
         }
@@ -106,13 +106,13 @@ pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
         }
         Waiting::Group { group, holder: None, .. } => format!("group {group} is taken"),
         Waiting::Rate { target, until } => {
-            format!("for the rate limit of {target}: more may start {}", relative(*until, now))
+            format!("for the rate limit of {target}: the next start is possible {}", relative(*until, now))
         }
         Waiting::PausedQueue { queue } => {
-            format!("queue {queue} is paused; `milepost queues resume {queue}` lets it go on")
+            format!("queue {queue} is paused; `milepost queues resume {queue}` resumes it")
         }
-        Waiting::NoWorker { kind, queue } => format!("no living worker serves kind {kind} in queue {queue}"),
-        Waiting::Turn => "workers serve it and are busy with other jobs".to_owned(),
+        Waiting::NoWorker { kind, queue } => format!("no active worker serves kind {kind} in queue {queue}"),
+        Waiting::Turn => "all workers that serve it are busy with other jobs".to_owned(),
     }
 }
 

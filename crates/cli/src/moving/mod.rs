@@ -25,15 +25,15 @@ use crate::output::{self, Outcome};
 use crate::store::StoreAddress;
 
 const EXAMPLES: &str = "\
-Stop all workers first; enqueuers get an error from the moment the move begins.
-The database must be empty; its tables are made. Ids, keys, tokens, attempts,
-times and history stay what they are. When it was interrupted, the same command
-goes on from where it was.
+Stop all workers first. Enqueuing fails as soon as the move begins. The
+database must be empty; its tables are created. Ids, keys, tokens, attempts,
+times and history are not changed. To continue an interrupted move, run the
+same command again.
 
-At the end both stores are compared and the new one is examined; only then may
-it be used. The old store stays to be read and takes nothing any more.
+At the end, both stores are compared and the new one is checked; only then can
+it be used. The old store remains readable and accepts no changes.
 
-Exit status: 0 moved, 1 a check did not pass or it failed, 2 wrong usage.
+Exit status: 0 moved, 1 a check or the move failed, 2 wrong usage.
 
 Examples:
   milepost move --from sqlite:milepost.db --to postgres://app@db.internal/app
@@ -43,17 +43,17 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct MoveArgs {
-    /// The store to leave: sqlite:PATH
+    /// The source: sqlite:PATH
     #[arg(long, value_name = "ADDRESS")]
     from: String,
-    /// The empty database to go to: postgres://USER:PASSWORD@HOST/DATABASE
+    /// The target, an empty database: postgres://USER:PASSWORD@HOST/DATABASE
     // Debug output omits the value, because it may contain a password.
     #[arg(long, value_name = "ADDRESS")]
     to: String,
-    /// Give up a move that is not complete: empty the database again, and let the old store be used
+    /// Abandon an incomplete move: empty the database again, and make the old store usable
     #[arg(long)]
     give_up: bool,
-    /// How many rows a transaction brings at most
+    /// The maximum number of rows per transaction
     #[arg(long, value_name = "COUNT", default_value_t = PAGE_ROWS_MAX,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
     page_rows: u32,
@@ -109,7 +109,7 @@ async fn relocate(ends: &Ends, args: &MoveArgs) -> Result<Outcome> {
 }
 
 fn stopped(id: MoveId) -> String {
-    format!("move {id} stopped; the same command goes on with it, and --give-up takes it back")
+    format!("move {id} stopped; run the same command to continue, or with --give-up to abandon it")
 }
 
 /// Marks both stores, unless running workers or doctor findings forbid the move.
@@ -139,7 +139,7 @@ fn refuse_errors(address: &StoreAddress, errors: &[String]) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "the store {address} is not sound, and damage is not carried on; nothing was changed\n  {}\n  see `milepost --store {address} doctor`, mend it with --repair, then move",
+        "the store {address} violates invariants and is not moved; nothing was changed\n  {}\n  see `milepost --store {address} doctor`, repair it with --repair, then move",
         errors.join("\n  ")
     )
 }
@@ -148,7 +148,7 @@ fn refuse_errors(address: &StoreAddress, errors: &[String]) -> Result<()> {
 async fn finish(ends: &Ends, id: MoveId, resumed: bool, args: &MoveArgs) -> Result<Report> {
     output::note(format_args!(
         "{} {} to {} (move {id})",
-        if resumed { "going on with moving" } else { "moving" },
+        if resumed { "continuing to move" } else { "moving" },
         ends.from,
         ends.to
     ));
@@ -176,7 +176,7 @@ async fn remind_of_bulks(ends: &Ends) -> Result<()> {
     let half_done = runs.iter().filter(|run| run.cursor.is_some() && !run.state.is_ended()).count();
     if half_done > 0 {
         output::note(format_args!(
-            "bulk jobs that are half done: {half_done}. They go on behind their cursors: move the tables that they read before workers start"
+            "unfinished bulk jobs: {half_done}. They continue behind their cursors: move the tables that they read before workers start"
         ));
     }
     Ok(())

@@ -100,13 +100,13 @@ fn table(report: &Report) -> Result<()> {
     listing.print()?;
     let Report { from, to, seconds, .. } = report;
     let [jobs, rows, rate] = [report.jobs, report.rows, report.rows_per_s].map(HumanCount);
-    output::line(format_args!("\n{rows} rows of {jobs} jobs in {seconds:.1} s: {rate} rows a second."))?;
+    output::line(format_args!("\n{rows} rows of {jobs} jobs in {seconds:.1} s: {rate} rows per second."))?;
     match report.checks.iter().filter(|check| !check.passed).count() {
         0 => output::line(format_args!(
-            "Every check passed. The jobs go on at {to}; {from} stays to be read."
+            "Every check passed. The jobs continue at {to}; {from} remains readable."
         ))?,
         failed => output::line(format_args!(
-            "Checks FAILED: {failed}. The move is not complete and neither store can be used; --give-up takes it back."
+            "Checks FAILED: {failed}. The move is not complete and neither store can be used; --give-up abandons it."
         ))?,
     }
     Ok(())
@@ -131,7 +131,7 @@ pub(super) fn given_up(ends: &Ends, id: MoveId, json: bool) -> Result<()> {
                               "given_up": true }))
     } else {
         output::deed(format_args!(
-            "gave move {id} up: {} can be used as before, {} is empty again",
+            "abandoned move {id}: {} can be used as before, {} is empty again",
             ends.from, ends.to
         ))
     })

@@ -29,11 +29,11 @@ pub(super) fn of(departure: Option<&Departure>, arrival: Option<&Arrival>, to: &
         }
         (_, Some(Arrival { completed_at: Some(at), from, id, .. })) => {
             bail!(
-                "{to} was filled from {from} at {at} (move {id}); nothing is merged: name an empty database"
+                "{to} was filled from {from} at {at} (move {id}); stores cannot be merged: give an empty database"
             )
         }
         (_, Some(Arrival { began_at, from, id, .. })) => bail!(
-            "{to} is being filled by another move, from {from} since {began_at} (move {id}); name an empty database"
+            "{to} is being filled by another move, from {from} since {began_at} (move {id}); give an empty database"
         ),
         (Some(left), None) if left.to == to => Ok(Route::BeginToFill(left.id)),
         (Some(left), None) => bail!(elsewhere(left)),
@@ -51,16 +51,16 @@ pub(super) fn to_give_up(
             Some(Arrival { from, id, completed_at: None, .. }) => bail!(
                 "the store of --from is not being moved, but {from} is moved to {to} (move {id}); give that one as --from"
             ),
-            _ => bail!("there is no move to give up: the store of --from is not being moved"),
+            _ => bail!("there is no move to abandon: the store of --from is not being moved"),
         }
     };
     let here = arrival.filter(|filled| filled.id == left.id);
     if left.completed_at.is_some() {
-        bail!("move {} to {} is complete and cannot be given up", left.id, left.to);
+        bail!("move {} to {} is complete and cannot be abandoned", left.id, left.to);
     }
     match here {
         Some(Arrival { completed_at: Some(_), .. }) => bail!(
-            "all of move {} has arrived, so that it cannot be given up; run the move again to close the old store",
+            "move {} has copied everything and cannot be abandoned; run it again to close the old store",
             left.id
         ),
         Some(_) => Ok(left.id),
@@ -72,7 +72,7 @@ pub(super) fn to_give_up(
 fn elsewhere(left: &Departure) -> String {
     let Departure { id, to, began_at, .. } = left;
     format!(
-        "the store is being moved to {to} since {began_at} (move {id}); go on with --to {to}, or give that move up with --give-up"
+        "the store is being moved to {to} since {began_at} (move {id}); continue with --to {to}, or abandon that move with --give-up"
     )
 }
 
@@ -106,7 +106,7 @@ mod tests {
         let gone = departure(id, TO, true);
         assert_eq!(of(Some(&gone), Some(&arrival(id, true)), TO).unwrap(), Route::Close(id));
         let other_name = of(Some(&left), Some(&arrival(id, false)), "postgres://db.internal/app");
-        assert_eq!(other_name.unwrap(), Route::GoOn(id), "the mark names the store, not its address");
+        assert_eq!(other_name.unwrap(), Route::GoOn(id), "the mark identifies the store, not its address");
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
         let left = departure(id, TO, false);
         for (departure, arrival, words) in [
             (None, Some(arrival(other, false)), "another move"),
-            (None, Some(arrival(other, true)), "nothing is merged"),
+            (None, Some(arrival(other, true)), "stores cannot be merged"),
             (Some(left.clone()), Some(arrival(other, false)), "another move"),
             (Some(departure(id, TO, true)), None, "use that store"),
             (Some(departure(id, "postgres://other/db", false)), None, "postgres://other/db"),
@@ -133,9 +133,9 @@ mod tests {
         assert_eq!(to_give_up(Some(&left), None, TO).unwrap(), id);
         assert_eq!(to_give_up(Some(&left), Some(&arrival(other, false)), TO).unwrap(), id, "only the mark");
         for (departure, arrival, words) in [
-            (None, None, "no move to give up"),
+            (None, None, "no move to abandon"),
             (None, Some(arrival(other, false)), "give that one as --from"),
-            (Some(left.clone()), Some(arrival(id, true)), "all of move"),
+            (Some(left.clone()), Some(arrival(id, true)), "has copied everything"),
             (Some(departure(id, TO, true)), Some(arrival(id, true)), "is complete"),
             (Some(departure(id, "postgres://other/db", false)), None, "postgres://other/db"),
         ] {

@@ -64,7 +64,7 @@ impl Quotes {
     /// The error for text after a closing quote. In a field over several lines, the opening quote is more likely the misplaced one.
     fn text_after_quote(&self) -> Flaw {
         match self.lines - self.opened_in {
-            0 => Flaw::new(self.seen, "text after the closing quote of a field"),
+            0 => Flaw::new(self.seen, "there is text after the closing quote of a field"),
             lines => {
                 let ending = if lines == 1 { "" } else { "s" };
                 let why = format!(
@@ -143,7 +143,7 @@ impl Columns {
                 return Err(Flaw::new(field_start(header, index), "this column has no name"));
             }
             if fields[..index].contains(name) {
-                let why = format!("the column {name:?} is there twice");
+                let why = format!("there are two columns {name:?}");
                 return Err(Flaw::new(field_start(header, index), why));
             }
         }
@@ -151,10 +151,7 @@ impl Columns {
             None => None,
             Some(column) => Some(fields.iter().position(|name| *name == column).ok_or_else(|| {
                 let known = fields.join(", ");
-                Flaw::new(
-                    0,
-                    format!("there is no column {column:?} to take keys from; the columns are {known}"),
-                )
+                Flaw::new(0, format!("there is no column {column:?} for keys; the columns are {known}"))
             })?),
         };
         let names = fields.into_iter().map(str::to_owned).collect();

@@ -17,11 +17,11 @@ pub(crate) use self::progress::Bar;
 pub(crate) use self::reading::{Made, Records, Shape, Words};
 pub(crate) use self::source::Source;
 
-/// What a file holds.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Rows of values, the first row names them
+    /// Rows of values; the first row contains the column names
     Csv,
-    /// A JSON value a line
+    /// One JSON value per line
     Jsonl,
 }

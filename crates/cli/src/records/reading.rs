@@ -171,7 +171,7 @@ fn check<S: Shape>(records: &mut Records<'_, S>) -> Result<u64> {
         }
     }
     drop(bar);
-    let hint = format!("\nMend them, or add --skip-bad BADFILE to set them aside and {others}.");
+    let hint = format!("\nFix them, or add --skip-bad BADFILE to write them to a file and {others}.");
     match bad {
         0 => Ok(good),
         1 => Err(anyhow!("a line is bad, so nothing was {done}{told}{hint}")),

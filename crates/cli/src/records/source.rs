@@ -25,7 +25,7 @@ impl Source {
     pub(crate) fn open(from: &Path, format: Option<Format>) -> Result<Self> {
         if from.as_os_str() == "-" {
             if io::stdin().is_terminal() {
-                output::note("reading from the terminal, one a line; Ctrl-D ends them");
+                output::note("reading records from the terminal, one per line; Ctrl-D ends the input");
             }
             let name = "standard input".to_owned();
             return Self::kept(name, format.unwrap_or(Format::Jsonl), &mut io::stdin().lock());
@@ -48,9 +48,9 @@ impl Source {
     }
 
     fn kept(name: String, format: Format, input: &mut impl io::Read) -> Result<Self> {
-        let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
-        let bytes =
-            io::copy(input, &mut file).with_context(|| format!("cannot keep {name} in a temporary file"))?;
+        let mut file = tempfile::tempfile().context("cannot create a temporary file")?;
+        let bytes = io::copy(input, &mut file)
+            .with_context(|| format!("cannot buffer {name} in a temporary file"))?;
         Ok(Self { name, format, bytes, file })
     }
 
@@ -66,7 +66,7 @@ fn format_by_name(path: &Path) -> Result<Format> {
         "csv" => Ok(Format::Csv),
         "jsonl" | "ndjson" => Ok(Format::Jsonl),
         _ => bail!(
-            "cannot tell from the name what {} holds; add --format csv or --format jsonl",
+            "cannot determine the format of {} from its name; add --format csv or --format jsonl",
             path.display()
         ),
     }

@@ -18,24 +18,24 @@ use crate::signals::{self, Signals};
 use crate::store::StoreWait;
 
 const HELP: &str = "\
-Any number of relays share the work: each subscription's log has 64 slots (one
-on SQLite), which they divide among themselves. When one dies, the others take
-its slots when its lease has run out.
+Any number of relays share the work: the log of each subscription has 64 slots
+(one on SQLite), which the relays divide among themselves. If a relay dies, the
+others take its slots when its lease has expired.
 
-A broker that is down, also at the start, is tried again for ever; `milepost
-events subscriptions` says so, and the log names it.
+Delivery to a broker that is unavailable, also at the start, is retried without
+limit; `milepost events subscriptions` and the log report the error.
 
-Like workers it forgets events that every subscription has gone past, a little
-at a time, when they are older than `[retention] events` of the configuration
-says (7 days).
+Like workers, a relay deletes events that all subscriptions have processed, in
+small batches, when they are older than `[retention] events` of the
+configuration (default: 7 days).
 
-SIGTERM or SIGINT: what is on its way is waited for, what was answered is
-written down. A second one ends at once; then some events are published again,
-under the same ids.
+SIGTERM or SIGINT: deliveries in progress are completed and recorded. A second
+signal ends the process immediately; some events are then published again, with
+the same ids.
 
-Exit status: 0 shut down well, 1 failed, 2 wrong usage or a faulty
-configuration, 128 and the signal's number when a second signal came, at least
-a second later.
+Exit status: 0 normal shutdown, 1 failure, 2 wrong usage or an invalid
+configuration, 128 plus the signal number after a second signal that came at
+least one second later.
 
 Examples:
   milepost relay
@@ -47,12 +47,12 @@ pub(crate) struct RelayArgs {
     /// Only this subscription; may be given several times
     #[arg(long = "only", value_name = "SUBSCRIPTION")]
     only: Vec<String>,
-    /// The relay's name for people [default: host and process id]
+    /// The relay's display name [default: host and process id]
     #[arg(long, env = "MILEPOST_RELAY_NAME")]
     name: Option<String>,
     #[command(flatten)]
     store: StoreWait,
-    /// How all on stderr is written
+    /// The format of all output on stderr
     #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
 }
@@ -80,7 +80,7 @@ pub(crate) async fn run(args: RelayArgs, selection: &Selection) -> Result<Outcom
 
 /// Waits for the publishing in progress; a second signal ends the process immediately.
 async fn leave(publishers: &mut Publishers, signals: &mut Signals, signal: u8) -> Result<Outcome> {
-    tracing::info!("{}: waiting for what is on its way", signals::name(signal));
+    tracing::info!("{}: completing deliveries in progress", signals::name(signal));
     tokio::select! {
         ended = publishers.ended() => {
             ended?;
@@ -100,7 +100,7 @@ fn choose(config: &mut Config, args: &RelayArgs, file: &Path) -> Result<()> {
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
             let meant =
                 nearest(name, &known).map_or_else(String::new, |nearest| format!(" Did you mean {nearest}?"));
-            bail!("{file} has no subscription {name:?}: it has {}.{meant}", known.join(", "));
+            bail!("{file} has no subscription {name:?}; it has {}.{meant}", known.join(", "));
         }
     }
     if !args.only.is_empty() {
@@ -108,7 +108,7 @@ fn choose(config: &mut Config, args: &RelayArgs, file: &Path) -> Result<()> {
     }
     if config.subscriptions.is_empty() {
         bail!(
-            "{file} has no subscription, so that there is nothing to publish; add one, such as\n  [subscription.orders]\n  jsonl = {{ path = \"events.jsonl\" }}"
+            "{file} has no subscription to publish; add one, such as\n  [subscription.orders]\n  jsonl = {{ path = \"events.jsonl\" }}"
         );
     }
     Ok(())

@@ -26,15 +26,15 @@ is enough. L is the last day, 15W the weekday nearest to the 15th, MON#1 the
 first Monday, FRI#L the last Friday. Macros: @hourly @daily @midnight @weekly
 @monthly @yearly @annually.
 
-When clocks are changed, fixed hours tick once a day: a time that is skipped at
-the first instant after, one that comes twice at the first. Hours that begin
-with * go by what the clock shows. See `milepost schedules preview`.
+When clocks change, fixed hours tick once a day: a skipped time ticks at the
+first instant after it, a repeated time at its first occurrence. Hours that
+begin with * follow the local clock. See `milepost schedules preview`.
 
-Ticks are missed when no worker runs for longer than --misfire-grace.
+Ticks are missed if no worker runs for longer than --misfire-grace.
 
-With --dag each tick starts a batch of the latest version of that DAG; its key
-names schedule and tick, so that a tick has at most one. Texts of --input may
-hold expressions over the tick: ${ tick.date } is its date in the time zone.
+With --dag, each tick starts a batch of the latest version of that DAG. Its key
+contains schedule and tick, so a tick has at most one batch. Strings in --input
+may contain expressions over the tick: ${ tick.date } is its local date.
 
 Examples:
   milepost schedules add nightly --cron '0 3 * * *' --zone Europe/Berlin --kind report
@@ -52,7 +52,7 @@ pub(crate) struct AddArgs {
 
     #[command(flatten)]
     when: super::spec::When,
-    /// The time zone whose clock the cron expression goes by: an IANA name
+    /// The time zone of the cron expression: an IANA name
     #[arg(long, default_value = "UTC", conflicts_with = "every")]
     zone: String,
 
@@ -65,36 +65,36 @@ pub(crate) struct AddArgs {
     /// The input of each batch, as JSON, with expressions over `tick` [default: {}]
     #[arg(long, value_name = "JSON", requires = "dag")]
     input: Option<String>,
-    /// The input of each job, as JSON
+    /// The payload of each job, as JSON
     #[arg(long, value_name = "JSON", default_value = "null", conflicts_with = "dag")]
     payload: String,
-    /// Where the jobs wait
+    /// The queue of the jobs
     #[arg(long, default_value = QUEUE_DEFAULT, conflicts_with = "dag")]
     queue: String,
-    /// Which jobs of the queue go first: from 1 (first) to 4 (last)
+    /// The priority within the queue, from 1 (first) to 4 (last)
     #[arg(long, default_value = "2", value_parser = args::priority, conflicts_with = "dag")]
     priority: Priority,
-    /// How many attempts each job gets; a crash of its worker spends one
+    /// The maximum number of attempts of each job; a crash of its worker uses one
     #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT, conflicts_with = "dag")]
     max_attempts: u32,
-    /// Jobs of a group run one at a time
+    /// The group of the jobs; jobs of a group run one at a time
     #[arg(long, conflicts_with = "dag")]
     group: Option<String>,
-    /// How long one attempt may take
+    /// The time limit of one attempt
     #[arg(long, value_name = "DURATION", conflicts_with = "dag", value_parser = args::positive_duration)]
     timeout: Option<Duration>,
 
-    /// What becomes of ticks that were missed
+    /// The handling of missed ticks
     #[arg(long, value_enum, default_value_t = Policy::Once)]
     misfire: Policy,
-    /// The most missed ticks that get a job or a batch, the youngest; needs --misfire all
+    /// The maximum number of missed ticks that get a job or a batch, the newest ones; needs --misfire all
     #[arg(long, value_name = "N", default_value_t = 100)]
     misfire_max: u32,
-    /// A tick that is no later than this was not missed
+    /// A tick that is late by at most this time is not missed
     #[arg(long, value_name = "DURATION", value_parser = args::duration, default_value = "60s")]
     misfire_grace: Duration,
 
-    /// Replace the schedule of this name; it stays paused if it is
+    /// Replace the schedule with this name; a paused schedule stays paused
     #[arg(long)]
     replace: bool,
 }
@@ -128,7 +128,7 @@ impl AddArgs {
     fn makes(&self) -> Result<Makes> {
         if let Some(dag) = &self.dag {
             let input: Value = match &self.input {
-                Some(input) => serde_json::from_str(input).context("--input is no JSON")?,
+                Some(input) => serde_json::from_str(input).context("--input is not JSON")?,
                 None => json!({}),
             };
             return Ok(NewBatch::new(dag, &input)?.into());
@@ -170,7 +170,7 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
     let name = &schedule.name;
     let before = store.schedule(name).await?;
     if before.is_some() && !replace {
-        bail!("there is a schedule {name} already; --replace puts this one in its place");
+        bail!("there is a schedule {name} already; give --replace to replace it");
     }
     if let Makes::Batch(batch) = &schedule.makes {
         check_input(batch, &schedule.spec, store.as_ref()).await?;
@@ -178,10 +178,10 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
     store.put_schedule(&schedule, Source::Operator).await?;
     if before.as_ref().is_some_and(|view| view.source == Source::Config) {
         output::note(format_args!(
-            "schedule {name} came from a configuration, which has no say in it until you remove it"
+            "schedule {name} came from a configuration, which is ignored until you remove the schedule"
         ));
     }
-    let words = if before.is_some() { "is replaced" } else { "is made" };
+    let words = if before.is_some() { "is replaced" } else { "is created" };
     let next_at = store.schedule(name).await?.and_then(|view| view.next_at);
     match next_at {
         Some(next_at) => {

@@ -21,12 +21,13 @@ const TICKS_MAX: usize = 1000;
 const PREVIEWED: usize = 20;
 
 const EXAMPLES: &str = "\
-Each tick in the range that has made nothing gets its job, or its batch, in the
-order of the ticks; those that have one keep it, so that doing it twice is safe.
-The schedule goes on as before. Batches are of the latest version of their DAG.
+Creates the missing jobs or batches of the ticks in the range, in the order of
+the ticks. Ticks with a job or batch keep it, so it is safe to run the command
+again. The schedule is not changed. Batches get the latest version of their
+DAG.
 
-What would be made is shown first. On a terminal it is asked whether to go on;
-in scripts --yes says so.
+A preview is shown first. On a terminal, the command asks for confirmation; in
+scripts, give --yes.
 
 Examples:
   milepost schedules backfill settlement --from 2026-10-01T00:00:00Z --to 2026-10-31T23:59:59Z --dry-run
@@ -37,16 +38,16 @@ Examples:
 pub(crate) struct BackfillArgs {
     /// The schedule's name
     name: String,
-    /// The first time whose tick counts
+    /// The start of the range, inclusive
     #[arg(long, value_name = "TIME", value_parser = point_in_time)]
     from: Timestamp,
-    /// The last time whose tick counts; at most now
+    /// The end of the range, inclusive; at most now
     #[arg(long, value_name = "TIME", value_parser = point_in_time)]
     to: Timestamp,
-    /// Only show what would be made
+    /// Only show the preview
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
-    /// Do it without asking
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
     /// Print one JSON array; needs --yes or --dry-run
@@ -67,7 +68,7 @@ struct TickDocument {
 
 pub(super) async fn run(args: BackfillArgs, store: &dyn Store) -> Result<Outcome> {
     if args.json && !(args.yes || args.dry_run) {
-        bail!("--json needs --yes or --dry-run: nobody can be asked in between");
+        bail!("--json needs --yes or --dry-run: it cannot ask for confirmation");
     }
     let view = store.schedule(&args.name).await?.ok_or_else(|| none(&args.name))?;
     let schedule = view.schedule;
@@ -90,8 +91,8 @@ pub(super) async fn run(args: BackfillArgs, store: &dyn Store) -> Result<Outcome
     if !args.yes {
         match output::confirmed("Make them?")? {
             Some(true) => {}
-            Some(false) => bail!("nothing was done"),
-            None => bail!("nothing was done, since nobody can be asked here; --yes does it without asking"),
+            Some(false) => bail!("nothing was changed"),
+            None => bail!("nothing was changed: confirmation needs a terminal; give --yes to skip it"),
         }
     }
     make_all(&schedule, &mut found, store).await?;
@@ -105,14 +106,14 @@ fn ticks(spec: &Spec, from: Timestamp, to: Timestamp, now: Timestamp) -> Result<
         bail!("--from {from} is after --to {to}");
     }
     if to > now {
-        bail!("--to {to} is still to come; the schedule sees to such ticks itself. Give a time before now");
+        bail!("--to {to} is in the future, where the schedule creates ticks itself; give a time before now");
     }
     let before = from.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(from);
     let ticks = std::iter::successors(spec.next_after(before), |tick| spec.next_after(*tick));
     let ticks: Vec<Timestamp> = ticks.take_while(|tick| *tick <= to).take(TICKS_MAX + 1).collect();
     if let Some(over) = ticks.get(TICKS_MAX) {
         bail!(
-            "there are more than {TICKS_MAX} ticks from {from} to {to}; at most so many are made at once. The first \
+            "there are more than {TICKS_MAX} ticks from {from} to {to}, the maximum of one backfill. The first \
              {TICKS_MAX} end before {over}: give a smaller range, and then the next one"
         );
     }
@@ -150,7 +151,10 @@ async fn make_all(schedule: &Schedule, found: &mut [TickDocument], store: &dyn S
     for tick in found.iter_mut().filter(|tick| !tick.before) {
         let order = schedule.tick(tick.tick).map_err(StoreError::from)?;
         let one = store.make(&schedule.name, &order).await.with_context(|| {
-            format!("the tick at {} got none; {made} before it were made, and the rest waits", tick.tick)
+            format!(
+                "the tick at {} failed; {made} before it were created, the later ones were not",
+                tick.tick
+            )
         })?;
         tick.before = one.is_duplicate();
         tick.id = Some(match one {
@@ -167,7 +171,7 @@ fn preview(schedule: &Schedule, found: &[TickDocument], missing: usize) -> Resul
     let one = noun(schedule);
     output::note(match (found.len(), missing) {
         (0, _) => format!("schedule {} has no tick in this time", schedule.name),
-        (all, 0) => format!("all {} have their {one}: there is nothing to make", count(all)),
+        (all, 0) => format!("all {} have their {one}: there is nothing to create", count(all)),
         (all, missing) => format!("{missing} of {} have no {one} yet and would get one", count(all)),
     });
     if missing == 0 {
@@ -193,7 +197,7 @@ fn tell(schedule: &Schedule, found: &[TickDocument], json: bool) -> Result<()> {
         listing.row([
             Field::text(tick.to_string()),
             Field::maybe(id.clone()),
-            Field::text(if *before { "was there before" } else { "made" }),
+            Field::text(if *before { "existed before" } else { "created" }),
         ]);
     }
     output::heard_or_not(listing.print().map_err(Into::into))?;

@@ -14,8 +14,8 @@ use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const EXAMPLES: &str = "\
-STATUS says why a schedule does not tick, why its last tick started no batch, or
-why its jobs would not run.
+STATUS shows why a schedule does not tick, why its last tick started no batch,
+or why its jobs would not run.
 
 Examples:
   milepost schedules list
@@ -45,7 +45,7 @@ pub(super) async fn run(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
         let document = |view| ScheduleDocument { view, obstacle: scene.obstacle(view) };
         output::json(&views.iter().map(document).collect::<Vec<_>>())?;
     } else if views.is_empty() {
-        output::note("no schedules; `milepost schedules add` makes one");
+        output::note("no schedules; `milepost schedules add` creates one");
     } else {
         print(&views, &scene)?;
     }
@@ -113,7 +113,7 @@ impl Surroundings {
             return Some(format!("paused {}", relative(since, self.now)));
         }
         if self.workers.is_empty() {
-            return Some("no worker lives to let it tick".to_owned());
+            return Some("no active worker to run its ticks".to_owned());
         }
         if let Some(Refusal { at, why }) = &view.refused {
             return Some(format!("the tick at {at} started no batch: {why}"));
@@ -131,7 +131,7 @@ impl Surroundings {
         }
         let serves = |worker: &WorkerView| worker.queues.contains(queue) && worker.kinds.contains(kind);
         if !self.workers.iter().any(serves) {
-            return Some(format!("no living worker serves kind {kind} in queue {queue}"));
+            return Some(format!("no active worker serves kind {kind} in queue {queue}"));
         }
         None
     }

@@ -16,26 +16,26 @@ use crate::store::{self, Schema, StoreAddress};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedulesCommand {
-    /// List schedules with their last and next tick, and why one does not run
+    /// List schedules with their last and next tick, and problems
     List(list::ListArgs),
-    /// Show everything about one schedule
+    /// Show one schedule
     Show(show::ShowArgs),
-    /// Make a schedule
+    /// Create a schedule
     Add(Box<add::AddArgs>),
-    /// Remove a schedule; what it made stays
+    /// Remove a schedule; its jobs and batches stay
     #[command(after_help = "Examples:\n  milepost schedules remove nightly")]
     Remove(operate::ScheduleName),
-    /// Stop a schedule's ticks
+    /// Pause a schedule
     #[command(after_help = "Ticks that come while a schedule is paused are dropped.\n\n\
         Examples:\n  milepost schedules pause nightly\n  milepost schedules resume nightly")]
     Pause(operate::ScheduleName),
-    /// Let a paused schedule go on with its next tick from now
+    /// Resume a paused schedule with its next tick from now
     #[command(after_help = "Examples:\n  milepost schedules resume nightly")]
     Resume(operate::ScheduleName),
-    /// Enqueue a job, or start a batch, of a schedule at once; its ticks stay as they are
+    /// Enqueue a job, or start a batch, of a schedule now; its ticks are not changed
     #[command(after_help = "Examples:\n  milepost schedules run-now nightly")]
     RunNow(operate::RunNowArgs),
-    /// Make what past ticks of a schedule should have made and did not, after a look at what that is
+    /// Create the missing jobs or batches of past ticks, after a preview
     Backfill(backfill::BackfillArgs),
     /// Print the next ticks of a cron expression or an interval
     Preview(preview::PreviewArgs),

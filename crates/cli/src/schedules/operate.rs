@@ -27,12 +27,12 @@ pub(super) async fn remove(args: &ScheduleName, store: &dyn Store) -> Result<Out
     let name = &args.name;
     match store.schedule(name).await? {
         Some(view) if view.source == Source::Config => bail!(
-            "schedule {name} comes from a configuration, which would make it again; take it out there, pause it \
-             (`milepost schedules pause {name}`), or make it yours (`milepost schedules add {name} … --replace`)"
+            "schedule {name} comes from a configuration, which would create it again; remove it there, pause it \
+             (`milepost schedules pause {name}`), or replace it (`milepost schedules add {name} … --replace`)"
         ),
         _ if !store.remove_schedule(name, Source::Operator).await? => Err(none(name)),
         _ => {
-            output::deed(format_args!("schedule {name} is removed; what it made stays"))?;
+            output::deed(format_args!("schedule {name} is removed; its jobs and batches stay"))?;
             Ok(Outcome::Done)
         }
     }
@@ -52,7 +52,7 @@ pub(super) async fn pause(args: &ScheduleName, store: &dyn Store) -> Result<Outc
 pub(super) async fn resume(args: &ScheduleName, store: &dyn Store) -> Result<Outcome> {
     let name = &args.name;
     let changed = store.resume_schedule(name).await.map_err(|error| known(error, name))?;
-    let words = if changed { "goes on" } else { "was not paused" };
+    let words = if changed { "is resumed" } else { "was not paused" };
     output::deed(format_args!("schedule {name} {words}"))?;
     Ok(Outcome::Done)
 }
@@ -72,7 +72,7 @@ pub(super) async fn run_now(args: &RunNowArgs, store: &dyn Store) -> Result<Outc
 
 /// The error for an unknown schedule; it explains how to list the known ones.
 pub(super) fn none(name: &str) -> anyhow::Error {
-    anyhow::anyhow!("there is no schedule {name:?}; `milepost schedules list` names all")
+    anyhow::anyhow!("there is no schedule {name:?}; `milepost schedules list` lists all")
 }
 
 fn known(error: StoreError, name: &str) -> anyhow::Error {

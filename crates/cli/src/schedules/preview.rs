@@ -22,10 +22,10 @@ Examples:
 pub(crate) struct PreviewArgs {
     /// A cron expression, a macro such as @daily, or '@every' and an interval
     spec: String,
-    /// The time zone whose clock it goes by: an IANA name
+    /// The time zone of the expression: an IANA name
     #[arg(long, default_value = "UTC")]
     zone: String,
-    /// How many ticks
+    /// The number of ticks
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     count: u32,
     /// Ticks after this time; now unless given

@@ -54,13 +54,13 @@ fn print(
     let ScheduleView { schedule, .. } = view;
     let when = |time: Option<jiff::Timestamp>| time.map(|time| exact(time, scene.now));
     let facts = [
-        ("schedule", Some(format!("{}, made by {}", schedule.name, view.source.as_str()))),
-        ("ticks", Some(format!("{}, by the clock of {}", schedule.spec, schedule.spec.zone_name()))),
+        ("schedule", Some(format!("{}, created by {}", schedule.name, view.source.as_str()))),
+        ("ticks", Some(format!("{}, in {}", schedule.spec, schedule.spec.zone_name()))),
         ("status", Some(obstacle.unwrap_or_else(|| "ok".to_owned()))),
         ("next", when(view.next_at.filter(|_| view.paused_at.is_none()))),
         ("last", when(view.last_at)),
         ("last made", last_made),
-        ("made", Some(format!("{}; {} ticks made nothing", view.fired, view.dropped))),
+        ("made", Some(format!("{}; {} ticks created nothing", view.fired, view.dropped))),
         ("misfire", Some(format!("{} after {}", schedule.misfire, length(schedule.misfire_grace)))),
     ];
     for (name, fact) in facts.into_iter().chain(facts_of(&schedule.makes)) {

@@ -15,43 +15,42 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr
 
 #[derive(Debug, Args)]
 pub(super) struct AccessArgs {
-    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:7070]
+    /// The listen address; port 0 means any free port [default: 127.0.0.1:7070]
     #[arg(long, value_name = "ADDRESS", env = "MILEPOST_LISTEN", value_parser = address)]
     listen: Option<SocketAddr>,
-    /// Speak TLS with this certificate, a PEM file; read anew when it changes
+    /// Use TLS with this certificate, a PEM file; it is reloaded when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// The certificate's private key, a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Ask for tokens though there are none in the store
+    /// Require tokens although the store has none
     #[arg(long)]
     require_tokens: bool,
-    /// A name by which the server is reached; may be given several times
+    /// A host name of the server; may be given several times
     #[arg(long = "allowed-host", value_name = "NAME")]
     allowed_hosts: Vec<String>,
-    /// Let tokens cross the network in the clear, or a proxy end TLS
+    /// Allow tokens to cross the network unencrypted, or let a proxy terminate TLS
     #[arg(long, conflicts_with = "tls_cert")]
     insecure_no_tls: bool,
-    /// Let everybody who reaches the address do everything while there is no token
+    /// Allow all operations to everyone who reaches the address while there is no token
     #[arg(long, conflicts_with = "require_tokens")]
     insecure_no_tokens: bool,
 }
 
 /// Parses an address to listen on.
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .map_err(|_| "it is an IP address and a port, such as 127.0.0.1:7070 or [::1]:7070".to_owned())
+    text.parse().map_err(|_| "give an IP address and a port, such as 127.0.0.1:7070 or [::1]:7070".to_owned())
 }
 
 /// Explains why the server cannot listen on an address, and how to fix it.
 pub(super) fn unheard(address: SocketAddr, error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::AddrInUse => format!(
-            "cannot listen at {address}, where another process listens: stop that, or give another address (--listen)"
+            "cannot listen at {address}, where another process listens: stop it, or give another address (--listen)"
         ),
         ErrorKind::AddrNotAvailable => format!(
-            "cannot listen at {address}: this machine has no such address; 0.0.0.0:{} stands for all it has",
+            "cannot listen at {address}: this machine has no such address; 0.0.0.0:{} means all its addresses",
             address.port()
         ),
         _ => format!("cannot listen at {address}"),
@@ -92,7 +91,7 @@ pub(super) async fn check(options: &Options, address: SocketAddr, store: &dyn St
     exposure.check(address)?;
     if exposure.asks_for_tokens && !store.has_tokens().await? {
         tracing::warn!(
-            "nobody gets in: tokens are asked for and there is none; `milepost tokens create` makes one"
+            "no client can use the server: tokens are required and there is none; `milepost tokens create` creates one"
         );
     }
     if !address.ip().is_loopback() {
@@ -105,12 +104,12 @@ pub(super) async fn check(options: &Options, address: SocketAddr, store: &dyn St
 fn warn_of(exposure: Exposure, address: SocketAddr) {
     if !exposure.asks_for_tokens {
         tracing::warn!(
-            "everybody who reaches {address} may do everything: no token is asked for (--insecure-no-tokens)"
+            "everyone who reaches {address} can perform all operations: no token is required (--insecure-no-tokens)"
         );
     }
     if !exposure.tls {
         tracing::warn!(
-            "tokens cross the network in the clear unless a proxy ends TLS before {address} (--insecure-no-tls)"
+            "tokens cross the network unencrypted unless a proxy terminates TLS before {address} (--insecure-no-tls)"
         );
     }
 }

@@ -21,7 +21,7 @@ pub(crate) async fn show(address: &StoreAddress, stop: CancellationToken) -> Res
     let database = store::open_database(address, Schema::MadeWhenEmpty).await?;
     let listener = listen().await.context("cannot listen for the console")?;
     let operations = operations::start(&database, RetentionPolicy::default()).await?;
-    output::note(format_args!("look at it: http://{} (Ctrl-C ends it)", listener.local_addr()?));
+    output::note(format_args!("console: http://{} (Ctrl-C stops it)", listener.local_addr()?));
     let served = milepost_server::serve(listener, database.store(), Options::default(), stop).await;
     operations.shutdown().await;
     Ok(served?)

@@ -26,21 +26,23 @@ use crate::signals::{self, Signals};
 use crate::store::{StoreAddress, StoreWait};
 
 const HELP: &str = "\
-One process for all: the console, the API, and what the configuration asks for:
-workers for its kinds and bulk jobs, publishers for its subscriptions. Without
---config the file milepost.toml is read if there is one. --only leaves the other
-parts to other processes; /healthz, /readyz and /metrics are served in any case.
+Runs everything in one process: the console, the API, workers for the
+configured kinds and bulk jobs, and publishers for the configured
+subscriptions. Without --config, the file milepost.toml is read if it exists.
+With --only, other parts do not run; /healthz, /readyz and /metrics are served
+in any case.
 
-The console is at /. The API is described at /openapi.json; /healthz says that
-the process lives, /readyz that the store answers too.
+The console is at /, the description of the API at /openapi.json. /healthz
+shows that the process is alive, /readyz that the store responds, too.
 
-While the store has no tokens, programs of this machine may do everything. Once
-it has one (`milepost tokens create`), everybody is asked for one. An address
-that others reach needs tokens and TLS; --insecure-no-tokens and
---insecure-no-tls say that it does not.
+While the store has no tokens, all programs on this machine have full access.
+As soon as it has one (`milepost tokens create`), every client needs a token.
+An address that other machines reach needs tokens and TLS; --insecure-no-tokens
+and --insecure-no-tls turn these checks off.
 
-SIGTERM or SIGINT: requests that are under way are answered, runs get `drain` to
-end, events that are on their way are waited for. A second one ends at once.
+SIGTERM or SIGINT: open requests are answered, running jobs get `drain` to end,
+and deliveries in progress are completed. A second signal ends the process
+immediately.
 
 Examples:
   milepost serve
@@ -62,7 +64,7 @@ pub(crate) struct ServeArgs {
     redis: RedisArgs,
     #[command(flatten)]
     store: StoreWait,
-    /// How all on stderr is written
+    /// The format of all output on stderr
     #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
 }
@@ -141,16 +143,16 @@ async fn until_stopped(
 ) -> Result<Outcome> {
     tokio::select! {
         ended = &mut serving => {
-            ended?.context("the server cannot go on")?;
+            ended?.context("the server cannot continue")?;
             return Ok(Outcome::Done);
         }
         failed = parts.failed() => return Err(failed),
-        signal = signals.next() => tracing::info!("{}: ending what is under way", signals::name(signal)),
+        signal = signals.next() => tracing::info!("{}: completing work in progress", signals::name(signal)),
     }
     stop.cancel();
     let ending = async {
         parts.leave().await?;
-        serving.await?.context("the server did not end well")
+        serving.await?.context("the server did not shut down cleanly")
     };
     tokio::select! {
         ended = ending => ended.map(|()| Outcome::Done),

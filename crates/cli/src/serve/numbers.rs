@@ -32,8 +32,8 @@ fn of_publisher(subscription: &str, stats: &PublisherStats) -> [Sample; 6] {
     [
         Sample::counter("relay_published_events", "Events that the sink acknowledged", view.published),
         Sample::counter("relay_failed_deliveries", "Deliveries that failed", view.failed),
-        Sample::counter("relay_dead_lettered_events", "Events that were given up here", view.dead),
-        Sample::counter("relay_skipped_events", "Events that were skipped here", view.skipped),
+        Sample::counter("relay_dead_lettered_events", "Events dead-lettered by this process", view.dead),
+        Sample::counter("relay_skipped_events", "Events skipped by this process", view.skipped),
         Sample::counter("relay_takeovers", "Slots taken over from silent publishers", view.taken_over),
         Sample::counter("relay_pages", "Pages of the log that were published", view.pages),
     ]
@@ -51,7 +51,7 @@ impl Counts for PoolNumbers {
 
 fn of_pool(pool: PoolView) -> [Sample; 4] {
     let open = |state: &str, connections: u32| {
-        let help = "Connections to the database, by what they are for and whether they are used";
+        let help = "Connections to the database, by purpose and use";
         Sample::gauge("pool_connections", help, f64::from(connections))
             .of("pool", pool.name)
             .of("state", state)
@@ -59,11 +59,11 @@ fn of_pool(pool: PoolView) -> [Sample; 4] {
     [
         open("in_use", pool.in_use),
         open("idle", pool.idle),
-        Sample::gauge("pool_connections_max", "How many of these may be open", f64::from(pool.max))
+        Sample::gauge("pool_connections_max", "Maximum number of these connections", f64::from(pool.max))
             .of("pool", pool.name),
         Sample::counter(
             "pool_waits",
-            "Times that all of these were in use and one was waited for",
+            "Number of times that a caller waited because all of these were in use",
             pool.waits,
         )
         .of("pool", pool.name),

@@ -47,7 +47,7 @@ impl Part {
 
     pub(super) const fn sections(self) -> &'static str {
         match self {
-            Self::Api => "section of that",
+            Self::Api => "section for it",
             Self::Work => "[kinds.NAME] and no [bulk.NAME]",
             Self::Relay => "[subscription.NAME]",
         }

@@ -19,8 +19,7 @@ use crate::bulk::assemble::{self, Effect, Site};
 use crate::config::{BulkEntry, DatabaseEntry, Databases, Doing, Fault, Faulty, Places};
 use crate::store::Database;
 
-const CHECKED_REMEDY: &str =
-    "docs/BULK.md says what the database is asked, and `milepost bulk dry-run` tries it";
+const CHECKED_REMEDY: &str = "see docs/BULK.md; `milepost bulk dry-run` tests the SQL";
 
 /// The bulk jobs of a file.
 pub(super) struct Bulks {
@@ -164,12 +163,12 @@ impl Checked {
         let synced = store.sync_bulks(&definitions).await?;
         for name in synced.removed {
             tracing::info!(
-                "the bulk job {name} is gone from the configuration, and is removed; its runs stay"
+                "removed the bulk job {name}, which is no longer in the configuration; its runs stay"
             );
         }
         for name in synced.foreign {
             tracing::warn!(
-                "an operator defined a bulk job {name}, which lists show; this worker goes by the configuration"
+                "an operator defined a bulk job {name}, which lists show; this worker uses the configuration"
             );
         }
         Ok(())

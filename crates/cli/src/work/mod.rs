@@ -29,16 +29,16 @@ use crate::signals::{self, Signals};
 use crate::store::{Database, StoreAddress, StoreWait};
 
 const HELP: &str = "\
-What is given here goes before what the environment says (MILEPOST_STORE, ...),
-and that before the file.
+Options take precedence over environment variables (MILEPOST_STORE, ...), which
+take precedence over the file.
 
-SIGTERM or SIGINT: no further jobs are taken, those that run get `drain` to end,
-and what did not end by then is handed back. A second one ends all at once; the
-jobs are taken back when the lease has run out.
+SIGTERM or SIGINT: no further jobs are claimed, running jobs get `drain` to
+end, and jobs that have not ended by then are handed back. A second signal ends
+the process immediately; its jobs are taken back when its lease has expired.
 
-Exit status: 0 shut down well, 1 failed, 2 wrong usage or a faulty
-configuration, 128 and the signal's number when a second signal came, at least
-a second later.
+Exit status: 0 normal shutdown, 1 failure, 2 wrong usage or an invalid
+configuration, 128 plus the signal number after a second signal that came at
+least one second later.
 
 Examples:
   milepost config init && milepost work
@@ -54,21 +54,21 @@ pub(crate) struct WorkArgs {
     redis: RedisArgs,
     #[command(flatten)]
     store: StoreWait,
-    /// How all on stderr is written
+    /// The format of all output on stderr
     #[arg(long, default_value = "text", env = "MILEPOST_LOG_FORMAT")]
     pub(crate) log_format: LogFormat,
 }
 
-/// What goes before the file's `[worker]`.
+/// Options that override `[worker]` of the file.
 #[derive(Debug, Default, Args)]
 pub(crate) struct WorkerArgs {
-    /// The worker's name for people [default: host and process id]
+    /// The worker's display name [default: host and process id]
     #[arg(long, env = "MILEPOST_WORKER_NAME")]
     name: Option<String>,
     /// A queue to serve; may be given several times
     #[arg(long = "queue", value_name = "QUEUE", env = "MILEPOST_WORKER_QUEUES", value_delimiter = ',')]
     queues: Vec<String>,
-    /// The most jobs that run at once
+    /// The maximum number of jobs that run at the same time
     #[arg(long, value_name = "N", env = "MILEPOST_WORKER_CONCURRENCY")]
     concurrency: Option<NonZeroUsize>,
 }
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: WorkArgs, selection: &Selection) -> Result<Outcome
     if !has_work(&config) {
         let file = selection.file().display();
         bail!(
-            "{file} has no kinds, so that there is nothing to run; add one, such as\n  [kinds.echo]\n  exec = {{ program = \"cat\" }}"
+            "{file} has no kinds, so there is nothing to run; add one, such as\n  [kinds.echo]\n  exec = {{ program = \"cat\" }}"
         );
     }
     let address = config.address(selection.named_store());
@@ -129,7 +129,10 @@ pub(crate) async fn start(
 /// Waits until the workers have stopped; a second signal ends the process immediately.
 async fn leave(workers: Vec<Worker>, signals: &mut Signals) -> Result<Outcome> {
     let signal = signals.next().await;
-    tracing::info!("{}: taking no further jobs; ending what runs, or handing it back", signals::name(signal));
+    tracing::info!(
+        "{}: claiming no further jobs; waiting for running jobs, or handing them back",
+        signals::name(signal)
+    );
     let shutdown = join_all(workers.into_iter().map(Worker::shutdown));
     match select(pin!(shutdown), pin!(signals.next())).await {
         Either::Left(_) => {
@@ -138,7 +141,7 @@ async fn leave(workers: Vec<Worker>, signals: &mut Signals) -> Result<Outcome> {
         }
         Either::Right((signal, _)) => {
             tracing::warn!(
-                "{} again: leaving at once; what runs is taken back when the lease has run out",
+                "{} again: exiting immediately; running jobs are taken back when the lease has expired",
                 signals::name(signal)
             );
             Ok(Outcome::Interrupted(signal))
@@ -159,7 +162,7 @@ fn schedules(config: &Config, bulks: Option<&BTreeMap<String, BulkEntry>>) -> Re
 
 /// Returns the store for applying the configuration. Changes are audited in the name of the user who starts the worker.
 fn configuring(database: &Database) -> Result<Arc<dyn Store>> {
-    operator::acting_because(database.store().as_ref(), Some("the configuration says so"))
+    operator::acting_because(database.store().as_ref(), Some("applied from the configuration"))
 }
 
 /// Applies the limits of the file to the store.
@@ -167,11 +170,11 @@ async fn keep_limits(store: &dyn Store, entries: &[LimitEntry]) -> Result<()> {
     let limits: Vec<Limit> = entries.iter().map(LimitEntry::limit).collect();
     let synced = store.sync_limits(&limits).await?;
     for target in synced.removed {
-        tracing::info!("the limit of {target} is gone from the configuration, and is removed");
+        tracing::info!("removed the limit of {target}, which is no longer in the configuration");
     }
     for target in synced.foreign {
         tracing::warn!(
-            "an operator set a limit of {target}, which is left as it is; the one of the configuration does not hold"
+            "an operator set a limit of {target}, which is not changed; the one of the configuration is ignored"
         );
     }
     Ok(())
@@ -181,11 +184,11 @@ async fn keep_limits(store: &dyn Store, entries: &[LimitEntry]) -> Result<()> {
 async fn keep_schedules(store: &dyn Store, schedules: &[Schedule]) -> Result<()> {
     let synced = store.sync_schedules(schedules).await?;
     for name in synced.removed {
-        tracing::info!("the schedule {name} is gone from the configuration, and is removed");
+        tracing::info!("removed the schedule {name}, which is no longer in the configuration");
     }
     for name in synced.foreign {
         tracing::warn!(
-            "an operator made a schedule {name}, which is left as it is; the one of the configuration does not tick"
+            "an operator created a schedule {name}, which is not changed; the one of the configuration is ignored"
         );
     }
     Ok(())

@@ -63,7 +63,7 @@ fn a_relay_publishes_what_becomes_of_the_jobs_that_its_file_names(place: Place) 
     );
     place.run(&["migrate"]).ok();
     let relay = start(&place, "relay", RECORDED);
-    until("both are to record theirs", || {
+    until("changes of both are recorded", || {
         let sources = place.tamper("select cast(count(*) as text) from milepost.change_source");
         if sources == "4" { Ok(()) } else { Err(sources) }
     });
@@ -106,7 +106,7 @@ fn a_relay_publishes_what_becomes_of_the_jobs_that_its_file_names(place: Place) 
     let logged = || place.run(&["events", "tail", "--json"]).json().as_array().unwrap().len();
     let before = logged();
     enqueue(&place, "mail");
-    assert_eq!(logged(), before, "nobody wants them any more");
+    assert_eq!(logged(), before, "no subscription needs them any more");
     assert_eq!(place.run(&["doctor"]).status, 0);
 }
 
@@ -125,7 +125,7 @@ fn a_relay_whose_file_names_other_kinds_records_these(place: Place) {
     enqueue(&place, "mail");
     let bill = enqueue(&place, "bill");
     let told = lines(&place, "audit.jsonl", 1);
-    assert_eq!(told[0]["aggregate_id"], json!(bill), "what was recorded for the old file is passed over");
+    assert_eq!(told[0]["aggregate_id"], json!(bill), "changes recorded for the old file are skipped");
     relay.leave();
 }
 

@@ -34,7 +34,7 @@ fn the_demo_kills_a_worker_and_every_check_passes(place: Place) {
     for told in [
         "at the same moment",
         "in the middle of a chunk of demo.",
-        "went on from the cursor",
+        "continued from the cursor",
         "aborted demo.",
         "a third done: killed worker 5 (process ",
         "the others took its tasks back",
@@ -74,7 +74,7 @@ fn where_programs_cannot_run_the_demo_says_so_and_shows_the_rest() {
     let mut command = place.command(&["demo", "--places", "1000", "--no-serve"]);
     let ran = Ran::from(command.env("PATH", place.path("")).output().unwrap()).ok();
     assert_eq!(ran.out.matches("Every check passed.\n").count(), 2, "{}", ran.out);
-    assert!(ran.err.contains("the batch is left out: "), "{}", ran.err);
+    assert!(ran.err.contains("the batch is skipped: "), "{}", ran.err);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_demo_ends_by_serving_the_console_of_what_it_did() {
     let place = Place::without_store();
     let mut command = place.command(&["demo", "--places", "1000"]);
     let mut demo = Process::spawn(command.env_remove("MILEPOST_STORE").env("TMPDIR", place.path("")));
-    let line = demo.hear("look at it: http://");
+    let line = demo.hear("console: http://");
     let address = line.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
     let page = ask(&address, "GET", "/batches", "");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("demo.settlement"), "{page}");
@@ -130,7 +130,7 @@ fn a_demo_ends_by_serving_the_console_of_what_it_did() {
     assert!(retried.starts_with("HTTP/1.1 2"), "{retried}");
     let began = Instant::now();
     while jobs(&format!("{path}/attempts")).as_array().unwrap().len() < 2 {
-        assert!(began.elapsed() < wait::LIMIT, "nobody ran {failed} again");
+        assert!(began.elapsed() < wait::LIMIT, "no worker ran {failed} again");
         std::thread::sleep(Duration::from_millis(50));
     }
     demo.leave();

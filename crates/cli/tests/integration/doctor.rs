@@ -56,7 +56,7 @@ fn a_dry_run_says_what_a_repair_would_do_and_does_nothing(place: Place) {
     let ran = place.run(&["doctor", "--repair", "--dry-run"]);
     assert_eq!(ran.status, 1);
     assert!(ran.out.contains("--repair would do: Restores its row"), "{}", ran.out);
-    assert_eq!(place.run(&["doctor"]).status, 1, "nothing was mended");
+    assert_eq!(place.run(&["doctor"]).status, 1, "nothing was repaired");
     assert_eq!(place.run(&["doctor", "--dry-run"]).status, 2);
 }
 
@@ -99,13 +99,13 @@ fn quick_questions_leave_out_the_others(place: Place) {
     let is_left_out =
         |check: &&Check| check.cost() == Cost::Full && [Stores::All, here].contains(&check.stores());
     let left_out = Check::ALL.iter().filter(is_left_out).count();
-    assert!(ran.out.contains(&format!("left out by --quick: {left_out}")), "{}", ran.out);
+    assert!(ran.out.contains(&format!("skipped by --quick: {left_out}")), "{}", ran.out);
 }
 
 fn only_the_named_checks_are_asked(place: Place) {
     lose_a_job(&place);
     let ran = place.run(&["doctor", "--check", "two_ends", "--check", "token_off"]).ok();
-    assert!(ran.out.contains("(checks answered: 2)"), "{}", ran.out);
+    assert!(ran.out.contains("(checks completed: 2)"), "{}", ran.out);
     assert_eq!(place.run(&["doctor", "--check", "job_without_place"]).status, 1);
     assert_eq!(place.run(&["doctor", "--check", "all_is_well"]).status, 2);
     let other = if place.store.starts_with("postgres") { "file_damaged" } else { "dead_rows" };
@@ -117,11 +117,11 @@ fn a_question_over_its_time_leaves_the_answer_open(place: Place) {
     place.write("many.jsonl", "1\n".repeat(20_000));
     place.run(&["enqueue", "mail", "--from", "many.jsonl"]).ok();
     // On a busy machine, the timeout may be detected too late.
-    let ran = until("the check is given up", || {
+    let ran = until("the check is abandoned", || {
         let ran = place.run(&["doctor", "--check", "history_gap", "--time-limit", "1ms"]);
         if ran.status == 3 { Ok(ran) } else { Err(ran.out) }
     });
-    assert!(ran.err.contains("history_gap could not be answered"), "{}", ran.err);
+    assert!(ran.err.contains("history_gap could not be completed"), "{}", ran.err);
 }
 
 #[test]

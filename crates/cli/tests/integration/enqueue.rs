@@ -23,7 +23,7 @@ fn one_job_is_enqueued_and_listed(place: Place) {
     let ran = place.run(&["enqueue", "mail", "--payload", r#"{"to": "ada"}"#, "--priority", "1"]).ok();
     let (id, words) = ran.out.trim().split_once("  ").unwrap();
     assert_eq!(words, "enqueued");
-    assert!(ran.err.contains("made the store"), "{}", ran.err);
+    assert!(ran.err.contains("created the store"), "{}", ran.err);
     let list = place.run(&["jobs", "list"]).ok();
     assert!(list.out.contains(id) && list.out.contains("pending"), "{}", list.out);
     let job = place.job(id);

@@ -34,7 +34,7 @@ fn an_event_is_emitted_and_shown(place: Place) {
     let ran = place.run(&[&["events", "emit", "order", "17", "order.paid"][..], &payload].concat()).ok();
     let (id, words) = ran.out.trim().split_once("  ").unwrap();
     assert_eq!(words, "event 1 of order/17");
-    assert!(ran.err.contains("made the store"), "{}", ran.err);
+    assert!(ran.err.contains("created the store"), "{}", ran.err);
     let table = place.run(&["events", "tail"]).ok().out;
     assert!(
         table.contains("AGGREGATE") && table.contains("order/17") && table.contains("order.paid"),
@@ -70,7 +70,7 @@ fn an_event_that_cannot_be_emitted_says_why_and_what_to_do(place: Place) {
         assert_eq!(ran.status, status, "{}", ran.err);
         ran.err
     };
-    assert!(why(1, &["--payload", "{\"to\": }"]).contains("--payload is no JSON"));
+    assert!(why(1, &["--payload", "{\"to\": }"]).contains("--payload is not JSON"));
     assert!(why(1, &["--payload", "@none.json"]).contains("cannot read the payload from none.json"));
     assert!(why(1, &["--header", "a b=1"]).contains("brokers refuse"));
     assert!(why(1, &["--header", "a=1", "--header", "a=2"]).contains("given twice"));
@@ -150,7 +150,7 @@ fn a_follower_shows_what_is_added_until_it_is_interrupted(place: Place) {
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
         assert!(follower.wait().unwrap().success());
     }
-    assert!(lines.next().is_none(), "nothing was shown twice");
+    assert!(lines.next().is_none(), "no event was shown twice");
     let _ = follower.kill();
     follower.wait().unwrap();
 }

@@ -120,7 +120,7 @@ fn settings_that_are_not_given_stay(place: Place) {
     place.run(&["migrate"]).ok();
     let first = place.run(&["inbox", "set", "billing", "--gap-wait", "1m", "--on-gap", "skip_gap"]).ok();
     assert!(first.out.contains("1m") && first.out.contains("skip_gap"), "{}", first.out);
-    assert!(first.err.contains("nobody has taken in an event as billing yet"), "{}", first.err);
+    assert!(first.err.contains("no event has been processed as billing yet"), "{}", first.err);
     inbox(&place, &["set", "billing", "--parked-max", "5", "--begins-anywhere", "true"]);
     let view = &inbox(&place, &["list"])[0];
     let stands =
@@ -131,11 +131,11 @@ fn settings_that_are_not_given_stay(place: Place) {
 fn a_consumer_that_is_told_to_go_on_takes_in_what_waits(place: Place) {
     with_events(&place, &[1, 4, 5]);
     let told = place.run(&["inbox", "expect", "billing", "order/17", "4"]).ok().out;
-    assert!(told.contains("billing takes in events of order/17 from 4 on"), "{told}");
+    assert!(told.contains("billing processes events of order/17 from 4 on"), "{told}");
     assert_eq!(inbox(&place, &["gaps"]), json!([]), "nothing is missing any more");
     assert_eq!(inbox(&place, &["expect", "billing", "order/17", "2"]), json!({ "changed": false }));
     let back = place.run(&["inbox", "expect", "billing", "order/17", "2"]);
-    assert!(back.status == 1 && back.err.contains("never goes back"), "{}", back.err);
+    assert!(back.status == 1 && back.err.contains("never move back"), "{}", back.err);
 }
 
 fn dead_letters_are_listed_retried_and_dropped(place: Place) {
@@ -158,7 +158,7 @@ fn dead_letters_are_listed_retried_and_dropped(place: Place) {
     assert_eq!(inbox(&place, &["dead", "billing"]), json!([]));
     assert_eq!(inbox(&place, &["list"])[0]["parked"], json!(2));
     let who = place.tamper("select cast(count(*) as text) from milepost.audit where who like '%@%' and what in ('inbox.retry', 'inbox.drop')");
-    assert!(who == "2", "both are noted: {who}");
+    assert!(who == "2", "both are in the audit: {who}");
 }
 
 fn ids_that_are_old_are_forgotten(place: Place) {
@@ -166,7 +166,7 @@ fn ids_that_are_old_are_forgotten(place: Place) {
     for _ in 0..3 {
         in_transaction(&place, Taken::Once("mailer", EventId::new()));
     }
-    assert_eq!(inbox(&place, &["prune"]), json!({ "ids": 0 }), "they are young");
+    assert_eq!(inbox(&place, &["prune"]), json!({ "ids": 0 }), "they are too recent");
     std::thread::sleep(Duration::from_millis(5));
     let told = place.run(&["inbox", "prune", "--keep", "0s"]).ok().out;
     assert!(told.starts_with("3 ids of events"), "{told}");
@@ -189,5 +189,5 @@ fn what_cannot_be_done_is_refused_with_what_to_do(place: Place) {
         assert_eq!(place.run(args).status, 2, "{args:?}");
     }
     let none = place.run(&["inbox", "dead", "billing", "--retry", "9"]);
-    assert!(none.status == 1 && none.err.contains("lists those that it has"), "{}", none.err);
+    assert!(none.status == 1 && none.err.contains("lists its dead letters"), "{}", none.err);
 }

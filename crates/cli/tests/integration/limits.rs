@@ -37,7 +37,7 @@ fn a_job_that_waits_for_a_rate_says_so(place: Place) {
     let (_, second) = (place.enqueue(&[]), place.enqueue(&[]));
     place.work(None);
     let show = place.run(&["jobs", "show", &second]).ok().out;
-    assert!(show.contains("for the rate limit of kind mail: more may start in "), "{show}");
+    assert!(show.contains("for the rate limit of kind mail: the next start is possible in "), "{show}");
     assert_eq!(place.job(&second)["waiting_for"]["reason"], "rate");
 }
 
@@ -63,5 +63,5 @@ fn limits_that_cannot_be_are_refused_with_a_remedy() {
     let ran = place.run(&["limits", "set", "--group", "a:b:*", "--concurrency", "2"]);
     assert_eq!(ran.status, 1);
     assert!(ran.err.contains("prefix:*"), "{}", ran.err);
-    assert!(!place.path("jobs.db").exists(), "what is refused makes no store");
+    assert!(!place.path("jobs.db").exists(), "a refused command creates no store");
 }

@@ -170,7 +170,7 @@ fn a_list_that_was_cut_says_so_whatever_its_form(place: Place) {
     let said = |args: &[&str]| place.run(&[&["jobs", "list"], args].concat()).ok().err;
     for args in [&[][..], &["--json"]] {
         let err = said(args);
-        let told = format!("only the newest 50 are listed; for older ones add: --before {}", ids[49]);
+        let told = format!("only the newest 50 are listed; to list older ones, add --before {}", ids[49]);
         assert!(err.contains(&told), "{args:?}: {err}");
         assert_eq!(said(&[args, &["--limit", "51"]].concat()), "", "{args:?}");
     }

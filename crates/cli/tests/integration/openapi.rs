@@ -57,7 +57,7 @@ fn work_through(place: &Place, filled: &Filled) {
         let all = all.as_array().unwrap();
         all.len() == 2 && all.iter().all(|subscription| subscription["backlog"] == 0)
     };
-    let done = wait::until("all is done", || async {
+    let done = wait::until("all jobs are done", || async {
         is(&filled.job, "failed") && is(&filled.bulk, "succeeded") && is_published()
     });
     tokio::runtime::Runtime::new().unwrap().block_on(done);

@@ -28,18 +28,18 @@ const ALL: [&str; 6] = ["--succeeded", "0s", "--canceled", "0s", "--failed", "0s
 fn what_is_over_is_counted_then_forgotten(place: Place) {
     let [.., waiting] = stocked(&place);
     let nothing = place.run(&["prune", "--json"]).json();
-    assert_eq!((&nothing["succeeded"], &nothing["rows"]), (&0.into(), &0.into()), "a week is not over");
+    assert_eq!((&nothing["succeeded"], &nothing["rows"]), (&0.into(), &0.into()), "a week has not passed");
 
     let due = place.run(&[&["prune", "--dry-run", "--json"], &ALL[..]].concat()).json();
     assert_eq!(due["dry_run"], true);
-    assert_eq!(place.ids().len(), 4, "a dry run forgets nothing");
+    assert_eq!(place.ids().len(), 4, "a dry run deletes nothing");
     let pruned = place.run(&[&["prune", "--json"], &ALL[..]].concat()).json();
     for what in ["succeeded", "canceled", "failed"] {
         assert_eq!((&due[what], &pruned[what]), (&1.into(), &1.into()), "{what}");
     }
     assert_eq!(place.ids(), [waiting]);
     place.enqueue(&["--payload", "5", "--key", "k"]);
-    assert_eq!(place.ids().len(), 2, "the key was forgotten with its job");
+    assert_eq!(place.ids().len(), 2, "the key was deleted with its job");
 }
 
 fn nothing_is_deleted_that_the_configuration_keeps(place: Place) {

@@ -82,7 +82,7 @@ async fn a_worker_uses_the_redis_of_its_configuration() {
     let config = "[redis]\nurl = \"${CACHE}\"\nprefix = \"ours:\"\ntimeout = \"20s\"\n[kinds.mail]\nexec = { program = \"cat\" }\n";
     std::fs::write(place.path("milepost.toml"), config).unwrap();
     let worker = place.command(&["work"]).env("CACHE", server.url()).spawn().unwrap();
-    milepost_testkit::wait::until("the worker tells that it lives", || async {
+    milepost_testkit::wait::until("the worker sends heartbeats", || async {
         server.keys("ours:hb:worker:*").await.len() == 1
     })
     .await;

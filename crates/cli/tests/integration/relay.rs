@@ -94,9 +94,9 @@ fn what_is_old_and_published_is_forgotten_as_the_file_says(place: Place) {
     let relay = Relay::start(&place);
     relay.until("it has published", || published(&place) == 3);
     relay.stop();
-    assert_eq!(count(&place, "milepost.event"), 3, "they are young");
+    assert_eq!(count(&place, "milepost.event"), 3, "they are too recent");
     place.write("milepost.toml", format!("{subscription}[retention]\nevents = \"0s\"\n"));
     let relay = Relay::start(&place);
-    relay.until("they are forgotten", || count(&place, "milepost.event") == 0);
+    relay.until("they are deleted", || count(&place, "milepost.event") == 0);
     relay.stop();
 }

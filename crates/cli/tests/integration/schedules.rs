@@ -43,9 +43,9 @@ fn a_schedule_is_made_listed_shown_and_removed(place: Place) {
             "7",
         ],
     );
-    assert!(made.ok().out.contains("schedule nightly is made; next tick "));
+    assert!(made.ok().out.contains("schedule nightly is created; next tick "));
     let listed = place.run(&["schedules", "list"]).ok().out;
-    for words in ["nightly", "0 3 * * * Europe/Berlin", "mail", "in ", "no worker lives"] {
+    for words in ["nightly", "0 3 * * * Europe/Berlin", "mail", "in ", "no active worker"] {
         assert!(listed.contains(words), "{words}: {listed}");
     }
     let json = place.run(&["schedules", "list", "--json"]).json();
@@ -58,12 +58,10 @@ fn a_schedule_is_made_listed_shown_and_removed(place: Place) {
     assert_eq!(one["misfire"], serde_json::json!({ "policy": "all", "max": 7 }));
     assert_eq!(one["misfire_grace_ms"], 60_000);
     assert_eq!(one["last_at"], serde_json::Value::Null);
-    assert!(one["obstacle"].as_str().unwrap().contains("no worker lives"));
+    assert!(one["obstacle"].as_str().unwrap().contains("no active worker"));
 
     let shown = place.run(&["schedules", "show", "nightly"]).ok().out;
-    for words in
-        ["made by operator", "by the clock of Europe/Berlin", "all, up to 7", "priority 2", "the day"]
-    {
+    for words in ["created by operator", "in Europe/Berlin", "all, up to 7", "priority 2", "the day"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     let next_at = place.run(&["schedules", "show", "nightly", "--json"]).json()["next_at"].clone();
@@ -95,7 +93,7 @@ fn a_paused_schedule_says_so_and_goes_on(place: Place) {
     let listed = place.run(&["schedules", "list"]).ok().out;
     let since = listed.split("paused ").nth(1).unwrap_or_else(|| panic!("{listed}"));
     assert!(since.starts_with("now") || since.starts_with(|c: char| c.is_ascii_digit()), "{listed}");
-    assert_eq!(place.run(&["schedules", "resume", "poll"]).ok().out, "schedule poll goes on\n");
+    assert_eq!(place.run(&["schedules", "resume", "poll"]).ok().out, "schedule poll is resumed\n");
     assert!(place.run(&["schedules", "resume", "poll"]).ok().out.contains("was not paused"));
 }
 
@@ -109,7 +107,7 @@ fn run_now_makes_a_job_that_names_its_schedule(place: Place) {
     let shown = place.run(&["jobs", "show", &id]).ok().out;
     assert!(shown.contains("schedule  poll, tick of "), "{shown}");
     let last_at = place.run(&["schedules", "show", "poll", "--json"]).json()["last_at"].clone();
-    assert!(last_at.is_null(), "it was no tick");
+    assert!(last_at.is_null(), "it was not a tick");
 }
 
 fn a_bad_schedule_is_refused_with_a_remedy_and_makes_no_store(place: Place) {
@@ -133,7 +131,7 @@ fn a_bad_schedule_is_refused_with_a_remedy_and_makes_no_store(place: Place) {
     let neither = add(&place, &["bad", "--kind", "mail"]);
     assert!(neither.status == 2 && neither.err.contains("--cron"), "{}", neither.err);
     let listed = place.run(&["schedules", "list"]);
-    assert_eq!(listed.status, 1, "no store was made: {}", listed.out);
+    assert_eq!(listed.status, 1, "no store was created: {}", listed.out);
 }
 
 const DAG: &str = r#"
@@ -224,7 +222,7 @@ fn a_worker_starts_the_batches_of_its_configuration(place: Place) {
     assert_eq!(shown["input"], serde_json::json!({ "country": "UTC" }));
 
     place.write("milepost.toml", schedules("clsoe"));
-    until("the schedule says why it starts nothing", &|| {
+    until("the schedule shows why it starts nothing", &|| {
         let shown = place.run(&["schedules", "show", "s", "--json"]);
         shown.status == 0 && shown.json()["refused"]["why"].is_string()
     });
@@ -248,20 +246,20 @@ fn a_backfill_starts_the_batches_that_are_missing_and_none_twice(place: Place) {
         "{shown}"
     );
     let unasked = backfill(&[]);
-    assert!(unasked.status == 1 && unasked.err.contains("--yes does it"), "{}", unasked.err);
+    assert!(unasked.status == 1 && unasked.err.contains("give --yes to skip it"), "{}", unasked.err);
     assert_eq!(
         place.run(&["batch", "list", "--json"]).json().as_array().unwrap().len(),
         1,
-        "only shown so far"
+        "the preview creates nothing"
     );
 
     let done = backfill(&["--yes"]).ok().out;
     assert!(done.contains("schedule close: 2 ticks got a batch, 1 had one"), "{done}");
-    assert!(done.contains("was there before"), "{done}");
+    assert!(done.contains("existed before"), "{done}");
     let json = backfill(&["--yes", "--json"]).json();
     let before: Vec<_> =
         json.as_array().unwrap().iter().map(|tick| tick["before"].as_bool().unwrap()).collect();
-    assert_eq!(before, [true; 3], "all of them were there");
+    assert_eq!(before, [true; 3], "all of them existed");
     let batches = place.run(&["batch", "list", "--json"]).json();
     let keys: Vec<_> = batches.as_array().unwrap().iter().map(|row| row["key"].as_str().unwrap()).collect();
     let key = |day: u8| format!("schedule/close/2026-03-0{day}T00:00:00Z");
@@ -314,7 +312,7 @@ fn a_backfill_that_cannot_be_is_refused(place: Place) {
     add(&place, &["nightly", "--every", "1m", "--kind", "mail"]).ok();
     for (name, from, to, words) in [
         ("nightly", "2026-03-02T00:00:00Z", "2026-03-01T00:00:00Z", "is after --to"),
-        ("nightly", "2026-03-01T00:00:00Z", "2126-03-01T00:00:00Z", "is still to come"),
+        ("nightly", "2026-03-01T00:00:00Z", "2126-03-01T00:00:00Z", "is in the future"),
         ("nightly", "2026-03-01T00:00:00Z", "2026-03-01T16:40:00Z", "more than 1000 ticks"),
         ("nothing", "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z", "there is no schedule \"nothing\""),
     ] {

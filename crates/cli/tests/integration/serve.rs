@@ -60,8 +60,8 @@ fn what_is_under_way_when_a_server_is_asked_to_leave_is_answered(place: Place) {
     stream.read_exact(&mut heard).unwrap();
     assert_eq!(heard.as_slice(), b"HTTP/1.1 100 Continue\r\n\r\n", "it reads the request");
     server.signal("TERM");
-    server.hear("ending what is under way");
-    until_true("nobody new is let in", || TcpStream::connect(&address).is_err());
+    server.hear("completing work in progress");
+    until_true("no new connections are accepted", || TcpStream::connect(&address).is_err());
     stream.write_all(body.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -85,7 +85,7 @@ fn an_address_at_which_it_cannot_listen_is_refused_with_what_to_do(place: Place)
 fn a_server_that_asks_for_tokens_of_which_there_are_none_says_so(place: Place) {
     let flags = ["serve", "--listen", "127.0.0.1:0", "--require-tokens"];
     let mut server = Process::spawn(&mut place.command(&flags));
-    server.hear("`milepost tokens create` makes one");
+    server.hear("`milepost tokens create` creates one");
     server.hear("serving http://");
 }
 
@@ -107,7 +107,7 @@ fn a_process_runs_jobs_and_publishes_events_beside_the_api(place: Place) {
         "milepost_worker_claim_jobs_bucket{le=\"1.0\"} 1",
         "milepost_worker_end_jobs_sum 1.0",
     ] {
-        support::until(&format!("{line} is told"), || {
+        support::until(&format!("{line} is reported"), || {
             let metrics = ask(&address, "GET", "/metrics", "");
             if metrics.lines().any(|its| its == line) { Ok(()) } else { Err(metrics) }
         });
@@ -127,7 +127,7 @@ fn a_part_that_has_nothing_to_do_is_refused(place: Place) {
         Process::spawn(&mut place.command(&["serve", "--only", "relay", "--listen", "127.0.0.1:0"]));
     let address = relay.address();
     let takeovers = "milepost_relay_takeovers_total{subscription=\"all\"}";
-    until_true("its numbers are told", || ask(&address, "GET", "/metrics", "").contains(takeovers));
+    until_true("its metrics are reported", || ask(&address, "GET", "/metrics", "").contains(takeovers));
     assert!(ask(&address, "GET", "/v1/jobs", "").starts_with("HTTP/1.1 404"), "there is no API");
 }
 
@@ -137,7 +137,7 @@ fn a_server_asks_for_a_token_once_there_is_one(place: Place) {
     let address = server.address();
     assert!(ask(&address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 200"));
     let token = place.run(&["tokens", "create", "ci", "--role", "viewer"]).ok().out;
-    until_true("everybody is asked", || ask(&address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 401"));
+    until_true("tokens are required", || ask(&address, "GET", "/v1/queues", "").starts_with("HTTP/1.1 401"));
     let shown = format!("Authorization: Bearer {}", token.trim());
     assert!(ask_with(&address, "GET", "/v1/queues", "", &shown).starts_with("HTTP/1.1 200"));
     let refused = ask_with(&address, "POST", "/v1/jobs", r#"{"kind": "mail"}"#, &shown);
@@ -160,8 +160,8 @@ fn an_address_that_others_reach_needs_tokens_and_tls_unless_told_so_by_name(plac
     );
     let flags = ["serve", "--listen", "0.0.0.0:0", "--insecure-no-tls", "--insecure-no-tokens"];
     let mut server = Process::spawn(&mut place.command(&flags));
-    server.hear("everybody who reaches");
-    server.hear("in the clear");
+    server.hear("everyone who reaches");
+    server.hear("unencrypted");
     let line = server.hear("serving http://");
     let port = line.split("0.0.0.0:").nth(1).unwrap().split_whitespace().next().unwrap();
     assert!(ask(&format!("127.0.0.1:{port}"), "GET", "/v1/queues", "").starts_with("HTTP/1.1 200"));
@@ -222,6 +222,6 @@ fn a_server_forgets_what_its_configuration_says(place: Place) {
     place.write("milepost.toml", "[retention]\ncanceled = \"0s\"\n");
     let (_server, address) = Process::serve(&place, &[]);
     let status = |job: &str| ask(&address, "GET", &format!("/v1/jobs/{job}"), "")[9..12].to_owned();
-    until_true("the canceled job is forgotten", || status(&canceled) == "404");
+    until_true("the canceled job is deleted", || status(&canceled) == "404");
     assert_eq!(status(&waits), "200");
 }

@@ -52,7 +52,7 @@ fn a_worker_killed_in_the_middle_of_a_batch_costs_an_attempt_and_doubles_nothing
     until_true("the other countries are done", || done() == COUNTRIES.len() - 1);
     let mut watch = place.command(&["batch", "watch", &batch]).spawn().unwrap();
     let mut told = BufReader::new(watch.stderr.take().unwrap()).lines().map_while(Result::ok);
-    assert!(told.any(|line| line.contains(": country 11/12, 1 active")), "how far the items are");
+    assert!(told.any(|line| line.contains(": country 11/12, 1 active")), "the progress of the items");
     let (job, holder) = fatal_job(&place);
     workers.kill(&holder);
     place.write("killed", "");
@@ -64,7 +64,7 @@ fn a_worker_killed_in_the_middle_of_a_batch_costs_an_attempt_and_doubles_nothing
         died.iter().filter(|worker| worker["died"] == true).map(|worker| &worker["name"]).collect();
     assert_eq!(died, [&Value::from(holder)]);
     assert_succeeded_once(&place, &batch, &job);
-    assert_eq!(effects(&place), expected_effects(), "what the programs did, a line each");
+    assert_eq!(effects(&place), expected_effects(), "the effects of the programs, one line each");
     assert_eq!(reported(&place), totals);
     place.run(&["doctor"]).ok();
 }
@@ -104,7 +104,7 @@ impl Workers {
             (name.to_owned(), command.spawn().unwrap())
         };
         let workers = Self(WORKERS.map(spawn).into());
-        until_true("all workers are there", || list(place, &["workers", "list"]).len() == WORKERS.len());
+        until_true("all workers are registered", || list(place, &["workers", "list"]).len() == WORKERS.len());
         workers
     }
 

@@ -11,7 +11,7 @@ on_each_store! {
 fn a_token_is_shown_once_and_listed_without_its_secret(place: Place) {
     let made = place.run(&["tokens", "create", "ci", "--role", "operator", "--expires", "90d"]).ok();
     let token = made.out.trim();
-    assert!(token.starts_with("mp_") && token.len() == 55, "stdout is the token alone: {token}");
+    assert!(token.starts_with("mp_") && token.len() == 55, "stdout is not only the token: {token}");
     assert!(made.err.contains("ci (operator)") && made.err.contains("the first one"), "{}", made.err);
     let list = place.run(&["tokens", "list", "--json"]).ok();
     // `mp_`, the prefix, `_`, and the secret, which may contain `_`.

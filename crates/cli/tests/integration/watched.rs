@@ -33,7 +33,7 @@ fn questions() -> Vec<String> {
     let asked = targets.map(|target| &target["expr"]).chain(choices.map(|choice| &choice["definition"]));
     let rules = alerts["groups"][0]["rules"].as_array().unwrap();
     for rule in rules {
-        let runbook = rule["annotations"]["runbook"].as_str().expect("each alert says what to do");
+        let runbook = rule["annotations"]["runbook"].as_str().expect("each alert describes the remedy");
         assert!(runbook.len() > 20, "{rule}");
     }
     asked
@@ -109,7 +109,7 @@ fn missing(numbers: &Numbers) -> Vec<String> {
         let strange: Vec<&str> =
             labels(&question).into_iter().filter(|label| !known.contains(label)).collect();
         if !(unknown.is_empty() && strange.is_empty()) {
-            missing.push(format!("{question}: nobody tells {unknown:?} {strange:?}"));
+            missing.push(format!("{question}: these metrics do not exist: {unknown:?} {strange:?}"));
         }
     }
     missing
@@ -143,7 +143,8 @@ fn misdocumented(numbers: &Numbers) -> Vec<String> {
     }
     let differ = |name: &&String| told.get(*name) != listed.get(*name);
     let names: BTreeSet<&String> = told.keys().chain(listed.keys()).filter(differ).collect();
-    let words = |name| format!("{name}: told with {:?}, listed with {:?}", told.get(name), listed.get(name));
+    let words =
+        |name| format!("{name}: reported with {:?}, listed with {:?}", told.get(name), listed.get(name));
     names.into_iter().map(words).collect()
 }
 
@@ -160,7 +161,7 @@ fn everything_that_dashboard_and_alerts_ask_for_is_told(place: Place) {
     let redis = std::env::var("MILEPOST_TEST_REDIS").expect("run `scripts/services run cargo test`");
     let prefix = format!("watched-{}:", place.store.rsplit('/').next().unwrap());
     let (_server, address) = Process::serve(&place, &["--redis", &redis, "--redis-prefix", &prefix]);
-    until("all is told", || {
+    until("all metrics are reported", || {
         let told = told(&address);
         let missing = [missing(&told), misdocumented(&told)].concat();
         if missing.is_empty() { Ok(()) } else { Err(missing.join("\n")) }
@@ -169,7 +170,7 @@ fn everything_that_dashboard_and_alerts_ask_for_is_told(place: Place) {
 
 /// Waits until the metrics contain this line. On a busy machine, a store that responds late is reported as down.
 fn until_told(line: &str, page: impl Fn() -> String) {
-    until(&format!("{line} is told"), || {
+    until(&format!("{line} is reported"), || {
         let page = page();
         if page.lines().any(|its| its == line) { Ok(()) } else { Err(page) }
     });

@@ -49,11 +49,11 @@ fn enqueue(place: &Place, kind: &str, payload: &Value) -> String {
 
 /// Returns the process id that a script wrote to the file.
 fn pid_in(place: &Place, file: &str) -> u32 {
-    until("a process says its number", || std::fs::read_to_string(place.path(file)).ok()?.trim().parse().ok())
+    until("a process writes its id", || std::fs::read_to_string(place.path(file)).ok()?.trim().parse().ok())
 }
 
 fn until_gone(pid: u32) {
-    until(&format!("process {pid} is gone"), || {
+    until(&format!("process {pid} has ended"), || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
         stat.map_or(true, |stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')))
             .then_some(())
@@ -152,7 +152,7 @@ fn a_second_signal_ends_all_at_once(place: Place) {
     // Without a second signal it would wait for an hour.
     let (mut work, _, leader, child) = deaf(&place, "1h", "1h");
     work.signal("TERM");
-    work.hear("taking no further jobs");
+    work.hear("claiming no further jobs");
     // A signal within a second of the previous one is ignored.
     until("it has ended", || {
         let ended = work.child.try_wait().unwrap();
@@ -177,7 +177,7 @@ fn a_signal_that_arrives_twice_does_not_end_what_runs(place: Place) {
     // `timeout` also sends the signal twice.
     work.signal("TERM");
     work.signal("TERM");
-    work.hear("taking no further jobs");
+    work.hear("claiming no further jobs");
     work.signal("TERM");
     place.write("go", "");
     let (status, log) = work.end();
@@ -191,7 +191,7 @@ fn a_program_dies_with_a_worker_that_is_killed(place: Place) {
     let (status, _) = work.end();
     assert_eq!(status, None);
     until_gone(leader);
-    assert_eq!(place.job(&job)["state"], "running", "until its lease has run out");
+    assert_eq!(place.job(&job)["state"], "running", "until its lease has expired");
     // The program's child has no parent left that would stop it.
     let _ = Command::new("kill").args(["-s", "KILL", &child.to_string()]).status();
 }
@@ -234,11 +234,11 @@ fn what_an_operator_set_stays_and_the_log_says_so_once(place: Place) {
     }
     for args in make {
         let made = place.run(args).ok();
-        assert!(made.err.contains("a configuration, which has no say in it"), "{}", made.err);
-        assert_eq!(place.run(args).ok().err, "", "it is the operator's");
+        assert!(made.err.contains("a configuration, which is ignored"), "{}", made.err);
+        assert_eq!(place.run(args).ok().err, "", "it belongs to the operator");
     }
     let log = configured_log(&place);
-    for said in ["an operator set a limit of kind mail", "an operator made a schedule poll"] {
+    for said in ["an operator set a limit of kind mail", "an operator created a schedule poll"] {
         assert_eq!(log.matches(said).count(), 1, "{said}: {log}");
     }
     stands("operator");
@@ -308,7 +308,7 @@ fn a_log_in_json_is_an_object_a_line() {
     let place = Place::without_store();
     place.write("milepost.toml", "[kinds.echo]\nexec = { program = \"cat\" }\n");
     let mut work = start(&place, &["--log-format", "json"]);
-    assert!(work.heard.contains("made the store"), "{}", work.heard);
+    assert!(work.heard.contains("created the store"), "{}", work.heard);
     let job = enqueue(&place, "echo", &json!({}));
     work.hear("succeeded");
     work.signal("TERM");
@@ -345,7 +345,7 @@ fn what_a_configuration_changes_is_audited_once(place: Place) {
     }
     let audit = place.run(&["audit", "--json"]).json();
     let told: Vec<_> = audit.as_array().unwrap().iter().map(|it| (&it["what"], &it["why"])).collect();
-    let why = &json!("the configuration says so");
+    let why = &json!("applied from the configuration");
     assert_eq!(told, [(&json!("schedule.put"), why), (&json!("limit.put"), why)]);
 }
 

@@ -47,7 +47,9 @@ impl Members {
                 file.execute(include_str!("sqlite/fill.sql"), [rows])?;
                 Ok(members)
             }
-            (Behind::Sqlite(_), StoreAddress::Postgres(_)) => anyhow::bail!("the store is not of the type of the address"),
+            (Behind::Sqlite(_), StoreAddress::Postgres(_)) => {
+                anyhow::bail!("the store is not of the type of the address")
+            }
         }
     }
 

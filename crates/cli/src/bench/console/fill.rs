@@ -45,7 +45,9 @@ pub(super) async fn fill(filling: Filling, target: &Target, address: &StoreAddre
             let path = path.clone();
             tokio::task::spawn_blocking(move || fill_file(&filling, &path, &bar)).await?
         }
-        (Behind::Sqlite(_), StoreAddress::Postgres(_)) => bail!("the store is not of the type of the address"),
+        (Behind::Sqlite(_), StoreAddress::Postgres(_)) => {
+            bail!("the store is not of the type of the address")
+        }
     }
 }
 

@@ -129,7 +129,11 @@ impl Visitor {
             .body(Full::default())?;
         let answer = self.connection.ask(request).await?;
         // The body of an error may be compressed and is an HTML page, so it is not printed.
-        ensure!(answer.status == StatusCode::OK, "the server responded with status {} to {path}", answer.status);
+        ensure!(
+            answer.status == StatusCode::OK,
+            "the server responded with status {} to {path}",
+            answer.status
+        );
         Ok(answer)
     }
 }

@@ -184,7 +184,9 @@ impl Relay {
             if published > last {
                 (last, moved_at) = (published, Instant::now());
             } else if moved_at.elapsed() > STILL_MAX || self.task.is_finished() {
-                bail!("the relay has published {published} of {events} events and makes no progress; MILEPOST_LOG=info logs why");
+                bail!(
+                    "the relay has published {published} of {events} events and makes no progress; MILEPOST_LOG=info logs why"
+                );
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

@@ -56,7 +56,9 @@ fn check_names(
         faults.add(*at, why, REMEDY);
     }
     if around.kinds.is_some_and(|kinds| kinds.get(name).is_some()) {
-        let what = format!("{name} is both a bulk job and a kind: runs of a bulk job are jobs of the kind with its name");
+        let what = format!(
+            "{name} is both a bulk job and a kind: runs of a bulk job are jobs of the kind with its name"
+        );
         faults.add(*at, what, "rename one of the two");
     }
     let children = bulk.get("enqueue");
@@ -122,9 +124,7 @@ fn check_ways(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Faults) 
     match ways.as_slice() {
         [] if bulk.is_table() => faults.add(
             *at,
-            format!(
-                "the bulk job {name} has no apply, enqueue, emit, http or exec: it would do nothing"
-            ),
+            format!("the bulk job {name} has no apply, enqueue, emit, http or exec: it would do nothing"),
             "add apply = \"insert into … select … from chunk\", or enqueue = { kind = \"…\" }",
         ),
         [(first, _), (second, node), ..] => faults.add(
@@ -153,11 +153,7 @@ fn check_database(bulk: &Node, around: &Surroundings<'_>, faults: &mut Faults) -
     }
     if bulk.get("columns").is_some() {
         let what = "the rows of a file are staged in the store, where another database cannot read them";
-        faults.add(
-            node.span.start,
-            what,
-            "remove database; the rows are processed in the store's database",
-        );
+        faults.add(node.span.start, what, "remove database; the rows are processed in the store's database");
     }
     Dialect::Postgres
 }
@@ -249,7 +245,7 @@ fn check_then(Entry { key: name, node: bulk, .. }: &Entry, entries: &[Entry], fa
         faults.add(
             node.span.start,
             what,
-            "give {next} a source and a key that read the rows that {name} has written",
+            "give it a source and a key that read the rows written by the previous bulk job",
         );
     }
 }
@@ -282,8 +278,7 @@ fn check_schedule(
     let Some(schedule) = bulk.get("schedule").filter(|schedule| schedule.is_table()) else { return };
     if bulk.get("columns").is_some() {
         let what = format!("{name} reads its targets from a file, but a schedule provides no file");
-        let remedy =
-            "remove the schedule, and let the program that writes the file run: milepost bulk start … --from FILE";
+        let remedy = "remove the schedule, and let the program that writes the file run: milepost bulk start … --from FILE";
         faults.add(schedule.span.start, what, remedy);
     }
     schedule::check_spec(schedule, faults);
@@ -309,7 +304,7 @@ fn check_schedule(
     for (part, names) in names {
         for parameter in names.unwrap_or_default().into_iter().filter(|name| !given(name)) {
             let what =
-                format!("the schedule has no parameter {parameter:?}, which the {part} reads as :{parameter}");
+                format!("the schedule has no parameter {parameter:?}, which the {part} uses as :{parameter}");
             faults.add(
                 payload.unwrap_or(schedule).span.start,
                 what,

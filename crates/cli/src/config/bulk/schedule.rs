@@ -31,7 +31,7 @@ pub(super) struct BulkSchedule {
     #[serde(default)]
     #[schemars(extend("enum" = ["skip", "once", "all"]))]
     misfire: Option<String>,
-    /// With `all`, the maximum number of missed ticks that get a run, the newest first. The default is 100.
+    /// With `all`, the maximum number of missed ticks that get a run, the newest ones. The default is 100.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1000))]
     misfire_max: Option<u32>,

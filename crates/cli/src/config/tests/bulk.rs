@@ -151,7 +151,7 @@ fn a_bulk_job_over_a_file_has_columns_instead_of_a_source() {
         let missing = entry
             .check_parameters(&milepost_core::bulk::parameters::Parameters::default(), dialect)
             .unwrap_err();
-        assert!(missing.to_string().contains("no \"text\", which the apply asks for"), "{missing}");
+        assert!(missing.to_string().contains("no \"text\", which the apply uses"), "{missing}");
     }
     let other = OVER_FILE.replace("name = \"text\"", "name = \"json\"");
     let other = parse(&format!("{other}{apply}"), Path::new("/"), |_| None).unwrap();
@@ -270,14 +270,14 @@ fn targets_can_be_on_a_database_that_the_file_names() {
         Vec::<String>::new(),
         "PostgreSQL's SQL beside a SQLite store"
     );
-    assert_eq!(faults(SHOP), Vec::<String>::new(), "one that no bulk job names is no fault");
+    assert_eq!(faults(SHOP), Vec::<String>::new(), "an unused database is not an error");
     let read = |text: &str| parse(text, Path::new("/"), |_| Some("s3cret".to_owned())).unwrap();
     assert!(!format!("{:?}", read(&(bulk(&lines) + SHOP))).contains("s3cret"));
     let definition = |text: &str| read(text).bulk.unwrap()["n"].definition("n").unwrap();
     let own = definition(&bulk(APPLY));
     let there = definition(&(bulk(&format!("{APPLY}\ndatabase = \"shop\"")) + SHOP));
     assert_eq!((own.effects, there.effects), (Effects::ExactlyOnce, Effects::AtLeastOncePerChunk));
-    assert_ne!(own.fingerprint, there.fingerprint, "a cursor of one is none of the other");
+    assert_ne!(own.fingerprint, there.fingerprint, "cursors are not shared between databases");
 }
 
 #[test]
@@ -312,7 +312,11 @@ fn sizes_rates_and_windows_that_cannot_be_are_refused() {
         ("rate = \"fast\"", "5:8 bulk.n.rate is a text", "number"),
         ("duty = 0", "5:8 bulk.n.duty is 0", "from 0.001 to 1"),
         ("duty = 1.5", "5:8 bulk.n.duty is 1.5", "from 0.001 to 1"),
-        ("chunk = { min = 10, max = 5 }", "5:27 a chunk cannot have at least 10 and at most 5", "set min to at most max"),
+        (
+            "chunk = { min = 10, max = 5 }",
+            "5:27 a chunk cannot have at least 10 and at most 5",
+            "set min to at most max",
+        ),
         ("chunk = { max = 0 }", "5:17 bulk.n.chunk.max is 0", "from 1"),
         ("chunk = { target = \"0s\" }", "5:20 bulk.n.chunk.target = \"0s\"", "30s"),
         (
@@ -378,10 +382,7 @@ fn names_and_what_follows_must_agree() {
         &format!("{}{}", bulk(APPLY), bulk("enqueue = { kind = \"n\" }").replace("bulk.n]", "bulk.m]")),
         &[("8:20 n is a bulk job", "then = ")],
     );
-    assert_faults(
-        &bulk(APPLY).repeat(2),
-        &[("5:7 n is defined twice; the first is in line 1", "rename")],
-    );
+    assert_faults(&bulk(APPLY).repeat(2), &[("5:7 n is defined twice; the first is in line 1", "rename")]);
 }
 
 #[test]
@@ -395,17 +396,17 @@ fn a_schedule_gives_all_that_its_sql_asks_for() {
     assert_faults(
         &scheduled("{ every = \"1h\" }"),
         &[(
-            "5:12 the schedule has no parameter \"text\", which the apply reads as :text",
+            "5:12 the schedule has no parameter \"text\", which the apply uses as :text",
             "payload = { text = … }",
         )],
     );
     assert_faults(
         &scheduled("{ payload = { text = 1 } }"),
-        &[("5:12 the schedule says neither cron nor every", "every")],
+        &[("5:12 the schedule has neither cron nor every", "every")],
     );
     assert_faults(
         &scheduled("{ every = \"1h\", payload = { text = 1 }, misfire_max = 3 }"),
-        &[("5:66 misfire_max means something only", "misfire")],
+        &[("5:66 misfire_max has an effect only", "misfire")],
     );
     assert_faults(
         &format!("{good}[[schedules]]\nname = \"n\"\nevery = \"1h\"\nkind = \"k\"\n"),

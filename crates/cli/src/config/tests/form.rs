@@ -109,7 +109,10 @@ fn a_secret_that_is_not_set_is_refused_with_its_name() {
 fn a_key_that_is_there_twice_says_where_the_first_is() {
     assert_faults(
         "[kinds.a]\nexec = { program = \"sh\" }\n\n[kinds.a]\nhttp = { url = \"http://localhost\" }\n\n[worker]\nlease = 3\n",
-        &[("4:8 a is defined twice; the first is in line 1", "remove or rename one"), ("8:9 worker.lease", "30s")],
+        &[
+            ("4:8 a is defined twice; the first is in line 1", "remove or rename one"),
+            ("8:9 worker.lease", "30s"),
+        ],
     );
     assert_faults(
         "[worker]\nname = \"a\"\ndrain = \"1s\"\nname = \"b\"\n",

@@ -85,7 +85,10 @@ fn arguments_and_variables_must_be_ones_that_a_process_can_receive() {
     let argument = "remove the NUL character";
     assert_faults(
         &KIND.replace(" }", ", args = [\"a\", \"b\\u0000\"] }"),
-        &[("2:39 kinds.a.exec.args[1] is not a text that a program can receive: it contains a NUL", argument)],
+        &[(
+            "2:39 kinds.a.exec.args[1] is not a text that a program can receive: it contains a NUL",
+            argument,
+        )],
     );
     assert_faults(
         &KIND.replace(" }", ", env = { A = \"b\\u0000\" } }"),
@@ -145,7 +148,7 @@ fn a_redis_is_read_and_its_password_is_not_told() {
         "[redis]\nurl = \"http://:${TOKEN}@cache\"\nprefix = \"a b\"\ntimeout = \"0s\"\n",
         &[
             ("2:7 redis.url, filled in from the environment, is not a Redis address", "redis://HOST"),
-            ("3:10 a prefix that cannot stand before keys", "without spaces"),
+            ("3:10 the prefix cannot be used for keys", "without spaces"),
             ("4:11 redis.timeout = \"0s\" is not a valid duration here", "30s"),
         ],
     );
@@ -158,7 +161,10 @@ fn a_redis_is_read_and_its_password_is_not_told() {
 
 #[test]
 fn a_store_must_be_an_address_or_a_path_and_its_password_is_not_told() {
-    assert_faults("store = \"mysql://ada:s3cret@db/app\"\n", &[("1:9 store is not a store address", "postgres://USER")]);
+    assert_faults(
+        "store = \"mysql://ada:s3cret@db/app\"\n",
+        &[("1:9 store is not a store address", "postgres://USER")],
+    );
     assert_faults("store = \"\"\n", &[("1:9 store is not a store address", "path")]);
     assert_faults(
         "store = \"mysql://ada:${TOKEN}@db/app\"\n",
@@ -208,15 +214,18 @@ fn schedules_are_read_in_full() {
     let settlement = schedules[2].schedule().unwrap();
     let (dag, columns) = settlement.makes.columns();
     assert_eq!((dag, columns.payload.get()), (Some("settlement"), r#"{"country":"DE"}"#));
-    assert!(parse("", Path::new("/"), |_| None).unwrap().schedules.is_none(), "the file does not contain them");
+    assert!(
+        parse("", Path::new("/"), |_| None).unwrap().schedules.is_none(),
+        "the file does not contain them"
+    );
 }
 
 #[test]
 fn schedules_that_could_not_tick_are_refused() {
     let schedule = |lines: &str| format!("[[schedules]]\nname = \"n\"\nkind = \"k\"\n{lines}\n");
     let cases = [
-        ("", "1:1 the schedule says neither cron nor every", "every = \"10m\""),
-        ("cron = \"@daily\"\nevery = \"1m\"", "5:9 the schedule says both", "keep one"),
+        ("", "1:1 the schedule has neither cron nor every", "every = \"10m\""),
+        ("cron = \"@daily\"\nevery = \"1m\"", "5:9 the schedule has both", "keep one"),
         ("cron = \"0 0 30 2 *\"", "4:8 the cron expression \"0 0 30 2 *\" never fires", "preview"),
         ("cron = \"61 * * * *\"", "4:8 the minute field", "preview"),
         (
@@ -225,9 +234,9 @@ fn schedules_that_could_not_tick_are_refused() {
             "IANA",
         ),
         ("every = \"1500ms\"", "4:9 the interval", "\"30s\""),
-        ("every = \"1m\"\nzone = \"UTC\"", "5:8 an interval goes by no zone's clock", "leave it out"),
+        ("every = \"1m\"\nzone = \"UTC\"", "5:8 an interval has no time zone", "remove zone"),
         ("every = \"1m\"\nmisfire = \"al\"", "5:11 schedules[0].misfire is \"al\"", "skip, once, all"),
-        ("every = \"1m\"\nmisfire_max = 5", "5:15 misfire_max means something only", "misfire = \"all\""),
+        ("every = \"1m\"\nmisfire_max = 5", "5:15 misfire_max has an effect only", "misfire = \"all\""),
         ("every = \"1m\"\npriority = 5", "5:12 schedules[0].priority is 5", "from 1 to 4"),
         ("every = \"1m\"\nmis_fire = \"all\"", "5:1 unknown key mis_fire", "misfire"),
     ];
@@ -235,17 +244,17 @@ fn schedules_that_could_not_tick_are_refused() {
         assert_faults(&schedule(lines), &[(begins, remedy)]);
     }
     let cases = [
-        ("every = \"1m\"", "1:1 the schedule says neither kind nor dag", "dag = \"orders\""),
-        ("every = \"1m\"\nkind = \"k\"\ndag = \"d\"", "5:7 the schedule says both kind and dag", "keep one"),
-        ("every = \"1m\"\ndag = \"d\"\npayload = 1", "5:11 payload is of jobs", "write input"),
-        ("every = \"1m\"\ndag = \"d\"\nqueue = \"q\"", "5:9 queue is of jobs", "tasks of the DAG"),
-        ("every = \"1m\"\nkind = \"k\"\ninput = 1", "5:9 input is of batches", "write payload"),
+        ("every = \"1m\"", "1:1 the schedule has neither kind nor dag", "dag = \"orders\""),
+        ("every = \"1m\"\nkind = \"k\"\ndag = \"d\"", "5:7 the schedule has both kind and dag", "keep one"),
+        ("every = \"1m\"\ndag = \"d\"\npayload = 1", "5:11 payload is a setting of jobs", "write input"),
+        ("every = \"1m\"\ndag = \"d\"\nqueue = \"q\"", "5:9 queue is a setting of jobs", "tasks of the DAG"),
+        ("every = \"1m\"\nkind = \"k\"\ninput = 1", "5:9 input is a setting of batches", "write payload"),
     ];
     for (lines, begins, remedy) in cases {
         assert_faults(&format!("[[schedules]]\nname = \"n\"\n{lines}\n"), &[(begins, remedy)]);
     }
     let twice = format!("{0}{0}", schedule("every = \"1m\""));
-    assert_faults(&twice, &[("6:8 there is another schedule with the name n", "another name")]);
+    assert_faults(&twice, &[("6:8 there is another schedule with the name n", "rename one")]);
 }
 
 #[test]

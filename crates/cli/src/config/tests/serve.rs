@@ -28,7 +28,7 @@ fn a_server_is_as_its_section_says() {
     assert_eq!((tls.cert.to_str(), tls.key.to_str()), (Some("/etc/cert.pem"), Some("/keys/key.pem")));
     let (access, limits) = (options.access, options.limits);
     assert!(access.require_tokens && access.allowed_hosts == ["jobs.example.org"]);
-    assert!(!access.open_to_all && !access.behind_tls, "that is said on the command line only");
+    assert!(!access.open_to_all && !access.behind_tls, "insecure options exist on the command line only");
     assert_eq!(access.sessions.idle, Duration::from_secs(300));
     assert_eq!(access.sessions.absolute, Duration::from_secs(3600));
     let rate = limits.rate.unwrap();
@@ -38,10 +38,10 @@ fn a_server_is_as_its_section_says() {
 #[test]
 fn a_server_that_cannot_be_is_refused() {
     let cases = [
-        ("[serve]\nlisten = \"localhost\"", "2:10 no address to listen at", "127.0.0.1:7070"),
+        ("[serve]\nlisten = \"localhost\"", "2:10 not a listen address", "127.0.0.1:7070"),
         ("[serve]\ntls_cert = \"a\"", "2:12 tls_cert without tls_key", "both"),
         ("[serve]\ntls_key = \"a\"", "2:11 tls_key without tls_cert", "both"),
-        ("[serve]\nallowed_hosts = [\"https://a\"]", "2:18 no name of a host", "without scheme"),
+        ("[serve]\nallowed_hosts = [\"https://a\"]", "2:18 not a host name", "without scheme"),
         (
             "[serve]\ntrusted_proxies = [\"proxy\"]",
             "2:20 \"proxy\" is neither an address nor a network",

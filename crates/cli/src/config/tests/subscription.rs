@@ -34,13 +34,13 @@ fn state_changes_that_could_not_be_recorded_are_refused() {
             "4:19 the subscription audit has aggregate_types and changes",
             "two subscriptions",
         ),
-        ("changes = {}", "3:11 changes of the subscription audit names no kinds", "name some"),
+        ("changes = {}", "3:11 changes of the subscription audit has no kinds", "add some"),
         ("changes = { kinds = [\"\"] }", "3:11 the kind of the state changes", "187"),
         (too_long.as_str(), "3:11 the kind of the state changes", "187"),
         ("changes = { kind = [\"mail\"] }", "3:13 unknown key kind in subscription.audit.changes", "kinds"),
         (
             "aggregate_types = [\"order\", \"milepost.job.mail\"]",
-            "3:29 aggregate_types of the subscription audit names state changes",
+            "3:29 aggregate_types of the subscription audit contains a type of state changes",
             "changes = {",
         ),
     ];

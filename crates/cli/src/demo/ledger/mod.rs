@@ -113,5 +113,5 @@ pub(super) async fn open(address: &StoreAddress) -> Result<Arc<dyn Ledger>> {
 /// Returns the place in a key that [`Scope::key`] created.
 fn place_of(key: &str) -> Result<u32> {
     let place = key.rsplit('/').next().and_then(|place| place.parse().ok());
-    place.with_context(|| format!("the store has a job of this demo with the key {key:?}"))
+    place.with_context(|| format!("the store already has a job of this demo with the key {key:?}"))
 }

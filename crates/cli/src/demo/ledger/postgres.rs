@@ -70,7 +70,7 @@ impl Ledger for PostgresLedger {
     async fn lay(&self, address: &StoreAddress) -> Result<()> {
         store::fit(&self.store, address, Schema::MadeWhenEmpty).await?;
         let made = sqlx::query(include_str!("postgres/create.sql")).execute(&self.handlers).await;
-        made.with_context(|| format!("cannot make the demo's table in {address}"))?;
+        made.with_context(|| format!("cannot create the demo's table in {address}"))?;
         Ok(())
     }
 
@@ -98,7 +98,7 @@ impl Ledger for PostgresLedger {
     }
 
     async fn facts(&self, scope: &Scope) -> Result<Facts> {
-        self.read_facts(scope).await.context("cannot read what became of the jobs")
+        self.read_facts(scope).await.context("cannot read the results of the jobs")
     }
 }
 

@@ -48,7 +48,7 @@ impl Ledger for SqliteLedger {
         store::fit(&self.store, address, Schema::MadeWhenEmpty).await?;
         let made =
             self.store.transaction(|tx| anyhow::Ok(tx.execute_batch(include_str!("sqlite/create.sql"))?));
-        made.await.with_context(|| format!("cannot make the demo's table in {address}"))
+        made.await.with_context(|| format!("cannot create the demo's table in {address}"))
     }
 
     async fn notify(&self, run: Run, notification: Notification) -> Result<(), JobError> {

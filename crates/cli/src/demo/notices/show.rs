@@ -95,7 +95,7 @@ impl Show<'_> {
         let (popular, nearby) = tokio::join!(store.start_bulk(&popular), store.start_bulk(&nearby));
         let jobs = [popular?.job, nearby?.job];
         output::note(format_args!(
-            "two bulk jobs of one group want to notify {} channels at the same moment",
+            "starting two bulk jobs of one group at the same moment, over {} channels",
             HumanCount(self.world.0)
         ));
         let spawn = |number| WorkerProcess::spawn(number, self.address, self.scope, self.plan);
@@ -128,10 +128,11 @@ impl Stage<'_> {
     /// Kills the process that executes the first run, in the middle of a chunk, and waits until another process resumes the run.
     async fn kill(&mut self) -> Result<()> {
         let running = self.first_running().await?;
-        self.until(running, "comes to its first fifth", |view| reached(view, KILL_AT)).await?;
+        self.until(running, "reaches its first fifth", |view| reached(view, KILL_AT)).await?;
         let name = self.runner(running).await?;
         let at = self.workers.iter().position(|worker| worker.name == name);
-        let victim = self.workers.swap_remove(at.with_context(|| format!("{name} is none of ours"))?);
+        let victim =
+            self.workers.swap_remove(at.with_context(|| format!("{name} is not a worker of this demo"))?);
         let pid = victim.pid();
         self.freeze_in_chunk(&victim).await?;
         victim.kill().await?;
@@ -145,7 +146,7 @@ impl Stage<'_> {
         let goes_on = |view: &BulkView| view.counts.chunks > before.counts.chunks || view.state.is_ended();
         self.until(running, "is taken over", goes_on).await?;
         self.bar.note(format_args!(
-            "{:.1} s later: its lease of {} s has run out, the other process went on from the cursor",
+            "{:.1} s later: its lease of {} s has expired, the other process continued from the cursor",
             killed_at.elapsed().as_secs_f64(),
             LEASE.as_secs()
         ));
@@ -162,7 +163,7 @@ impl Stage<'_> {
             }
             worker.thaw()?;
             if began.elapsed() > STALL_MAX {
-                bail!("{} was in no chunk for {STALL_MAX:?}", worker.name);
+                bail!("{} started no chunk for {STALL_MAX:?}", worker.name);
             }
             tokio::time::sleep(BETWEEN_LOOKS).await;
         }
@@ -171,7 +172,7 @@ impl Stage<'_> {
     /// Aborts the active run and returns its id.
     async fn abort(&mut self, shown: &mut Shown) -> Result<JobId> {
         let running = self.first_running().await?;
-        self.until(running, "comes to its second fifth", |view| reached(view, ABORT_AT)).await?;
+        self.until(running, "reaches its second fifth", |view| reached(view, ABORT_AT)).await?;
         let store = self.show.channels.store();
         store.operate(running, &Operation::new(Verb::Abort).grace(GRACE).note("by the demo")).await?;
         let told = self.view(running).await?;
@@ -184,15 +185,14 @@ impl Stage<'_> {
         shown.aborted_at = at_last.passed();
         shown.aborted_of = aborted.total.map_or(0, |total| total.rows);
         let passed = HumanCount(shown.aborted_at);
-        self.bar
-            .note(format_args!("aborted {} at {passed}; the one that waited goes first now", aborted.name));
+        self.bar.note(format_args!("aborted {} at {passed}; the waiting run starts now", aborted.name));
         Ok(running)
     }
 
     async fn resume(&mut self, job: JobId) -> Result<()> {
         self.show.channels.store().operate(job, &Operation::new(Verb::Resume)).await?;
         let view = self.view(job).await?;
-        self.bar.note(format_args!("resumed {}: it goes on when the group is free", view.name));
+        self.bar.note(format_args!("resumed {}: it continues when the group is free", view.name));
         Ok(())
     }
 
@@ -219,13 +219,16 @@ impl Stage<'_> {
                 return Ok(view);
             }
             if matches!(view.state, JobState::Failed | JobState::Canceled) {
-                bail!("bulk job {} is {}, before it {what}", view.name, view.state);
+                bail!("bulk job {} became {} before it {what}", view.name, view.state);
             }
             if passed != Some(view.passed()) {
                 (moved_at, passed) = (Instant::now(), Some(view.passed()));
             }
-            self.rest(moved_at, &format!("bulk job {} does not move; expected that it {what}", view.name))
-                .await?;
+            self.rest(
+                moved_at,
+                &format!("bulk job {} makes no progress; expected that it {what}", view.name),
+            )
+            .await?;
         }
     }
 
@@ -241,7 +244,7 @@ impl Stage<'_> {
     async fn view(&self, job: JobId) -> Result<BulkView> {
         let filter = BulkFilter { job: Some(job), ..BulkFilter::default() };
         let found = self.show.channels.store().bulks(&filter).await?;
-        found.into_iter().next().with_context(|| format!("bulk job {job} is gone"))
+        found.into_iter().next().with_context(|| format!("bulk job {job} no longer exists"))
     }
 
     /// Returns the name of the worker that runs the job.
@@ -251,7 +254,7 @@ impl Stage<'_> {
         let queue = queue(self.show.scope);
         let mut workers = store.workers().await?.into_iter().filter(|its| its.queues.contains(&queue));
         let name = workers.find(|its| Some(its.id) == worker).map(|its| its.name);
-        name.context("nobody runs the bulk job")
+        name.context("no worker runs the bulk job")
     }
 
     fn other(&self, job: JobId) -> JobId {

@@ -20,7 +20,7 @@ pub(super) fn verify(popular: NoticeFacts, nearby: NoticeFacts, shown: &Shown) -
     checks.push(Check {
         what: "runs at once",
         found: overlaps(&shown.histories),
-        expected: "one of the group at a time, whoever starts them".to_owned(),
+        expected: "only one run of the group at a time".to_owned(),
         passed: overlaps(&shown.histories) == 0 && target,
     });
     // On a slow machine a running process may also lose its lease.
@@ -32,7 +32,7 @@ pub(super) fn verify(popular: NoticeFacts, nearby: NoticeFacts, shown: &Shown) -
     checks.push(Check {
         what: "after the abort",
         found: shown.chunks_after_abort,
-        expected: "chunk at most: the one in hand".to_owned(),
+        expected: "chunk at most: the current one".to_owned(),
         passed: shown.aborted_at > 0 && shown.chunks_after_abort <= 1,
     });
     checks.push(Check {

@@ -94,7 +94,7 @@ pub(super) fn is_end(entry: &HistoryEntry) -> bool {
 /// Returns the current state of a batch.
 pub(super) async fn view(store: &dyn Store, batch: BatchId) -> Result<BatchView> {
     let detail = store.batch(batch).await?;
-    Ok(detail.with_context(|| format!("batch {batch} is gone"))?.row)
+    Ok(detail.with_context(|| format!("batch {batch} no longer exists"))?.row)
 }
 
 /// Returns the inner batch of the items, once it exists.

@@ -50,7 +50,7 @@ pub(super) struct Folder(TempDir);
 impl Folder {
     /// Creates the folder with the places of this plan.
     pub(super) fn make(plan: Plan) -> Result<Self> {
-        let folder = TempDir::with_prefix("milepost-demo-").context("cannot make a temporary folder")?;
+        let folder = TempDir::with_prefix("milepost-demo-").context("cannot create a temporary folder")?;
         let folder = Self(folder);
         folder.fill(plan).with_context(|| format!("cannot write to {}", folder.path().display()))?;
         Ok(folder)

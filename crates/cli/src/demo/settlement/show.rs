@@ -63,14 +63,14 @@ pub(crate) async fn perform(
     plan: Plan,
 ) -> Result<Option<Settled>> {
     if !programs_run().await {
-        output::note("the batch is left out: its programs are written for sh and awk, which are not here");
+        output::note("the batch is skipped: its programs need sh and awk, which are not available");
         return Ok(None);
     }
     let expected = totals::of(Places::spread(plan.places)?)?;
     let countries = expected.len() as u64;
     let folder = Folder::make(plan)?;
     output::note(format_args!(
-        "a batch: {} places by country, a program for each of {countries}, then a report",
+        "a batch: {} places by country, one program for each of {countries}, then a report",
         HumanCount(plan.places.into())
     ));
     let dag = folder.dag(&queue(scope))?;
@@ -224,8 +224,10 @@ impl Stage<'_> {
         let (name, pid) = (victim.name.clone(), victim.pid());
         victim.kill().await?;
         self.folder.hurry()?;
-        self.bar
-            .note(format_args!("a third done: killed {name} (process {pid}) at work on {}", held.join(", ")));
+        self.bar.note(format_args!(
+            "a third done: killed {name} (process {pid}) while it ran {}",
+            held.join(", ")
+        ));
         self.killed = Some(Killed { ids, at: Instant::now(), held: held.len() as u64, taken_back: false });
         Ok(())
     }
@@ -241,7 +243,7 @@ impl Stage<'_> {
             killed.taken_back = true;
             let (after, lease) = (killed.at.elapsed().as_secs_f64(), LEASE.as_secs());
             self.bar.note(format_args!(
-                "{after:.1} s later: its lease of {lease} s has run out, the others took its tasks back"
+                "{after:.1} s later: its lease of {lease} s has expired, the others took its tasks back"
             ));
         }
         Ok(())
@@ -255,7 +257,7 @@ impl Stage<'_> {
         let running = tasks.into_iter().filter(|task| task.job_state == Some(JobState::Running));
         let mut held = Vec::new();
         for job in running.filter_map(|task| task.job) {
-            let job = self.store.job(job).await?.with_context(|| format!("job {job} is gone"))?;
+            let job = self.store.job(job).await?.with_context(|| format!("job {job} no longer exists"))?;
             if job.row.worker.is_some_and(|its| worker.contains(&its)) {
                 held.push(serde_json::from_str::<Payload>(job.payload.get())?.country);
             }
@@ -296,6 +298,6 @@ impl Stage<'_> {
             let tasks = self.store.batch_tasks(batch, &failed).await?;
             why.extend(tasks.into_iter().filter_map(|task| Some(format!("{}: {}", task.key, task.error?))));
         }
-        bail!("the batch {} is {}, not done\n{}", batch.id, batch.state, why.join("\n"))
+        bail!("batch {} is {}, not done\n{}", batch.id, batch.state, why.join("\n"))
     }
 }

@@ -32,16 +32,16 @@ pub(super) fn verify(facts: &Facts, report: Report, countries: u64, held: u64) -
     let attempts = facts.changes(|entry| entry.verb == Verb::Claim);
     let [first, again, back] = [jobs, retries, lost].map(HumanCount);
     vec![
-        Check::equal("batches", done, 2, "done: the whole and its countries"),
+        Check::equal("batches", done, 2, "done: the outer batch and that of the countries"),
         Check::equal("tasks", tasks, countries + TASKS, "of both"),
-        Check::equal("  not ended", open, 0, "none is left behind"),
+        Check::equal("  not ended", open, 0, "none is left"),
         Check::equal("  skipped", skipped, 1, "warning: no place is missing"),
-        Check::equal("  began too early", facts.too_early(), 0, "all that it waits for had ended"),
+        Check::equal("  began too early", facts.too_early(), 0, "all predecessors had ended"),
         Check::equal("successes", facts.changes(is_success), ran, "tasks ran, one accepted end each"),
         Check::equal("  missing", once(|successes| successes == 0), 0, "none was lost"),
-        Check::equal("  doubled", once(|successes| successes > 1), 0, "none came twice"),
-        Check::some("held at the kill", held, "tasks in the killed worker's hands"),
-        Check::some("taken back", lost, "attempts lost with it, and begun anew"),
+        Check::equal("  doubled", once(|successes| successes > 1), 0, "none was doubled"),
+        Check::some("held at the kill", held, "tasks of the killed worker"),
+        Check::some("taken back", lost, "attempts lost with it, and repeated"),
         Check {
             what: "attempts",
             found: attempts,
@@ -50,7 +50,7 @@ pub(super) fn verify(facts: &Facts, report: Report, countries: u64, held: u64) -
         },
         Check::equal("  ended", facts.changes(is_end), attempts, "attempts, one end each"),
         Check::equal("places reported", report.places, report.places_expected, "places in the file"),
-        Check::equal("  wrong", report.wrong, 0, "each country as counted without a batch"),
+        Check::equal("  wrong", report.wrong, 0, "countries that differ from a count without a batch"),
     ]
 }
 

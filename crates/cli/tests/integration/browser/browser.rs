@@ -98,7 +98,7 @@ impl Browser {
     pub(crate) fn click_through(&self, css: &str) {
         self.read("window.leaving = true");
         self.click(css);
-        self.until("another page is there", "!window.leaving && document.readyState === 'complete'");
+        self.until("another page is loaded", "!window.leaving && document.readyState === 'complete'");
     }
 
     /// Replaces the text of a field.
@@ -138,7 +138,7 @@ impl Browser {
         let says = format!(
             "[...document.querySelectorAll({css:?})].some((it) => it.textContent.includes({words:?}))"
         );
-        self.until(&format!("{css} says {words:?}"), &says);
+        self.until(&format!("{css} contains {words:?}"), &says);
     }
 
     #[track_caller]
@@ -156,7 +156,7 @@ impl Browser {
             if began.elapsed() > PATIENCE {
                 let page = self.try_read("location.href + '\\n' + document.body.innerText");
                 panic!(
-                    "it never came to this: {what}\n{}",
+                    "the expected state was not reached: {what}\n{}",
                     page.unwrap_or_default().as_str().unwrap_or_default()
                 );
             }
@@ -176,7 +176,7 @@ impl Browser {
     #[track_caller]
     pub(crate) fn hears_of(&self, all: &[&str]) {
         let heard = std::cell::RefCell::new(Vec::<String>::new());
-        self.wait(&format!("it complains of {all:?}"), || {
+        self.wait(&format!("the browser reports {all:?}"), || {
             heard.borrow_mut().extend(self.complaints());
             let heard = heard.borrow();
             all.iter().all(|words| heard.iter().any(|told| told.contains(words))).then_some(())
@@ -243,7 +243,7 @@ impl Driver {
                 Err(words) => said = words,
             }
         }
-        panic!("{program} ended before it listened, {STARTS_MAX} times; the last time it said: {said}");
+        panic!("{program} ended before it listened, {STARTS_MAX} times; its last output: {said}");
     }
 
     /// Starts a driver once; returns its output if it ended before it listened.

@@ -15,14 +15,14 @@ fn keys_lead_to_the_search_to_rows_and_to_pages() {
     browser.press("/");
     browser.until("the search has the focus", "document.activeElement.matches('[data-search]')");
     browser.press("gq?");
-    browser.until("who types goes nowhere", "document.activeElement.value === 'gq?'");
+    browser.until("keys typed in the search do not navigate", "document.activeElement.value === 'gq?'");
     browser.press(ESCAPE);
     browser.until("the search is left", "document.activeElement === document.body");
 
     browser.press("?");
-    browser.until("the keys are told", "document.querySelector('#keys:popover-open') !== null");
+    browser.until("the list of keys is shown", "document.querySelector('#keys:popover-open') !== null");
     browser.press("?");
-    browser.until("they are told no more", "document.querySelector('#keys:popover-open') === null");
+    browser.until("the list of keys is hidden", "document.querySelector('#keys:popover-open') === null");
 
     let at = |row: usize| format!("document.activeElement.getAttribute('href') === '/jobs/{}'", ids[row]);
     for (keys, row) in [("j", 0), ("j", 1), ("jj", 2), ("k", 1)] {

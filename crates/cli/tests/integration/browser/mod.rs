@@ -41,7 +41,7 @@ impl Console {
 
     #[track_caller]
     pub(crate) fn was_not_loaded_anew(&self) {
-        assert_eq!(self.browser.read("window.marked === true"), true, "the page was loaded anew");
+        assert_eq!(self.browser.read("window.marked === true"), true, "the page was loaded again");
     }
 
     /// Submits the form of a button, with a reason.

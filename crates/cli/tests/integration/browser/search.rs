@@ -24,9 +24,9 @@ fn a_search_goes_on_by_itself_until_it_finds_something_or_is_stopped(place: Plac
     console.open("/jobs?payload=no%3D17");
     console.mark_page();
     browser.until("the oldest job is found", "document.querySelectorAll('main [data-row]').length === 1");
-    assert_eq!(browser.read("stretch !== null"), true, "not at the first look");
-    assert_eq!(browser.read("location.search"), "?payload=no%3D17", "the address says what is looked for");
-    assert_eq!(browser.count("[data-looks-on], [data-does=rest]"), 0, "nothing is looked for any more");
+    assert_eq!(browser.read("stretch !== null"), true, "not in the first part of the search");
+    assert_eq!(browser.read("location.search"), "?payload=no%3D17", "the address contains the search");
+    assert_eq!(browser.count("[data-looks-on], [data-does=rest]"), 0, "the search has ended");
     console.was_not_loaded_anew();
 
     // The search must not finish before it is stopped.
@@ -34,15 +34,15 @@ fn a_search_goes_on_by_itself_until_it_finds_something_or_is_stopped(place: Plac
     console.open("/jobs?payload=no%3D18");
     let id = json!({ "identifier": gate["identifier"] });
     browser.command("Page.removeScriptToEvaluateOnNewDocument", id);
-    browser.until("it goes on by itself", "stretch !== null");
+    browser.until("it continues automatically", "stretch !== null");
     browser.click("[data-does=rest]");
     browser.read("window.letGo()");
     let (stopped_at, then) = (browser.read("stretch"), browser.read("Date.now()"));
-    browser.until("the page is made new by its timer", &format!("!fetching && fetchedAt > {then} + 2000"));
+    browser.until("the page is reloaded by its timer", &format!("!fetching && fetchedAt > {then} + 2000"));
     assert_eq!(browser.read("stretch"), stopped_at);
     browser.click("a[data-looks-on]");
     browser.until(
-        "all were looked through",
+        "all jobs were searched",
         "document.querySelector('main .empty') && !document.querySelector('[data-looks-on]')",
     );
     browser.until_says("main .empty", "is as you look for it from here on");

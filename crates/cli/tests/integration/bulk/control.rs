@@ -35,7 +35,7 @@ fn an_aborted_run_goes_on_where_it_was(place: Place) {
 
     members.bulk(&["set", &id, "--rate", "100000", "--chunk-max", "500"]).ok();
     let resumed = members.bulk(&["resume", &id]).ok().out;
-    assert!(resumed.contains(&format!("goes on after {done}")), "{resumed}");
+    assert!(resumed.contains(&format!("continues after {done}")), "{resumed}");
     members.bulk(&["watch", &id]).ok();
     assert_eq!(members.notes(), 1_000);
     let finished = members.bulk(&["resume", &id]);
@@ -105,7 +105,7 @@ fn more_failures_than_the_budget_abort_the_run(place: Place) {
     let shown = members.bulk(&["show", &id]).ok().out;
     assert!(shown.contains("more than") && shown.contains("error_budget = 1"), "{shown}");
     let resumed = members.bulk(&["resume", &id]).ok();
-    assert!(resumed.out.contains("goes on after "), "{}", resumed.out);
+    assert!(resumed.out.contains("continues after "), "{}", resumed.out);
     members.until_state(&id, "succeeded");
 }
 

@@ -54,12 +54,13 @@ fn a_bulk_job_runs_on_a_database_that_the_configuration_names(place: Place) {
     assert_eq!((&view["done"], &view["effects"]), (&json!(2_000), &json!("at_least_once_per_chunk")));
     assert_eq!((shop.notes().as_str(), members.notes()), ("2000 of 2000", 0));
     let shown = members.bulk(&["show", &id]).ok().out;
-    for words in
-        ["at least once per chunk: the current chunk", "\ntargets    on the database shop (PostgreSQL at 127.0.0.1:"]
-    {
+    for words in [
+        "at least once per chunk: the current chunk",
+        "\ntargets    on the database shop (PostgreSQL at 127.0.0.1:",
+    ] {
         assert!(shown.contains(words), "{words}:\n{shown}");
     }
-    let log = support::until("the worker says that it is done", || match members.place.read("work.log") {
+    let log = support::until("the worker reports completion", || match members.place.read("work.log") {
         log if log.contains("the run of a bulk job is complete") => Ok(log),
         log => Err(log),
     });

@@ -56,17 +56,17 @@ fn every_target_has_one_event_although_its_worker_is_killed(place: Place) {
     members.place.expire_leases("teller (bulk)");
     let done = || members.show(&id)["done"].as_u64().unwrap();
     // The database may still execute a statement that the worker sent before it was killed.
-    let done = until("the database has done what it was sent", || {
+    let done = until("the database has completed its requests", || {
         let (before, emitted, after) = (done(), number("count(*)"), done());
         if before != after {
             return Err(format!("{before}, then {after}"));
         }
-        assert_eq!(emitted, before, "what it counts is what it emitted");
+        assert_eq!(emitted, before, "the counts differ from the emitted events");
         Ok(before)
     });
     assert!(done < 600, "it was killed in the middle");
     let _work = members.work();
-    members.until(&id, "another worker goes on", |view| view["done"].as_u64() > Some(done));
+    members.until(&id, "another worker continues", |view| view["done"].as_u64() > Some(done));
     members.bulk(&["abort", &id]).ok();
     members.until_state(&id, "aborted");
     members.bulk(&["set", &id, "--rate", "100000"]).ok();

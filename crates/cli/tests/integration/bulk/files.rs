@@ -113,7 +113,7 @@ fn a_malformed_line_is_told_with_its_place_and_nothing_is_started(place: Place) 
         "2 lines are bad, so nothing was started",
         "bad.csv, line 3002, column 3: \"member_id\" is \"oops\", which is not a 64-bit integer",
         "bad.csv, line 3003, column 4: this row has 2 fields, the header names 4 columns",
-        "--skip-bad BADFILE to set them aside and go on with the others",
+        "--skip-bad BADFILE to write them to a file and stage the others",
     ] {
         assert!(refused.err.contains(words), "{words}:\n{}", refused.err);
     }

@@ -98,7 +98,11 @@ impl Members {
                 (moved_at, done) = (Instant::now(), view["done"].clone());
             }
             let log = || self.place.read("work.log");
-            assert!(moved_at.elapsed() < wait::LIMIT, "waited in vain until {what}: {view:#}\n{}", log());
+            assert!(
+                moved_at.elapsed() < wait::LIMIT,
+                "timed out while waiting until {what}: {view:#}\n{}",
+                log()
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }

@@ -72,7 +72,11 @@ fn what_cannot_be_started_or_steered_is_refused(place: Place) {
     }
     members.bulk(&["cancel", &id]).ok();
     let resumed = members.bulk(&["resume", &id]);
-    assert!(resumed.status == 1 && resumed.err.contains("is canceled and cannot be resumed"), "{}", resumed.err);
+    assert!(
+        resumed.status == 1 && resumed.err.contains("is canceled and cannot be resumed"),
+        "{}",
+        resumed.err
+    );
     assert_eq!(members.notes(), 0);
     // With a faulty file, runs can still be viewed and stopped, but not started.
     members.place.write("milepost.toml", "bulk = 7\n");

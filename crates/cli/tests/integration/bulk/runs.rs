@@ -19,7 +19,7 @@ fn a_run_is_started_listed_watched_and_shown(place: Place) {
     let members = Members::new(place, 2_000, &notes("popular", labels));
     let started = members.bulk(&["start", "popular", "--param", "topic=1", "--key", "a"]).ok();
     assert!(started.out.ends_with("  started\n"), "{}", started.out);
-    assert!(started.err.contains("it waits: no living worker serves kind popular"), "{}", started.err);
+    assert!(started.err.contains("it waits: no active worker serves kind popular"), "{}", started.err);
     let id = started.out.split(' ').next().unwrap();
     let again = members.bulk(&["start", "popular", "--param", "topic=1", "--key", "a"]).ok();
     assert!(again.out.starts_with(id) && again.out.contains("duplicate"), "{}", again.out);

@@ -258,7 +258,7 @@ fn runs_that_are_half_done_go_on_behind_their_cursors() {
         ))
     };
     let moved = both.run(&[]).ok();
-    assert!(moved.err.contains("bulk jobs that are half done: 6"), "{}", moved.err);
+    assert!(moved.err.contains("unfinished bulk jobs: 6"), "{}", moved.err);
     block_on(async {
         let store = both.postgres().await;
         copy_tables(&both, &store).await;
@@ -283,5 +283,5 @@ fn runs_that_are_half_done_go_on_behind_their_cursors() {
     let above = "insert into milepost.bulk_failure (job_id, key, code, message)
                  select job_id, key, code, message from milepost.bulk_failure limit 1
                  returning pos > (select max(pos) from milepost.bulk_failure)";
-    assert_eq!(both.new.tamper(above), "t", "failures are numbered above those that came");
+    assert_eq!(both.new.tamper(above), "t", "new failures are numbered above the moved ones");
 }

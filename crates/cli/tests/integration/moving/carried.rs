@@ -24,7 +24,7 @@ fn a_store_full_of_everything_arrives_as_it_was_and_goes_on() {
     let (both, old) = Move::filled();
     let verbs: std::collections::BTreeSet<&str> =
         old["jobs"].as_array().unwrap().iter().flat_map(verbs_of).collect();
-    assert_eq!(verbs.len(), Verb::ALL.len(), "every verb has happened: {verbs:?}");
+    assert_eq!(verbs.len(), Verb::ALL.len(), "not every verb was used: {verbs:?}");
 
     let moved = both.run(&["--page-rows", "7", "--json"]).json();
     assert_eq!(moved["complete"], true, "{moved:#}");
@@ -35,7 +35,7 @@ fn a_store_full_of_everything_arrives_as_it_was_and_goes_on() {
         let store: Arc<dyn Store> = Arc::new(both.postgres().await);
         assert_same(&old, &listed(store.as_ref()).await);
         let token = store.token(stock::token().prefix()).await.unwrap();
-        assert!(token.is_some_and(|token| token.hash == stock::token().hash()), "tokens come along");
+        assert!(token.is_some_and(|token| token.hash == stock::token().hash()), "tokens are moved");
         assert_goes_on(&both, &store, &old).await;
     });
     let doctor = both.new.run(&["doctor"]);
@@ -51,9 +51,12 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     let again = store.enqueue_many(&[Scene::job().key("outlives its job")]).await.unwrap();
     assert!(again[0].duplicate, "a key that outlived its job is still taken");
     let again = NewEvent::new(Aggregate::new("order", "2"), "order.shipped", &()).unwrap();
-    assert_eq!(store.emit(&again).await.unwrap().sequence, 8, "an aggregate goes on from its last event");
+    assert_eq!(store.emit(&again).await.unwrap().sequence, 8, "an aggregate continues after its last event");
     let newest = store.events(&EventFilter { limit: 2, ..EventFilter::default() }).await.unwrap();
-    assert!(newest[0].event.id == again.id && newest[0].pos > newest[1].pos, "positions go on: {newest:?}");
+    assert!(
+        newest[0].event.id == again.id && newest[0].pos > newest[1].pos,
+        "positions continue: {newest:?}"
+    );
     store.pause_queue("night", false).await.unwrap();
     let rescued = store.rescue_expired(100, &|_, _, _| Duration::ZERO).await.unwrap();
     assert!(rescued.len() > 2, "jobs of the dead worker are taken back");
@@ -66,7 +69,7 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     both.new.tamper("update milepost.live set ready_at = now() where state in ('pending', 'retry_wait')");
     let timed = "select cast(count(*) as text) from milepost.live where timed";
     assert_eq!(both.new.tamper(timed), both.old.tamper(timed));
-    assert_ne!(both.new.tamper(timed), "0", "somebody waits for his time");
+    assert_ne!(both.new.tamper(timed), "0", "no job waits for its time");
     both.new.tamper("update milepost.live set due_at = now() where timed");
     let kinds = ["test", "other", "grouped", "größe"].map(str::to_owned).to_vec();
     let queues = vec!["default".to_owned(), "night".to_owned()];
@@ -79,8 +82,8 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     };
     let worker = store.register_worker(&worker).await.unwrap();
     let known = old["workers"].as_array().unwrap().iter().filter_map(|worker| worker["id"].as_i64());
-    assert!(i64::from(worker.0) > known.max().unwrap(), "ids of workers go on above those that came");
-    wait::until("all is run", || async {
+    assert!(i64::from(worker.0) > known.max().unwrap(), "ids of new workers are above the moved ones");
+    wait::until("all jobs have run", || async {
         let claim = Claim {
             worker,
             claim_id: 1,
@@ -108,7 +111,7 @@ async fn assert_goes_on(both: &Move, store: &Arc<dyn Store>, old: &Value) {
     }
     let places = "select bool_and(new.pos > old.pos) from milepost.history new, milepost.history old
                   where new.worker_id = (select max(id) from milepost.worker) and old.worker_id < new.worker_id";
-    assert_eq!(both.new.tamper(places), "t", "history goes on above what came");
+    assert_eq!(both.new.tamper(places), "t", "history positions continue above the moved ones");
 }
 
 #[test]

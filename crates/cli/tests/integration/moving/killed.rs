@@ -31,7 +31,7 @@ fn a_move_that_is_killed_again_and_again_ends_as_one_that_was_not() {
     }
     let moved = both.run(&["--json"]).json();
     assert_eq!((&moved["resumed"], &moved["complete"]), (&true.into(), &true.into()));
-    assert!(moved["rows"].as_u64().unwrap() < rows / 4, "what had arrived was not carried again: {moved:#}");
+    assert!(moved["rows"].as_u64().unwrap() < rows / 4, "rows that had arrived were moved again: {moved:#}");
     block_on(async { assert_same(&old, &listed(&both.postgres().await).await) });
     let again = both.run(&[]).ok();
     assert!(again.out.contains("already"), "{}", again.out);
@@ -65,10 +65,10 @@ fn a_move_killed_between_the_marks_of_the_two_stores_goes_on() {
 fn a_move_given_up_leaves_both_stores_as_they_were() {
     let (both, old) = Move::filled();
     let none = both.run(&["--give-up"]);
-    assert!(none.status == 1 && none.err.contains("no move to give up"), "{}", none.err);
+    assert!(none.status == 1 && none.err.contains("no move to abandon"), "{}", none.err);
     both.kill_at(100);
     let given_up = both.run(&["--give-up"]).ok();
-    assert!(given_up.out.contains("gave move"), "{}", given_up.out);
+    assert!(given_up.out.contains("abandoned move"), "{}", given_up.out);
     block_on(async {
         assert_same(&old, &listed(&both.sqlite()).await);
         let new = both.postgres().await;

@@ -64,7 +64,7 @@ fn neither_store_can_be_used_while_it_moves_and_both_can_be_read() {
     let enqueued = both.new.run(&["enqueue", "mail"]);
     assert!(enqueued.status == 1 && enqueued.err.contains("is being filled from"), "{}", enqueued.err);
     let moved = both.run(&[]).ok();
-    assert!(moved.err.contains("going on"), "{}", moved.err);
+    assert!(moved.err.contains("continuing"), "{}", moved.err);
     assert!(!both.new.run(&["enqueue", "mail", "--key", "k"]).ok().out.contains("error"));
     assert_eq!(both.new.ids(), [id], "the key is taken on the new store, too");
     assert_eq!(both.old.ids().len(), 1, "the old one can still be read");
@@ -114,7 +114,7 @@ fn addresses_that_cannot_be_are_refused() {
     }
     let missing = run("sqlite:missing.db", new);
     assert!(missing.status == 1 && missing.err.contains("there is no store"), "{}", missing.err);
-    assert!(!both.old.path("missing.db").exists(), "it was not made");
+    assert!(!both.old.path("missing.db").exists(), "it was not created");
     rusqlite::Connection::open(both.old.path("theirs.db"))
         .unwrap()
         .execute("CREATE TABLE t (n)", ())

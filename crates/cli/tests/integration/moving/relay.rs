@@ -139,11 +139,11 @@ fn a_subscription_goes_on_exactly_where_it_was() {
         let holding = relay.reader.balance().await.unwrap();
         assert_eq!((holding.slots, holding.taken_over), (64, 0));
         let parked = store.reader(relay.publisher.clone()).balance().await.unwrap().parked;
-        assert_eq!(parked, [Aggregate::new("order", "b")], "what a relay that starts is told of");
+        assert_eq!(parked, [Aggregate::new("order", "b")], "the state that a starting relay reads");
         assert_eq!(relay.publish_all(&["b"]).await, published(&[("a", 3), ("c", 2), ("d", 1)]));
         assert_eq!(relay.publish_all(&["b"]).await, []);
         let due = store.due(&relay.publisher, 10).await.unwrap();
-        assert!(due.aggregates.is_empty(), "it waits for a person: {due:?}");
+        assert!(due.aggregates.is_empty(), "it waits for an operator: {due:?}");
         store.change_parked("s", &Aggregate::new("order", "b"), &ParkedVerb::Retry).await.unwrap();
         let due = store.due(&relay.publisher, 10).await.unwrap();
         let sequences: Vec<i64> = due.aggregates[0].events.iter().map(|event| event.sequence).collect();
@@ -168,7 +168,7 @@ fn changes_that_are_wanted_are_recorded_from_the_first_one_on_after_a_move() {
         scene.enqueue(made.clone()).await;
         assert_eq!(scene.claim(10).await.len(), 2);
         for job in [gone_on.id, made.id] {
-            assert_eq!(assert_told(&scene, job).await, 2, "what came is told once, and what follows");
+            assert_eq!(assert_told(&scene, job).await, 2, "moved and later events are each published once");
         }
     });
     assert_eq!(both.new.run(&["doctor"]).status, 0);
@@ -216,7 +216,7 @@ fn what_was_published_before_a_move_can_be_forgotten_and_published_again() {
 /// Deletes the events that retention may delete.
 async fn forget_log(store: &dyn Store, events: u64) {
     let forgotten = Cell::new(0);
-    wait::until("the log is forgotten", || async {
+    wait::until("the log is deleted", || async {
         let pruned = store.prune_log(Duration::ZERO).await.unwrap();
         forgotten.set(forgotten.get() + pruned.unwrap_or_default());
         forgotten.get() == events && pruned.is_none()

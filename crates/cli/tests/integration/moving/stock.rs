@@ -63,7 +63,7 @@ async fn outlived(scene: &Scene) {
         keys: Keep::Forever,
         ..RetentionPolicy::FOREVER
     };
-    wait::until("the job is forgotten", || async {
+    wait::until("the job is deleted", || async {
         scene.store.prune(&policy, Pace { limit: 100, rest: 0 }).await.unwrap();
         scene.store.job(old).await.unwrap().is_none()
     })

@@ -55,7 +55,7 @@ async fn every_committed_event_arrives_in_order_while_relays_die_and_freeze_and_
     assert!(store.dead_events(None, None, 1).await.unwrap().is_empty());
 
     let logged = writers::log(&store).await;
-    assert!(logged.len() > EVENTS_MIN, "{} events are few", logged.len());
+    assert!(logged.len() > EVENTS_MIN, "{} events are too few", logged.len());
     let mut seen: BTreeSet<EventId> = BTreeSet::new();
     let mut last: BTreeMap<String, i64> = BTreeMap::new();
     for message in broker.messages().await {
@@ -70,5 +70,5 @@ async fn every_committed_event_arrives_in_order_while_relays_die_and_freeze_and_
     assert_eq!(seen.len(), logged.len(), "every committed event arrived");
 
     while store.prune_log(Duration::ZERO).await.unwrap().is_some() {}
-    assert!(writers::log(&store).await.is_empty(), "all of it was gone past");
+    assert!(writers::log(&store).await.is_empty(), "all events were processed");
 }

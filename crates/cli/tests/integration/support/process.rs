@@ -52,7 +52,8 @@ impl Process {
     pub(crate) fn hear(&mut self, words: &str) -> String {
         loop {
             let line = self.next_line();
-            let line = line.unwrap_or_else(|| panic!("it ended before it said {words:?}:\n{}", self.heard));
+            let line =
+                line.unwrap_or_else(|| panic!("it ended before it printed {words:?}:\n{}", self.heard));
             if line.contains(words) {
                 return line;
             }
@@ -67,7 +68,9 @@ impl Process {
                 Some(line)
             }
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("it said nothing more for {LIMIT:?}:\n{}", self.heard),
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("it printed nothing more for {LIMIT:?}:\n{}", self.heard)
+            }
         }
     }
 

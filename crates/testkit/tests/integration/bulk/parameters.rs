@@ -67,7 +67,7 @@ pub(crate) async fn what_cannot_run_is_refused_before_any_chunk(members: Members
     let why = refused(&members, &bulk, job(json!({ "who": "x" }))).await;
     assert!(why.contains("no \"place\", which the source uses"), "{why}");
     let why = refused(&members, &bulk, job(json!({ "place": "x" }))).await;
-    assert!(why.contains("no \"who\", which the apply asks for"), "{why}");
+    assert!(why.contains("no \"who\", which the apply uses"), "{why}");
     let why = refused(&members, &bulk, job(json!(["place"]))).await;
     assert!(why.contains("JSON object"), "{why}");
 
