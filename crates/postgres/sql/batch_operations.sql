@@ -229,7 +229,7 @@ begin
     with recursive reached(version_id, task) as (
         select d.version_id, d.task
         from milepost.batch a
-        join milepost.dag_task d on d.version_id = a.version_id and d.pre_cnt = 0
+        join milepost.dag_task d on d.version_id = a.version_id and d.pre_cnt = 0 and d.rule <> 'always'
         where a.id = cancel_batch.batch and a.items_of is null
         union
         select r.version_id, u.task

@@ -34,12 +34,11 @@ impl Subject {
         found.ok_or_else(|| InvalidBatch::NoSuchTask { batch: self.row.id, task: key.to_owned() })
     }
 
-    /// Returns the tasks that a cancel includes. Without `tasks`: the root tasks and everything downstream of them; otherwise these
-    /// tasks and everything downstream of them. Downstream tasks with the rule `always` are excluded. For a list: these items, or all.
+    /// Returns the tasks that a cancel includes: these and everything downstream of them, or all; see [`Dag::cancel_set`]. For a list:
+    /// these items, or all.
     #[must_use]
     pub fn cancel_set(&self, tasks: &[u32]) -> Vec<u32> {
         match (&self.dag, tasks) {
-            (Some(dag), []) => dag.cancel_set(&dag.graph().roots().collect::<Vec<_>>()),
             (Some(dag), tasks) => dag.cancel_set(tasks),
             (None, []) => (0..u32::try_from(self.row.counts.total()).unwrap_or(u32::MAX)).collect(),
             (None, items) => items.to_vec(),

@@ -164,6 +164,20 @@ async fn cancel(mut operator: Transaction<'_, Postgres>, batch: BatchId) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_in_sql_leaves_tasks_that_always_run() {
+    let (_database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let dag = Definition::new("d")
+        .task("a", job())
+        .task("root", job().rule(Rule::Always))
+        .task("end", job().after(["a"]).rule(Rule::Always));
+    let batch = batches.run(dag, json!({})).await;
+    let canceled = sqlx::query("select * from milepost.cancel_batch($1, grace_ms => 0)").bind(batch.0);
+    canceled.execute(store.pool()).await.unwrap();
+    batches.assert_states(batch, "a canceled, root active, end active").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_stops_too_late_is_not_in_the_way_of_who_changes_its_batch() {
     let (database, store) = Database::with_store().await;
     let batches = Batches::on(Arc::new(store.clone())).await;

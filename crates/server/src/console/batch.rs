@@ -317,8 +317,7 @@ pub(super) async fn operate(State(app): State<App>, Path(id): Path<BatchId>, sen
 /// Returns the tasks that a cancel includes: all except those with the rule `always`, or a task and everything downstream of it.
 fn cancel_set(board: &Board, from: Option<u32>) -> Vec<u32> {
     match (&board.dag, from) {
-        (Some(dag), Some(task)) => dag.cancel_set(&[task]),
-        (Some(dag), None) => dag.cancel_set(&dag.graph().roots().collect::<Vec<_>>()),
+        (Some(dag), from) => dag.cancel_set(from.as_slice()),
         (None, Some(item)) => vec![item],
         (None, None) => board.tasks.iter().map(|task| task.task).collect(),
     }

@@ -45,7 +45,7 @@ impl Door {
                 match self.places.give(permit, client, is_proxy) {
                     Ok(place) => return Some((Admitted::Place(place), stream, peer)),
                     Err(_) => {
-                        tracing::debug!(%peer, "a connection was closed: its address already uses half of all places")
+                        tracing::debug!(%peer, "a connection was closed: its address already uses half of all places");
                     }
                 }
                 continue;
@@ -53,7 +53,7 @@ impl Door {
             match self.spare.enter(client, is_proxy) {
                 Some(seat) => return Some((Admitted::Seat(seat), stream, peer)),
                 None => {
-                    tracing::debug!(%peer, "a connection was closed: all places and spare seats are in use")
+                    tracing::debug!(%peer, "a connection was closed: all places and spare seats are in use");
                 }
             }
         }

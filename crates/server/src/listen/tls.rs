@@ -81,7 +81,7 @@ impl Tls {
                     tracing::info!(cert = %self.files.cert.display(), "the certificate was reloaded");
                 }
                 Err(error) => {
-                    tracing::error!(%error, "the new certificate cannot be used; the previous one remains in use")
+                    tracing::error!(%error, "the new certificate cannot be used; the previous one remains in use");
                 }
             }
         }

@@ -264,7 +264,7 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -
         match ask() {
             Ok(answer) => return answer,
             Err(told) => {
-                assert!(began.elapsed() < wait::LIMIT, "timed out while waiting until {what}\n{told}")
+                assert!(began.elapsed() < wait::LIMIT, "timed out while waiting until {what}\n{told}");
             }
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -79,12 +79,16 @@ impl Dag {
         self.0.definition.tasks.iter().map(|(_, task)| task.rule).collect()
     }
 
-    /// Returns these tasks and everything downstream of them, each once and in order, for a cancel. A task with the
-    /// rule [`Rule::Always`] that is not listed is excluded, and so are the tasks reachable only through such tasks.
+    /// Returns these tasks and everything downstream of them, each once and in order, for a cancel; without `tasks`, all tasks. A task
+    /// with the rule [`Rule::Always`] that is not listed is excluded, and so are the tasks reachable only through such tasks.
     #[must_use]
     pub fn cancel_set(&self, tasks: &[u32]) -> Vec<u32> {
-        let stays = |task: u32| self.0.definition.tasks[task as usize].1.rule == Rule::Always;
-        self.0.graph.downstream_where(tasks, |task| !stays(task))
+        let is_canceled = |task: u32| self.0.definition.tasks[task as usize].1.rule != Rule::Always;
+        if tasks.is_empty() {
+            let roots = self.0.graph.roots().filter(|&root| is_canceled(root)).collect::<Vec<_>>();
+            return self.0.graph.downstream_where(&roots, is_canceled);
+        }
+        self.0.graph.downstream_where(tasks, is_canceled)
     }
 }
 

@@ -116,6 +116,21 @@ fn canceling_leaves_what_clears_up() {
     let dag = Dag::check(definition).unwrap();
     assert_eq!(dag.cancel_set(&[0]), [0, 1, 4]);
     assert_eq!(dag.cancel_set(&[2]), [2, 3, 4]);
+    assert_eq!(dag.cancel_set(&[]), [0, 1, 4]);
+}
+
+#[test]
+fn canceling_a_batch_leaves_roots_that_always_run_unless_they_are_listed() {
+    let definition = dag([
+        ("a", job()),
+        ("always", job().rule(Rule::Always)),
+        ("after both", job().after(["a", "always"])),
+        ("after it", job().after(["always"])),
+    ]);
+    let dag = Dag::check(definition).unwrap();
+    assert_eq!(dag.cancel_set(&[]), [0, 2]);
+    assert_eq!(dag.cancel_set(&[0]), [0, 2]);
+    assert_eq!(dag.cancel_set(&[1]), [1, 2, 3]);
 }
 
 /// Returns layers of a hundred tasks, each after four tasks of the previous layer; the last task comes after all tasks of the last layer.
