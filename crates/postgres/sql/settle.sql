@@ -198,7 +198,7 @@ begin
         batches := round.skip_batches;
         tasks := round.skip_tasks;
         states := array_fill('skipped'::milepost.task_state, array[coalesce(cardinality(tasks), 0)]);
-        whys := null;
+        whys := array_fill('its rule can no longer be met'::text, array[coalesce(cardinality(tasks), 0)]);
         was := null;
         from_positions := null;
     end loop;

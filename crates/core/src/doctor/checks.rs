@@ -170,29 +170,29 @@ checks! {
     BulkCursorBeyond = "bulk_cursor_beyond", Error, All, Full, promise 13,
         means "The cursor of a bulk job is after its last target, or has a value although its last target is not known: targets may have been skipped.",
         mend "Abort it, compare its effects with its targets, and start it again.";
-    TaskStateDiffers = "task_state_differs", Error, All, Full, promise 9,
+    TaskStateDiffers = "task_state_differs", Error, All, Full, promise 15,
         means "A task of a batch has another state than its job or inner batch, or is recorded as active and is not: its successors never run, or ran too early.",
         mend "Find out who writes to the tables without the verbs. Tasks that ran too early are not undone: see `milepost batch show`.",
         repair "Sets it to the state of its job or inner batch, or to failed if that no longer exists, and lets its successors run. Not while ends in its batch are still being counted.";
-    PreCntDiffers = "pre_cnt_differs", Error, All, Full, promise 9,
+    PreCntDiffers = "pre_cnt_differs", Error, All, Full, promise 15,
         means "The counters of a task of a batch differ from the ends of its predecessors, or it waits although all of them have ended: it never runs, or ran too early.",
         mend "Find out who writes to the tables without the verbs. Tasks that ran too early are not undone: see `milepost batch show`.",
         repair "Counts again, and runs or skips tasks that wait unnecessarily. Not while ends in its batch are still being counted.";
-    BatchCountsDiffer = "batch_counts_differ", Error, All, Full, promise 9,
+    BatchCountsDiffer = "batch_counts_differ", Error, All, Full, promise 15,
         means "The counts, the state or the end time of a batch do not match its tasks.",
         mend "Find out who writes to the tables without the verbs.",
         repair "Counts again; if the batch is a task of another batch, that task gets its state. Not while ends in it are still being counted.";
-    BatchIncomplete = "batch_incomplete", Error, All, Full, promise 9,
+    BatchIncomplete = "batch_incomplete", Error, All, Full, promise 15,
         means "A batch that has not ended lacks its input or some of its tasks, or has more tasks than its version: it cannot finish.",
         mend "Restore the rows from a backup, or cancel the batch and start another one. The other checks ignore it.";
-    BatchLeftover = "batch_leftover", Warning, All, Full, promise 9,
+    BatchLeftover = "batch_leftover", Warning, All, Full, promise 16,
         means "Tasks, an input, ends to be counted or a history belong to a batch that no longer exists.",
         mend "Delete them when no job of the batch is in progress.",
         repair "Deletes them, unless a job of the batch is in progress.";
-    JobWithoutBatch = "job_without_batch", Warning, All, Full, promise 9,
+    JobWithoutBatch = "job_without_batch", Warning, All, Full, promise 16,
         means "A job that has not ended belongs to a batch that no longer exists: its end has no effect on other tasks.",
         mend "Cancel it, or let it run on its own.";
-    TaskLeftDue = "task_left_due", Warning, All, Quick, promise 9,
+    TaskLeftDue = "task_left_due", Warning, All, Quick, promise 15,
         means "Tasks of a batch have been due for a long time, or ends wait to be counted: no active process handles batches, or those that do are evaluating large expressions of other batches first.",
         mend "Start a worker. If workers are active, check again whether the number decreases; if it does not, their logs show why they cannot continue the batch.";
     HistoryWithoutJob = "history_without_job", Warning, All, Full, promise 6,
@@ -212,24 +212,24 @@ checks! {
         means "An aggregate has a lower sequence than its log, or has events but no row: its next event is rejected.",
         mend "Raise last_seq in its row of aggregate to the highest sequence of its events.",
         repair "Raises it, or creates the row.";
-    AggregateInTwoSlots = "aggregate_in_two_slots", Error, Postgres, Full, promise 17,
+    AggregateInTwoSlots = "aggregate_in_two_slots", Error, Postgres, Full, promise 19,
         means "Events of one aggregate are in two slots: they can be published out of order.",
         mend "Find out who writes to the tables without the verbs. Stop the relays, and set the slot of all its rows to that of its row of aggregate.";
-    ParkedWithoutEvents = "parked_without_events", Error, All, Quick, promise 17,
+    ParkedWithoutEvents = "parked_without_events", Error, All, Quick, promise 19,
         means "An aggregate is parked, but none of its events is: its new events wait unnecessarily.",
         mend "Delete its row of parked_aggregate; running relays notice this only after a restart.",
         repair "Deletes the row.";
-    ParkedWithoutAggregate = "parked_without_aggregate", Error, All, Quick, promise 17,
+    ParkedWithoutAggregate = "parked_without_aggregate", Error, All, Quick, promise 19,
         means "An event is parked, but its aggregate is not: it is never published.",
         mend "Delete its rows of parked_event and replay the aggregate for the subscription from that event on.";
-    HeldEventGone = "held_event_gone", Error, All, Quick, promise 17,
+    HeldEventGone = "held_event_gone", Error, All, Quick, promise 19,
         means "A parked event or a dead letter is no longer in the log: it cannot be published.",
         mend "Restore the event from a backup if its receivers need it; find out who writes to the tables without the verbs.",
         repair "Deletes the row, and the row of its parked aggregate if no other event of it is parked.";
-    NobodyPublishes = "nobody_publishes", Warning, All, Quick, promise 17,
+    NobodyPublishes = "nobody_publishes", Warning, All, Quick, promise 19,
         means "Events have been waiting for a long time for a subscription that is not paused, and no relay publishes them.",
         mend "Start a relay; pause the subscription if that is intended, or remove it if it is not needed.";
-    SlotsMissing = "slots_missing", Error, Postgres, Quick, promise 17,
+    SlotsMissing = "slots_missing", Error, Postgres, Quick, promise 19,
         means "A subscription does not have its 64 slots: events in the missing ones are never published.",
         mend "Restore the rows of subscription_slot and slot_position from a backup, or remove the subscription: a new one with its name publishes the whole log again.";
     WeakDurability = "weak_durability", Error, All, Quick, promise 1,

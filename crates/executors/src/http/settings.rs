@@ -168,7 +168,7 @@ mod tests {
         let refused = |name, value| check_header(name, value).unwrap_err().to_string();
         assert!(refused("Idempotency-Key", "x").contains("set by Milepost"));
         assert!(refused("milepost-attempt", "x").contains("set by Milepost"));
-        assert!(refused("a b", "x").contains("name of a header"));
+        assert!(refused("a b", "x").contains("valid header name"));
         let message = refused("Authorization", "s3cret\n");
         assert!(message.contains("Authorization") && !message.contains("s3cret"));
         assert!(check_header("Authorization", "s3cret").unwrap().1.is_sensitive());

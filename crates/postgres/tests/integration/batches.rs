@@ -174,7 +174,7 @@ async fn a_cancel_in_sql_leaves_tasks_that_always_run() {
     let batch = batches.run(dag, json!({})).await;
     let canceled = sqlx::query("select * from milepost.cancel_batch($1, grace_ms => 0)").bind(batch.0);
     canceled.execute(store.pool()).await.unwrap();
-    batches.assert_states(batch, "a canceled, root active, end active").await;
+    batches.assert_states(batch, "a canceled, end active, root active").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

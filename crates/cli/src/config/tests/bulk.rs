@@ -288,7 +288,7 @@ fn a_database_that_cannot_be_is_refused_and_its_url_is_not_told() {
     assert_faults(&other, &[("5:12 there is no database shpo in this file", "did you mean shop?")]);
     let staged = format!("[bulk.n]\ncolumns = {{ id = \"integer\" }}\n{APPLY}\ndatabase = \"shop\"\n{SHOP}");
     assert_faults(&staged, &[("4:12 the rows of a file are staged in the store", "remove database")]);
-    assert_faults(&(named("7") + SHOP), &[("5:12 bulk.n.database is a whole number", "text")]);
+    assert_faults(&(named("7") + SHOP), &[("5:12 bulk.n.database is a whole number", "string in quotes")]);
     let url = |url: &str| format!("[database.shop]\nurl = \"{url}\"\n");
     for (given, why) in [
         ("mysql://app:pw@db/shop", "it does not begin with postgres://"),
@@ -369,10 +369,10 @@ fn names_and_what_follows_must_agree() {
     };
     assert_eq!(faults(&two("then = \"push\"", "")), Vec::<String>::new());
     assert_faults(&two("then = \"psh\"", ""), &[("5:8 there is no bulk job psh", "did you mean push?")]);
-    assert_faults(&two("then = \"n\"", ""), &[("5:8 the end of n would start n again", "circle")]);
+    assert_faults(&two("then = \"n\"", ""), &[("5:8 the end of n would start n again", "of the cycle")]);
     assert_faults(
         &two("then = \"push\"", "then = \"n\""),
-        &[("5:8 the end of n would start n", "circle"), ("10:8 the end of push would start push", "circle")],
+        &[("5:8 the end of n would start n", "of the cycle"), ("10:8 the end of push would start push", "of the cycle")],
     );
     assert_faults(
         &format!("[kinds.n]\nexec = {{ program = \"sh\" }}\n{}", bulk(APPLY)),

@@ -88,7 +88,7 @@ fn durations_that_do_not_parse_are_refused() {
     assert_faults(&format!("{KIND}timeout = \"0s\"\n"), &[("3:11 kinds.a.timeout = \"0s\"", "\"30s\"")]);
     assert_faults(
         &format!("{KIND}backoff = {{ base = \"2h\" }}\n"),
-        &[("3:20 the first wait (7200s) is longer than the cap (3600s)", "shorter")],
+        &[("3:20 the first wait (7200s) is longer than the cap (3600s)", "set base to at most cap")],
     );
 }
 
@@ -98,7 +98,7 @@ fn a_secret_that_is_not_set_is_refused_with_its_name() {
         "store = \"postgres://app:${DB_PASSWORD}@db/app\"\n",
         &[("1:25 the environment variable DB_PASSWORD is not set", "set DB_PASSWORD")],
     );
-    assert_faults("[worker]\nname = \"${\"\n", &[("2:9 ${ begins a variable", "$${")]);
+    assert_faults("[worker]\nname = \"${\"\n", &[("2:9 ${ begins an environment variable", "$${")]);
     assert_faults(
         "[worker]\nlease = \"${TOKEN}\"\n",
         &[("2:9 worker.lease, filled in from the environment, is not a duration", "30s")],

@@ -113,7 +113,7 @@ fn a_url_must_be_one_that_can_be_called() {
     assert_faults(
         "[kinds.a.http]\nurl = \"http://localhost\"\nheaders = { \"a b\" = \"x\", Idempotency-Key = \"x\", Bad = \"s3cret\\n\" }\n",
         &[
-            ("3:13 \"a b\" cannot be", "X-Team"),
+            ("3:13 \"a b\" is not a valid header name", "X-Team"),
             ("3:26 the header \"Idempotency-Key\" is set", ""),
             ("3:49 the value of the header \"Bad\"", "one line"),
         ],

@@ -27,9 +27,11 @@ pub async fn a_false_condition_skips_what_follows_and_makes_no_job(batches: Batc
     assert_eq!(jobs.len(), 2, "no job was created for skipped tasks");
     let history = batches.history(batch).await;
     let skips = history.iter().filter(|entry| entry.verb == Verb::Skip);
-    let mut skipped: Vec<_> = skips.filter_map(|entry| entry.key.as_deref()).collect();
+    let mut skipped: Vec<_> =
+        skips.filter_map(|entry| Some((entry.key.as_deref()?, entry.note.as_deref()?))).collect();
     skipped.sort_unstable();
-    assert_eq!(skipped, ["b", "c", "e"]);
+    let by_rule = "its rule can no longer be met";
+    assert_eq!(skipped, [("b", "its condition is false"), ("c", by_rule), ("e", by_rule)]);
 }
 
 pub async fn a_condition_without_a_value_fails_the_task_until_it_is_rerun(batches: Batches) {
