@@ -9,6 +9,9 @@
 
 begin;
 
+-- A function or operator that another account made in a schema of the search path must not take the place of PostgreSQL's.
+set local search_path = pg_catalog, pg_temp;
+
 -- Excludes concurrent migrations and concurrent runs of this file in this database. If the same role is created in another
 -- database at the same time, the error is ignored below.
 select pg_advisory_xact_lock(19792, 3);
@@ -156,8 +159,8 @@ grant select on milepost.attempt, milepost.subscription_place, milepost.running_
 grant usage, select on all sequences in schema milepost to milepost_server, milepost_worker;
 grant select on all sequences in schema milepost to milepost_reader;
 
--- An application makes changes only by the functions above. It can read the states of jobs and batches and the names of DAGs
--- and bulk jobs, but no payloads, results, inputs, events or inboxes.
+-- An application makes changes only by the functions above. It can read the states of jobs and batches and the definitions of
+-- DAGs and bulk jobs, from which the library starts them, but no payloads of jobs, results, inputs, events or inboxes.
 grant select on milepost.schema_migration, milepost.job_key, milepost.live, milepost.batch, milepost.batch_task,
     milepost.dag, milepost.dag_version, milepost.dag_task, milepost.bulk_definition to milepost_app;
 

@@ -3,11 +3,11 @@
 -- Finds the events of transactions that were in flight in a snapshot, by transaction ID.
 create index event_xid on milepost.event (xid, slot, pos);
 
--- system_identifier: the server whose transaction IDs the positions refer to.
+-- log_identity: the log whose transaction IDs the positions refer to; see milepost.log_identity().
 create table milepost.subscription (
     name text primary key,
     made_at timestamptz not null default now(),
-    system_identifier bigint not null,
+    log_identity bigint not null,
     paused_at timestamptz,
     paused_why text,
     check ((paused_at is null) = (paused_why is null))

@@ -1,5 +1,6 @@
--- Begins a transaction behind a transaction pooler, with the settings of compile_nothing.sql for this transaction; one
+-- Begins a transaction behind a transaction pooler, with the settings of pin_calm.sql for this transaction; one
 -- message. Uses no query, so that the isolation level of the transaction can still be changed.
 begin isolation level read committed;
 set local jit = off;
-set local standard_conforming_strings = on
+set local standard_conforming_strings = on;
+set local search_path = pg_catalog, pg_temp

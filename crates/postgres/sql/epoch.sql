@@ -28,6 +28,12 @@ begin
 end
 $$;
 
+-- Returns which log the transaction ids of positions refer to: the server, and the table in it. A restored dump is another log, also on a
+-- copy of the same server, whose transaction ids can be lower.
+create or replace function milepost.log_identity() returns bigint language sql stable as $$
+    select c.system_identifier # 'milepost.event'::regclass::oid::bigint from pg_control_system() c
+$$;
+
 -- Returns the timeline of the server, which rises with each promotion and restore.
 create or replace function milepost.current_timeline() returns int language sql stable parallel safe as $$
     select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int

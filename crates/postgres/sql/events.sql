@@ -143,6 +143,22 @@ begin
     then
         raise exception using errcode = 'MP015', message = 'the arrays must have as many elements as aggregate_types', detail = 'arrays';
     end if;
+    -- Elements are read by number below: from 1 on, in one dimension.
+    if 1 <> any (array[
+        array_ndims(aggregate_types), array_lower(aggregate_types, 1), array_ndims(aggregate_ids), array_lower(aggregate_ids, 1),
+        array_ndims(event_types), array_lower(event_types, 1), array_ndims(payloads), array_lower(payloads, 1),
+        array_ndims(ids), array_lower(ids, 1), array_ndims(aggregate_seqs), array_lower(aggregate_seqs, 1),
+        array_ndims(headers), array_lower(headers, 1), array_ndims(gaps_allowed), array_lower(gaps_allowed, 1)])
+    then
+        aggregate_types := array(select unnest(aggregate_types));
+        aggregate_ids := array(select unnest(aggregate_ids));
+        event_types := array(select unnest(event_types));
+        payloads := case when payloads is not null then array(select unnest(payloads)) end;
+        ids := case when ids is not null then array(select unnest(ids)) end;
+        aggregate_seqs := case when aggregate_seqs is not null then array(select unnest(aggregate_seqs)) end;
+        headers := case when headers is not null then array(select unnest(headers)) end;
+        gaps_allowed := case when gaps_allowed is not null then array(select unnest(gaps_allowed)) end;
+    end if;
     perform milepost.check_events(
         aggregate_types, aggregate_ids, event_types, aggregate_seqs, headers, payloads, bytes_max);
     if ids is null then

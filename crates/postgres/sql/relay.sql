@@ -17,8 +17,8 @@ create or replace function milepost.subscribe(name text, from_now boolean) retur
 declare
     drawn bigint := case when from_now then milepost.last_pos() else 0 end;
 begin
-    insert into milepost.subscription (name, system_identifier)
-    select subscribe.name, c.system_identifier from pg_control_system() c
+    insert into milepost.subscription (name, log_identity)
+    values (subscribe.name, milepost.log_identity())
     on conflict do nothing;
     if not found then
         return false;
@@ -64,12 +64,12 @@ declare
     known record;
 begin
     -- One publisher at a time, so that all count the same publishers.
-    select s.paused_at, s.system_identifier into known from milepost.subscription s where s.name = subscription for no key update;
+    select s.paused_at, s.log_identity into known from milepost.subscription s where s.name = subscription for no key update;
     if not found then
         raise exception using errcode = 'MP020', message = format('there is no subscription %s', subscription);
     end if;
-    if known.system_identifier <> (select c.system_identifier from pg_control_system() c) then
-        raise exception using errcode = 'MP021', message = format('the position of subscription %s was stored on another server', subscription);
+    if known.log_identity <> milepost.log_identity() then
+        raise exception using errcode = 'MP021', message = format('the position of subscription %s was stored for another log: on another server, or before a dump was restored', subscription);
     end if;
     insert into milepost.publisher as p (id, subscription, label, lease_until, stands_aside)
     values (publisher, subscription, label, until, stands_aside)

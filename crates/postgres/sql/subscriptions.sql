@@ -152,7 +152,7 @@ begin
     where p.subscription = s.subscription and p.slot = s.slot and p.n < s.n;
     -- The first transaction id: seen by every snapshot.
     update milepost.event e set xid = '3' where e.xid <> '3';
-    update milepost.subscription s set system_identifier = c.system_identifier from pg_control_system() c;
+    update milepost.subscription s set log_identity = milepost.log_identity();
     get diagnostics subscriptions = row_count;
     return subscriptions;
 end

@@ -207,6 +207,8 @@ pub(crate) struct Pools {
     /// Access checks. Operators' queries may take long, and a worker's heartbeat must not wait for them when its token is
     /// checked.
     pub(crate) access: Sessions,
+    /// Statements of callers and of bulk jobs, which keep the search path of their account.
+    pub(crate) own: Sessions,
 }
 
 /// Creates the pools; each connection is made when it is first needed.
@@ -223,7 +225,7 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
     let hot = || base().max_connections(options.connections_max);
     // Operators' queries are rare, so each connection is tested before use.
     let seldom = |most| base().test_before_acquire(true).max_connections(most);
-    let calm = seldom(4);
+    let (calm, own) = (seldom(4), seldom(4));
     let patience = options.acquire_timeout.min(ACCESS_PATIENCE);
     let access = seldom(2).acquire_timeout(patience);
     let verb = options.answer_timeout;
@@ -236,17 +238,18 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
                 });
                 Sessions::lasting(Shelf::keeping(pool.connect_lazy_with(connect.clone())), verb)
             };
-            let plain = |pool: PgPoolOptions, within| {
-                let pool = pool.after_connect(|connection, _| {
-                    Box::pin(async { connection.execute(statement::COMPILE_NOTHING).await.map(drop) })
+            let plain = |pool: PgPoolOptions, settings: &'static str, within| {
+                let pool = pool.after_connect(move |connection, _| {
+                    Box::pin(async move { connection.execute(settings).await.map(drop) })
                 });
                 Sessions::lasting(Shelf::passing_on(pool.connect_lazy_with(connect.clone())), within)
             };
             Pools {
                 hot: pinned(),
                 intake: pinned(),
-                calm: plain(calm, question),
-                access: plain(access, verb),
+                calm: plain(calm, statement::PIN_CALM, question),
+                access: plain(access, statement::PIN_CALM, verb),
+                own: plain(own, statement::COMPILE_NOTHING, question),
             }
         }
         WakeMode::Poll => {
@@ -254,15 +257,16 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
                 let shelf = Shelf::keeping(hot().connect_lazy_with(connect.clone()));
                 Sessions::passing(shelf, statement::BEGIN_PINNED, verb)
             };
-            let plain = |pool: PgPoolOptions, within| {
+            let plain = |pool: PgPoolOptions, begin, within| {
                 let shelf = Shelf::passing_on(pool.connect_lazy_with(connect.clone()));
-                Sessions::passing(shelf, statement::BEGIN_CALM, within)
+                Sessions::passing(shelf, begin, within)
             };
             Pools {
                 hot: pinned(),
                 intake: pinned(),
-                calm: plain(calm, question),
-                access: plain(access, verb),
+                calm: plain(calm, statement::BEGIN_CALM, question),
+                access: plain(access, statement::BEGIN_CALM, verb),
+                own: plain(own, statement::BEGIN_OWN, question),
             }
         }
     }

@@ -68,6 +68,7 @@ const KNOWN: i64 = MIGRATIONS.len() as i64;
 /// migrations.
 const SET_UP: &str = "
     set local client_min_messages = warning;
+    set local search_path = pg_catalog, pg_temp;
     select set_config(name, '0', true) from pg_catalog.pg_settings where name in ('statement_timeout', 'transaction_timeout');";
 
 /// Serializes migrations of the database, with an advisory lock number that no other verb uses.

@@ -27,6 +27,7 @@ pub(crate) fn of_check(check: Check) -> Option<&'static str> {
 
 statements! {
     BEGIN_CALM = "begin_calm";
+    BEGIN_OWN = "begin_own";
     BEGIN_PINNED = "begin_pinned";
     BURY_WORKER = "bury_worker";
     CHANGE = "change";
@@ -80,6 +81,7 @@ statements! {
     PAUSE_QUEUE = "pause_queue";
     PAUSE_SCHEDULE = "pause_schedule";
     PEEK = "peek";
+    PIN_CALM = "pin_calm";
     PIN_PLANS = "pin_plans";
     PRUNABLE = "prunable";
     PRUNE_JOBS = "prune_jobs";

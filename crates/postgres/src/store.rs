@@ -33,6 +33,8 @@ pub(crate) struct Inner {
     pub(crate) calm: Sessions,
     /// For access checks.
     pub(crate) access: Sessions,
+    /// For statements of callers and of bulk jobs.
+    pub(crate) own: Sessions,
     pub(crate) connect: PgConnectOptions,
     /// For dedicated connections.
     pub(crate) direct: Option<PgConnectOptions>,
@@ -60,9 +62,10 @@ impl PostgresStore {
         let direct = connect::direct(&connect, &options)?;
         let place = connect::place(&connect);
         connect::check_server(&connect, &options, &place).await?;
-        let Pools { hot, intake, calm, access } = connect::pools(&connect, &options);
+        let Pools { hot, intake, calm, access, own } = connect::pools(&connect, &options);
         let (floors, reached) = (Floors::default(), Reached::default());
-        let inner = Inner { hot, intake, calm, access, connect, direct, options, place, floors, reached };
+        let inner =
+            Inner { hot, intake, calm, access, own, connect, direct, options, place, floors, reached };
         Ok(Self { inner: Arc::new(inner), actor: None })
     }
 
@@ -88,7 +91,7 @@ impl PostgresStore {
     /// [`pooled`](crate::pooled).
     #[must_use]
     pub fn pool(&self) -> &PgPool {
-        self.inner.calm.pool()
+        self.inner.own.pool()
     }
 
     /// Returns the current use of the connections for workers' verbs, callers' verbs, operators' queries and access checks.
@@ -100,8 +103,8 @@ impl PostgresStore {
 
     /// Closes all connections; later verbs fail.
     pub async fn close(&self) {
-        let Inner { hot, intake, calm, access, .. } = self.inner.as_ref();
-        for sessions in [hot, intake, calm, access] {
+        let Inner { hot, intake, calm, access, own, .. } = self.inner.as_ref();
+        for sessions in [hot, intake, calm, access, own] {
             sessions.close().await;
         }
     }

@@ -138,8 +138,14 @@ impl<'s> Walk<'s> {
                 value.as_array().into_iter().flatten().try_for_each(|part| self.visit(part, input, depth))
             }
             "not" | "if" | "then" | "else" => self.visit(value, input, depth),
-            "dependentSchemas" | "dependencies" => self.each_of(value, input, depth),
+            "dependentSchemas" => self.each_of(value, input, depth),
             "enum" => self.spend(weight(value)),
+            // Each name that is missing becomes an entry of the error.
+            "required" if input.is_object() => self.spend(length(value)),
+            "dependentRequired" | "dependencies" if input.is_object() => {
+                self.dependent_names(value, input)?;
+                self.each_of(value, input, depth)
+            }
             "pattern" => self.matches(value.as_str().unwrap_or_default(), input.as_str().unwrap_or_default()),
             "properties" => self.properties(value, input, depth),
             "patternProperties" => value.as_object().into_iter().flatten().try_for_each(|(pattern, part)| {
@@ -189,6 +195,17 @@ impl<'s> Walk<'s> {
     fn each_of(&mut self, parts: &'s Value, input: &Value, depth: usize) -> Result<(), TooMuch> {
         let parts = parts.as_object().into_iter().flat_map(|parts| parts.values());
         parts.filter(|part| !part.is_array()).try_for_each(|part| self.visit(part, input, depth))
+    }
+
+    /// Charges for the names that members of an object require.
+    fn dependent_names(&mut self, parts: &Value, input: &Value) -> Result<(), TooMuch> {
+        let (Some(parts), Some(members)) = (parts.as_object(), input.as_object()) else { return Ok(()) };
+        self.spend(parts.len())?;
+        let required = parts.iter().filter(|(name, _)| members.contains_key(*name));
+        required
+            .map(|(_, names)| names)
+            .filter(|names| names.is_array())
+            .try_for_each(|names| self.spend(length(names)))
     }
 
     fn properties(&mut self, parts: &'s Value, input: &Value, depth: usize) -> Result<(), TooMuch> {
@@ -251,6 +268,20 @@ mod tests {
         let names: Map<String, Value> = (0..1000).map(|at| (at.to_string(), json!(1))).collect();
         let day = json!({"patternProperties": {"^\\d{4}-\\d{2}-\\d{2}$": {"type": "integer"}}});
         assert_eq!(counted(&day, &json!(names)), Ok(()));
+    }
+
+    #[test]
+    fn names_that_are_required_of_each_item_are_counted() {
+        let names: Vec<String> = (0..4_000).map(|at| format!("k{at}")).collect();
+        let items = |members: Value, count: usize| json!(vec![members; count]);
+        let required = json!({"items": {"required": names}});
+        assert_eq!(counted(&required, &items(json!({}), 10_000)), Err(TooMuch));
+        assert_eq!(counted(&required, &items(json!({}), 100)), Ok(()));
+        for keyword in ["dependentRequired", "dependencies"] {
+            let dependent = json!({"items": { keyword: {"a": names} }});
+            assert_eq!(counted(&dependent, &items(json!({"a": 1}), 10_000)), Err(TooMuch), "{keyword}");
+            assert_eq!(counted(&dependent, &items(json!({"b": 1}), 10_000)), Ok(()), "{keyword}");
+        }
     }
 
     #[test]

@@ -177,7 +177,7 @@ impl Exec {
 
     fn judge(&self, status: ExitStatus, mut output: Output) -> Result<Outcome, JobError> {
         let program = self.config.program.display();
-        let last_words = self.config.secrets.hide(output.last_words());
+        let last_words = output.last_words(&self.config.secrets);
         match (status.code(), status.signal()) {
             (Some(0), _) => Ok(result::outcome(output.last_line(), &self.config.secrets)),
             (Some(code), _) => {

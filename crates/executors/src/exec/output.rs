@@ -49,12 +49,17 @@ impl Output {
         &self.stdout.last
     }
 
-    /// Returns the end of standard error, formatted to follow an error message.
-    pub(super) fn last_words(&self) -> String {
-        match self.stderr.text() {
-            text if text.is_empty() => String::new(),
-            text => format!("; the end of its stderr:\n{text}"),
-        }
+    /// Returns the end of standard error without secrets, formatted to follow an error message.
+    pub(super) fn last_words(&self, secrets: &Secrets) -> String {
+        last_words(&self.stderr, secrets)
+    }
+}
+
+fn last_words(stderr: &Tail, secrets: &Secrets) -> String {
+    // Before anything is put in front of it: only at the start of a text is the end of a secret recognized.
+    match secrets.hide(stderr.text()) {
+        text if text.is_empty() => String::new(),
+        text => format!("; the end of its stderr:\n{text}"),
     }
 }
 
@@ -95,9 +100,10 @@ impl Lines {
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.current);
         if let Some(progress) = line.bytes.strip_prefix(PROGRESS.as_bytes()) {
-            let progress = String::from_utf8_lossy(progress);
+            // Before the message is truncated.
+            let progress = self.secrets.hide(String::from_utf8_lossy(progress).into_owned());
             if let Some((done, total, message)) = progress_of(&progress) {
-                self.context.progress(done, total, message.map(|message| self.secrets.hide(message)));
+                self.context.progress(done, total, message);
                 return;
             }
         }
@@ -166,5 +172,18 @@ mod tests {
         }
         tail.push(b"the end\n");
         assert!(tail.text().starts_with("…xxx") && tail.text().ends_with("the end"));
+    }
+
+    #[test]
+    fn a_secret_that_is_cut_at_the_start_of_the_end_is_hidden() {
+        let secret = "s3cret-of-twenty-bytes";
+        let secrets = Secrets::new([secret.to_owned()]);
+        for kept in 8..secret.len() {
+            let mut stderr = Tail::default();
+            stderr.push(secret.as_bytes());
+            stderr.push(&[b'x'; STDERR_BYTES_MAX][kept..]);
+            let words = last_words(&stderr, &secrets);
+            assert!(!words.contains("bytes") && words.contains("[secret]xxx"), "{kept}: {words:.80}");
+        }
     }
 }

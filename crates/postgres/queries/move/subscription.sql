@@ -5,8 +5,8 @@ with brought as (
         as r(name, made_at, paused_at, paused_why, pos, advanced_at, token)
 ),
 made as (
-    insert into milepost.subscription (name, made_at, system_identifier, paused_at, paused_why)
-    select r.name, r.made_at, c.system_identifier, r.paused_at, r.paused_why from brought r cross join pg_control_system() c
+    insert into milepost.subscription (name, made_at, log_identity, paused_at, paused_why)
+    select r.name, r.made_at, milepost.log_identity(), r.paused_at, r.paused_why from brought r
 ),
 slots as (
     insert into milepost.subscription_slot (subscription, slot, token)

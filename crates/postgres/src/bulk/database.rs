@@ -76,7 +76,7 @@ impl Database {
         let its = &store.inner;
         Self {
             direct: its.direct.clone(),
-            calm: its.calm.clone(),
+            calm: its.own.clone(),
             place: its.place.clone(),
             patience: its.options.acquire_timeout,
             is_own: true,

@@ -135,6 +135,27 @@ async fn sql_callers_cannot_emit_or_receive_what_readers_cannot_hold() {
     }
 }
 
+#[tokio::test]
+async fn arrays_of_events_may_begin_anywhere_and_have_several_dimensions() {
+    let (_database, store) = Database::with_store().await;
+    for (number, (arrays, events)) in [
+        ("'[0:0]={order}'::text[], '[5:5]={$id}'::text[], '[0:0]={paid}'::text[], payloads => '[0:0]={1}'::json[], headers => '[0:0]={\"{\\\"a\\\": \\\"b\\\"}\"}'::jsonb[]", 1),
+        ("array['order'], array['$id'], array['paid'], payloads => '{{1}}'::json[], headers => array[array['{\"a\": \"b\"}'::jsonb]]", 1),
+        ("array['order', 'order'], array['$id', '$id'], array['paid', 'paid'], payloads => '[0:1]={1,1}'::json[], headers => array[array['{\"a\": \"b\"}', '{\"a\": \"b\"}'::jsonb]]", 2),
+        ("array['order'], array['$id'], array['paid'], payloads => '{1}'::json[], headers => array['{\"a\": \"b\"}'::jsonb], event_ids => '[0:0]={01890a5d-ac96-774b-bcce-b302099a8057}'", 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = format!("o{number}");
+        let call = format!("select milepost.emit_many({})", arrays.replace("$id", &id));
+        store.pool().execute(AssertSqlSafe(call)).await.unwrap();
+        let stored = "select count(*) from milepost.event where aggregate_id = $1 and payload::text = '1' and headers ->> 'a' = 'b'";
+        let stored: i64 = sqlx::query_scalar(stored).bind(id).fetch_one(store.pool()).await.unwrap();
+        assert_eq!(stored, events, "{arrays}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sql_callers_give_reasons_and_times_within_limits() {
     let (_database, store, scene) = Database::with_scene().await;

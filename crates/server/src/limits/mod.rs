@@ -94,7 +94,7 @@ impl Counted {
     /// Counts a request without valid credentials against its address, since it does not reach the middleware that counts the
     /// others.
     pub(crate) fn check_refused(&self, client: Client) -> Result<(), Problem> {
-        match self.rates.as_ref().filter(|_| !client.is_here()) {
+        match &self.rates {
             Some(rates) => rates.take(Caller::Address(client)).map_err(too_many),
             None => Ok(()),
         }

@@ -10,7 +10,7 @@ use milepost_core::ident::EventId;
 use milepost_core::port::{LogReader, Store};
 use milepost_testkit::server::Server;
 use milepost_testkit::{Scene, database, relay, wait};
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, Executor, PgConnection};
 
 const LEASE: Duration = Duration::from_secs(600);
 const ALL: PageSize = PageSize { events_max: 1_000, bytes_max: 1 << 20 };
@@ -193,4 +193,21 @@ async fn restored_history_is_not_reported_as_new() {
     }
     let told = shared.feed(&from, None, 1_000).await.unwrap().changes;
     assert_eq!(told.len(), jobs.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn positions_of_a_restored_dump_are_refused_until_a_reseed() {
+    let server = Server::create().await;
+    let store = database::open(&server.url()).await;
+    // The table of the log is another one, as after the restore of a dump on a copy of the same server.
+    let restored = "select milepost.subscribe('billing', false);
+         alter table milepost.event rename to event_before;
+         create table milepost.event (like milepost.event_before including all);";
+    store.pool().execute(sqlx::raw_sql(restored)).await.unwrap();
+    let hold = "select count(*) from milepost.hold_slots('billing', gen_random_uuid(), 'relay', 10000)";
+    let held = async || sqlx::query_scalar::<_, i64>(hold).fetch_one(store.pool()).await;
+    let refused = held().await.unwrap_err();
+    assert_eq!(refused.as_database_error().unwrap().code().as_deref(), Some("MP021"), "{refused}");
+    sqlx::query("select milepost.reseed()").execute(store.pool()).await.unwrap();
+    assert!(held().await.unwrap() > 0);
 }

@@ -372,7 +372,10 @@ fn names_and_what_follows_must_agree() {
     assert_faults(&two("then = \"n\"", ""), &[("5:8 the end of n would start n again", "of the cycle")]);
     assert_faults(
         &two("then = \"push\"", "then = \"n\""),
-        &[("5:8 the end of n would start n", "of the cycle"), ("10:8 the end of push would start push", "of the cycle")],
+        &[
+            ("5:8 the end of n would start n", "of the cycle"),
+            ("10:8 the end of push would start push", "of the cycle"),
+        ],
     );
     assert_faults(
         &format!("[kinds.n]\nexec = {{ program = \"sh\" }}\n{}", bulk(APPLY)),

@@ -1,9 +1,12 @@
 //! `milepost_app`: enqueues work and receives events through functions, and changes nothing else.
 
+use std::sync::Arc;
+
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::event::{Aggregate, NewEvent};
+use milepost_core::finish::End;
 use milepost_core::job::NewJob;
 use milepost_core::port::{BatchStore, IntakeStore};
 use milepost_core::state::JobState;
@@ -196,6 +199,32 @@ async fn it_may_not_read_payloads_results_inputs_events_inboxes_tokens_or_the_au
         let expected: &[&str] = if seen.contains(&table.as_str()) { &["select"] } else { &[] };
         assert_eq!(rights(&owner, "milepost_app", &table).await, expected, "{table}");
     }
+}
+
+/// Objects in a schema of the search path that PostgreSQL prefers to its own, since their types match exactly.
+const TRAPS: &str = "
+    create table public.loot (who text);
+    grant insert on public.loot to public;
+    create function public.trap() returns void language sql as 'insert into public.loot values (current_user)';
+    create function public.pg_has_role(text, text, text) returns boolean language sql as 'select public.trap(); select pg_catalog.pg_has_role($1::name, $2::name, $3)';
+    create function public.same(milepost.job_state, milepost.job_state) returns boolean language sql
+        as 'select public.trap(); select $1::text operator(pg_catalog.=) $2::text';
+    create operator public.= (leftarg = milepost.job_state, rightarg = milepost.job_state, function = public.same);";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_it_puts_into_the_search_path_runs_neither_as_a_superuser_nor_as_a_worker() {
+    let (database, owner) = with_roles().await;
+    run(owner.pool(), "grant create on schema public to milepost_app").await.unwrap();
+    let app = seen_by("milepost_app", &database).await;
+    may(&app, TRAPS).await;
+    run(owner.pool(), ROLES).await.unwrap();
+    let worker = Arc::new(seen_by("milepost_worker", &database).await);
+    let scene = Scene::on(worker).await;
+    let job = scene.enqueue(Scene::job()).await;
+    let claimed = scene.claim(1).await.remove(0);
+    scene.finish(&claimed, End::Succeed { result: None }).await;
+    assert_eq!(scene.state(job).await, JobState::Succeeded);
+    assert_eq!(number(&owner, "select count(*) from public.loot").await, 0);
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use milepost_testkit::database::Database;
 use sqlx::{Connection, Executor, PgConnection, SqlSafeStr};
 
 /// Scripts of several statements in one message, which cannot be prepared.
-const SCRIPTS: &[&str] = &["begin_calm", "begin_pinned", "bulk/begin_chunk", "bulk/take_begin"];
+const SCRIPTS: &[&str] = &["begin_calm", "begin_own", "begin_pinned", "bulk/begin_chunk", "bulk/take_begin"];
 
 #[tokio::test]
 async fn every_statement_prepares_against_a_migrated_database() {
