@@ -101,17 +101,17 @@ fn tables_in_the_schema_and_what_stands_on_it_keep_the_bench_away() {
         ("create table milepost.orders (n int)", "table milepost.orders", "drop table milepost.orders"),
         (
             "create view public.waiting as select id from milepost.live",
-            "view waiting",
+            "view public.waiting",
             "drop view public.waiting",
         ),
         (
             "create table public.mine (job uuid references milepost.job)",
-            "constraint mine_job_fkey",
+            "constraint mine_job_fkey on table public.mine",
             "drop table public.mine",
         ),
         (
             "create table public.mine (state milepost.job_state)",
-            "column state of table mine",
+            "column state of table public.mine",
             "drop table public.mine",
         ),
         (

@@ -18,7 +18,31 @@ const RESERVED: &[&str] = &[
     "proxy-",
     "authorization",
     "cookie",
+    "cookie2",
     "set-cookie",
+    "api-key",
+    "apikey",
+    "token",
+    "x-access-token",
+    "x-api-token",
+    "x-token",
+    "x-jwt-",
+    "x-vault-",
+    "client-cert",
+    "ssl-client-",
+    "x-client-cert",
+    "x-ssl-",
+    "x-user",
+    "x-authenticated-",
+    "x-consumer-",
+    "x-goog-",
+    "x-ms-client-",
+    "x-appengine-",
+    "tailscale-",
+    "fastly-client-",
+    "x-cluster-client-",
+    "x-custom-ip-",
+    "x-forwarded",
     "forwarded",
     "x-forwarded-",
     "via",
@@ -41,6 +65,9 @@ const RESERVED: &[&str] = &[
     "connection",
     "keep-alive",
     "te",
+    "http2-settings",
+    "max-forwards",
+    "proxy",
     "trailer",
     "transfer-encoding",
     "upgrade",
@@ -57,7 +84,7 @@ pub(super) fn headers(event: &Event, source: &str, signer: &Signer) -> Result<He
     // The custom headers come first, so that none of them replaces a standard one.
     for (name, value) in message.own_headers(RESERVED) {
         // CGI and similar interfaces map both spellings to one name.
-        if is_reserved(&name.replace('_', "-"), RESERVED) {
+        if is_reserved(&name.replace(['_', '.'], "-"), RESERVED) {
             continue;
         }
         insert(&mut headers, name, value)?;
@@ -97,9 +124,21 @@ mod tests {
 
     #[test]
     fn no_event_chooses_who_a_receiver_takes_for_the_sender() {
-        let reserved =
-            ["Authorization", "cookie", "X-Forwarded-For", "X_Forwarded_Host", "X-Real-IP", "Remote-User"];
-        let names = reserved.iter().chain(&["x-tenant", "viaduct"]);
+        let reserved = [
+            "Authorization",
+            "cookie",
+            "X-Forwarded-For",
+            "X_Forwarded_Host",
+            "X.Forwarded.Proto",
+            "X-Real-IP",
+            "Remote-User",
+            "X-MS-Client-Principal",
+            "X-Cluster-Client-IP",
+            "Client-Cert",
+            "Api-Key",
+            "Proxy",
+        ];
+        let names = reserved.iter().chain(&["x-tenant", "viaduct", "tokens"]);
         let event = Event {
             id: EventId::new(),
             aggregate: Aggregate::new("order", "17"),
@@ -114,6 +153,9 @@ mod tests {
         for name in reserved {
             assert!(!sent.contains_key(name), "{name}");
         }
-        assert!(sent.contains_key("x-tenant") && sent.contains_key("viaduct"), "{sent:?}");
+        assert!(
+            sent.contains_key("x-tenant") && sent.contains_key("viaduct") && sent.contains_key("tokens"),
+            "{sent:?}"
+        );
     }
 }
