@@ -12,8 +12,6 @@ begin
         from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
         where c.relnamespace = 'milepost'::regnamespace and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped
           and a.atttypid in ('json'::regtype, 'jsonb'::regtype)
-          and not exists (
-              select from pg_catalog.pg_constraint k where k.conrelid = c.oid and k.conname = c.relname || '_' || a.attname || '_text')
     loop
         execute format(
             'alter table milepost.%1$I add constraint %2$I

@@ -1,6 +1,7 @@
 -- Settings of a session for hot statements, regardless of those of the database and the role: only one possible plan for
 -- each, regardless of the last ANALYZE; durable commits; the isolation and string syntax that the statements are written
--- for; the search path, in which no other account can put a function or operator; an early end, well within a lease, of a transaction whose process hangs or is cut off; and no end of an idle session.
+-- for; a search path in which no other account can put a function or operator; an early end, well within a lease, of a
+-- transaction whose process hangs or is cut off; and no end of an idle session.
 -- begin_pinned.sql does the same for one transaction.
 select set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false),
        set_config('enable_mergejoin', 'off', false), set_config('enable_bitmapscan', 'off', false),

@@ -29,7 +29,7 @@ pub struct Database {
     /// Options of dedicated connections; `None` behind a pooler without a direct address.
     direct: Option<PgConnectOptions>,
     /// Connections for queries of throttles and operators.
-    pub(super) calm: Sessions,
+    pub(super) sessions: Sessions,
     place: String,
     patience: Duration,
     is_own: bool,
@@ -52,12 +52,12 @@ impl Database {
         })?;
         let pool = PgPoolOptions::new().acquire_timeout(PATIENCE).max_connections(CALM_CONNECTIONS_MAX);
         let pool = pool.connect_lazy_with(direct.clone());
-        let calm = Sessions::lasting(
+        let sessions = Sessions::lasting(
             Shelf::passing_on(pool),
             PostgresOptions::default().answer_timeout * PATIENCE_OF_QUESTIONS,
         );
         let place = format!("database {name} ({})", connect::place(&direct));
-        Ok(Self { direct: Some(direct), calm, place, patience: PATIENCE, is_own: false })
+        Ok(Self { direct: Some(direct), sessions, place, patience: PATIENCE, is_own: false })
     }
 
     /// Cancels the statement that a run with targets in this database is executing, so that its chunk rolls back. Returns
@@ -67,7 +67,7 @@ impl Database {
     /// [`Unavailable`](StoreError::Unavailable) when the database does not answer.
     pub async fn interrupt(&self, job: JobId) -> StoreResult<bool> {
         let query = sqlx::query(statement::BULK_INTERRUPT_VISIT).bind(job.to_string());
-        let stopped: Result<Vec<bool>, _> = self.calm.rows(query).await.and_then(row::values);
+        let stopped: Result<Vec<bool>, _> = self.sessions.rows(query).await.and_then(row::values);
         Ok(stopped.map_err(|e| self.fail(e))?.contains(&true))
     }
 
@@ -76,7 +76,7 @@ impl Database {
         let its = &store.inner;
         Self {
             direct: its.direct.clone(),
-            calm: its.own.clone(),
+            sessions: its.own.clone(),
             place: its.place.clone(),
             patience: its.options.acquire_timeout,
             is_own: true,

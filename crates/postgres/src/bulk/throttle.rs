@@ -106,7 +106,7 @@ fn answer(row: &PgRow) -> Result<Option<String>, sqlx::Error> {
 #[async_trait]
 impl Throttle for ServerThrottle {
     async fn holds(&self) -> Option<String> {
-        let asked = tokio::time::timeout(PATIENCE, self.database.calm.row(self.query())).await;
+        let asked = tokio::time::timeout(PATIENCE, self.database.sessions.row(self.query())).await;
         let why = match asked {
             Err(_) => Some(format!("it did not finish within {PATIENCE:?}")),
             Ok(Ok(Some(row))) => self.judge(&row).unwrap_or_else(|error| Some(error.to_string())),
