@@ -63,7 +63,8 @@ fn nothing_is_cut_off_and_nothing_overlaps_on_any_page(place: Place) {
             browser.command("Emulation.setEmulatedMedia", media);
             for path in &paths {
                 console.open(path);
-                assert_eq!(browser.read("innerWidth"), width, "{path}");
+                // A phone's page is 980 wide until the browser has applied the page's viewport, which may be after its load.
+                browser.until(&format!("{path} is {width} wide"), &format!("innerWidth === {width}"));
                 assert_eq!(browser.read(FAULTS), json!([]), "{path} at {width}x{height}, {scheme}");
             }
         }
