@@ -56,6 +56,15 @@ pub enum InvalidJob {
         /// The parser's message, with line and column.
         why: String,
     },
+    /// A number of a definition is so large that reading it lost digits.
+    #[error(
+        "the payload has the number {number}, whose digits a definition cannot keep; the largest is {max}; write it as text",
+        max = u64::MAX
+    )]
+    LargeNumber {
+        /// The number, rounded to a double.
+        number: String,
+    },
     /// The payload contains a NUL character, which PostgreSQL's jsonb cannot store.
     #[error("the payload holds a NUL character (\\u0000), which cannot be stored")]
     Nul,

@@ -19,7 +19,7 @@ use crate::dag::template::{Template, count_expressions};
 use crate::finish::Failure;
 use crate::ident::BatchId;
 use crate::job::PAYLOAD_BYTES_MAX;
-use crate::json::check_payload;
+use crate::json::{Exact, check_payload};
 
 /// The error code of a task with an expression that cannot be evaluated.
 pub const EXPRESSION: &str = "expression";
@@ -60,13 +60,13 @@ pub struct DueTask {
     /// Its definition.
     pub spec: Task,
     /// The input of its batch.
-    pub input: Arc<Value>,
+    pub input: Arc<Exact>,
     /// The nominal time (tick) of its batch.
     pub nominal: Option<NominalTime>,
     /// The results of the predecessors that it reads.
     pub reads: Vec<ReadTask>,
     /// For an item of a task with `each`: the item and its index.
-    pub item: Option<(Value, u32)>,
+    pub item: Option<(Exact, u32)>,
     /// For a task that is a batch: the input schema of its DAG, if there is one.
     pub schema: Option<Value>,
 }
@@ -79,7 +79,7 @@ pub struct ReadTask {
     /// The outcome of the predecessor.
     pub state: Outcome,
     /// The value that it returned.
-    pub output: Value,
+    pub output: Exact,
 }
 
 /// The result of evaluating a due task.
@@ -88,13 +88,13 @@ pub enum Becomes {
     /// Its condition is false.
     Skipped,
     /// A job of its kind with this payload.
-    Job(Value),
+    Job(Exact),
     /// A job for each of these items; their payloads are rendered later.
-    Items(Vec<Value>),
+    Items(Vec<Exact>),
     /// A run of its bulk job with these parameters.
-    Bulk(Value),
+    Bulk(Exact),
     /// A batch of its DAG with this input.
-    Batch(Value),
+    Batch(Exact),
     /// It failed, for example because an expression cannot be evaluated.
     Failed(Failure),
 }
@@ -116,7 +116,8 @@ impl DueTask {
                 .collect();
             let item = self.item.as_ref().map(|(value, index)| Item { value, index: *index });
             let tick = self.nominal.as_ref().map_or_else(|| Value::Object(Map::new()), NominalTime::value);
-            let input = if self.mentions("input") { &*self.input } else { &Value::Null };
+            let (tick, null) = (Exact::from(tick), Exact::default());
+            let input = if self.mentions("input") { &*self.input } else { &null };
             let values = Values { input, tick: &tick, tasks: &reads, item };
             let scope = Scope::new(&values, steps);
             let becomes = self.work_out(&scope).unwrap_or_else(Becomes::Failed);
@@ -129,8 +130,8 @@ impl DueTask {
         let texts = self.spec.when.iter().chain(&self.spec.each).map(String::len).sum::<usize>();
         let item = self.item.as_ref().map(|(item, _)| item);
         let input = self.mentions("input").then_some(&*self.input);
-        let values = input.into_iter().chain([&self.spec.payload]).chain(item);
-        let parts = values.chain(self.reads.iter().map(|read| &read.output)).fold(0, |sum, value| {
+        let read = input.into_iter().chain(item).chain(self.reads.iter().map(|read| &read.output));
+        let parts = read.map(Exact::marked).chain([&self.spec.payload]).fold(0, |sum, value| {
             if sum > LITTLE_STEPS_MAX { sum } else { sum + weight_of_json(value, LITTLE_STEPS_MAX - sum) }
         });
         self.schema.is_none()
@@ -152,7 +153,7 @@ impl DueTask {
         texts.any(|text| text.contains(variable)) || within(&self.spec.payload, variable)
     }
 
-    fn work_out(&self, scope: &Scope) -> Result<Becomes, Failure> {
+    fn work_out(&self, scope: &Scope<'_>) -> Result<Becomes, Failure> {
         let failed = |message: String| Failure { code: EXPRESSION.to_owned(), message };
         if self.item.is_none() {
             if let Some(when) = &self.spec.when
@@ -181,7 +182,7 @@ impl DueTask {
         })
     }
 
-    fn payload(&self, scope: &Scope) -> Result<Value, String> {
+    fn payload(&self, scope: &Scope<'_>) -> Result<Exact, String> {
         let template = Template::compile(&self.spec.template()).map_err(|e| format!("payload: {e}"))?;
         let payload = template.render(scope, PAYLOAD_BYTES_MAX).map_err(|e| format!("payload: {e}"))?;
         check_payload(&payload.to_string(), PAYLOAD_BYTES_MAX).map_err(|e| e.to_string())?;
@@ -189,9 +190,9 @@ impl DueTask {
     }
 
     /// Checks the input of a task that is a batch.
-    fn check_input(&self, input: &Value) -> Result<(), Failure> {
+    fn check_input(&self, input: &Exact) -> Result<(), Failure> {
         let Some(schema) = &self.schema else { return Ok(()) };
-        check_fit(schema, input)
+        check_fit(schema, &input.rounded())
             .map_err(|invalid| Failure { code: CANNOT_START.to_owned(), message: invalid.to_string() })
     }
 }
@@ -227,12 +228,13 @@ mod tests {
     use super::*;
 
     fn due(spec: Task) -> DueTask {
-        let read = |key: &str, state, output| ReadTask { key: key.to_owned(), state, output };
+        let read =
+            |key: &str, state, output: Value| ReadTask { key: key.to_owned(), state, output: output.into() };
         DueTask {
             batch: BatchId::new(),
             task: 0,
             spec,
-            input: Arc::new(json!({"day": "2026-11-01", "to": ["a", "b"]})),
+            input: Arc::new(json!({"day": "2026-11-01", "to": ["a", "b"]}).into()),
             nominal: None,
             reads: vec![
                 read("count", Outcome::Succeeded, json!({"rows": 3})),
@@ -266,7 +268,7 @@ mod tests {
             "text": "${ tasks.count.output.rows } rows, load was ${ tasks.load.state }",
         }));
         let expected = json!({"day": "2026-11-01", "text": "3 rows, load was skipped"});
-        assert_eq!(due(spec).becomes(Effort::Full).unwrap(), Becomes::Job(expected));
+        assert_eq!(due(spec).becomes(Effort::Full).unwrap(), Becomes::Job(expected.into()));
     }
 
     #[test]
@@ -277,7 +279,7 @@ mod tests {
         let dates = Task::job("mail").payload(json!("${ tick.previous_date } to ${ tick.date }"));
         assert_eq!(
             with_tick(dates.clone()).becomes(Effort::Full).unwrap(),
-            Becomes::Job(json!("2026-11-01 to 2026-11-02"))
+            Becomes::Job(json!("2026-11-01 to 2026-11-02").into())
         );
         let Becomes::Failed(failure) = due(dates.clone()).becomes(Effort::Full).unwrap() else {
             panic!("the batch has no tick")
@@ -285,13 +287,17 @@ mod tests {
         assert_eq!(failure.code, EXPRESSION);
         let if_any = |when: &str| dates.clone().payload(json!(1)).when(when);
         for when in ["size(tick) == 0", "!has(tick.date)"] {
-            assert_eq!(due(if_any(when)).becomes(Effort::Full).unwrap(), Becomes::Job(json!(1)), "{when}");
+            assert_eq!(
+                due(if_any(when)).becomes(Effort::Full).unwrap(),
+                Becomes::Job(json!(1).into()),
+                "{when}"
+            );
             assert_eq!(with_tick(if_any(when)).becomes(Effort::Full).unwrap(), Becomes::Skipped, "{when}");
         }
         let either = json!("${ has(tick.date) ? tick.date : input.day }");
         assert_eq!(
             due(dates.clone().payload(either)).becomes(Effort::Full).unwrap(),
-            Becomes::Job(json!("2026-11-01"))
+            Becomes::Job(json!("2026-11-01").into())
         );
     }
 
@@ -300,10 +306,10 @@ mod tests {
         let spec = Task::each("mail", "input.to").payload(json!({"to": "${ item }", "n": "${ index }"}));
         assert_eq!(
             due(spec.clone()).becomes(Effort::Full).unwrap(),
-            Becomes::Items(vec![json!("a"), json!("b")])
+            Becomes::Items(vec![json!("a").into(), json!("b").into()])
         );
-        let item = DueTask { item: Some((json!("b"), 1)), ..due(spec) };
-        assert_eq!(item.becomes(Effort::Full).unwrap(), Becomes::Job(json!({"to": "b", "n": 1})));
+        let item = DueTask { item: Some((json!("b").into(), 1)), ..due(spec) };
+        assert_eq!(item.becomes(Effort::Full).unwrap(), Becomes::Job(json!({"to": "b", "n": 1}).into()));
     }
 
     #[test]
@@ -327,11 +333,11 @@ mod tests {
         let expected = json!({"day": "2026-11-01"});
         assert_eq!(
             due(Task::bulk("push").payload(payload.clone())).becomes(Effort::Full).unwrap(),
-            Becomes::Bulk(expected.clone())
+            Becomes::Bulk(expected.clone().into())
         );
         assert_eq!(
             due(Task::batch("etl").payload(payload)).becomes(Effort::Full).unwrap(),
-            Becomes::Batch(expected)
+            Becomes::Batch(expected.into())
         );
     }
 }

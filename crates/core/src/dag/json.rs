@@ -1,11 +1,31 @@
 //! Conversion between JSON and CEL values.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use cel::Value as Cel;
-use cel::objects::{Key, Map};
+use cel::objects::{Key, Map, Opaque};
 use serde_json::{Number, Value};
+
+use crate::json::{digits, mark};
+
+/// A whole number that is too large for CEL's integers. Expressions can compare it for equality and return it, but not calculate with it.
+#[derive(Clone, PartialEq, Eq)]
+struct LargeInteger(String);
+
+/// As error messages show it.
+impl fmt::Debug for LargeInteger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Opaque for LargeInteger {
+    fn runtime_type_name(&self) -> &'static str {
+        "integer beyond 64 bits"
+    }
+}
 
 /// Converts JSON to a CEL value: whole numbers become integers, all other numbers floats.
 pub(super) fn to_cel(json: &Value) -> Cel {
@@ -17,9 +37,20 @@ pub(super) fn to_cel(json: &Value) -> Cel {
             (None, Some(uint)) => Cel::UInt(uint),
             (None, None) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
-        Value::String(text) => Cel::String(Arc::new(text.clone())),
+        Value::String(text) => {
+            digits(text).map_or_else(|| Cel::String(Arc::new(text.clone())), number_to_cel)
+        }
         Value::Array(items) => Cel::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(members) => map(members.iter().map(|(name, value)| (name.as_str(), to_cel(value)))),
+    }
+}
+
+/// Converts a number that is not exact as a double.
+fn number_to_cel(digits: &str) -> Cel {
+    if digits.contains(['.', 'e', 'E']) {
+        Cel::Float(digits.parse().unwrap_or(f64::NAN))
+    } else {
+        Cel::Opaque(Arc::new(LargeInteger(digits.to_owned())))
     }
 }
 
@@ -37,7 +68,12 @@ pub(super) fn to_json(value: &Cel) -> Result<Value, &'static str> {
         Cel::Int(int) => Value::from(*int),
         Cel::UInt(uint) => Value::from(*uint),
         Cel::Float(float) => Value::Number(Number::from_f64(*float).ok_or("a number that is not finite")?),
+        Cel::String(text) if digits(text).is_some() => return Err("a text with the character NUL"),
         Cel::String(text) => Value::String(text.as_ref().clone()),
+        Cel::Opaque(opaque) => match opaque.downcast_ref::<LargeInteger>() {
+            Some(LargeInteger(digits)) => Value::String(mark(digits)),
+            None => return Err(name(value)),
+        },
         Cel::List(items) => Value::Array(items.iter().map(to_json).collect::<Result<_, _>>()?),
         Cel::Map(map) => {
             let member = |(key, value): (&Key, &Cel)| Ok((key.to_string(), to_json(value)?));
@@ -48,7 +84,7 @@ pub(super) fn to_json(value: &Cel) -> Result<Value, &'static str> {
 }
 
 /// Returns the name of a value's type for messages.
-pub(super) const fn name(value: &Cel) -> &'static str {
+pub(super) fn name(value: &Cel) -> &'static str {
     match value {
         Cel::Null => "null",
         Cel::Bool(_) => "a boolean",
@@ -57,6 +93,7 @@ pub(super) const fn name(value: &Cel) -> &'static str {
         Cel::List(_) => "a list",
         Cel::Map(_) => "a map",
         Cel::Bytes(_) => "bytes",
+        Cel::Opaque(opaque) if opaque.downcast_ref::<LargeInteger>().is_some() => "a number",
         _ => "a type, a function or another value that JSON cannot represent",
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::expression::{EvaluationError, Expression, InvalidExpression, Reads, Scope};
+use crate::json::Exact;
 
 /// The maximum number of expressions in one template.
 pub const EXPRESSIONS_MAX: usize = 1000;
@@ -136,7 +137,7 @@ impl Template {
     ///
     /// # Errors
     /// [`RenderError`] when an expression cannot be evaluated, or when all values together exceed `bytes_max`.
-    pub fn render(&self, scope: &Scope, bytes_max: usize) -> Result<Value, RenderError> {
+    pub fn render(&self, scope: &Scope<'_>, bytes_max: usize) -> Result<Exact, RenderError> {
         let mut payload = self.root.clone();
         let mut bytes_left = bytes_max;
         for (pointer, pieces) in &self.strings {
@@ -145,10 +146,10 @@ impl Template {
                 None => RenderError::TooLarge { bytes_max },
             })?;
             if let Some(string) = payload.pointer_mut(pointer) {
-                *string = value;
+                *string = value.into_marked();
             }
         }
-        Ok(payload)
+        Ok(Exact::of_marked(payload))
     }
 
     fn collect(&mut self, value: &Value, pointer: &mut String, faults: &mut Vec<InvalidTemplate>) {
@@ -181,31 +182,31 @@ impl Template {
 }
 
 /// Returns the value of a string. The error is `None` when the size limit is exceeded.
-fn whole(pieces: &[Piece], scope: &Scope, bytes_left: &mut usize) -> Result<Value, Option<EvaluationError>> {
-    let mut take = |value: &Value| -> Result<(), Option<EvaluationError>> {
-        *bytes_left = bytes_left.checked_sub(value.to_string().len()).ok_or(None)?;
-        Ok(())
+fn whole(
+    pieces: &[Piece],
+    scope: &Scope<'_>,
+    bytes_left: &mut usize,
+) -> Result<Exact, Option<EvaluationError>> {
+    let mut evaluate = |expression: &Expression| -> Result<(Exact, String), Option<EvaluationError>> {
+        let value = expression.value(scope).map_err(Some)?;
+        let text = value.to_string();
+        *bytes_left = bytes_left.checked_sub(text.len()).ok_or(None)?;
+        Ok((value, text))
     };
     if let [Piece::Value(expression)] = pieces {
-        let value = expression.value(scope).map_err(Some)?;
-        take(&value)?;
-        return Ok(value);
+        return Ok(evaluate(expression)?.0);
     }
-    let mut text = String::new();
+    let mut whole = String::new();
     for piece in pieces {
         match piece {
-            Piece::Text(piece) => text.push_str(piece),
+            Piece::Text(piece) => whole.push_str(piece),
             Piece::Value(expression) => {
-                let value = expression.value(scope).map_err(Some)?;
-                take(&value)?;
-                match value {
-                    Value::String(string) => text.push_str(&string),
-                    other => text.push_str(&other.to_string()),
-                }
+                let (value, text) = evaluate(expression)?;
+                whole.push_str(value.as_text().unwrap_or(&text));
             }
         }
     }
-    Ok(Value::String(text))
+    Ok(Value::String(whole).into())
 }
 
 /// Returns the number of expressions in the strings of a value, and their total size in bytes. It compiles nothing.
@@ -290,11 +291,11 @@ mod tests {
     use super::*;
 
     fn render(template: Value, bytes_max: usize) -> Result<Value, RenderError> {
-        let input = json!({"n": 3, "to": "é", "list": [1, "a"], "big": "x".repeat(600)});
-        let item = json!({"id": 7});
+        let input: Exact = json!({"n": 3, "to": "é", "list": [1, "a"], "big": "x".repeat(600)}).into();
+        let (item, tick) = (Exact::from(json!({"id": 7})), Exact::default());
         let item = Some(Item { value: &item, index: 2 });
-        let scope = Scope::new(&Values { input: &input, tick: &Value::Null, tasks: &[], item }, STEPS_MAX);
-        Template::compile(&template).unwrap().render(&scope, bytes_max)
+        let scope = Scope::new(&Values { input: &input, tick: &tick, tasks: &[], item }, STEPS_MAX);
+        Template::compile(&template).unwrap().render(&scope, bytes_max).map(|payload| payload.rounded())
     }
 
     #[test]
@@ -308,6 +309,17 @@ mod tests {
     fn a_longer_string_has_the_value_as_text() {
         let template = json!(["to ${ input.to }, ${index + 1} of ${input.list}", " ${input.n}"]);
         assert_eq!(render(template, 1000), Ok(json!(["to é, 3 of [1,\"a\"]", " 3"])));
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        let (input, null) = (Exact::read(r#"{"n":100000000000000000001}"#).unwrap(), Exact::default());
+        let scope = Scope::new(&Values { input: &input, tick: &null, tasks: &[], item: None }, STEPS_MAX);
+        let template = Template::compile(&json!(["${ input.n }", "no ${ input.n }", "${ input }"])).unwrap();
+        assert_eq!(
+            template.render(&scope, 1000).unwrap().to_string(),
+            r#"[100000000000000000001,"no 100000000000000000001",{"n":100000000000000000001}]"#
+        );
     }
 
     #[test]

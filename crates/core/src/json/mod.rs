@@ -1,7 +1,10 @@
 //! Checks of JSON text from callers. They scan the text and rarely parse it, because every job, event and batch is checked.
 
+mod exact;
 mod same;
 
+pub use self::exact::Exact;
+pub(crate) use self::exact::{digits, large_number, mark};
 pub use self::same::is_same_json;
 use crate::error::InvalidJob;
 use crate::job::PAYLOAD_DEPTH_MAX;

@@ -25,7 +25,7 @@ enum Json<'a> {
 
 /// ± 0.`digits` × 10^`exponent`, without leading and trailing zeros in `digits`; zero has no digits.
 #[derive(PartialEq)]
-struct Number {
+pub(super) struct Number {
     negative: bool,
     digits: String,
     exponent: i64,
@@ -57,7 +57,7 @@ impl<'a> Json<'a> {
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Number {
-    fn read(text: &str) -> Option<Self> {
+    pub(super) fn read(text: &str) -> Option<Self> {
         let negative = text.starts_with('-');
         let (mantissa, exponent) = text
             .trim_start_matches('-')

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{InvalidSchedule, as_ms_opt};
@@ -14,6 +13,7 @@ use crate::dag::expression::{LITTLE_STEPS_MAX, Scope, Values};
 use crate::dag::template::Template;
 use crate::ident::{BatchId, JobId};
 use crate::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority, StartAt};
+use crate::json::Exact;
 use crate::trace::Traceparent;
 
 /// What each tick of a schedule creates.
@@ -147,12 +147,13 @@ impl BatchTemplate {
             return Ok(self.input.clone());
         }
         let refuse = |why: String| InvalidBatch::Input { why };
-        let input = serde_json::from_str(self.input.get()).map_err(|e| refuse(e.to_string()))?;
-        let template = Template::compile(&input).map_err(|e| refuse(e.to_string()))?;
+        let input = Exact::read(self.input.get()).map_err(|e| refuse(e.to_string()))?;
+        let template = Template::compile(input.marked()).map_err(|e| refuse(e.to_string()))?;
         if !template.reads().only_tick() {
             return Err(refuse("expressions in the input of a schedule can read only `tick`".to_owned()));
         }
-        let values = Values { input: &Value::Null, tick: &tick.value(), tasks: &[], item: None };
+        let (nothing, tick) = (Exact::default(), Exact::from(tick.value()));
+        let values = Values { input: &nothing, tick: &tick, tasks: &[], item: None };
         let input = template
             .render(&Scope::new(&values, LITTLE_STEPS_MAX), PAYLOAD_BYTES_MAX)
             .map_err(|e| refuse(e.to_string()))?;

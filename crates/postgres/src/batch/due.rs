@@ -15,6 +15,7 @@ use milepost_core::dag::rule::Outcome;
 use milepost_core::dag::state::TaskState;
 use milepost_core::finish::{Failure, UNREADABLE};
 use milepost_core::ident::BatchId;
+use milepost_core::json::Exact;
 use serde_json::Value;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -151,20 +152,20 @@ async fn take(
 
 /// The data that all tasks of a batch share.
 struct Shared {
-    input: Arc<Value>,
+    input: Arc<Exact>,
     /// The items of a batch over a list.
-    list: Vec<Value>,
+    list: Vec<Exact>,
 }
 
 impl Shared {
     fn read(row: &PgRow) -> Result<Self, Failure> {
         let read = || {
-            let input = json(row.try_get("input")?)?.unwrap_or_default();
-            let list = json(row.try_get("list")?)?;
+            let input = exact(row.try_get("input")?)?.unwrap_or_default();
+            let list = exact(row.try_get("list")?)?;
             Decoded::Ok((input, list))
         };
         let (input, list) = read().map_err(|error| unreadable(&error))?;
-        let list = if let Some(Value::Array(list)) = list { list } else { Vec::new() };
+        let list = list.and_then(|list| list.into_items().ok()).unwrap_or_default();
         Ok(Self { input: Arc::new(input), list })
     }
 }
@@ -199,6 +200,10 @@ fn json(text: Option<&str>) -> Decoded<Option<Value>> {
     text.map(serde_json::from_str).transpose().map_err(|e| sqlx::Error::Decode(Box::new(e)))
 }
 
+fn exact(text: Option<&str>) -> Decoded<Option<Exact>> {
+    text.map(Exact::read).transpose().map_err(|e| sqlx::Error::Decode(Box::new(e)))
+}
+
 /// Loads the outputs of predecessors that due tasks read; a failure for a task whose data is too large.
 async fn reads(
     session: &mut Session<'_>,
@@ -218,7 +223,7 @@ async fn reads(
         // A predecessor that was retried after its successor was decided had failed.
         let state = state.outcome().unwrap_or(Outcome::Failed);
         if let Ok(reads) = of_task {
-            match json(row.try_get("output")?) {
+            match exact(row.try_get("output")?) {
                 Ok(output) => reads.push(ReadTask {
                     key: row.try_get("key")?,
                     state,
@@ -310,7 +315,7 @@ async fn become_other(
     let (what, payload) = match becomes {
         Becomes::Bulk(payload) => ("bulk", payload),
         Becomes::Batch(input) => ("batch", input),
-        Becomes::Items(items) => ("items", Value::Array(items)),
+        Becomes::Items(items) => ("items", Exact::list(items)),
         Becomes::Job(_) | Becomes::Skipped | Becomes::Failed(_) => return Ok(None),
     };
     let query = sqlx::query(statement::BATCH_RELEASE_OTHER)
@@ -331,7 +336,7 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn add(&mut self, (batch, task): Place, payload: &Value) {
+    fn add(&mut self, (batch, task): Place, payload: &Exact) {
         self.batches.push(batch);
         self.tasks.push(task);
         self.payloads.push(payload.to_string());

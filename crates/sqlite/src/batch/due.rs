@@ -15,6 +15,7 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::{Failure as Why, UNREADABLE};
 use milepost_core::ident::BatchId;
 use milepost_core::job::NewJob;
+use milepost_core::json::Exact;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::Value;
@@ -116,7 +117,7 @@ impl Settler<'_> {
                 self.go_on_as(task, child)
             }
             Becomes::Bulk(payload) => {
-                self.start_bulk(task, due.spec.bulk.as_deref().unwrap_or_default(), payload)
+                self.start_bulk(task, due.spec.bulk.as_deref().unwrap_or_default(), &payload)
             }
         }
     }
@@ -130,14 +131,14 @@ impl Settler<'_> {
         }
     }
 
-    fn start_bulk(&mut self, task: TaskId, name: &str, payload: Value) -> Result<(), Failure> {
+    fn start_bulk(&mut self, task: TaskId, name: &str, payload: &Exact) -> Result<(), Failure> {
         let Some(definition) = definition_of(self.conn, name)? else {
             let message =
                 format!("there is no bulk job {name:?}; `milepost bulk list` shows the existing ones");
             return self.cannot_start(task, message);
         };
         // The members of the payload object are the bulk job's parameters.
-        let job = match NewJob::new(name, &payload) {
+        let job = match NewJob::new(name, payload) {
             Ok(job) => definition.direct(job),
             Err(invalid) => return self.cannot_start(task, invalid.to_string()),
         };
@@ -170,11 +171,11 @@ struct Desk<'conn> {
     batch: BatchId,
     head: Rc<Head>,
     /// The input of the batch, loaded when the first task needs it.
-    input: Option<Arc<Value>>,
+    input: Option<Arc<Exact>>,
     /// Only in a batch of items: the data that all items share, and the items.
-    items: Option<Result<(DueTask, Vec<Value>), Why>>,
+    items: Option<Result<(DueTask, Vec<Exact>), Why>>,
     /// The items, while one of them is evaluated.
-    list: Vec<Value>,
+    list: Vec<Exact>,
 }
 
 impl<'conn> Desk<'conn> {
@@ -231,7 +232,7 @@ impl<'conn> Desk<'conn> {
     }
 
     /// Loads the data of the task that iterates over the list, and the list.
-    fn load_items(&self) -> Result<Result<(DueTask, Vec<Value>), Why>, Failure> {
+    fn load_items(&self) -> Result<Result<(DueTask, Vec<Exact>), Why>, Failure> {
         let Some((outer, number)) = self.head.outer.zip(self.head.items_of) else {
             return Err(defect("advance_batches", format!("batch {} is not over a list", self.batch)).into());
         };
@@ -242,10 +243,12 @@ impl<'conn> Desk<'conn> {
             head.version,
         )?;
         let (list, input) = match (input_of(self.conn, self.batch)?, input_of(self.conn, outer)?) {
-            (Ok(Value::Array(list)), Ok(input)) => (list, input),
+            (Ok(list), Ok(input)) => (list, input),
             (Err(why), _) | (_, Err(why)) => return Ok(Err(why)),
-            _ => return Err(defect("advance_batches", format!("batch {} has no list", self.batch)).into()),
         };
+        let list = list
+            .into_items()
+            .map_err(|_| defect("advance_batches", format!("batch {} has no list", self.batch)))?;
         let task = TaskId { batch: outer, number };
         let input = Arc::new(input);
         Ok(asked.due(self.conn, task, &head, input)?.map(|due| (DueTask { batch: self.batch, ..due }, list)))
@@ -287,7 +290,7 @@ impl Asked {
         conn: &Connection,
         task: TaskId,
         head: &Head,
-        input: Arc<Value>,
+        input: Arc<Exact>,
     ) -> Result<Result<DueTask, Why>, Failure> {
         let spec: Task = match serde_json::from_str(&self.spec) {
             Ok(spec) => spec,
@@ -339,10 +342,10 @@ fn schema_of(conn: &Connection, dag: Option<&str>) -> Result<Option<Value>, Fail
 }
 
 /// Returns the input of a batch. An input that cannot be parsed fails only the tasks that read it.
-fn input_of(conn: &Connection, batch: BatchId) -> Result<Result<Value, Why>, Failure> {
+fn input_of(conn: &Connection, batch: BatchId) -> Result<Result<Exact, Why>, Failure> {
     let mut statement = conn.prepare_cached(query::BATCH_INPUT)?;
     let input = statement.query_row([batch.0.as_bytes()], |row| {
-        Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(&error)))
+        Ok(Exact::read(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(&error)))
     })?;
     Ok(input)
 }

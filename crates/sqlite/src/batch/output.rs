@@ -7,8 +7,9 @@ use milepost_core::batch::due::ReadTask;
 use milepost_core::dag::rule::Outcome;
 use milepost_core::dag::state::TaskState;
 use milepost_core::ident::BatchId;
+use milepost_core::json::Exact;
 use rusqlite::Connection;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::head::{Head, TaskId};
 use crate::failure::Failure;
@@ -75,49 +76,49 @@ impl<'conn> Outputs<'conn> {
         })
     }
 
-    fn output(&mut self, left: &Left) -> Result<Value, Unread> {
+    fn output(&mut self, left: &Left) -> Result<Exact, Unread> {
         match left {
-            Left { state, .. } if *state != TaskState::Succeeded => Ok(Value::Null),
+            Left { state, .. } if *state != TaskState::Succeeded => Ok(Exact::default()),
             Left { child: Some(child), .. } => self.of_batch(*child),
             // A task over an empty list.
-            Left { over_a_list: true, .. } => Ok(Value::Array(Vec::new())),
+            Left { over_a_list: true, .. } => Ok(Exact::list([])),
             Left { result, .. } => self.parse(result.as_deref()),
         }
     }
 
     /// Returns the results of items in item order, or those of the last tasks by key.
-    fn of_batch(&mut self, batch: BatchId) -> Result<Value, Unread> {
+    fn of_batch(&mut self, batch: BatchId) -> Result<Exact, Unread> {
         let head = Head::load(self.conn, batch)?;
         if head.items_of.is_some() { self.of_items(batch) } else { self.of_last_tasks(batch, &head) }
     }
 
-    fn of_items(&mut self, batch: BatchId) -> Result<Value, Unread> {
+    fn of_items(&mut self, batch: BatchId) -> Result<Exact, Unread> {
         let mut statement = self.conn.prepare_cached(query::BATCH_LEFT_BY_ITEMS)?;
         let mut rows = statement.query([batch.0.as_bytes()])?;
         let mut results = Vec::new();
         while let Some(row) = rows.next()? {
             results.push(self.parse(row.get_ref(0)?.as_str_or_null().map_err(rusqlite::Error::from)?)?);
         }
-        Ok(Value::Array(results))
+        Ok(Exact::list(results))
     }
 
-    fn of_last_tasks(&mut self, batch: BatchId, head: &Rc<Head>) -> Result<Value, Unread> {
+    fn of_last_tasks(&mut self, batch: BatchId, head: &Rc<Head>) -> Result<Exact, Unread> {
         let mut statement = self.conn.prepare_cached(query::BATCH_LAST_TASKS)?;
         let last =
             statement.query_map([head.version], |row| row.get(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
-        let mut results = Map::new();
+        let mut results = Vec::new();
         for number in last {
             let left = self.left_by(TaskId { batch, number }, head.version)?;
             let output = self.output(&left)?;
-            results.insert(left.key, output);
+            results.push((left.key, output));
         }
-        Ok(Value::Object(results))
+        Ok(Exact::object(results))
     }
 
-    fn parse(&mut self, result: Option<&str>) -> Result<Value, Unread> {
+    fn parse(&mut self, result: Option<&str>) -> Result<Exact, Unread> {
         let text = result.unwrap_or("null");
         self.bytes_left = self.bytes_left.checked_sub(text.len()).ok_or(Unread::TooMuch)?;
         // Text that is not JSON can only come from another program.
-        Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)))
+        Ok(Exact::read(text).unwrap_or_else(|_| Value::from(text).into()))
     }
 }

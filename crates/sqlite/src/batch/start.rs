@@ -8,11 +8,11 @@ use milepost_core::dag::state::BatchState;
 use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
+use milepost_core::json::Exact;
 use milepost_core::port::StoreResult;
 use milepost_core::trace::Traceparent;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension, Transaction};
-use serde_json::Value;
 
 use super::dag;
 use super::head::{Head, TaskId};
@@ -141,12 +141,12 @@ impl Settler<'_> {
     }
 
     /// Starts the batch for the items that a task iterates over.
-    pub(super) fn start_items(&mut self, parent: TaskId, items: Vec<Value>) -> Result<BatchId, Failure> {
+    pub(super) fn start_items(&mut self, parent: TaskId, items: Vec<Exact>) -> Result<BatchId, Failure> {
         let depth = self.depth_below(parent)?;
         let head = self.head(parent.batch)?;
         let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
         let place = Place { items_of: Some(parent.number), ..Place::within(parent, &head, depth) };
-        self.put_batch(&place, None, (0, i64::from(count)), &Value::Array(items).to_string())?;
+        self.put_batch(&place, None, (0, i64::from(count)), &Exact::list(items).to_string())?;
         let mut put = self.conn.prepare_cached(query::BATCH_PUT_ITEM)?;
         for item in 0..count {
             put.execute((place.id.0.as_bytes(), item))?;

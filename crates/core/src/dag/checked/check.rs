@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::super::definition::{Definition, Task};
 use super::super::fault::{FAULTS_MAX, Fault, InvalidDag};
 use super::super::graph::{Circular, Graph};
-use super::super::schema::InputSchema;
+use super::super::schema::{InputSchema, InvalidSchema};
 use super::super::template::count_expressions;
 use super::super::version::{Version, canonical};
 use super::{BYTES_MAX, CheckedTask, Content, Dag, EDGES_MAX, TASKS_MAX};
 use crate::error::InvalidJob;
 use crate::job::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_key, check_name, check_timeout};
-use crate::json::check_payload;
+use crate::json::{check_payload, large_number};
 
 /// The maximum number of unknown predecessors that get suggestions; each one is compared with all keys.
 const SUGGESTING_MAX: usize = 10;
@@ -38,6 +38,11 @@ pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
     faults.extend(check_name("name of the DAG", &definition.name, NAME_BYTES_MAX).err().map(Fault::Name));
     let schema = definition.input_schema.as_ref().and_then(|schema| InputSchema::compile(schema).err());
     faults.extend(schema.map(Fault::InputSchema));
+    let large = definition.input_schema.as_ref().and_then(large_number);
+    faults.extend(large.map(|number| {
+        let why = format!("it has the number {number}, whose digits a definition cannot keep");
+        Fault::InputSchema(InvalidSchema { why })
+    }));
     definition.tasks.sort_by(|(a, _), (b, _)| a.cmp(b));
     let tasks = check_tasks(&definition, &mut faults);
     let edges = check_edges(&definition, &mut faults);
@@ -118,8 +123,14 @@ fn settings(task: &Task) -> impl Iterator<Item = Result<(), InvalidJob>> + '_ {
         .into_iter()
         .filter_map(|(field, name)| name.map(|name| check_name(field, name, NAME_BYTES_MAX)));
     let payload = check_payload(&task.payload.to_string(), PAYLOAD_BYTES_MAX);
+    let number = large_number(&task.payload).map_or(Ok(()), |number| Err(InvalidJob::LargeNumber { number }));
     let group = task.group.as_deref().map(|group| check_key("group", group, NAME_BYTES_MAX));
-    names.chain(group).chain([check_attempts(task.max_attempts), check_timeout(task.timeout), payload])
+    names.chain(group).chain([
+        check_attempts(task.max_attempts),
+        check_timeout(task.timeout),
+        payload,
+        number,
+    ])
 }
 
 /// Returns the edges between different tasks, as numbers (before, after), each once.

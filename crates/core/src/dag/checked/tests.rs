@@ -93,6 +93,19 @@ fn sizes_are_bounded() {
 }
 
 #[test]
+fn numbers_whose_digits_would_be_lost_are_refused() {
+    let large: serde_json::Value = serde_json::from_str(r#"{"a":[{"n":100000000000000000001}]}"#).unwrap();
+    let with_schema =
+        Definition { input_schema: Some(json!({"maximum": 1e20})), ..dag([("a", job().payload(large))]) };
+    let found = faults(with_schema);
+    assert!(found[0].contains("the number 1e+20") || found[0].contains("the number 1e20"), "{found:?}");
+    assert!(found[1].starts_with("task \"a\": the payload has the number"), "{found:?}");
+    assert_eq!(found.len(), 2, "{found:?}");
+    let kept = job().payload(json!([u64::MAX, i64::MIN, 1.8e19, -0.5, "100000000000000000001"]));
+    assert!(Dag::check(dag([("a", kept)])).is_ok());
+}
+
+#[test]
 fn expressions_see_items_where_there_are_some() {
     let each = Task::each("k", "tasks.a.output.to").after(["a"]).payload(json!("${ item.id }/${ index }"));
     let checked = Dag::check(dag([("a", job()), ("b", each)])).unwrap();

@@ -4,6 +4,7 @@
 //! joined, passed to a function, put into a list or returned is charged by its size against [`STEPS_MAX`]. There are no date functions
 //! and no regular expressions.
 
+mod member;
 mod scope;
 mod tree;
 
@@ -11,10 +12,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use cel::{IdedExpr, Value as Cel};
-use serde_json::Value;
 use thiserror::Error;
 
+use self::member::Member;
 use super::json;
+use crate::json::Exact;
 pub use scope::{Item, Scope, TaskValue, Values};
 
 /// The maximum size of an expression, in bytes.
@@ -137,6 +139,8 @@ pub struct Expression {
     text: String,
     tree: IdedExpr,
     reads: Reads,
+    /// The member, if the expression only names one.
+    member: Option<Member>,
 }
 
 impl Expression {
@@ -145,8 +149,8 @@ impl Expression {
     /// # Errors
     /// [`InvalidExpression`] with the reason; for a syntax error also with the location.
     pub fn compile(text: &str) -> Result<Self, InvalidExpression> {
-        let (tree, reads) = tree::compile(text)?;
-        Ok(Self { text: text.to_owned(), tree, reads })
+        let (tree, reads, member) = tree::compile(text)?;
+        Ok(Self { text: text.to_owned(), tree, reads, member })
     }
 
     /// Returns the source text.
@@ -161,19 +165,23 @@ impl Expression {
         &self.reads
     }
 
-    /// Returns its value.
+    /// Returns its value. An expression that only names a member returns it with all digits of its numbers; others calculate with
+    /// 64-bit integers and doubles.
     ///
     /// # Errors
     /// [`EvaluationError`] when it cannot be evaluated, or when JSON cannot represent the value.
-    pub fn value(&self, scope: &Scope) -> Result<Value, EvaluationError> {
-        scope.resolve_json(&self.tree)
+    pub fn value(&self, scope: &Scope<'_>) -> Result<Exact, EvaluationError> {
+        match self.member.as_ref().and_then(|member| scope.find(member)) {
+            Some(found) => found,
+            None => scope.resolve_json(&self.tree),
+        }
     }
 
     /// Returns whether it is true.
     ///
     /// # Errors
     /// [`EvaluationError`] when it cannot be evaluated, or is not a boolean.
-    pub fn holds(&self, scope: &Scope) -> Result<bool, EvaluationError> {
+    pub fn holds(&self, scope: &Scope<'_>) -> Result<bool, EvaluationError> {
         match scope.resolve(&self.tree)? {
             Cel::Bool(truth) => Ok(truth),
             other => Err(EvaluationError::WrongType { given: json::name(&other), wanted: "true or false" }),
@@ -184,13 +192,11 @@ impl Expression {
     ///
     /// # Errors
     /// [`EvaluationError`] when it cannot be evaluated, or is not a list.
-    pub fn list(&self, scope: &Scope) -> Result<Vec<Value>, EvaluationError> {
-        match self.value(scope)? {
-            Value::Array(items) => Ok(items),
-            other => {
-                Err(EvaluationError::WrongType { given: json::name(&json::to_cel(&other)), wanted: "a list" })
-            }
-        }
+    pub fn list(&self, scope: &Scope<'_>) -> Result<Vec<Exact>, EvaluationError> {
+        self.value(scope)?.into_items().map_err(|other| EvaluationError::WrongType {
+            given: json::name(&json::to_cel(other.marked())),
+            wanted: "a list",
+        })
     }
 }
 

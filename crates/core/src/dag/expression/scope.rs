@@ -5,11 +5,12 @@ use std::sync::{Arc, LazyLock};
 
 use cel::common::ast::{CallExpr, Expr, LiteralValue};
 use cel::{Context, Env, ExecutionError, IdedExpr, Value as Cel};
-use serde_json::Value;
 
-use super::super::json::{map, to_cel, to_json, weight};
+use super::super::json::{map, to_cel, to_json, weight, weight_of_json};
 use super::super::rule::Outcome;
+use super::member::Member;
 use super::{EvaluationError, tree};
+use crate::json::Exact;
 
 /// The maximum length of an error message, in characters.
 const WHY_CHARS_MAX: usize = 200;
@@ -24,14 +25,14 @@ pub struct TaskValue<'a> {
     /// Its outcome.
     pub state: Outcome,
     /// The value it returned; null unless it succeeded with a result.
-    pub output: &'a Value,
+    pub output: &'a Exact,
 }
 
 /// The item of one job of a task with `each`.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
     /// The item.
-    pub value: &'a Value,
+    pub value: &'a Exact,
     /// Its index in the list, from 0.
     pub index: u32,
 }
@@ -40,9 +41,9 @@ pub struct Item<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
     /// The input of the batch.
-    pub input: &'a Value,
+    pub input: &'a Exact,
     /// The tick of the batch; an empty object without one.
-    pub tick: &'a Value,
+    pub tick: &'a Exact,
     /// The results of the task's direct predecessors.
     pub tasks: &'a [TaskValue<'a>],
     /// The item, when the payload of a task with `each` is rendered.
@@ -50,27 +51,29 @@ pub struct Values<'a> {
 }
 
 /// Variables in the form that CEL needs, and the number of steps that the expressions of one task have left.
-pub struct Scope {
+pub struct Scope<'v> {
+    values: Values<'v>,
     context: Context<'static, 'static>,
     steps_left: Arc<AtomicU64>,
 }
 
-impl Scope {
+impl<'v> Scope<'v> {
     /// Creates a scope for expressions that take at most this many steps together: [`STEPS_MAX`](super::STEPS_MAX), or fewer for a first
     /// attempt within a transaction.
     #[must_use]
-    pub fn new(values: &Values<'_>, steps: u64) -> Self {
+    pub fn new(values: &Values<'v>, steps: u64) -> Self {
         let steps_left = Arc::new(AtomicU64::new(steps));
         let mut context = Context::with_env(Arc::clone(&FUNCTIONS));
-        context.add_variable_from_value("input", to_cel(values.input));
-        context.add_variable_from_value("tick", to_cel(values.tick));
+        context.add_variable_from_value("input", to_cel(values.input.marked()));
+        context.add_variable_from_value("tick", to_cel(values.tick.marked()));
         let state = |task: &TaskValue<'_>| Cel::String(Arc::new(task.state.as_str().to_owned()));
-        let task =
-            |task: &TaskValue<'_>| map([("output", to_cel(task.output)), ("state", state(task))].into_iter());
+        let task = |task: &TaskValue<'_>| {
+            map([("output", to_cel(task.output.marked())), ("state", state(task))].into_iter())
+        };
         let tasks = map(values.tasks.iter().map(|value| (value.key, task(value))));
         context.add_variable_from_value("tasks", tasks);
         if let Some(Item { value, index }) = values.item {
-            context.add_variable_from_value("item", to_cel(value));
+            context.add_variable_from_value("item", to_cel(value.marked()));
             context.add_variable_from_value("index", Cel::Int(index.into()));
         }
         let left = Arc::clone(&steps_left);
@@ -81,7 +84,7 @@ impl Scope {
         });
         let left = Arc::clone(&steps_left);
         let _ = context.add_function(tree::MORE, move || left.load(Ordering::Relaxed) > 0);
-        Self { context, steps_left }
+        Self { values: *values, context, steps_left }
     }
 
     /// Returns whether the expressions have used all steps.
@@ -90,13 +93,22 @@ impl Scope {
     }
 
     /// Returns the value of a tree as JSON, in which shared parts are copied.
-    pub(super) fn resolve_json(&self, tree: &IdedExpr) -> Result<Value, EvaluationError> {
+    pub(super) fn resolve_json(&self, tree: &IdedExpr) -> Result<Exact, EvaluationError> {
         let value = self.resolve(tree)?;
-        let steps = weight(&value, self.steps_left.load(Ordering::Relaxed));
-        if !spend(&self.steps_left, steps) {
-            return Err(EvaluationError::TooManySteps);
-        }
-        to_json(&value).map_err(|given| EvaluationError::NotJson { given })
+        self.charge(|left| weight(&value, left))?;
+        to_json(&value).map(Exact::of_marked).map_err(|given| EvaluationError::NotJson { given })
+    }
+
+    /// Returns a copy of a member; `None` if it does not exist.
+    pub(super) fn find(&self, member: &Member) -> Option<Result<Exact, EvaluationError>> {
+        let value = member.find(&self.values)?;
+        let charged = self.charge(|left| weight_of_json(value, left));
+        Some(charged.map(|()| Exact::of_marked(value.clone())))
+    }
+
+    fn charge(&self, weight: impl FnOnce(u64) -> u64) -> Result<(), EvaluationError> {
+        let steps = weight(self.steps_left.load(Ordering::Relaxed));
+        if spend(&self.steps_left, steps) { Ok(()) } else { Err(EvaluationError::TooManySteps) }
     }
 
     pub(super) fn resolve(&self, tree: &IdedExpr) -> Result<Cel, EvaluationError> {
@@ -121,7 +133,7 @@ pub(super) fn knows(name: &str, is_method: bool) -> bool {
     !matches!(answer, Err(ExecutionError::UndeclaredReference(_)))
 }
 
-impl std::fmt::Debug for Scope {
+impl std::fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scope").field("steps_left", &self.steps_left).finish_non_exhaustive()
     }

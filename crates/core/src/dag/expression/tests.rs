@@ -1,21 +1,23 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::rule::Outcome;
 use super::*;
 
-fn with_scope<T>(look: impl FnOnce(&Scope) -> T) -> T {
-    let input = json!({"count": 4, "rate": 0.5, "name": "a-b", "items": [1, 2, 3], "big": vec![7; 2000]});
-    let output = json!({"rows": [{"id": 7}, {"id": 8}]});
+fn with_scope<T>(look: impl FnOnce(&Scope<'_>) -> T) -> T {
+    let input = Exact::from(
+        json!({"count": 4, "rate": 0.5, "name": "a-b", "items": [1, 2, 3], "big": vec![7; 2000]}),
+    );
+    let (output, null) = (Exact::from(json!({"rows": [{"id": 7}, {"id": 8}]})), Exact::default());
     let tasks = [
         TaskValue { key: "extract", state: Outcome::Succeeded, output: &output },
-        TaskValue { key: "a-b", state: Outcome::Failed, output: &Value::Null },
+        TaskValue { key: "a-b", state: Outcome::Failed, output: &null },
     ];
-    let tick = json!({"date": "2026-11-22"});
+    let tick = Exact::from(json!({"date": "2026-11-22"}));
     look(&Scope::new(&Values { input: &input, tick: &tick, tasks: &tasks, item: None }, STEPS_MAX))
 }
 
 fn value(text: &str) -> Result<Value, EvaluationError> {
-    with_scope(|scope| Expression::compile(text).unwrap().value(scope))
+    with_scope(|scope| Expression::compile(text).unwrap().value(scope)).map(|value| value.rounded())
 }
 
 fn invalid(text: &str) -> InvalidExpression {
@@ -90,7 +92,7 @@ fn a_condition_is_true_or_false_and_nothing_else() {
 #[test]
 fn a_list_is_a_list() {
     let list = |text: &str| with_scope(|scope| Expression::compile(text).unwrap().list(scope));
-    assert_eq!(list("input.items"), Ok(vec![json!(1), json!(2), json!(3)]));
+    assert_eq!(list("input.items"), Ok(vec![json!(1).into(), json!(2).into(), json!(3).into()]));
     assert_eq!(list("input.name").unwrap_err().to_string(), "it returns a string; it must return a list");
 }
 
@@ -128,8 +130,9 @@ fn a_small_expression_makes_no_large_value() {
 
 #[test]
 fn what_is_passed_to_a_function_is_paid_for() {
-    let input = json!({"text": "x".repeat(1_000_000), "list": vec![1; 1000]});
-    let scope = Scope::new(&Values { input: &input, tick: &Value::Null, tasks: &[], item: None }, STEPS_MAX);
+    let input = Exact::from(json!({"text": "x".repeat(1_000_000), "list": vec![1; 1000]}));
+    let null = Exact::default();
+    let scope = Scope::new(&Values { input: &input, tick: &null, tasks: &[], item: None }, STEPS_MAX);
     for call in [
         "input.text.contains('y')",
         "input.text < input.text",
@@ -138,8 +141,7 @@ fn what_is_passed_to_a_function_is_paid_for() {
     ] {
         let looped = Expression::compile(&format!("input.list.filter(a, {call})")).unwrap();
         assert_eq!(looped.value(&scope), Err(EvaluationError::TooManySteps), "{call}");
-        let scope =
-            Scope::new(&Values { input: &input, tick: &Value::Null, tasks: &[], item: None }, STEPS_MAX);
+        let scope = Scope::new(&Values { input: &input, tick: &null, tasks: &[], item: None }, STEPS_MAX);
         assert!(Expression::compile(call).unwrap().holds(&scope).is_ok(), "{call}");
     }
 }
@@ -178,4 +180,62 @@ fn hostile_texts_of_the_greatest_length_end_in_a_value_or_an_error() {
     assert_eq!(invalid(&vec!["1"; 202].join("+")), InvalidExpression::TooComplex { links: 201 });
     let deep = format!("{}1{}", "(".repeat(NESTING_MAX + 1), ")".repeat(NESTING_MAX + 1));
     assert_eq!(invalid(&deep), InvalidExpression::TooDeep);
+}
+
+/// Returns the value of an expression over this input, as JSON text.
+fn text(input: &str, expression: &str) -> Result<String, EvaluationError> {
+    let (input, null) = (Exact::read(input).unwrap(), Exact::default());
+    let output = Exact::read("[0.12345678901234567891]").unwrap();
+    let tasks = [TaskValue { key: "a", state: Outcome::Succeeded, output: &output }];
+    let item = Some(Item { value: &input, index: 0 });
+    let scope = Scope::new(&Values { input: &input, tick: &null, tasks: &tasks, item }, STEPS_MAX);
+    Expression::compile(expression).unwrap().value(&scope).map(|value| value.to_string())
+}
+
+#[test]
+fn a_member_keeps_all_digits_of_its_numbers() {
+    let input = r#"{"n":100000000000000000001,"rows":[{"price":12345678901234567.89}]}"#;
+    for (expression, value) in [
+        ("input", input),
+        ("item", input),
+        ("input.n", "100000000000000000001"),
+        ("item['n']", "100000000000000000001"),
+        ("input.rows", r#"[{"price":12345678901234567.89}]"#),
+        ("input.rows[0].price", "12345678901234567.89"),
+        ("tasks.a.output[0]", "0.12345678901234567891"),
+        ("tasks['a'].output", "[0.12345678901234567891]"),
+        ("tasks.a.state", "\"succeeded\""),
+        ("has(input.n)", "true"),
+    ] {
+        assert_eq!(text(input, expression).as_deref(), Ok(value), "{expression}");
+    }
+    assert!(text(input, "input.rows[1]").is_err());
+    assert!(text(input, "input.rows[-1]").is_err());
+    assert!(text(input, "input.none").is_err());
+}
+
+#[test]
+fn integers_beyond_64_bits_are_handed_on_and_compared_but_not_calculated_with() {
+    let input = r#"{"a":100000000000000000001,"b":100000000000000000002,"same":100000000000000000001}"#;
+    for (expression, value) in [
+        ("[input.a, {'b': input.b}]", r#"[100000000000000000001,{"b":100000000000000000002}]"#),
+        ("input.a == input.b", "false"),
+        ("input.a == input.same", "true"),
+        ("input.a == 5", "false"),
+        ("input.a in [input.b, input.same]", "true"),
+    ] {
+        assert_eq!(text(input, expression).as_deref(), Ok(value), "{expression}");
+    }
+    let message = text(input, "input.a + 1").unwrap_err().to_string();
+    assert!(message.contains("Opaque<integer beyond 64 bits>(100000000000000000001)"), "{message}");
+    for expression in ["input.a + 1", "input.a < input.b", "-input.a", "double(input.a)", "string(input.a)"] {
+        assert!(matches!(text(input, expression), Err(EvaluationError::Failed { .. })), "{expression}");
+    }
+}
+
+#[test]
+fn a_text_cannot_pretend_to_be_a_number() {
+    let refused = Err(EvaluationError::NotJson { given: "a text with the character NUL" });
+    assert_eq!(text("{}", r"'\x007'"), refused);
+    assert_eq!(text("{}", r"['\u00007', 1]"), refused);
 }

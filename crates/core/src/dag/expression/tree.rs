@@ -6,6 +6,7 @@ use cel::IdedExpr;
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators};
 use cel::parser::Parser;
 
+use super::member::Member;
 use super::scope::knows;
 use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
 
@@ -28,7 +29,7 @@ const FREE: [&str; 7] = [
     PAY,
 ];
 
-pub(super) fn compile(text: &str) -> Result<(IdedExpr, Reads), InvalidExpression> {
+pub(super) fn compile(text: &str) -> Result<(IdedExpr, Reads, Option<Member>), InvalidExpression> {
     if text.trim().is_empty() {
         return Err(InvalidExpression::Empty);
     }
@@ -52,8 +53,9 @@ pub(super) fn compile(text: &str) -> Result<(IdedExpr, Reads), InvalidExpression
     })?;
     let mut reads = Reads::default();
     read(&tree, &mut Vec::new(), &mut reads)?;
+    let member = Member::of(&tree);
     charge_all(&mut tree);
-    Ok((tree, reads))
+    Ok((tree, reads, member))
 }
 
 /// Returns the nesting depth of brackets. Brackets in strings count too: it is an upper bound.

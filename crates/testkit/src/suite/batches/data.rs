@@ -8,11 +8,13 @@ use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::rule::Rule;
-use milepost_core::dag::state::BatchState;
+use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish};
+use milepost_core::json::is_same_json;
 use serde_json::{Value, json};
 
+use super::inner::child;
 use super::{Batches, done, fails, gives, graph, job};
 use crate::scene::KIND;
 use crate::suite::traces::span;
@@ -49,6 +51,45 @@ pub async fn payloads_come_as_they_were_written(batches: Batches) {
     batches.finish(&claimed["a"], done()).await;
     batches.advance().await;
     assert_eq!(read(&batches.claim(batch).await["c"].payload), written);
+}
+
+pub async fn numbers_keep_all_their_digits(batches: Batches) {
+    const NUMBERS: &str = "[100000000000000000001, 12345678901234567.89, 0.1234567890123456789]";
+    let input = format!(r#"{{"n": 100000000000000000002, "list": {NUMBERS}}}"#);
+    batches.define(Definition::new("in").task("p", job().payload(json!("${ input }")))).await;
+    let results = json!({"a": "${ tasks.a.output }", "list": "${ tasks.list.output }"});
+    let dag = Definition::new("out")
+        .task("a", job().payload(json!({"all": "${ input }", "text": "no ${ input.n }"})))
+        .task("inner", Task::batch("in").payload(json!({"n": "${ input.n }"})).after(["a"]))
+        .task("list", Task::each(KIND, "input.list").payload(json!("${ item }")).after(["inner"]))
+        .task("never", job().when("input.n == input.list[0]").after(["a"]))
+        .task("z", job().payload(results).after(["a", "list"]));
+    batches.define(dag).await;
+    let input = serde_json::value::RawValue::from_string(input).unwrap();
+    let new = NewBatch { input: input.clone(), ..NewBatch::new("out", &json!({})).unwrap() };
+    let batch = batches.store.start_batch(&new).await.unwrap().batch;
+    batches.advance().await;
+
+    let is_same =
+        |text: &str, expected: &str| assert!(is_same_json(text, expected), "{text} is not {expected}");
+    let claimed = batches.claim(batch).await;
+    is_same(&claimed["a"].payload, &format!(r#"{{"all": {input}, "text": "no 100000000000000000002"}}"#));
+    let gives = |result: &str| End::Succeed { result: Some(result.to_owned()) };
+    batches.finish(&claimed["a"], gives(NUMBERS)).await;
+    batches.advance().await;
+    assert_eq!(batches.task(batch, "never").await.state, TaskState::Skipped);
+    let claimed = batches.claim(child(&batches, batch, "inner").await).await;
+    is_same(&claimed["p"].payload, r#"{"n": 100000000000000000002}"#);
+    batches.finish(&claimed["p"], done()).await;
+    batches.advance().await;
+    let claimed = batches.claim(child(&batches, batch, "list").await).await;
+    is_same(&claimed["1"].payload, "12345678901234567.89");
+    for item in claimed.values() {
+        batches.finish(item, gives(&item.payload)).await;
+    }
+    batches.advance().await;
+    let last = &batches.claim(batch).await["z"].payload;
+    is_same(last, &format!(r#"{{"a": {NUMBERS}, "list": {NUMBERS}}}"#));
 }
 
 pub async fn a_result_over_the_limit_is_refused(batches: Batches) {

@@ -77,6 +77,7 @@ macro_rules! batch_conformance {
                 payloads_come_as_they_were_written
                 a_result_over_the_limit_is_refused
                 a_result_that_nobody_could_read_is_refused
+                numbers_keep_all_their_digits
                 an_input_that_nobody_could_read_is_refused
                 a_task_that_reads_too_much_fails
                 jobs_of_a_batch_are_kept_as_long_as_it
@@ -170,6 +171,7 @@ macro_rules! batch_conformance {
                 a_batch_without_a_tick_has_none_in_expressions
                 a_batch_that_an_operator_starts_can_have_a_tick
                 a_daily_settlement_knows_its_day
+                an_input_of_a_schedule_keeps_the_digits_of_its_numbers
                 an_input_of_a_schedule_reads_its_tick_and_nothing_else
             }
             changes {

@@ -11,7 +11,8 @@ use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use milepost_core::schedule::{
-    InvalidSchedule, Made, Misfire, Schedule, ScheduleView, Source, Spec, Ticked, schedule_of_key,
+    BatchTemplate, InvalidSchedule, Made, Makes, Misfire, Schedule, ScheduleView, Source, Spec, Ticked,
+    schedule_of_key,
 };
 use serde_json::{Value, json};
 
@@ -322,6 +323,19 @@ pub async fn a_daily_settlement_knows_its_day(batches: Batches) {
         let input: Value = serde_json::from_str(detail.input.get()).unwrap();
         assert_eq!(input, json!({ "day": date(tick_at) }));
     }
+}
+
+pub async fn an_input_of_a_schedule_keeps_the_digits_of_its_numbers(batches: Batches) {
+    batches.define(Definition::new("d").task("a", job().payload(json!("${ input.n }")))).await;
+    let input = r#"{"n": 100000000000000000001, "day": "${ tick.zone }"}"#.to_owned();
+    let input = serde_json::value::RawValue::from_string(input).unwrap();
+    let template = BatchTemplate { dag: "d".to_owned(), input };
+    let schedule = Schedule { makes: Makes::Batch(template), ..rare("s", json!({})) };
+    stand(&batches, &schedule, 0).await;
+    tick(batches.store.as_ref()).await.unwrap();
+    batches.advance().await;
+    let claimed = batches.scene.claim(10).await;
+    assert_eq!(claimed.iter().map(|job| job.payload.as_str()).collect::<Vec<_>>(), ["100000000000000000001"]);
 }
 
 pub async fn an_input_of_a_schedule_reads_its_tick_and_nothing_else(batches: Batches) {
