@@ -49,7 +49,7 @@ async function ended(id: string, state: JobState = "succeeded") {
   return { result: (await healthy.job(id)).result, codes: attempts.map((attempt) => attempt.error_code) };
 }
 
-test("a job is created once however often it takes", async (t) => {
+test("a job is created once, even if the request is retried", async (t) => {
   const { ill, queue, client } = await hospital(t);
   ill.meets("POST", "/v1/jobs", "lose", { status: 408 }, { status: 429, retryAfter: 1 });
   const began = performance.now();
@@ -59,14 +59,14 @@ test("a job is created once however often it takes", async (t) => {
   for await (const job of healthy.jobs({ queue })) assert.equal(job.id, id);
 });
 
-test("what is refused for good is asked once", async (t) => {
+test("a permanently refused request is sent once", async (t) => {
   const { ill, queue, client } = await hospital(t);
   ill.meets("POST", "/v1/jobs", { status: 403 });
   await assert.rejects(client.create({ kind: "k", queue }), Problem);
   assert.deepEqual(ill.answered("POST", "/v1/jobs"), [403]);
 });
 
-test("a success is told until the server takes it", async (t) => {
+test("a success is reported until the server accepts it", async (t) => {
   const { ill, work, create } = await hospital(t);
   ill.meets("POST", "/finish", { status: 503 }, { status: 429, retryAfter: 1 }, { status: 500 }, { status: 408 }, "lose");
   work(() => "done");
@@ -77,7 +77,7 @@ test("a success is told until the server takes it", async (t) => {
 const shapes: Fault[] = ["{}", "null", '{"jobs": {}, "runs": {}, "stops": {}}'].map((answer) => ({ status: 201, answer }));
 
 for (const verb of ["/claim", "/finish", "/heartbeat", "/v1/workers"]) {
-  test(`a request to ${verb} that is answered in another shape is made again`, async (t) => {
+  test(`a request to ${verb} is retried after a malformed response`, async (t) => {
     const { ill, work, create } = await hospital(t);
     ill.meets("POST", verb, ...shapes);
     const heard = () => ill.answered("POST", verb).length > shapes.length;
@@ -90,7 +90,7 @@ for (const verb of ["/claim", "/finish", "/heartbeat", "/v1/workers"]) {
   });
 }
 
-test("an answer that never comes costs no lease", async (t) => {
+test("a response that never arrives does not lose the lease", async (t) => {
   const { ill, work, create, registered } = await hospital(t);
   ill.meets("POST", "/finish", "hang");
   work((job) => job.attempt, { leaseMs: 30_000 });
@@ -99,7 +99,7 @@ test("an answer that never comes costs no lease", async (t) => {
   assert.equal(registered(), 1);
 });
 
-test("a job whose end cannot be told is tried again", async (t) => {
+test("a job whose end cannot be reported is retried", async (t) => {
   const { ill, work, create } = await hospital(t);
   // The path of the worker that reports the first end. On a busy machine this may not be the worker that registered first.
   let refused: string | undefined;
@@ -108,7 +108,7 @@ test("a job whose end cannot be told is tried again", async (t) => {
   assert.ok(Number((await ended(await create())).result) >= 2);
 });
 
-test("a lost lease cancels nothing", async (t) => {
+test("a lost lease does not cancel the job", async (t) => {
   const { ill, work, create } = await hospital(t);
   // The worker that runs the job first. On a busy machine this may not be the worker that registered first, nor the first attempt.
   let lost: string | undefined;
@@ -126,7 +126,7 @@ test("a lost lease cancels nothing", async (t) => {
   assert.deepEqual(reasons, ["lost"]);
 });
 
-test("a lease that three does not divide is renewed", async (t) => {
+test("a lease whose duration is not divisible by three is renewed", async (t) => {
   const { ill, work, create } = await hospital(t);
   const beats = () => ill.answered("POST", "/heartbeat").filter((status) => status === 200).length;
   work(async (job) => {
@@ -136,7 +136,7 @@ test("a lease that three does not divide is renewed", async (t) => {
   assert.equal((await ended(await create())).result, 1);
 });
 
-test("a worker that was taken for dead registers anew once however often it takes", async (t) => {
+test("a worker that was declared dead registers once again, even if the request is retried", async (t) => {
   const { ill, work, create } = await hospital(t);
   work(() => "done");
   await until("the worker claims", () => ill.answered("POST", "/claim").length > 0);
@@ -147,14 +147,14 @@ test("a worker that was taken for dead registers anew once however often it take
   assert.deepEqual(ill.answered("POST", "/v1/workers"), [201, 503, 429, 201]);
 });
 
-test("a worker that may not register says so", async (t) => {
+test("a worker that is not allowed to register fails", async (t) => {
   const { ill, client } = await hospital(t);
   ill.meets("POST", "/v1/workers", { status: 503 }, { status: 401 });
   await assert.rejects(new Worker(client, { k: () => {} }, { log: () => {} }).run(), (error) => error instanceof Problem && error.status === 401);
 });
 
 for (const [fault, said] of [["lose", "was lost"], ["deny", "was a refusal"]] as const) {
-  test(`a job of a claim whose answer ${said} is run`, async (t) => {
+  test(`a claimed job is run even if the response to the claim ${said}`, async (t) => {
     const { ill, work, create } = await hospital(t);
     const id = await create();
     const left: Record<string, Fault[]> = { "/claim": [fault], "/jobs": [undefined, { status: 503 }, "lose"] };
@@ -165,7 +165,7 @@ for (const [fault, said] of [["lose", "was lost"], ["deny", "was a refusal"]] as
   });
 }
 
-test("an attempt that takes too long fails and keeps its place", async (t) => {
+test("an attempt that exceeds its time limit fails and keeps its concurrency slot", async (t) => {
   const { ill, work, create } = await hospital(t);
   let letGo = () => {};
   const held = new Promise<void>((resolve) => (letGo = resolve));

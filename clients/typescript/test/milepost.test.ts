@@ -49,7 +49,7 @@ async function codes(id: string): Promise<(string | undefined)[]> {
   return attempts.map((attempt) => attempt.error_code);
 }
 
-test("a batch is started once under its key and for its day", async () => {
+test("a batch is started once per key, for its nominal day", async () => {
   const [dag, key] = [randomUUID(), randomUUID()];
   await client.ask("POST", "/v1/dags", { name: dag, tasks: { a: { kind: dag, payload: "${ input.n } on ${ tick.date }" } } });
   const batch = { dag, key, input: { n: 7 }, nominal_at: "2026-11-21T23:30:00Z", nominal_zone: "Europe/Berlin" };
@@ -60,7 +60,7 @@ test("a batch is started once under its key and for its day", async () => {
   assert.notEqual((await client.startBatch({ dag, input: { n: 8 }, nominal_at: batch.nominal_at })).id, first.id);
 });
 
-test("a job is created once under its key", async () => {
+test("a job is created once per key", async () => {
   const key = randomUUID();
   const first = await client.create({ kind: "mail", payload: { to: "ada" }, key });
   const again = await client.create({ kind: "mail", payload: { to: "ada" }, key });
@@ -76,19 +76,19 @@ test("many jobs are created and listed", async () => {
   assert.deepEqual(listed, new Set(created.map((job) => job.id)));
 });
 
-test("a refusal says what and where", async () => {
+test("refused requests, unreachable servers and invalid URLs are reported", async () => {
   await assert.rejects(client.create({ kind: "" }), (error) => error instanceof Problem && error.status === 422 && error.code === "invalid_job");
   await assert.rejects(new Client("http://127.0.0.1:9").ask("GET", "/v1/jobs"), Unreachable);
   assert.throws(() => new Client("127.0.0.1:7070"), TypeError);
 });
 
-test("handlers run jobs and their results are kept", async (t) => {
+test("handlers run jobs, and their results are stored", async (t) => {
   const create = work(t, { double: (job) => Number(job.payload) * 2 }, 8);
   const ids = await Promise.all(Array.from({ length: 50 }, (_, n) => create("double", n)));
   for (const [n, id] of ids.entries()) assert.equal((await ended(id)).result, 2 * n);
 });
 
-test("a failure is told and tried again from its checkpoint", async (t) => {
+test("a failure is reported, and the job is retried from its checkpoint", async (t) => {
   const create = work(t, {
     k: async (job) => {
       if (job.checkpoint !== undefined && job.checkpoint !== null) return (job.checkpoint as { row: number }).row;
@@ -103,14 +103,14 @@ test("a failure is told and tried again from its checkpoint", async (t) => {
   assert.deepEqual(await codes(id), ["not_yet", undefined]);
 });
 
-test("an error fails the attempt under its name", async (t) => {
+test("an error fails the attempt, with the name of the error as its code", async (t) => {
   const create = work(t, { k: () => { throw new RangeError("no"); } });
   const id = await create("k", null, { max_attempts: 1 });
   await ended(id, "failed");
   assert.deepEqual(await codes(id), ["RangeError"]);
 });
 
-test("what snoozes does not spend an attempt", async (t) => {
+test("a snooze does not use an attempt", async (t) => {
   const seen: number[] = [];
   const create = work(t, {
     k: (job) => {
@@ -134,7 +134,7 @@ test("a running job is canceled", async (t) => {
   await ended(id, "canceled");
 });
 
-test("a result that is no JSON fails the attempt", async (t) => {
+test("a result that is not valid JSON fails the attempt", async (t) => {
   const create = work(t, { k: () => 1n as unknown as Json });
   const id = await create("k", null, { max_attempts: 1 });
   await ended(id, "failed");

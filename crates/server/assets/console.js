@@ -65,7 +65,7 @@ function take(page) {
 function live(how) {
   const mark = one("#live");
   if (!mark || mark.dataset.how === how) return;
-  const words = { live: "live", held: "held while you choose", failing: "server fails", offline: "no connection" };
+  const words = { live: "live", held: "updates paused", failing: "update failed", offline: "no connection" };
   mark.dataset.how = how;
   mark.textContent = words[how];
 }

@@ -150,5 +150,5 @@ fn a_promotion_of_the_database_server_is_told_here_and_on_the_console() {
     let (_server, address) = Process::serve(&place, &[]);
     let page = ask(&address, "GET", "/", "");
     assert!(page.contains("The database server was promoted or restored"), "{page}");
-    assert!(!page.contains("All is well"), "{page}");
+    assert!(!page.contains("No problems"), "{page}");
 }

@@ -181,8 +181,8 @@ fn list(board: &Board, chosen: &Chosen, url: &str) -> (String, Vec<TaskView>, Op
     let (words, mut tasks): (String, Vec<&TaskView>) = if asked {
         let mut words = vec!["Tasks".to_owned()];
         words.extend(layer.map(|layer| format!("of level {layer}")));
-        words.extend(state.map(|state| format!("that are {state}")));
-        words.extend(Some(&chosen.task).filter(|key| !key.is_empty()).map(|key| format!("called {key}")));
+        words.extend(state.map(|state| format!("in state {state}")));
+        words.extend(Some(&chosen.task).filter(|key| !key.is_empty()).map(|key| format!("with key {key}")));
         (words.join(" "), board.tasks.iter().filter(fits).take(TASKS + 1).collect())
     } else {
         let in_state = |states: &[TaskState]| -> Vec<&TaskView> {

@@ -57,7 +57,7 @@ impl Deed {
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Retry => "Retry now",
-            Self::Rerun => "Run again",
+            Self::Rerun => "Rerun",
             Self::Release => "Release",
             Self::Snooze => "Snooze",
             Self::Skip => "Skip",

@@ -122,7 +122,7 @@ fn reason_of(waiting: &Waiting, page: &Page) -> Why {
         }
         Waiting::PausedQueue { queue } => (Some(("/queues".to_owned(), "Queues")), resume_of(queue, page)),
         Waiting::NoWorker { .. } => (Some(("/workers".to_owned(), "Workers")), None),
-        Waiting::Turn => (Some(("/workers".to_owned(), "Their running jobs")), None),
+        Waiting::Turn => (Some(("/workers".to_owned(), "Running jobs")), None),
         _ => (None, None),
     };
     Why { words: why(waiting, page.now), link, action }

@@ -20,7 +20,7 @@ const SLOW_PER_SECOND: f64 = 1.0 / 60.0;
 /// The button that slows a kind down. Not available if the kind has a limit, which would be lost, or if that is not known yet.
 pub(super) fn slow_down(kind: &str, limits: Option<&[LimitView]>, page: &Page) -> Option<Action> {
     let is_free = limits?.iter().all(|view| !is_of(view, kind));
-    let action = Action::new(page, format!("slow-{}", encoded(kind)), "/limits/set", "Slow the kind")
+    let action = Action::new(page, format!("slow-{}", encoded(kind)), "/limits/set", "Slow down the kind")
         .asks(
             format!("Slow kind {kind} down?"),
             "One of its jobs starts immediately and shows whether the problem persists. The others start at this rate, in all queues, until an operator removes the limit. Other kinds and running jobs are not affected.",

@@ -91,8 +91,8 @@ pub(super) async fn preview(
     let has_dag = row.parent.as_ref().is_none_or(|parent| !parent.items);
     let keys = plan.keys();
     let resumed: Vec<&str> = plan.resumed().collect();
-    let action = Action::new(&page, "rerun", format!("/batches/{id}/rerun"), "Run again")
-        .asks("Run these tasks again?", "Each task is evaluated again when its predecessors have ended.")
+    let action = Action::new(&page, "rerun", format!("/batches/{id}/rerun"), "Rerun")
+        .asks("Rerun these tasks?", "Each task is evaluated again when its predecessors have ended.")
         .with(Field::hidden("what", &wanted.what))
         .with(Field::hidden("task", &wanted.task))
         .with(Field::hidden("version", &wanted.version))
@@ -101,7 +101,7 @@ pub(super) async fn preview(
     let preview = Preview {
         names: named(&keys),
         resumed: named(&resumed),
-        total: several(counts.total(), "task runs", "tasks run"),
+        total: several(counts.total(), "task", "tasks"),
         counts: by_state(&counts)
             .into_iter()
             .filter(|(_, number)| *number > 0)

@@ -45,6 +45,6 @@ fn a_search_goes_on_by_itself_until_it_finds_something_or_is_stopped(place: Plac
         "all jobs were searched",
         "document.querySelector('main .empty') && !document.querySelector('[data-looks-on]')",
     );
-    browser.until_says("main .empty", "is as you look for it from here on");
+    browser.until_says("main .empty", "No further job");
     console.has_no_complaints();
 }

@@ -167,7 +167,7 @@ pub(crate) async fn a_form_does_what_it_says_and_wants_to_know_why(place: Place)
         .form(&format!("/jobs/{job}/operate"), &[("deed", "retry"), ("reason", "go"), ("back", &page)])
         .await;
     let html = place.page(&page).await.1;
-    assert!(html.contains("Why is it not running?") && html.contains("queue default is paused"), "{html}");
+    assert!(html.contains("<h2>Not running</h2>") && html.contains("queue default is paused"), "{html}");
 }
 
 pub(crate) async fn jobs_are_found_by_what_they_say(place: Place) {
@@ -187,7 +187,7 @@ pub(crate) async fn jobs_are_found_by_what_they_say(place: Place) {
         "payload searches are limited to a day by default: {found}"
     );
     let none = place.page("/jobs?payload=order.no%3D99").await.1;
-    assert!(none.contains("No job of the last day is as you look for it"), "{none}");
+    assert!(none.contains("No job of the last day matches the search"), "{none}");
     let any = place.page("/jobs?payload=order.no%3D17&created=any").await.1;
     assert!(
         any.contains("<option value=\"any\" selected>") && any.contains(&made[17].job.to_string()),
@@ -234,7 +234,7 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
     let abort = [("deed", "abort"), ("reason", "too many at once"), ("back", "/bulk")];
     place.form(&format!("/jobs/{run}/operate"), &abort).await;
     let html = place.page(&format!("/bulk/{run}")).await.1;
-    assert!(html.contains("It was stopped: too many at once"), "{html}");
+    assert!(html.contains("Stopped: too many at once"), "{html}");
     let overview = place.page("/").await.1;
     assert!(overview.contains("is stopped") && overview.contains("too many at once. 0 done"), "{overview}");
     let chosen = format!("deed=cancel&id={}&id={late}", made[3].job);
@@ -311,7 +311,7 @@ pub(crate) async fn who_only_looks_sees_nothing_that_changes_something(place: Pl
             html.contains("action=\"/sign-out\"") && html.contains("<span>viewer</span>"),
             "{path}: {html}"
         );
-        for bad in ["class=\"act", "/jobs/change", "class=\"pick", "Run again", "href=\"/audit"] {
+        for bad in ["class=\"act", "/jobs/change", "class=\"pick", "Rerun", "href=\"/audit"] {
             assert!(!html.contains(bad), "{bad} in {path}: {html}");
         }
     }

@@ -32,7 +32,7 @@ pub(crate) async fn a_batch_is_stopped_goes_on_and_runs_again(place: Place) {
     assert!(said.starts_with("done"), "{said}");
     assert!(store.batch(batch).await.unwrap().unwrap().row.stopped);
     let preview = place.page(&format!("{page}/rerun?what=failed")).await.1;
-    assert!(preview.contains("1 task runs again") && preview.contains("aborted"), "{preview}");
+    assert!(preview.contains("Rerun 1 task") && preview.contains("aborted"), "{preview}");
     let again = [("what", "failed"), ("generation", &*generation), ("reason", "again"), ("back", &*page)];
     let said = place.form(&format!("{page}/rerun"), &again).await.1;
     assert!(said.contains("Rerun 1: 1 task reset"), "{said}");
@@ -51,7 +51,7 @@ pub(crate) async fn a_long_history_begins_with_what_happened_last(place: Place) 
     }
     let html = place.page(&format!("/batches/{batch}")).await.1;
     assert!(html.contains("resume no. 50.") && !html.contains("abort no. 0."), "{html}");
-    assert!(html.contains("These are the newest"), "{html}");
+    assert!(html.contains("Only the newest are shown"), "{html}");
 }
 
 pub(crate) async fn a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read(place: Place) {
@@ -72,7 +72,7 @@ pub(crate) async fn a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_
         async || place.page(&path).await.1.contains("<h2>Tasks that need attention, the first 100</h2>");
     wait::until("its tasks are listed", told).await;
     let preview = place.page(&format!("{path}/rerun?what=failed")).await.1;
-    assert!(preview.contains("300 tasks run again"), "{preview}");
+    assert!(preview.contains("Rerun 300 tasks"), "{preview}");
     assert!(preview.contains("t199 and 100 more") && !preview.contains("t200"), "{preview}");
     define("u", 0..250).await;
     let preview = place.page(&format!("{path}/rerun?what=failed&version=latest")).await.1;

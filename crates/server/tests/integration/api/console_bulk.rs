@@ -48,6 +48,6 @@ pub(crate) async fn bulk_jobs_are_listed_by_state_and_page_by_page(place: Place)
     let rest = next(&canceled).unwrap();
     assert!(rest.contains("state=canceled") && rows(&place.page(&rest).await.1) == 1, "{rest}");
     let failed = place.page("/bulk?state=failed").await.1;
-    assert!(failed.contains("No bulk job is as you look for it.") && rows(&failed) == 0, "{failed}");
+    assert!(failed.contains("No bulk jobs match the filter.") && rows(&failed) == 0, "{failed}");
     assert_eq!(place.page("/bulk?state=gone").await.0, StatusCode::BAD_REQUEST);
 }

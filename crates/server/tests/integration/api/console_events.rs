@@ -27,7 +27,7 @@ pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Pla
         )
     };
     let html = place.page("/events").await.1;
-    let form = html.split("Leave it").find(|form| form.contains("name=\"payload\"")).unwrap();
+    let form = html.split(">Close<").find(|form| form.contains("name=\"payload\"")).unwrap();
     let begins_in = form.split(" autofocus").next().unwrap().rsplit(" name=\"").next().unwrap();
     assert!(begins_in.starts_with("payload"), "the payload field gets the focus: {form}");
     assert!(edit("{").await.1.starts_with("refused"));
