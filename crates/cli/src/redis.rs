@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, error::ErrorKind};
 use milepost::{Coordination, JobId};
 use milepost_core::transition::Verb;
+use milepost_executors::exec::REDIS_VARIABLE;
 use milepost_redis::{InvalidRedis, PREFIX_DEFAULT, Redis, RedisOptions};
 use tokio::sync::OnceCell;
 
@@ -19,7 +20,7 @@ pub(crate) struct RedisArgs {
     /// A Redis shared by workers, which notifies them of changes:
     /// redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS
     // The value may contain a password, which help and error messages must not show.
-    #[arg(long = "redis", env = "MILEPOST_REDIS", hide_env_values = true, value_name = "URL")]
+    #[arg(long = "redis", env = REDIS_VARIABLE, hide_env_values = true, value_name = "URL")]
     url: Option<String>,
     /// The prefix of its keys and channels [default: milepost:]
     #[arg(long = "redis-prefix", env = "MILEPOST_REDIS_PREFIX", value_name = "TEXT")]

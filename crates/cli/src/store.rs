@@ -114,6 +114,9 @@ impl fmt::Display for StoreAddress {
 /// of the password is ambiguous; then everything that may belong to it is hidden. Hiding too much is better than showing a part of a
 /// password.
 fn masked(url: &str) -> String {
+    if let Some((before, _)) = setting_of_password(url) {
+        return format!("{before}password=***");
+    }
     let (scheme, rest) =
         url.split_once("://").map_or(("", url), |(scheme, rest)| (&url[..scheme.len() + 3], rest));
     let (place, parameters) =
@@ -136,6 +139,9 @@ fn masked(url: &str) -> String {
 
 /// Returns the passwords of a URL, both as written and decoded: that of the login and those of parameters.
 pub(crate) fn passwords(url: &str) -> Vec<String> {
+    if let Some((_, password)) = setting_of_password(url) {
+        return vec![password.to_owned()];
+    }
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
     let of_login = place.rsplit_once('@').and_then(|(login, _)| Some(login.split_once(':')?.1));
@@ -145,6 +151,18 @@ pub(crate) fn passwords(url: &str) -> Vec<String> {
     });
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     of_login.into_iter().chain(of_parameters).flat_map(|text| [text.to_owned(), decoded(text)]).collect()
+}
+
+/// Splits settings such as `host=db password=secret`, which libpq reads and Milepost does not, at the password. The password may contain
+/// spaces, so everything after it belongs to it.
+fn setting_of_password(text: &str) -> Option<(&str, &str)> {
+    const NAME: &str = "password";
+    if text.contains("://") {
+        return None;
+    }
+    let at = text.to_ascii_lowercase().find(NAME)?;
+    let password = text[at + NAME.len()..].trim_start().strip_prefix('=')?;
+    Some((&text[..at], password))
 }
 
 fn masked_parameter(parameter: &str) -> String {
@@ -346,6 +364,8 @@ mod tests {
             "postgres://db/app?sslpassword=s3cret&a=b",
             "mysql://ada:s3cret@db/app",
             "ada:s3cret@db/app",
+            "host=db user=ada password=s3cret",
+            "host=db PASSWORD = 's3cret and more' user=ada",
         ] {
             let shown = masked(url);
             assert!(!shown.contains("s3cret") && shown.contains("***"), "{shown}");

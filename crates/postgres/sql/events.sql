@@ -44,6 +44,7 @@ begin
             when jsonb_typeof(e.value) <> 'string' then 'is not a string'
             when e.key !~ '^[A-Za-z0-9_.-]+$' then 'has a name that brokers refuse: letters, digits and -_. are allowed'
             when milepost.has_control(e.value #>> '{}') then 'has control characters'
+            when row_number() over (partition by lower(e.key)) > 1 then 'is there twice: HTTP does not distinguish upper and lower case'
             end as why
         from jsonb_each(headers) e
     ) h;

@@ -1,9 +1,9 @@
 -- Batches: the consequences of ends of tasks. Not public: batches.sql, the functions of api.sql and the library call these.
 --
--- Locks, in this order: jobs (live, by ID), the tasks that end, their successors (by batch and number), batches (descending,
--- so that child batches come before their parents), groups. An advisory lock before all of these: (19797, bucket of the
--- batch), shared while its ends are settled, exclusive while an operator changes which tasks run. A batch and its child
--- batches have the same bucket, because operators' actions go from parents to children, and ends in the opposite direction.
+-- Locks, in this order: jobs (live, by ID), then for each depth of batches, the deepest first: the tasks that end, their
+-- successors (by batch and number), the batches (by descending ID); then groups. An advisory lock before all of these: (19797,
+-- bucket of the batch), shared while its ends are settled, exclusive while an operator changes which tasks run. A batch and its
+-- child batches have the same bucket, because operators' actions go from parents to children, and ends in the opposite direction.
 
 -- Returns the key of the advisory lock (19797, …) for a batch and all its parents and children. There are only a few such
 -- locks, which families of batches share.
@@ -36,19 +36,15 @@ end
 $$;
 
 -- Adds state changes of tasks to the counts of their batches: for each batch, a number of tasks that changed from one state
--- to another. If the state of a batch changes, its parent task is updated. cause, why: an operator's action, for the
+-- to another. Returns the tasks around batches whose state changed, with their new states. cause, why: an operator's action, for the
 -- history.
-create or replace function milepost.count_moves(
-    batches uuid[], was milepost.task_state[], states milepost.task_state[], numbers int[], cause milepost.verb default null,
-    why text default null
-) returns void language plpgsql
+create or replace function milepost.add_moves(
+    batches uuid[], was milepost.task_state[], states milepost.task_state[], numbers int[], cause milepost.verb, why text,
+    out parents uuid[], out parent_tasks int[], out parent_states milepost.task_state[]
+) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
-declare
-    parents uuid[];
-    parent_tasks int[];
-    parent_states milepost.task_state[];
 begin
-    perform from milepost.batch where id = any (batches) order by id desc for no key update;
+    perform from milepost.batch where id = any (batches) order by depth desc, id desc for no key update;
     with moved as materialized (
         select m.batch_id,
                sum((m.state = 'waiting')::int * m.n - (m.was = 'waiting')::int * m.n)::int as waiting,
@@ -97,8 +93,20 @@ begin
     from after n
     cross join lateral milepost.batch_task_of(n.parent_id, n.parent_task) t
     where n.state <> n.was and t.child_id = n.id;
-    if parents is not null then
-        perform milepost.settle(parents, parent_tasks, parent_states);
+end
+$$;
+
+-- The same, and settles the tasks around batches whose state changed.
+create or replace function milepost.count_moves(
+    batches uuid[], was milepost.task_state[], states milepost.task_state[], numbers int[], cause milepost.verb default null,
+    why text default null
+) returns void language plpgsql as $$
+declare
+    around record;
+begin
+    select * into around from milepost.add_moves(batches, was, states, numbers, cause, why);
+    if around.parents is not null then
+        perform milepost.settle(around.parents, around.parent_tasks, around.parent_states);
     end if;
 end
 $$;
@@ -142,18 +150,98 @@ end
 $$;
 
 -- Sets the states of tasks and applies all consequences: counts their ends in their successors, decides these, creates the
--- jobs of those that can run, skips those that never can, updates the counts of batches. Counts at most `room` successors;
--- the rest is queued in batch_spread. whys: for the history. Returns the number of tasks that became due, and the number of
--- ends that are still to be counted.
+-- jobs of those that can run, skips those that never can, updates the counts of batches, and settles the tasks around batches
+-- whose state changed. Counts at most `room` successors; the rest is queued in batch_spread. whys: for the history. Returns the
+-- number of tasks that became due, and the number of ends that are still to be counted.
 --
 -- cause, why: an operator's action, for the history of the batches. from_positions: for ends that were partly counted
--- before; `was` and `states` are then the recorded changes, and `room` successors from these positions on are counted.
+-- before; `was` and `states` are then the recorded changes, and `room` successors from these positions on are counted. All
+-- these batches must have the same depth.
 create or replace function milepost.settle(
     batches uuid[], tasks int[], states milepost.task_state[], whys text[] default null, room int default 10000,
     was milepost.task_state[] default null, from_positions int[] default null, cause milepost.verb default null,
     why text default null, out due_made int, out spread_left int
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+declare
+    level record;
+    higher record;
+    waiting_groups text[] := '{}';
+    jobs_made int := 0;
+begin
+    due_made := 0;
+    spread_left := 0;
+    perform milepost.join_settling(batches);
+    while cardinality(tasks) > 0 loop
+        -- The deepest batches first: what follows for the tasks around them is settled together with tasks at that depth, so that
+        -- all transactions lock in the same order.
+        select null::uuid[] as batches, null::int[] as tasks, null::milepost.task_state[] as states, null::text[] as whys into higher;
+        if was is null and cardinality(tasks) > 1 then
+            select * into higher from milepost.split_off_deepest(batches, tasks, states, whys);
+            if higher.batches is not null then
+                batches := higher.deep_batches;
+                tasks := higher.deep_tasks;
+                states := higher.deep_states;
+                whys := higher.deep_whys;
+            end if;
+        end if;
+        select * into level from milepost.settle_level(batches, tasks, states, whys, room, was, from_positions, cause, why);
+        due_made := due_made + level.due_made;
+        spread_left := spread_left + level.spread_left;
+        waiting_groups := waiting_groups || level.waiting_groups;
+        jobs_made := jobs_made + level.jobs_made;
+        batches := higher.batches || level.parents;
+        tasks := higher.tasks || level.parent_tasks;
+        states := higher.states || level.parent_states;
+        whys := higher.whys || array_fill(null::text, array[coalesce(cardinality(level.parents), 0)]);
+        room := 10000;
+        was := null;
+        from_positions := null;
+        cause := null;
+        why := null;
+    end loop;
+    if cardinality(waiting_groups) > 0 then
+        perform milepost.hand_over(waiting_groups, true);
+    end if;
+    if jobs_made > 0 then
+        perform milepost.wake();
+    end if;
+end
+$$;
+
+-- Splits tasks of batches at several depths into those of the deepest batches and the others; all null if there is only one depth.
+-- It has the settings of `settle`.
+create or replace function milepost.split_off_deepest(
+    of_batches uuid[], of_tasks int[], of_states milepost.task_state[], of_whys text[],
+    out batches uuid[], out tasks int[], out states milepost.task_state[], out whys text[],
+    out deep_batches uuid[], out deep_tasks int[], out deep_states milepost.task_state[], out deep_whys text[]
+) language plpgsql as $$
+declare
+    deepest int;
+begin
+    select case when min(b.depth) < max(b.depth) then max(b.depth) end into deepest
+    from (select distinct u as id from unnest(of_batches) u) given
+    join milepost.batch b on b.id = given.id;
+    if deepest is null then
+        return;
+    end if;
+    select array_agg(i.batch_id) filter (where b.depth < deepest), array_agg(i.task) filter (where b.depth < deepest),
+           array_agg(i.state) filter (where b.depth < deepest), array_agg(i.why) filter (where b.depth < deepest),
+           array_agg(i.batch_id) filter (where b.depth = deepest), array_agg(i.task) filter (where b.depth = deepest),
+           array_agg(i.state) filter (where b.depth = deepest), array_agg(i.why) filter (where b.depth = deepest)
+    into batches, tasks, states, whys, deep_batches, deep_tasks, deep_states, deep_whys
+    from unnest(of_batches, of_tasks, of_states, of_whys) i(batch_id, task, state, why)
+    join milepost.batch b on b.id = i.batch_id;
+end
+$$;
+
+-- Settles tasks of batches at one depth, with the settings of `settle`. Returns what `settle` collects, and the tasks around batches
+-- whose state changed.
+create or replace function milepost.settle_level(
+    batches uuid[], tasks int[], states milepost.task_state[], whys text[], room int, was milepost.task_state[],
+    from_positions int[], cause milepost.verb, why text, out due_made int, out spread_left int, out waiting_groups text[],
+    out jobs_made int, out parents uuid[], out parent_tasks int[], out parent_states milepost.task_state[]
+) language plpgsql as $$
 declare
     page int := room;
     befores milepost.task_state[];
@@ -162,12 +250,18 @@ declare
     log_was milepost.task_state[] := '{}';
     log_states milepost.task_state[] := '{}';
     log_numbers int[] := '{}';
-    waiting_groups text[] := '{}';
-    jobs_made int := 0;
 begin
     due_made := 0;
     spread_left := 0;
-    perform milepost.join_settling(batches);
+    jobs_made := 0;
+    waiting_groups := '{}';
+    if was is not null then
+        -- The state of a batch depends on whether ends are still queued, so these batches are counted even without a change.
+        log_batches := array(select distinct u from unnest(batches) u);
+        log_was := array_fill('waiting'::milepost.task_state, array[cardinality(log_batches)]);
+        log_states := log_was;
+        log_numbers := array_fill(0, array[cardinality(log_batches)]);
+    end if;
     while cardinality(tasks) > 0 loop
         -- The rows of these tasks first, which only this transaction updates; those of successors, for which many may wait,
         -- as late as possible.
@@ -203,13 +297,8 @@ begin
         from_positions := null;
     end loop;
     if cardinality(log_batches) > 0 then
-        perform milepost.count_moves(log_batches, log_was, log_states, log_numbers, cause, why);
-    end if;
-    if cardinality(waiting_groups) > 0 then
-        perform milepost.hand_over(waiting_groups, true);
-    end if;
-    if jobs_made > 0 then
-        perform milepost.wake();
+        select * into parents, parent_tasks, parent_states
+        from milepost.add_moves(log_batches, log_was, log_states, log_numbers, cause, why);
     end if;
 end
 $$;

@@ -70,14 +70,15 @@ begin
         for update skip locked
     ),
     measured as materialized (
-        select f.*, cardinality(d.successors) - f.position as number, row_number() over (order by f.pos) as ord
+        select f.*, a.depth, cardinality(d.successors) - f.position as number, row_number() over (order by f.pos) as ord
         from first f
         join milepost.batch a on a.id = f.batch_id
         cross join lateral milepost.dag_task_of(a.version_id, f.task) d
     ),
     chosen as (
         select * from (select m.*, sum(m.number) over (order by m.ord) as total from measured m) m
-        where m.total <= most or m.ord = 1
+        -- Of one depth, because `settle` locks depth by depth.
+        where (m.total <= most or m.ord = 1) and m.depth = (select d.depth from measured d where d.ord = 1)
     )
     select array_agg(pos order by ord) as positions, array_agg(batch_id order by ord) as batches, array_agg(task order by ord) as tasks,
            array_agg(was order by ord) as was, array_agg(state order by ord) as states, array_agg(position order by ord) as places,
@@ -89,15 +90,13 @@ begin
         due_made := 0;
         return;
     end if;
-    select s.due_made into due_made
-    from milepost.settle(ends.batches, ends.tasks, ends.states, null, most, ends.was, ends.places) s;
+    -- Changed first: the state of a batch depends on whether ends are still queued.
     if ends.number > most then
         update milepost.batch_spread set position = position + most where pos = ends.positions[1];
-        return;
+    else
+        delete from milepost.batch_spread where pos = any (ends.positions);
     end if;
-    delete from milepost.batch_spread where pos = any (ends.positions);
-    -- The state of a batch depends on whether ends are still queued.
-    perform milepost.count_moves(array_agg(b), array_agg('waiting'::milepost.task_state), array_agg('waiting'::milepost.task_state), array_agg(0))
-    from (select distinct b from unnest(ends.batches) b) d;
+    select s.due_made into due_made
+    from milepost.settle(ends.batches, ends.tasks, ends.states, null, most, ends.was, ends.places) s;
 end
 $$;

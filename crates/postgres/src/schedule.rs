@@ -13,7 +13,7 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::job::Priority;
 use milepost_core::ownership::Put;
-use milepost_core::port::{ScheduleStore, StoreResult};
+use milepost_core::port::{BulkStore, ScheduleStore, StoreResult, check_kind_of_ticks};
 use milepost_core::schedule::{
     Clock, JobTemplate, Made, Makes, Misfire, Order, Refusal, Schedule, ScheduleView, Source, Spec, Tick,
     Ticked,
@@ -61,6 +61,7 @@ impl ScheduleStore for PostgresStore {
     ) -> StoreResult<Put> {
         let Schedule { name, spec, makes, misfire, misfire_grace } = schedule;
         let (dag, job) = makes.columns();
+        check_kind_of_ticks(schedule, self.bulk_definition(&job.kind).await?.as_ref())?;
         let query = sqlx::query(statement::WRITE_SCHEDULE)
             .bind(name.clone())
             .bind(spec.to_string())

@@ -224,6 +224,7 @@ statements! {
     BULK_LARGE_TABLES = "bulk/large_tables";
     BULK_LOCK = "bulk/lock";
     BULK_KEEP_SIZE = "bulk/keep_size";
+    BULK_NAMES = "bulk/names";
     BULK_NEXT_FAILURES = "bulk/next_failures";
     BULK_PUT_DEFINITION = "bulk/put_definition";
     BULK_REMOVE_DEFINITION = "bulk/remove_definition";
@@ -391,6 +392,7 @@ questions! {
     "progress_without_job",
     "promoted",
     "ready_at_wrong",
+    "reseed_needed",
     "running_past_lease",
     "running_without_worker",
     "schedule_overdue",

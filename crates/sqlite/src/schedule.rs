@@ -8,7 +8,7 @@ use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, Priority};
 use milepost_core::ownership::Put;
-use milepost_core::port::{ScheduleStore, StoreResult};
+use milepost_core::port::{ScheduleStore, StoreResult, check_kind_of_ticks};
 use milepost_core::schedule::{
     Clock, JobTemplate, Made, Makes, Misfire, Order, Refusal, Schedule, ScheduleView, Source, Spec, Tick,
     Ticked,
@@ -17,6 +17,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, Row, Transaction};
 
 use crate::batch;
+use crate::bulk::definition_of;
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::failure::{Failure, defect};
@@ -139,6 +140,7 @@ fn write(
 ) -> Result<Put, Failure> {
     let Schedule { name, spec, makes, misfire, misfire_grace } = schedule;
     let (dag, job) = makes.columns();
+    check_kind_of_ticks(schedule, definition_of(conn, &job.kind)?.as_ref())?;
     let written = conn.prepare_cached(query::WRITE_SCHEDULE)?.execute(rusqlite::params![
         name,
         spec.to_string(),

@@ -10,7 +10,7 @@ use milepost_core::batch::nominal::{NominalTime, ZONE_DEFAULT};
 use milepost_core::batch::start::{NewBatch, check_fit};
 use milepost_core::error::StoreError;
 use milepost_core::port::BatchStore;
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 
 use super::{find, watch};
 use crate::args::point_in_time;
@@ -75,7 +75,8 @@ impl StartArgs {
         self.nominal_at.as_deref().map(|text| nominal(text, zone)).transpose()
     }
 
-    fn input(&self) -> Result<Value> {
+    /// Returns the input as it is written: numbers keep their digits.
+    fn input(&self) -> Result<Box<RawValue>> {
         let (text, place) = match (&self.input, &self.input_file) {
             (Some(text), _) => (text.clone(), "--input".to_owned()),
             (None, Some(path)) if path.as_os_str() == "-" => {
@@ -91,9 +92,9 @@ impl StartArgs {
                     place,
                 )
             }
-            (None, None) => return Ok(json!({})),
+            (None, None) => ("{}".to_owned(), "the input".to_owned()),
         };
-        serde_json::from_str(&text).with_context(|| format!("{place} is not JSON"))
+        RawValue::from_string(text).with_context(|| format!("{place} is not JSON"))
     }
 }
 
@@ -119,7 +120,7 @@ pub(super) async fn run(args: StartArgs, store: &dyn BatchStore) -> Result<Outco
     };
     let (_, definition) = store.dag(&args.dag, Some(version)).await?;
     if let Some(schema) = &definition.input_schema {
-        check_fit(schema, &input).map_err(StoreError::from)?;
+        check_fit(schema, &serde_json::from_str(input.get())?).map_err(StoreError::from)?;
     }
     let mut batch = NewBatch::new(&args.dag, &input)?;
     batch.key.clone_from(&args.key);

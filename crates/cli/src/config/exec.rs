@@ -30,7 +30,7 @@ pub(crate) struct Exec {
         "additionalProperties" = { "type": "string", "format": "milepost-argument" }
     ))]
     env: BTreeMap<String, String>,
-    /// Whether it inherits the worker's environment, except for `MILEPOST_STORE`. The default is `false`.
+    /// Whether it inherits the worker's environment, except for `MILEPOST_STORE` and `MILEPOST_REDIS`. The default is `false`.
     #[serde(default)]
     inherit_env: bool,
     /// Its working directory, relative to the folder of this file. The default is the worker's working directory.

@@ -12,7 +12,7 @@ use milepost_core::error::StoreError;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
 use milepost_core::port::Store;
 use milepost_core::schedule::{BatchTemplate, Makes, Misfire, Schedule, Source, Spec};
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 
 use crate::args;
 use crate::output::{self, Outcome};
@@ -127,10 +127,9 @@ impl AddArgs {
 
     fn makes(&self) -> Result<Makes> {
         if let Some(dag) = &self.dag {
-            let input: Value = match &self.input {
-                Some(input) => serde_json::from_str(input).context("--input is not JSON")?,
-                None => json!({}),
-            };
+            let input = self.input.clone().unwrap_or_else(|| "{}".to_owned());
+            // As it is written: numbers keep their digits.
+            let input = RawValue::from_string(input).context("--input is not JSON")?;
             return Ok(NewBatch::new(dag, &input)?.into());
         }
         let mut job = NewJob::from_json(self.kind.clone().unwrap_or_default(), self.payload.clone())?

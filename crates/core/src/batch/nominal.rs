@@ -36,6 +36,11 @@ impl NominalTime {
         let refuse = |why: String| InvalidBatch::NominalTime { why };
         let of = zone_named(zone).map_err(|unknown| refuse(unknown.to_string()))?;
         let first = date.to_zoned(of).map_err(|error| refuse(error.to_string()))?;
+        if first.date() != date {
+            return Err(refuse(format!(
+                "{date} does not exist in {zone}: the clocks were set forward by a day"
+            )));
+        }
         Ok(Self { at: first.timestamp(), zone: zone.to_owned() })
     }
 
@@ -113,6 +118,8 @@ mod tests {
         let without_midnight = first("2018-11-04", "America/Sao_Paulo");
         assert_eq!(without_midnight.at.to_string(), "2018-11-04T03:00:00Z", "01:00 there");
         assert!(NominalTime::of_date("2026-11-22".parse().unwrap(), "Nowhere").is_err());
+        let left_out = NominalTime::of_date("2011-12-30".parse().unwrap(), "Pacific/Apia").unwrap_err();
+        assert!(left_out.to_string().contains("2011-12-30 does not exist in Pacific/Apia"), "{left_out}");
     }
 
     #[test]

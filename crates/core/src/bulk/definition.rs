@@ -87,6 +87,12 @@ impl Definition {
         }
     }
 
+    /// Returns whether a job of its kind with these settings runs as it does: otherwise no worker would ever take it.
+    #[must_use]
+    pub fn directs(&self, queue: &str, group: Option<&str>, max_attempts: u32) -> bool {
+        queue == self.queue && group == Some(self.group.as_str()) && max_attempts == self.max_attempts
+    }
+
     /// Turns this job into a run of the definition.
     #[must_use]
     pub fn direct(&self, mut job: NewJob) -> NewJob {

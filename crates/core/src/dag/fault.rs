@@ -91,6 +91,14 @@ pub enum Fault {
         /// Its key.
         task: String,
     },
+    /// The kind of a task is a bulk job.
+    #[error("task {task:?}: the kind {kind:?} is a bulk job; write bulk = {kind:?} instead")]
+    BulkKind {
+        /// Its key.
+        task: String,
+        /// The kind.
+        kind: String,
+    },
     /// A task is its own predecessor.
     #[error("task {task:?} is its own predecessor")]
     SelfEdge {
@@ -183,6 +191,7 @@ impl Fault {
             Self::DuplicateTask { task }
             | Self::Task { task, .. }
             | Self::Work { task }
+            | Self::BulkKind { task, .. }
             | Self::SelfEdge { task }
             | Self::DuplicateEdge { task, .. }
             | Self::UnknownPredecessor { task, .. }

@@ -232,6 +232,9 @@ checks! {
     SlotsMissing = "slots_missing", Error, Postgres, Quick, promise 19,
         means "A subscription does not have its 64 slots: events in the missing ones are never published.",
         mend "Restore the rows of subscription_slot and slot_position from a backup, or remove the subscription: a new one with its name publishes the whole log again.";
+    ReseedNeeded = "reseed_needed", Error, Postgres, Quick, promise 19,
+        means "The positions of a subscription were stored in another database, for example because a dump was restored: relays refuse them, and no event is published.",
+        mend "Run `milepost events reseed`, after which some events are published again.";
     WeakDurability = "weak_durability", Error, All, Quick, promise 1,
         means "A setting allows a crash of the machine to lose or damage acknowledged data.",
         mend "PostgreSQL: turn fsync and full_page_writes on. SQLite: keep the file on a local file system that supports WAL.";

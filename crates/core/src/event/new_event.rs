@@ -1,6 +1,6 @@
 //! Events to be emitted, and their checks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -152,8 +152,11 @@ impl NewEvent {
         if self.headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
             return Err(InvalidEvent::Headers { count: self.headers.len(), bytes });
         }
+        let mut names = HashSet::new();
         for (name, value) in &self.headers {
-            let why = if name.is_empty() || !name.bytes().all(is_of_name) {
+            let why = if !names.insert(name.to_ascii_lowercase()) {
+                "is there twice: HTTP does not distinguish upper and lower case"
+            } else if name.is_empty() || !name.bytes().all(is_of_name) {
                 "has a name that brokers refuse: letters, digits and -_. are allowed"
             } else if value.contains(char::is_control) {
                 "has control characters"

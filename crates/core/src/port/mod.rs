@@ -39,7 +39,7 @@ pub use intake::IntakeStore;
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
 pub use relay::{LogReader, RelayStore};
-pub use schedule::ScheduleStore;
+pub use schedule::{ScheduleStore, check_kind_of_ticks};
 pub use search::SearchStore;
 pub use subscription::SubscriptionStore;
 pub use token::{SessionStore, TokenStore};

@@ -5,9 +5,12 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{BatchStore, IntakeStore, StoreResult};
-use crate::error::StoreError;
+use crate::bulk::definition::Definition;
+use crate::error::{InvalidJob, StoreError};
 use crate::ownership::{Put, Synced};
-use crate::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
+use crate::schedule::{
+    Clock, InvalidSchedule, Made, Makes, Order, Schedule, ScheduleView, Source, Tick, Ticked,
+};
 
 /// Storage and ticks of schedules. Any number of processes may tick at the same time: a tick is one atomic step that
 /// succeeds only if the schedule still has the version that the decision was based on.
@@ -112,8 +115,25 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
 }
 
 fn check(schedule: &Schedule) -> StoreResult<()> {
-    schedule.check().map_err(|invalid| {
-        let name = schedule.name.chars().take(60).collect();
-        StoreError::InvalidSchedule { name, invalid }
-    })
+    schedule.check().map_err(|invalid| refused(schedule, invalid))
+}
+
+fn refused(schedule: &Schedule, invalid: InvalidSchedule) -> StoreError {
+    StoreError::InvalidSchedule { name: schedule.name.chars().take(60).collect(), invalid }
+}
+
+/// Refuses a schedule whose jobs have the kind of this bulk job without its settings: no worker would ever take them.
+///
+/// # Errors
+/// [`InvalidJob::BulkJob`], as [`StoreError::InvalidSchedule`].
+pub fn check_kind_of_ticks(schedule: &Schedule, bulk: Option<&Definition>) -> StoreResult<()> {
+    match (&schedule.makes, bulk) {
+        (Makes::Job(job), Some(bulk))
+            if job.kind == bulk.name && !bulk.directs(&job.queue, job.group.as_deref(), job.max_attempts) =>
+        {
+            let invalid = InvalidJob::BulkJob { kind: job.kind.clone() };
+            Err(refused(schedule, InvalidSchedule::Job(invalid)))
+        }
+        _ => Ok(()),
+    }
 }

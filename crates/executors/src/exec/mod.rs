@@ -45,6 +45,8 @@ const DRAIN: Duration = Duration::from_millis(200);
 const EXIT_CODES_FATAL: [i32; 2] = [64, 65];
 /// The environment variable with the address of the store, which can contain a password: no program inherits it.
 pub const STORE_VARIABLE: &str = "MILEPOST_STORE";
+/// The environment variable with the address of Redis, which may contain a password.
+pub const REDIS_VARIABLE: &str = "MILEPOST_REDIS";
 /// The variables of the worker's environment that a program gets unless it inherits all of it.
 const ENVIRONMENT_KEPT: [&str; 3] = ["PATH", "HOME", "LANG"];
 
@@ -144,7 +146,7 @@ impl Exec {
         let mut command = Command::new(&config.program);
         command.args(&config.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if config.inherit_env {
-            command.env_remove(STORE_VARIABLE);
+            command.env_remove(STORE_VARIABLE).env_remove(REDIS_VARIABLE);
         } else {
             command.env_clear();
             command.envs(ENVIRONMENT_KEPT.iter().filter_map(|&name| Some((name, std::env::var_os(name)?))));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use milepost_core::audit::Deed;
 use milepost_core::batch::PAGE_ROWS;
+use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{
     BatchDetail, BatchEntry, BatchFilter, BatchView, Defined, TaskFilter, TaskView, VersionView,
 };
@@ -27,6 +28,10 @@ use crate::store::PostgresStore;
 #[async_trait]
 impl BatchStore for PostgresStore {
     async fn define_dag(&self, dag: &Dag) -> StoreResult<Defined> {
+        let kinds: Vec<String> = dag.kinds().into_iter().map(str::to_owned).collect();
+        let rows = self.inner.calm.rows(sqlx::query(statement::BULK_NAMES).bind(kinds)).await;
+        let bulk_jobs: Vec<String> = self.decode("define_dag", rows, |row| row.try_get("name"))?;
+        dag.check_kinds(bulk_jobs.iter().map(String::as_str)).map_err(InvalidBatch::from)?;
         self.define(dag).await
     }
 

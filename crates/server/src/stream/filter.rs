@@ -1,9 +1,13 @@
 //! Filters of streams.
 
+use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::feed::Change;
 use milepost_core::ident::{BatchId, JobId};
+use milepost_core::state::JobState;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+
+use crate::problem::Problem;
 
 /// A filter of changes. A change must match all given fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, IntoParams)]
@@ -54,6 +58,23 @@ impl ChangeType {
 }
 
 impl Filter {
+    /// Rejects a state that neither jobs, batches nor tasks have: the stream would stay empty.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let is_state = |word: &str| {
+            word.parse::<JobState>().is_ok()
+                || word.parse::<BatchState>().is_ok()
+                || word.parse::<TaskState>().is_ok()
+        };
+        match self.state.as_deref().filter(|word| !is_state(word)) {
+            Some(word) => {
+                let word: String = word.chars().take(60).collect();
+                let what = format!("there is no state {word:?} of jobs, batches or tasks");
+                Err(Problem::bad_request("invalid_parameter", what).at("query state"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Removes the position, so that streams with the same filter share the written text.
     pub(super) fn anywhere(self) -> Self {
         Self { last_event_id: None, ..self }

@@ -62,6 +62,7 @@ async fn watch(
     headers: HeaderMap,
     Query(filter): Query<Filter>,
 ) -> Result<Response, Problem> {
+    filter.check()?;
     let from = place(&headers, &filter)?;
     let seat = app.seats.take(caller)?;
     let (upto, windows) = app.feed.watch().await.ok_or_else(not_yet)?;

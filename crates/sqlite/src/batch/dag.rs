@@ -18,6 +18,14 @@ use crate::{query, row};
 
 /// Stores a version, unless it exists, and makes it the latest.
 pub(super) fn define(conn: &Connection, dag: &Dag) -> Result<Defined, Failure> {
+    let mut is_bulk = conn.prepare_cached(query::BULK_IS_BULK)?;
+    let mut bulk_jobs = Vec::new();
+    for kind in dag.kinds() {
+        if is_bulk.query_row([kind], |row| row.get(0))? {
+            bulk_jobs.push(kind);
+        }
+    }
+    dag.check_kinds(bulk_jobs).map_err(|invalid| StoreError::from(InvalidBatch::from(invalid)))?;
     let (name, version) = (&dag.definition().name, dag.version().to_string());
     let known: Option<i64> = conn
         .prepare_cached(query::BATCH_VERSION_ID)?

@@ -24,12 +24,8 @@ const EXPRESSION_BYTES_MAX: usize = 2 * 1024 * 1024;
 const LIKENESS_MIN: f64 = 0.8;
 
 pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
-    let name: String = definition.name.chars().take(60).collect();
-    let refuse = |mut faults: Vec<Fault>| {
-        let left_out = faults.len().saturating_sub(FAULTS_MAX);
-        faults.truncate(FAULTS_MAX);
-        InvalidDag { name: name.clone(), faults, left_out }
-    };
+    let name = definition.name.clone();
+    let refuse = |faults: Vec<Fault>| refused(&name, faults);
     let sizes = sizes(&definition);
     if !sizes.is_empty() {
         return Err(refuse(sizes));
@@ -64,6 +60,22 @@ pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
         return Err(refuse(vec![Fault::TooMany { what: "bytes", given, max: BYTES_MAX }]));
     }
     Ok(Dag(Arc::new(Content { version: Version::of(&canonical), canonical, definition, graph, tasks })))
+}
+
+fn refused(name: &str, mut faults: Vec<Fault>) -> InvalidDag {
+    let left_out = faults.len().saturating_sub(FAULTS_MAX);
+    faults.truncate(FAULTS_MAX);
+    InvalidDag { name: name.chars().take(60).collect(), faults, left_out }
+}
+
+/// Refuses tasks whose kind is a bulk job.
+pub(super) fn check_kinds(definition: &Definition, bulk_jobs: &HashSet<&str>) -> Result<(), InvalidDag> {
+    let fault = |(key, task): &(String, Task)| {
+        let kind = task.kind.as_deref().filter(|kind| bulk_jobs.contains(kind))?;
+        Some(Fault::BulkKind { task: key.clone(), kind: kind.to_owned() })
+    };
+    let faults: Vec<Fault> = definition.tasks.iter().filter_map(fault).collect();
+    if faults.is_empty() { Ok(()) } else { Err(refused(&definition.name, faults)) }
 }
 
 /// Returns exceeded limits, which prevent further checks.

@@ -3,6 +3,7 @@
 mod check;
 mod task;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::definition::Definition;
@@ -40,6 +41,20 @@ impl Dag {
     /// [`InvalidDag`] with all faults, each with its task and location.
     pub fn check(definition: Definition) -> Result<Self, InvalidDag> {
         check::check(definition)
+    }
+
+    /// Returns the kinds of its tasks.
+    #[must_use]
+    pub fn kinds(&self) -> BTreeSet<&str> {
+        self.0.definition.tasks.iter().filter_map(|(_, task)| task.kind.as_deref()).collect()
+    }
+
+    /// Refuses tasks whose kind is one of these bulk jobs: no worker would ever take their jobs.
+    ///
+    /// # Errors
+    /// [`InvalidDag`] with these tasks.
+    pub fn check_kinds<'b>(&self, bulk_jobs: impl IntoIterator<Item = &'b str>) -> Result<(), InvalidDag> {
+        check::check_kinds(&self.0.definition, &bulk_jobs.into_iter().collect())
     }
 
     /// Returns the definition, with tasks in the order of their numbers.

@@ -258,6 +258,8 @@ pub(crate) async fn a_position_that_cannot_be_gone_on_from_is_told(place: Place)
             place.send(id.into_iter().fold(request, |request, id| request.header("Last-Event-ID", id))).await;
         assert_eq!((answer.status, answer.code()), (StatusCode::BAD_REQUEST, "invalid_position"));
     }
+    let answer = place.send(place.request(Method::GET, "/v1/stream?state=nonsense")).await;
+    assert_eq!((answer.status, answer.code()), (StatusCode::BAD_REQUEST, "invalid_parameter"));
     for id in ["s900000000000.0", "7fa30/4000000000000000:4000000000000000:"] {
         let response =
             place.request(Method::GET, "/v1/stream").header("Last-Event-ID", id).send().await.unwrap();

@@ -1,17 +1,22 @@
 //! Tasks that are batches, lists or bulk jobs.
 
+use std::time::Duration;
+
 use milepost_core::batch::DEPTH_MAX;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::operation::BatchVerb;
 use milepost_core::bulk;
 use milepost_core::claim::ClaimedJob;
+use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::rule::Rule;
 use milepost_core::dag::state::{BatchState, TaskState};
+use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::finish::Finished;
 use milepost_core::ident::BatchId;
+use milepost_core::job::NewJob;
 use milepost_core::port::Operation;
-use milepost_core::schedule::Source;
+use milepost_core::schedule::{InvalidSchedule, Schedule, Source, Spec};
 use milepost_core::transition::Verb;
 use serde_json::{Value, json};
 
@@ -157,6 +162,26 @@ pub async fn a_bulk_job_is_a_task(batches: Batches) {
     batches.finish(bulk, gives(&json!({"done": 9}))).await;
     batches.advance().await;
     assert_eq!(payload(&batches.claim(batch).await["z"]), json!(9));
+}
+
+pub async fn a_kind_that_is_a_bulk_job_is_refused_in_dags_and_schedules(batches: Batches) {
+    let definition = bulk::definition::Definition::new("other");
+    batches.scene.store.put_bulk(&definition, Source::Operator).await.unwrap();
+    let dag = |task| Dag::check(Definition::new("d").task("a", job()).task("b", task)).unwrap();
+    let refused =
+        batches.store.define_dag(&dag(Task::job("other").after(["a"]))).await.unwrap_err().to_string();
+    assert!(refused.contains("task \"b\": the kind \"other\" is a bulk job"), "{refused}");
+    batches.store.define_dag(&dag(Task::bulk("other").after(["a"]))).await.unwrap();
+
+    let schedule = |job| Schedule::new("s", Spec::every(Duration::from_secs(3600)).unwrap(), job);
+    let plain = NewJob::new("other", &json!({})).unwrap();
+    let refused = batches.store.put_schedule(&schedule(plain.clone()), Source::Operator).await.unwrap_err();
+    let StoreError::InvalidSchedule { invalid: InvalidSchedule::Job(invalid), .. } = &refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(*invalid, InvalidJob::BulkJob { kind: "other".to_owned() });
+    let as_defined = schedule(definition.direct(plain));
+    batches.store.put_schedule(&as_defined, Source::Operator).await.expect("the bulk job's settings");
 }
 
 pub async fn a_stop_reaches_into_inner_batches(batches: Batches) {

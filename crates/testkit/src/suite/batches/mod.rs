@@ -91,6 +91,7 @@ macro_rules! batch_conformance {
                 a_batch_that_cannot_start_fails_its_task
                 batches_do_not_lie_deeper_than_they_may
                 a_bulk_job_is_a_task
+                a_kind_that_is_a_bulk_job_is_refused_in_dags_and_schedules
                 a_stop_reaches_into_inner_batches
                 a_cancel_leaves_the_clearing_up_of_inner_batches
                 an_inner_batch_that_failed_can_be_stopped_and_go_on

@@ -35,6 +35,7 @@ pub async fn what_is_wrong_is_said_with_its_place(log: Log) {
         (of("1").sequence(-7), "the sequence -7 is not a number from 1 to"),
         (of("1").header("a b", "1"), "the header \"a b\" has a name that brokers refuse"),
         (of("1").header("a", "1\r\n2"), "the header \"a\" has control characters"),
+        (of("1").header("Trace-Id", "1").header("trace-id", "2"), "the header \"trace-id\" is there twice"),
         (with_headers(HEADERS_MAX + 1), "51 headers"),
         (of("1").header("a", "1".repeat(HEADER_BYTES_MAX)), "8193 bytes are too much"),
         (with("1", &format!("\"{}\"", "x".repeat(PAYLOAD_BYTES_MAX))), "the limit is 1048576"),

@@ -86,6 +86,48 @@ async fn batch_with_an_end_in_line(store: &PostgresStore, batches: &Batches) -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ends_of_inner_batches_and_of_others_lock_in_one_order() {
+    let (database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    batches.define(graph("in", &[("p", &[])])).await;
+    let other = batches.run(graph("other", &[("a", &[]), ("d", &[])]), json!({})).await;
+    let outer = Definition::new("out").task("b", Task::batch("in")).task("c", Task::job(KIND));
+    let outer = batches.run(outer, json!({})).await;
+    batches.advance().await;
+    let inner = batches.task(outer, "b").await.batch.expect("the task has no inner batch");
+    assert!(other < outer && outer < inner, "the order of the ids is the one that led to a deadlock");
+    let session = async || PgConnection::connect(&database.url()).await.unwrap();
+    let waiting = async |sessions: i64| {
+        let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        let count = || async { sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.unwrap() };
+        wait::until("the sessions wait", || async { count().await == sessions }).await;
+    };
+    let settle = async |mut session: PgConnection, batches: [BatchId; 2], tasks: [i32; 2]| {
+        let end = "select from milepost.settle($1, $2, '{succeeded,succeeded}')";
+        sqlx::query(end).bind(batches.map(|batch| batch.0)).bind(tasks).execute(&mut session).await
+    };
+
+    let mut first = session().await;
+    first.execute("begin").await.unwrap();
+    let lock = sqlx::query("select from milepost.batch where id = $1 for update").bind(other.0);
+    lock.execute(&mut first).await.unwrap();
+    let (of_inner, of_outer) = (session().await, session().await);
+    let of_inner = settle(of_inner, [inner, other], [0, 0]);
+    let of_outer = async {
+        waiting(1).await;
+        settle(of_outer, [outer, other], [1, 1]).await
+    };
+    let release = async {
+        waiting(2).await;
+        first.execute("commit").await.unwrap();
+    };
+    let (of_inner, of_outer, ()) = tokio::join!(of_inner, of_outer, release);
+    of_inner.and(of_outer).expect("no session is the victim of a deadlock");
+    let states = (batches.state(inner).await, batches.state(outer).await, batches.state(other).await);
+    assert_eq!(states, (BatchState::Done, BatchState::Done, BatchState::Done));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_rerun_waits_for_who_counts_ends_that_stand_in_line() {
     let (database, store) = Database::with_store().await;
     let batches = Batches::on(Arc::new(store.clone())).await;

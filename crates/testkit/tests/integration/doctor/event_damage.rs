@@ -79,6 +79,10 @@ impl Patient<'_> {
                 self.park().await;
                 self.tamper("delete from milepost.event").await;
             }
+            Check::ReseedNeeded => {
+                self.reader().await;
+                self.tamper("update milepost.subscription set log_identity = log_identity + 1").await;
+            }
             Check::NobodyPublishes => {
                 self.emit().await;
                 let (publisher, _) = self.reader().await;
