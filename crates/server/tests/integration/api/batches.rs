@@ -258,7 +258,7 @@ pub(crate) async fn a_rerun_of_what_failed_counts_items(place: Place) {
     let offered = async || place.page(&format!("/batches/{id}")).await.1.contains("rerun?what=failed");
     wait::until("the page offers the rerun, although only tasks of inner batches have failed", offered).await;
     let preview = place.page(&format!("/batches/{id}/rerun?what=failed")).await.1;
-    assert!(preview.contains("2 tasks run again") && preview.contains("list/1, list/3"), "{preview}");
+    assert!(preview.contains("Rerun 2 tasks") && preview.contains("list/1, list/3"), "{preview}");
     let done = operate(&place, &batch, json!({"operation": "rerun", "failed": true})).await.body;
     assert_eq!((&done["operated"]["changed"], &done["operated"]["generation"]), (&json!(2), &json!(2)));
 }
