@@ -207,7 +207,7 @@ begin
     end if;
     if ids is null then
         ids := array(select milepost.uuid_v7() from generate_series(1, jobs));
-    elsif array_position(ids, null) is not null then
+    elsif (case when array_ndims(ids) > 1 then true else array_position(ids, null) is not null end) then
         ids := array(select coalesce(i.id, milepost.uuid_v7()) from unnest(ids) with ordinality i(id, ord) order by i.ord);
     end if;
 

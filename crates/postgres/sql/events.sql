@@ -20,10 +20,20 @@ exception when data_exception then
 end
 $$;
 
--- Returns whether a caller can give this sequence number to an event; null: the number is assigned. The limit leaves room
--- for the events that follow.
+-- Returns whether an event can have this sequence number; null: the number is assigned.
 create or replace function milepost.is_sequence(sequence bigint) returns boolean language sql immutable parallel safe as $$
     select sequence is null or sequence between 1 and 9000000000000000000
+$$;
+
+-- Refuses a number that follows the largest one; at: the place of the event in the call.
+create or replace function milepost.refuse_beyond(sequence bigint, at bigint, aggregate_type text, aggregate_id text) returns void
+language plpgsql immutable parallel safe as $$
+begin
+    if not milepost.is_sequence(sequence) then
+        raise exception using errcode = 'MP015', detail = 'sequence',
+            message = format('event %s of the call: %s/%s has no sequence left', at, aggregate_type, aggregate_id);
+    end if;
+end
 $$;
 
 -- Returns the problem of an event's headers; null if there is none. They are sent as headers of brokers and of HTTP.
@@ -174,6 +184,9 @@ begin
         values (aggregate_types[1], aggregate_ids[1], 1, milepost.slot_of(aggregate_types[1], aggregate_ids[1]))
         on conflict (aggregate_type, aggregate_id) do update set last_seq = a.last_seq + 1
         returning a.last_seq, array[a.slot] into aggregate_seq, slots;
+        if aggregate_seq > 9000000000000000000 then
+            perform milepost.refuse_beyond(aggregate_seq, 0, aggregate_types[1], aggregate_ids[1]);
+        end if;
         insert into milepost.event (slot, event_id, aggregate_type, aggregate_id, aggregate_seq, event_type, headers, payload)
         values (slots[1], ids[1], aggregate_types[1], aggregate_ids[1], emit_many.aggregate_seq, event_types[1],
                 nullif(headers[1], '{}'), coalesce(payloads[1], '{}'))
@@ -243,6 +256,12 @@ begin
             detail = case when aggregate_seqs[refused] <= lasts[refused] then 'repeated ' else 'gap ' end || lasts[refused],
             hint = case when aggregate_seqs[refused] <= lasts[refused] then 'to repeat an event, pass the event_id of its first emit'
                         else 'emit the missing events first, or allow gaps' end;
+    end if;
+
+    if true = any (select s > 9000000000000000000 from unnest(seqs) s) then
+        perform milepost.refuse_beyond(i.seq, i.ord - 1, i.aggregate_type, i.aggregate_id)
+        from unnest(seqs, aggregate_types, aggregate_ids) with ordinality i(seq, aggregate_type, aggregate_id, ord)
+        order by i.ord;
     end if;
 
     -- If another transaction has just used an ID for an event of another aggregate, this statement waits for it and leaves

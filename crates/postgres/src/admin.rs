@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use milepost_core::audit::Deed;
 use milepost_core::duration::whole_ms;
+use milepost_core::error::StoreError;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobFilter, JobRow, JobView, KindCount, QueueKinds, QueueView};
@@ -25,11 +26,20 @@ impl AdminStore for PostgresStore {
         operation.check()?;
         let (deed, query) = (Deed::operate(job, operation.verb), change(job, operation));
         let row = self.act(&self.inner.intake, &deed, async |session| session.row(query).await).await;
-        let state = row.and_then(row::value::<String>);
-        let state = state.map_err(|e| change_error(&self.inner.place, job, operation.verb, e))?;
+        let state = match row.and_then(row::value::<String>) {
+            Ok(state) => state,
+            Err(error) => {
+                let refused = change_error(&self.inner.place, job, operation.verb, error);
+                return Err(self.when_replicated(refused).await);
+            }
+        };
         match state.parse::<JobState>() {
             Ok(state) => Ok(Operated::Done(state)),
-            Err(_) => Ok(Operated::StopRequested),
+            Err(_) => {
+                // An earlier call may have requested it.
+                self.confirm_replication().await?;
+                Ok(Operated::StopRequested)
+            }
         }
     }
 
@@ -97,6 +107,22 @@ impl AdminStore for PostgresStore {
 }
 
 impl PostgresStore {
+    /// Waits until a synchronous standby has the commits that an answer without a change of its own is based on.
+    pub(crate) async fn confirm_replication(&self) -> StoreResult<()> {
+        let confirmed = self.inner.intake.execute(sqlx::query(statement::CONFIRM_REPLICATION)).await;
+        confirmed.map(drop).map_err(|e| self.fail("confirm_replication", e))
+    }
+
+    /// Returns a refusal that depends on rows after such a wait, and every other error immediately.
+    pub(crate) async fn when_replicated(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::Illegal { .. } | StoreError::NoSuchJob(_) | StoreError::Batch(_) => {
+                self.confirm_replication().await.err().unwrap_or(error)
+            }
+            error => error,
+        }
+    }
+
     /// Decodes the rows that `verb` returned.
     pub(crate) fn decode<T>(
         &self,

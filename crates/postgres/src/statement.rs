@@ -37,6 +37,7 @@ statements! {
     COMPILE_NOTHING = "compile_nothing";
     COMPLETE = "complete";
     CLOCK = "clock";
+    CONFIRM_REPLICATION = "confirm_replication";
     COUNT_BY_STATE = "count_by_state";
     ENDED_RUNS = "ended_runs";
     ENQUEUE_MANY = "enqueue_many";

@@ -29,7 +29,7 @@ use crate::ident::EventId;
 
 /// The number of slots among which aggregates are distributed. Publishers own slots; the slot of an aggregate never changes.
 pub const SLOTS: u16 = 64;
-/// The highest sequence that a caller can give an event; higher numbers remain available for the events that follow it.
+/// The highest sequence of an event. Consumers refuse higher ones, too.
 pub const SEQUENCE_MAX: i64 = 9_000_000_000_000_000_000;
 /// The maximum number of headers of an event.
 pub const HEADERS_MAX: usize = 50;

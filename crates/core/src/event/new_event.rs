@@ -86,7 +86,8 @@ impl NewEvent {
     pub fn sequence_after(&self, last: i64) -> Result<i64, InvalidEvent> {
         let Some(sequence) = self.sequence else {
             let why = || format!("{} has no sequence left", self.aggregate);
-            return last.checked_add(1).ok_or_else(|| InvalidEvent::Refused { why: why() });
+            let next = Some(last + 1).filter(|_| last < SEQUENCE_MAX);
+            return next.ok_or_else(|| InvalidEvent::Refused { why: why() });
         };
         let aggregate = || self.aggregate.clone();
         if sequence <= last {

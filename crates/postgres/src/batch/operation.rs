@@ -32,7 +32,13 @@ impl PostgresStore {
             Err(refused) => Ok(Err(refused)),
         };
         match self.inner.calm.atomically(in_version).await {
-            Ok(operated) => operated,
+            Ok(Ok(operated)) => {
+                if operated.told().is_none() {
+                    self.confirm_replication().await?;
+                }
+                Ok(operated)
+            }
+            Ok(Err(refused)) => Err(self.when_replicated(refused).await),
             Err(error) => {
                 let named = crate::error::database_error(&error).map(|e| (task_in(e.message()), e.code()));
                 let named = match named {
@@ -42,7 +48,8 @@ impl PostgresStore {
                     _ => None,
                 };
                 let what = what(&operation.what);
-                Err(operation_error(&self.inner.place, operation.batch, |_| named, what, error))
+                let refused = operation_error(&self.inner.place, operation.batch, |_| named, what, error);
+                Err(self.when_replicated(refused).await)
             }
         }
     }

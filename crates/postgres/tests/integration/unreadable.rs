@@ -252,3 +252,11 @@ async fn a_batch_that_cannot_be_read_does_not_keep_others_from_going_on() {
     }
     batches.assert_states(ids[2], "a succeeded, b active").await;
 }
+
+#[tokio::test]
+async fn ids_of_two_dimensions_may_be_null() {
+    let (_database, store) = Database::with_store().await;
+    let call = "select count(*) from milepost.enqueue_many(array['a', 'b'], array['1', '2']::jsonb[], ids => array[[null, null]]::uuid[])";
+    let made: i64 = sqlx::query_scalar(call).fetch_one(store.pool()).await.unwrap();
+    assert_eq!(made, 2);
+}

@@ -1,14 +1,18 @@
 //! Standbys that are promoted, and commits that no standby has.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::doctor::Check;
+use milepost_core::error::StoreError;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finish, Finished};
-use milepost_core::port::{DoctorStore, MaintenanceStore, ScheduleStore, StoreResult};
+use milepost_core::port::{DoctorStore, MaintenanceStore, Operation, ScheduleStore, StoreResult};
+use milepost_core::transition::Verb;
 use milepost_testkit::examine::look;
 use milepost_testkit::scene::KIND;
 use milepost_testkit::server::Server;
@@ -189,4 +193,34 @@ async fn what_no_standby_has_is_no_duplicate_yet() {
         })
         .await;
     assert!(started.duplicate);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_standby_has_refuses_no_operator_yet() {
+    let mut lonely = Lonely::create().await;
+    let job = lonely.scene.enqueue(Scene::job()).await;
+    let store = lonely.scene.store.clone();
+    let dag = Dag::check(Definition::new("d").task("a", Task::job(KIND))).unwrap();
+    store.define_dag(&dag).await.unwrap();
+    let batch = store.start_batch(&NewBatch::new("d", &1).unwrap()).await.unwrap().batch;
+
+    let cancel = || Operation::new(Verb::Cancel);
+    let (first, again) = (store.clone(), store.clone());
+    let refused = lonely
+        .told_when_safe(async move { first.operate(job, &cancel()).await.map(drop) }, async move {
+            Ok(again.operate(job, &cancel()).await)
+        })
+        .await;
+    assert!(matches!(refused, Err(StoreError::Illegal { .. })), "{refused:?}");
+
+    let what = BatchVerb::Cancel { tasks: vec![0] };
+    let cancel = BatchOperation { batch, generation: None, grace: Duration::ZERO, note: None, what };
+    let same = cancel.clone();
+    let again = store.clone();
+    let refused = lonely
+        .told_when_safe(async move { store.operate_batch(&cancel).await.map(drop) }, async move {
+            Ok(again.operate_batch(&same).await)
+        })
+        .await;
+    assert!(refused.is_err() || refused.is_ok_and(|operated| operated.changed == 0));
 }

@@ -40,6 +40,7 @@ macro_rules! event_conformance {
             }
             refusals {
                 what_is_wrong_is_said_with_its_place
+                the_number_after_the_largest_is_refused
                 one_bad_event_refuses_the_whole_call
                 what_is_at_the_limits_is_taken
                 an_event_comes_back_as_it_was_written

@@ -52,6 +52,17 @@ pub async fn what_is_wrong_is_said_with_its_place(log: Log) {
     assert!(log.all().await.is_empty());
 }
 
+pub async fn the_number_after_the_largest_is_refused(log: Log) {
+    let last = of("1").sequence(SEQUENCE_MAX).allow_gap();
+    log.emit(&last).await;
+    for call in [vec![of("1")], vec![of("2"), of("1")], vec![of("1"), of("1")]] {
+        let (index, refused) = invalid(log.store.emit_many(&call).await);
+        assert_eq!(index, call.iter().position(|event| event.aggregate == last.aggregate).unwrap());
+        assert!(refused.to_string().contains("has no sequence left"), "{refused}");
+    }
+    assert_eq!(log.all().await.len(), 1);
+}
+
 pub async fn one_bad_event_refuses_the_whole_call(log: Log) {
     log.emit(&of("1")).await;
     let call = [of("1"), of("2"), of("1").sequence(1), of("3")];
@@ -72,7 +83,6 @@ pub async fn what_is_at_the_limits_is_taken(log: Log) {
         with("1", r#""\\u0000""#),
         with("1", r#"["\ud83d\ude00", "\\ud800", 1e300, 0.5e-20]"#),
         of("last").sequence(SEQUENCE_MAX),
-        of("last"),
         with("1", &largest),
     ];
     for event in events {

@@ -1,0 +1,2 @@
+-- Waits until a synchronous standby has all earlier commits, if there is one.
+select milepost.confirm_replication()
