@@ -27,7 +27,7 @@ macro_rules! event_conformance {
                 a_gap_is_left_only_where_it_is_allowed
                 the_first_event_may_have_any_sequence
                 given_and_assigned_sequences_mix
-                the_highest_sequence_that_can_be_given_has_a_next_one
+                the_highest_sequence_is_the_last_one
             }
             ids {
                 an_event_emitted_again_changes_nothing

@@ -101,9 +101,10 @@ pub async fn given_and_assigned_sequences_mix(log: Log) {
     assert_eq!((log.emit(&of("1")).await, log.emit(&of("2")).await), (9, 12));
 }
 
-pub async fn the_highest_sequence_that_can_be_given_has_a_next_one(log: Log) {
+pub async fn the_highest_sequence_is_the_last_one(log: Log) {
     assert_eq!(log.emit(&of("1").sequence(SEQUENCE_MAX)).await, SEQUENCE_MAX);
-    assert_eq!(log.emit(&of("1")).await, SEQUENCE_MAX + 1);
+    let refused = log.refusal(&of("1")).await;
+    assert!(refused.to_string().contains("has no sequence left"), "{refused}");
     let refused = log.refusal(&of("2").sequence(SEQUENCE_MAX + 1)).await;
     assert_eq!(refused, InvalidEvent::Sequence(SEQUENCE_MAX + 1));
 }
