@@ -93,7 +93,7 @@ impl Exact {
     }
 }
 
-/// Without numbers that are kept as text: a text that begins with NUL stays a text, which no store accepts.
+/// Its numbers are exact already.
 impl From<Value> for Exact {
     fn from(value: Value) -> Self {
         Self(value)
@@ -149,9 +149,13 @@ pub(crate) fn large_number(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the digits of a number that is kept as text.
+/// Returns the digits of a number that is kept as text. Text that another program stored may begin with NUL, too, and is not a number.
 pub(crate) fn digits(text: &str) -> Option<&str> {
-    text.strip_prefix(MARK)
+    let is_number = |digits: &&str| {
+        digits.trim_ascii().len() == digits.len()
+            && serde_json::from_str::<serde_json::Number>(digits).is_ok()
+    };
+    text.strip_prefix(MARK).filter(is_number)
 }
 
 /// Returns the text that keeps the digits of a number.
@@ -233,6 +237,12 @@ mod tests {
         let values = json!([0, -1, 2.5, 1e30, 123456789012345680.0, u64::MAX, 1e-7, 0.1, 5e-324]);
         assert_eq!(Exact::read(&values.to_string()).unwrap(), Exact(values));
         assert_eq!(Exact::read("1.50e1").unwrap(), Exact(json!(15.0)));
+    }
+
+    #[test]
+    fn a_text_that_begins_with_nul_and_is_no_number_stays_a_text() {
+        let text = r#"["\u0000","\u0000x","\u00001 "]"#;
+        assert_eq!(Exact::read(text).unwrap().to_string(), text);
     }
 
     #[test]
