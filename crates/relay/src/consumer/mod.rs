@@ -21,6 +21,10 @@ use milepost_core::error::Cause;
 use milepost_core::event::{Aggregate, Event};
 use thiserror::Error;
 
+/// The longest that a broker may take to accept a connection, or the result of a message. A driver may lose a request with its connection and wait for
+/// the reply forever.
+const REPLY_MAX: Duration = Duration::from_secs(10);
+
 #[cfg(feature = "kafka")]
 pub use kafka::KafkaSource;
 pub use nats::NatsSource;
@@ -118,6 +122,17 @@ pub struct InvalidSource {
     pub setting: &'static str,
     /// Why the setting is invalid, and how to fix it.
     pub why: String,
+}
+
+/// Waits for the reply of a broker, but not longer than [`REPLY_MAX`].
+///
+/// # Errors
+/// The error of the broker or of the driver, or that there was no reply.
+async fn reply<T, E: fmt::Display>(reply: impl Future<Output = Result<T, E>>) -> Result<T, String> {
+    match tokio::time::timeout(REPLY_MAX, reply).await {
+        Ok(reply) => reply.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("no reply within {REPLY_MAX:?}")),
+    }
 }
 
 impl From<crate::sink::InvalidSink> for InvalidSource {

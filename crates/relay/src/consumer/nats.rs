@@ -8,10 +8,11 @@ use async_nats::jetstream::message::Acker;
 use async_nats::jetstream::{self, AckKind};
 use async_trait::async_trait;
 use futures::StreamExt;
+use milepost_core::error::Cause;
 use rustls::crypto::ring;
 
 use super::reading;
-use super::{Incoming, InvalidSource, Receipt, Source, SourceDown};
+use super::{Incoming, InvalidSource, Receipt, Source, SourceDown, reply};
 use crate::sink::nats::line::Place;
 
 /// Prefixes of header names that belong to the server.
@@ -72,12 +73,11 @@ impl NatsSource {
         self
     }
 
-    async fn subscribe(&self) -> Result<Messages, SourceDown> {
+    async fn subscribe(&self) -> Result<Messages, Cause> {
         // Installs the cryptography provider that all connections of Milepost use. Has no effect if the process has already installed another.
         let _ = ring::default_provider().install_default();
-        let client = self.place.options().connect(self.place.servers()).await.map_err(|e| self.down(&e))?;
-        let stream =
-            jetstream::new(client).get_stream_no_info(&self.stream).await.map_err(|e| self.down(&e))?;
+        let client = self.place.options().connect(self.place.servers()).await?;
+        let stream = jetstream::new(client).get_stream_no_info(&self.stream).await?;
         let wanted = pull::Config {
             durable_name: Some(self.durable.clone()),
             ack_policy: AckPolicy::Explicit,
@@ -85,14 +85,12 @@ impl NatsSource {
             filter_subject: self.filter.clone(),
             ..pull::Config::default()
         };
-        let consumer =
-            stream.get_or_create_consumer(&self.durable, wanted).await.map_err(|e| self.down(&e))?;
-        let messages = consumer.stream().max_messages_per_batch(BATCH).messages().await;
-        messages.map(Messages).map_err(|e| self.down(&e))
+        let consumer = stream.get_or_create_consumer(&self.durable, wanted).await?;
+        Ok(Messages(consumer.stream().max_messages_per_batch(BATCH).messages().await?))
     }
 
-    fn down(&self, error: &dyn std::error::Error) -> SourceDown {
-        SourceDown { place: self.place.name.clone(), why: error.to_string() }
+    fn down(&self, why: String) -> SourceDown {
+        SourceDown { place: self.place.name.clone(), why }
     }
 }
 
@@ -101,21 +99,18 @@ impl Source for NatsSource {
     async fn next(&mut self) -> Result<Incoming, SourceDown> {
         let messages = match self.messages.take() {
             Some(messages) => messages,
-            None => self.subscribe().await?,
+            None => reply(self.subscribe()).await.map_err(|why| self.down(why))?,
         };
         let Messages(stream) = self.messages.insert(messages);
         let message = match stream.next().await {
             Some(Ok(message)) => message,
             Some(Err(error)) => {
                 self.messages = None;
-                return Err(self.down(&error));
+                return Err(self.down(error.to_string()));
             }
             None => {
                 self.messages = None;
-                return Err(SourceDown {
-                    place: self.place.name.clone(),
-                    why: "the stream ended".to_owned(),
-                });
+                return Err(self.down("the stream ended".to_owned()));
             }
         };
         let (message, acker) = message.split();

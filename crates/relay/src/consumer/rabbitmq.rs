@@ -12,11 +12,13 @@ use lapin::options::{
 use lapin::types::{AMQPValue, FieldTable};
 
 use super::reading;
-use super::{Incoming, InvalidSource, Receipt, Source, SourceDown};
+use super::{Incoming, InvalidSource, Receipt, Source, SourceDown, reply};
 use crate::sink::rabbitmq::place::Place;
 
 /// Name of the connection, as the server lists it.
 const CLIENT: &str = "milepost-consumer";
+/// How often the connection is checked while no message arrives.
+const CONNECTION_CHECK_EVERY: Duration = Duration::from_secs(5);
 /// Prefix of attribute names in AMQP.
 const PREFIX: &str = "cloudEvents:";
 /// Prefixes of headers that queues add.
@@ -33,8 +35,21 @@ pub struct RabbitmqSource {
 
 struct Line {
     messages: lapin::Consumer,
-    // Keeps the connection open; dropping it closes the connection.
-    _connection: lapin::Connection,
+    // Dropping it closes the connection.
+    connection: lapin::Connection,
+}
+
+impl Line {
+    /// Waits for the next message. The driver does not always end the messages of a connection that was lost.
+    async fn next(&mut self) -> Option<lapin::Result<Delivery>> {
+        loop {
+            match tokio::time::timeout(CONNECTION_CHECK_EVERY, self.messages.next()).await {
+                Ok(next) => return next,
+                Err(_) if self.connection.status().connected() => {}
+                Err(_) => return None,
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for Line {
@@ -74,7 +89,7 @@ impl RabbitmqSource {
         let options = BasicConsumeOptions::default();
         let queue = self.queue.as_str().into();
         let messages = channel.basic_consume(queue, "".into(), options, FieldTable::default()).await?;
-        Ok(Line { messages, _connection: connection })
+        Ok(Line { messages, connection })
     }
 
     fn down(&self, why: String) -> SourceDown {
@@ -87,16 +102,16 @@ impl Source for RabbitmqSource {
     async fn next(&mut self) -> Result<Incoming, SourceDown> {
         let line = match self.line.take() {
             Some(line) => line,
-            None => self.connect().await.map_err(|error| self.down(error.to_string()))?,
+            None => reply(self.connect()).await.map_err(|why| self.down(why))?,
         };
         let line = self.line.insert(line);
-        let Delivery { properties, data, acker, .. } = match line.messages.next().await {
+        let Delivery { properties, data, acker, .. } = match line.next().await {
             Some(Ok(delivery)) => delivery,
             ended => {
                 self.line = None;
                 let why = ended
                     .and_then(Result::err)
-                    .map_or("the server closed the consumer".to_owned(), |e| e.to_string());
+                    .map_or("the connection or the consumer was closed".to_owned(), |e| e.to_string());
                 return Err(self.down(why));
             }
         };
@@ -122,7 +137,7 @@ impl Receipt for Acker {
         let give_back = async move {
             tokio::time::sleep(after).await;
             let options = BasicNackOptions { requeue: true, ..BasicNackOptions::default() };
-            self.nack(options).await.map(drop).map_err(|error| error.to_string())
+            reply(self.nack(options)).await.map(drop)
         };
         if after.is_zero() {
             return give_back.await;

@@ -11,12 +11,10 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::reading;
-use super::{Incoming, InvalidSource, Receipt, Source, SourceDown};
+use super::{Incoming, InvalidSource, REPLY_MAX, Receipt, Source, SourceDown};
 
 /// How long a read waits for entries. Entries to be retried are checked between reads.
 const BLOCK: Duration = Duration::from_millis(500);
-/// Additional time after which a missing answer is treated as an error.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// How many entries are read at the same time.
 const BATCH: usize = 100;
 
@@ -79,8 +77,8 @@ impl RedisSource {
 
     async fn connect(&self) -> RedisResult<Line> {
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(ANSWER_MAX))
-            .set_response_timeout(Some(ANSWER_MAX + BLOCK));
+            .set_connection_timeout(Some(REPLY_MAX))
+            .set_response_timeout(Some(REPLY_MAX + BLOCK));
         let mut telling = self.client.get_multiplexed_async_connection_with_config(&config).await?;
         let reading = self.client.get_multiplexed_async_connection_with_config(&config).await?;
         let mut make = cmd("XGROUP");

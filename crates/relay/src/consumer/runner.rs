@@ -16,7 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::lanes::Lanes;
-use super::taking::{Ended, Failed, Memory, Message, caught, take_in, told};
+use super::taking::{Ended, Failed, Memory, Message, caught, take_in, tell};
 use super::{Handler, Incoming, Malformed, Receipt, Source};
 
 /// How often the runner abandons gaps and looks for events in the inbox that have become ready.
@@ -239,7 +239,7 @@ impl Desk {
         let (id, sequence) = (event.id, event.sequence);
         tracing::warn!(%id, %aggregate, sequence, times, ?after, error = %why,
             "an event could not be processed; the broker will redeliver it");
-        told(receipt.retry(after).await);
+        tell(receipt.retry(after)).await;
     }
 
     /// Handles a message that is not an event. It delays no other message.
@@ -247,11 +247,11 @@ impl Desk {
         self.counts.malformed.fetch_add(1, Ordering::Relaxed);
         tracing::error!(place = malformed.place, why = malformed.why, "a message is not an event");
         match self.handler.malformed(malformed).await {
-            Ok(()) => told(receipt.refuse().await),
+            Ok(()) => tell(receipt.refuse()).await,
             Err(why) => {
                 tracing::warn!(place = malformed.place, error = %why,
                     "the message could not be stored; the broker will redeliver it");
-                told(receipt.retry(self.backoff.delay(1, fastrand::f64())).await);
+                tell(receipt.retry(self.backoff.delay(1, fastrand::f64()))).await;
             }
         }
     }
@@ -260,7 +260,7 @@ impl Desk {
     async fn stop(mut self) {
         for work in self.lanes.give_back() {
             if let Work::Event(message) = work {
-                told(message.receipt.retry(Duration::ZERO).await);
+                tell(message.receipt.retry(Duration::ZERO)).await;
             }
         }
         while let Some(done) = self.working.join_next_with_id().await {

@@ -11,7 +11,7 @@ use milepost_core::ident::EventId;
 use milepost_core::port::{InboxCache, Remembered};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Handler, Receipt};
+use super::{Handler, Receipt, reply};
 
 /// How long an event waits if another consumer is processing it according to the cache.
 const PROCESSING_WAIT: Duration = Duration::from_secs(1);
@@ -56,11 +56,11 @@ pub(super) async fn take_in(handler: &dyn Handler, memory: Option<&Memory>, mess
         match cache.recall(consumer, id).await {
             Remembered::Nothing => {}
             Remembered::Done => {
-                told(message.receipt.acknowledge().await);
+                tell(message.receipt.acknowledge()).await;
                 return Ended::Remembered;
             }
             Remembered::Processing => {
-                told(message.receipt.retry(PROCESSING_WAIT).await);
+                tell(message.receipt.retry(PROCESSING_WAIT)).await;
                 return Ended::PutOff;
             }
         }
@@ -74,7 +74,7 @@ pub(super) async fn take_in(handler: &dyn Handler, memory: Option<&Memory>, mess
     }
     match answer {
         Ok(()) => {
-            told(message.receipt.acknowledge().await);
+            tell(message.receipt.acknowledge()).await;
             Ended::Handled(id)
         }
         Err(why) => Ended::Failed(Failed { message: Some(message), why }),
@@ -85,9 +85,9 @@ pub(super) async fn caught(doing: impl Future<Output = Result<(), Cause>>) -> Re
     AssertUnwindSafe(doing).catch_unwind().await.unwrap_or_else(|_| Err("the handler panicked".into()))
 }
 
-/// Logs a failed answer to the broker. The broker then redelivers the message, and the inbox recognizes it.
-pub(super) fn told(answer: Result<(), String>) {
-    if let Err(why) = answer {
+/// Reports a result to the broker, and logs if that fails. The broker then redelivers the message, and the inbox recognizes it.
+pub(super) async fn tell(report: impl Future<Output = Result<(), String>>) {
+    if let Err(why) = reply(report).await {
         tracing::debug!(why, "the result of a message could not be sent to the broker");
     }
 }

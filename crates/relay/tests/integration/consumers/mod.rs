@@ -3,6 +3,7 @@
 mod broker;
 mod cached;
 mod checks;
+mod hung;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod nats;

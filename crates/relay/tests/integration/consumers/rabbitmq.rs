@@ -8,6 +8,7 @@ use lapin::types::FieldTable;
 use lapin::{BasicProperties, ConnectionProperties};
 use milepost_relay::consumer::{Handler, RabbitmqSource, Runner};
 use milepost_relay::sink::Sink;
+use milepost_testkit::wait;
 
 use crate::common;
 use crate::consumers::broker::{Broker, NO_EVENT, host_and_port, unique};
@@ -27,9 +28,11 @@ impl Rabbitmq {
     }
 
     async fn channel(&self) -> lapin::Channel {
-        let connection =
-            lapin::Connection::connect(&self.url, ConnectionProperties::default()).await.unwrap();
-        connection.create_channel().await.unwrap()
+        let connecting = async {
+            let connection = lapin::Connection::connect(&self.url, ConnectionProperties::default()).await;
+            connection.unwrap().create_channel().await.unwrap()
+        };
+        tokio::time::timeout(wait::LIMIT, connecting).await.expect("RabbitMQ opened no channel")
     }
 }
 
