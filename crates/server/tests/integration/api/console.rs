@@ -28,7 +28,7 @@ use crate::api::place::Place;
 /// A text that must be escaped wherever it is stored and shown.
 pub(crate) const EVIL: &str = "x<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;";
 
-/// The pages in the navigation, and one more.
+/// The pages in the navigation, and the settings page with the results of the store's checks.
 pub(crate) const PAGES: [&str; 12] = [
     "/",
     "/jobs",
@@ -205,7 +205,7 @@ pub(crate) async fn jobs_are_found_by_what_they_say(place: Place) {
     assert_eq!(first.matches("class=\"pick\"").count(), 50);
     let id = made[3].job;
     let by_id = place.page(&format!("/jobs?key={id}")).await.1;
-    assert!(by_id.contains(&format!("/jobs/{id}")), "an id leads to its job: {by_id}");
+    assert!(by_id.contains(&format!("/jobs/{id}")), "an id finds its job: {by_id}");
 }
 
 pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Place) {
@@ -225,7 +225,7 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
     let run: JobId = to.strip_prefix("/bulk/").unwrap().parse().unwrap();
     let filter = BulkFilter { job: Some(run), limit: 1, ..BulkFilter::default() };
     let total = store.bulks(&filter).await.unwrap()[0].total.unwrap();
-    assert_eq!(total.rows, 60, "without {late}");
+    assert_eq!(total.rows, 60, "{late} was created after the preview");
     let html = place.page(&to).await.1;
     assert!(
         html.contains("<progress") && html.contains("cancel of 60 jobs") && html.contains("not these"),
@@ -306,7 +306,7 @@ pub(crate) async fn who_only_looks_sees_nothing_that_changes_something(place: Pl
     for path in PAGES.iter().filter(|path| **path != "/audit").map(|path| (*path).to_owned()).chain(own) {
         let (status, html) = look(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}");
-        assert_eq!(html.matches("method=\"post\"").count(), 1, "only the form to sign out: {path}: {html}");
+        assert_eq!(html.matches("method=\"post\"").count(), 1, "only the sign-out form: {path}: {html}");
         assert!(
             html.contains("action=\"/sign-out\"") && html.contains("<span>viewer</span>"),
             "{path}: {html}"

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::api::place::Place;
 
-/// A generous limit for something that is about to happen.
+/// Maximum time to wait for an expected event.
 const SOON: Duration = wait::LIMIT;
 
 /// A server-sent event.
@@ -60,7 +60,7 @@ impl Stream {
     /// Reads the next block of lines; returns it if it is an event.
     async fn block(&mut self) -> Option<Told> {
         while !self.text.contains("\n\n") {
-            let piece = timeout(SOON, self.response.chunk()).await.expect("a piece in time").unwrap();
+            let piece = timeout(SOON, self.response.chunk()).await.expect("a chunk in time").unwrap();
             self.text.push_str(std::str::from_utf8(&piece.expect("the stream continues")).unwrap());
         }
         let (block, rest) = self.text.split_once("\n\n").unwrap();
@@ -132,7 +132,7 @@ pub(crate) async fn a_watcher_that_comes_back_misses_nothing_and_hears_nothing_t
     let told = stream.take(9).await;
     let expected: Vec<&String> = first[4..].iter().chain(&meanwhile).chain(&after).collect();
     assert_eq!(jobs(&told), expected);
-    // Also by the query parameter, which a page uses for its first stream.
+    // The query parameter has the same effect; a page uses it for its first stream.
     for n in [0, 3, 8] {
         let path = format!("/v1/stream?last_event_id={}", urlencode(&told[n].id));
         let mut again = Stream::open(&place, &path, None).await;
@@ -264,7 +264,7 @@ pub(crate) async fn a_position_that_cannot_be_gone_on_from_is_told(place: Place)
         let response =
             place.request(Method::GET, "/v1/stream").header("Last-Event-ID", id).send().await.unwrap();
         if response.status() == StatusCode::BAD_REQUEST {
-            continue; // A position of the other store.
+            continue; // The id is a position of the other type of store.
         }
         let mut stream = Stream { response, text: String::new(), last_id: String::new() };
         let told = stream.next().await;
@@ -289,7 +289,7 @@ pub(crate) async fn only_so_many_streams_are_open_for_one_client(place: Place) {
             tokio::task::yield_now().await;
         }
     };
-    timeout(SOON, opened).await.expect("the seat of the closed stream is free");
+    timeout(SOON, opened).await.expect("a closed stream no longer counts towards the limit");
 }
 
 pub(crate) async fn only_so_many_streams_are_open_for_all_clients(place: Place) {
@@ -312,7 +312,7 @@ pub(crate) async fn only_so_many_streams_are_open_for_all_clients(place: Place) 
     assert!(why.contains("2 streams are open, which is the maximum"), "{why}");
     drop(first);
     let opened = async || open(2).await.status() == StatusCode::OK;
-    wait::until("the seat of the closed stream is free", opened).await;
+    wait::until("the closed stream no longer counts towards the limit", opened).await;
 }
 
 /// Returns the number of streams that were ended because their client was too slow.
@@ -357,7 +357,7 @@ pub(crate) async fn who_does_not_read_is_dropped_told_why_and_goes_on_where_it_w
     };
     assert_eq!((&*last.event, &last.data["reason"]), ("dropped", &json!("slow_reader")));
     assert!(idle.response.chunk().await.unwrap().is_none(), "the stream ends");
-    assert!(told < created, "{told} of {created}");
+    assert!(told < created, "received {told} of {created} changes");
     let mut again = Stream::open(&place, "/v1/stream", Some(&idle.last_id)).await;
     again.take(created - told).await;
     let marker = create(&place, "mail", 1).await;

@@ -1,4 +1,4 @@
-//! Limits for events: what is rejected and what is accepted.
+//! Tests of the limits for events: rejected and accepted values.
 
 use milepost_core::event::{HEADER_BYTES_MAX, HEADERS_MAX, NewEvent, SEQUENCE_MAX};
 use milepost_core::job::{KEY_BYTES_MAX, PAYLOAD_BYTES_MAX, PAYLOAD_DEPTH_MAX};
@@ -68,7 +68,7 @@ pub async fn one_bad_event_refuses_the_whole_call(log: Log) {
     let call = [of("1"), of("2"), of("1").sequence(1), of("3")];
     assert_eq!(invalid(log.store.emit_many(&call).await).0, 2);
     assert_eq!(log.all().await.len(), 1);
-    assert_eq!((log.emit(&of("1")).await, log.emit(&of("2")).await), (2, 1), "no head has moved");
+    assert_eq!((log.emit(&of("1")).await, log.emit(&of("2")).await), (2, 1), "no sequence was used");
 }
 
 pub async fn what_is_at_the_limits_is_taken(log: Log) {
