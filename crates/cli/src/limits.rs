@@ -190,7 +190,7 @@ fn list(limits: &[LimitView], json: bool) -> Result<()> {
     let mut listing = Listing::new([
         Column::unbroken("OF"),
         Column::new("NAME"),
-        Column::unbroken("AT ONCE"),
+        Column::unbroken("SLOTS"),
         Column::unbroken("RATE"),
         Column::unbroken("BURST"),
         Column::unbroken("TOKENS"),

@@ -87,7 +87,7 @@ pub(super) fn print(failures: &[TargetFailure]) -> Result<()> {
         Some(Column::unbroken("CODE")),
         Some(Column::new("MESSAGE")),
         Some(Column::unbroken("WHEN")),
-        retried.then_some(Column::unbroken("TRIED AGAIN BY")),
+        retried.then_some(Column::unbroken("RETRIED BY")),
     ];
     let mut listing = Listing::new(columns.into_iter().flatten());
     for failure in failures {

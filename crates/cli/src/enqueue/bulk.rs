@@ -86,11 +86,12 @@ impl Enqueueing<'_> {
     ) -> Result<()> {
         let mut batch = Batch::default();
         loop {
-            match jobs.next().map_err(|error| self.stopped(&error))? {
+            match jobs.next().map_err(|error| self.stopped(&error, false))? {
                 Made::End => break,
                 Made::Good(job, line) => batch.add(job, line),
                 Made::Bad(bad) => {
-                    jobs.set_aside(&bad, bad_lines.as_mut()).map_err(|error| self.stopped(&error))?;
+                    let aside = jobs.set_aside(&bad, bad_lines.as_mut());
+                    aside.map_err(|error| self.stopped(&error, false))?;
                 }
             }
             if batch.is_full() {
@@ -111,8 +112,11 @@ impl Enqueueing<'_> {
             return Ok(());
         }
         let answers = tokio::select! {
-            answers = self.store.enqueue_many(&batch.jobs) => answers.map_err(|error| self.stopped(&error.into()))?,
-            _ = &mut self.interrupt => return Err(self.stopped(&anyhow!("interrupted"))),
+            answers = self.store.enqueue_many(&batch.jobs) => answers.map_err(|error| {
+                let is_unknown = error.is_transient();
+                self.stopped(&error.into(), is_unknown)
+            })?,
+            _ = &mut self.interrupt => return Err(self.stopped(&anyhow!("interrupted"), true)),
         };
         let duplicates = answers.iter().filter(|answer| answer.duplicate).count();
         self.summary.duplicates += duplicates as u64;
@@ -127,17 +131,29 @@ impl Enqueueing<'_> {
         self.summary.enqueued + self.summary.duplicates
     }
 
-    /// Adds to the error how many jobs were enqueued and how to continue.
-    fn stopped(&self, error: &Error) -> Error {
+    /// Adds to the error how many jobs were enqueued and how to continue. The outcome of the next batch is unknown if the connection broke while it was
+    /// committed.
+    fn stopped(&self, error: &Error, is_unknown: bool) -> Error {
         let (name, line, jobs) = (&self.source.name, self.last_line, self.committed());
         let causes = output::causes(error);
-        let advice = match (jobs, self.keyed) {
-            (_, true) => "Run the same command again to continue: --key-column prevents duplicate jobs.",
-            (0, false) => "The first batch may be committed or not; `milepost jobs list` shows it.",
-            (_, false) => {
-                "These jobs have no keys, so running the same command again would duplicate them: enqueue only the\n\
-                 lines after that one (the next batch may be committed or not; `milepost jobs list` shows it). With\n\
-                 --key-column, a command can be run again without duplicates."
+        let unknown = "the next batch may be committed or not; `milepost jobs list` shows it";
+        let advice = match (jobs, self.keyed, is_unknown) {
+            (_, true, _) => {
+                "Run the same command again to continue: --key-column prevents duplicate jobs.".to_owned()
+            }
+            (0, false, true) => {
+                "The first batch may be committed or not; `milepost jobs list` shows it.".to_owned()
+            }
+            (0, false, false) => {
+                "Nothing is committed: remove the cause, then run the same command again.".to_owned()
+            }
+            (_, false, _) => {
+                let unknown = if is_unknown { format!(" ({unknown})") } else { String::new() };
+                format!(
+                    "These jobs have no keys, so running the same command again would duplicate them: enqueue only the\n\
+                     lines after that one{unknown}. With\n\
+                     --key-column, a command can be run again without duplicates."
+                )
             }
         };
         anyhow!(

@@ -101,6 +101,7 @@ pub(super) async fn list(args: &ListArgs, store: &dyn Store) -> Result<Outcome> 
 
 fn state(subscription: &SubscriptionView) -> String {
     match &subscription.paused_why {
+        _ if subscription.reseed_needed => "stopped: needs `milepost events reseed`".to_owned(),
         Some(why) => format!("paused: {why}"),
         None => "active".to_owned(),
     }

@@ -208,7 +208,7 @@ pub(super) async fn gaps(args: &GapsArgs, store: &dyn Store) -> Result<()> {
         Column::new("AGGREGATE"),
         Column::unbroken("MISSING"),
         Column::unbroken("WAITING"),
-        Column::unbroken("GIVEN UP"),
+        Column::unbroken("DEADLINE"),
     ]);
     for gap in &gaps {
         listing.row([

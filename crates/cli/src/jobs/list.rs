@@ -117,7 +117,7 @@ fn print(rows: &[JobRow]) -> Result<()> {
         Some(Column::new("KIND")),
         queues.then_some(Column::new("QUEUE")),
         Some(Column::unbroken("STATE")),
-        Some(Column::unbroken("TRY")),
+        Some(Column::unbroken("ATTEMPT")),
         keys.then_some(Column::new("KEY")),
         Some(Column::unbroken("WHEN")),
     ];

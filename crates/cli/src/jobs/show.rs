@@ -155,7 +155,7 @@ pub(crate) fn print_timeline(history: &[HistoryEntry], now: Timestamp) -> Result
         Column::unbroken("AFTER"),
         Column::unbroken("WHAT"),
         Column::unbroken("STATE"),
-        Column::unbroken("TRY"),
+        Column::unbroken("ATTEMPT"),
         Column::unbroken("WORKER"),
         Column::new("WHY"),
     ]);

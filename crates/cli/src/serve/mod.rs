@@ -131,7 +131,7 @@ fn about(
     let configuration = configuration.map_or_else(|| "none".to_owned(), |file| file.display().to_string());
     let parts: Vec<&str> =
         Part::value_variants().iter().filter(|part| args.wants(**part)).map(|part| part.verb()).collect();
-    vec![("store", address.to_string()), ("configuration", configuration), ("does", parts.join(", "))]
+    vec![("store", address.to_string()), ("configuration", configuration), ("parts", parts.join(", "))]
 }
 
 /// Waits for a signal, then for the work in progress; a second signal ends the process immediately.

@@ -22,6 +22,8 @@ pub struct SubscriptionView {
     pub paused_at: Option<Timestamp>,
     /// The reason for the pause.
     pub paused_why: Option<String>,
+    /// Whether its positions were stored in another database, for example because a dump was restored. Nothing is published until a reseed.
+    pub reseed_needed: bool,
     /// The number of events in the log after its position, including those that it does not select.
     pub backlog: i64,
     /// When the oldest of these was emitted.

@@ -1,8 +1,16 @@
--- Timelines that were noticed within the last week, except the one of the migration.
-select count(*) over () as count, 'timeline ' || t.id as what,
-       'noticed at ' || t.seen_at || case when current_setting('synchronous_standby_names') = '' then '; replication is asynchronous'
+-- Timelines that were noticed within the last week, except the one of the migration, and the current one if no process noticed it yet.
+with noticed (id, seen_at) as (
+    select t.id, t.seen_at
+    from milepost.timeline t
+    where t.seen_at > now() - interval '7 days' and exists (select from milepost.timeline k where k.seen_at < t.seen_at)
+    union all
+    select c.id, now()
+    from (select case when not pg_is_in_recovery() then milepost.current_timeline() end) c (id)
+    where c.id is not null and not exists (select from milepost.timeline k where k.id = c.id)
+)
+select count(*) over () as count, 'timeline ' || n.id as what,
+       'noticed at ' || n.seen_at || case when current_setting('synchronous_standby_names') = '' then '; replication is asynchronous'
                                           else '; replication is synchronous' end as detail
-from milepost.timeline t
-where t.seen_at > now() - interval '7 days' and exists (select from milepost.timeline k where k.seen_at < t.seen_at)
-order by t.seen_at desc
+from noticed n
+order by n.seen_at desc
 limit 10

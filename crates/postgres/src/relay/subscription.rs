@@ -229,6 +229,7 @@ fn subscription_view(row: &PgRow) -> Decoded<SubscriptionView> {
         made_at: time(row, "made_at")?,
         paused_at: time_if_any(row, "paused_at")?,
         paused_why: row.try_get("paused_why")?,
+        reseed_needed: row.try_get("reseed_needed")?,
         backlog: row.try_get("backlog")?,
         oldest_at: time_if_any(row, "oldest_at")?,
         parked_aggregates: row.try_get("parked_aggregates")?,

@@ -245,6 +245,10 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         actions: page.viewer.operates.then(|| events::stop(of, page)).into_iter().collect(),
     };
     let mut alerts = Vec::new();
+    if of.reseed_needed {
+        let words = "Its positions were stored in another database, for example because a dump was restored. No event is published until `milepost events reseed`, after which some events are published again.";
+        alerts.push(alert(true, format!("{} needs a reseed", of.name), words.to_owned()));
+    }
     let (name, lag) = (&of.name, of.oldest_at.map(|at| between(at, page.now)));
     if of.halted_aggregates > 0 {
         let words = "Their first events failed too often. No event of these aggregates is published until an operator retries, edits or skips the first one.";

@@ -129,7 +129,9 @@ impl Events {
 /// Returns the state of a subscription.
 pub(super) fn standing(view: &SubscriptionView) -> &'static str {
     let is_down = view.publishers.iter().any(|publisher| publisher.down_since.is_some());
-    if view.paused_at.is_some() {
+    if view.reseed_needed {
+        "halted"
+    } else if view.paused_at.is_some() {
         "paused"
     } else if view.halted_aggregates > 0 {
         "halted"

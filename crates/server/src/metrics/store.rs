@@ -104,6 +104,11 @@ fn of_subscription(subscription: &SubscriptionView, now: Timestamp) -> Vec<Sampl
             f64::from(u8::from(subscription.paused_at.is_some())),
         ),
         gauge(
+            "relay_reseed_needed",
+            "Whether the positions of the subscription were stored in another database",
+            f64::from(u8::from(subscription.reseed_needed)),
+        ),
+        gauge(
             "relay_parked_aggregates",
             "Aggregates that are held back after a failure",
             subscription.parked_aggregates as f64,

@@ -133,6 +133,8 @@ fn list(conn: &Connection) -> Result<Vec<SubscriptionView>, Failure> {
             made_at: time(row, 1)?,
             paused_at: row::time_opt(row, 2)?,
             paused_why: row.get(3)?,
+            // Positions in a file are not transaction ids: they hold in every copy.
+            reseed_needed: false,
             backlog: row.get(4)?,
             oldest_at: row::time_opt(row, 5)?,
             parked_aggregates: row.get(6)?,

@@ -208,6 +208,9 @@ async fn positions_of_a_restored_dump_are_refused_until_a_reseed() {
     let held = async || sqlx::query_scalar::<_, i64>(hold).fetch_one(store.pool()).await;
     let refused = held().await.unwrap_err();
     assert_eq!(refused.as_database_error().unwrap().code().as_deref(), Some("MP021"), "{refused}");
+    let reseed_needed = async || store.subscriptions().await.unwrap()[0].reseed_needed;
+    assert!(reseed_needed().await);
     sqlx::query("select milepost.reseed()").execute(store.pool()).await.unwrap();
+    assert!(!reseed_needed().await);
     assert!(held().await.unwrap() > 0);
 }

@@ -56,13 +56,16 @@ async fn a_promotion_is_noticed_once_and_found_by_the_doctor_for_a_week() {
     server.start_promoted().await;
     wait::until("the server answers", || async { store.clock().await.is_ok() }).await;
     let found = async || store.examine(Check::Promoted, &look()).await.unwrap();
-    assert_eq!(found().await, None, "the promotion has not been noticed yet");
+    let is_found = async || {
+        let finding = found().await.expect("found");
+        let [example] = &*finding.examples else { panic!("{finding:?}") };
+        assert_eq!(example.what, "timeline 2");
+        assert!(example.detail.contains("; replication is asynchronous"), "{finding:?}");
+    };
+    is_found().await;
     assert_eq!(store.notice_promotion().await.unwrap(), Some(2));
     assert_eq!(store.notice_promotion().await.unwrap(), None);
-    let finding = found().await.expect("found");
-    let [example] = &*finding.examples else { panic!("{finding:?}") };
-    assert_eq!(example.what, "timeline 2");
-    assert!(example.detail.contains("; replication is asynchronous"), "{finding:?}");
+    is_found().await;
     let pool = store.pool();
     sqlx::query("update milepost.timeline set seen_at = seen_at - interval '8 days'")
         .execute(pool)
