@@ -7,7 +7,7 @@ use milepost_core::error::StoreError;
 use milepost_core::event::{Aggregate, NewEvent, Outcome, PageSize, Publisher};
 use milepost_core::feed::InvalidFeed;
 use milepost_core::ident::EventId;
-use milepost_core::port::{LogReader, Store};
+use milepost_core::port::{LogReader, Store, SubscriptionStore};
 use milepost_testkit::server::Server;
 use milepost_testkit::{Scene, database, relay, wait};
 use sqlx::{Connection, Executor, PgConnection};
