@@ -8,17 +8,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, Problem, Worker } from "../src/index.js";
 import type { Handler, JobState, WorkerOptions } from "../src/index.js";
+import "./hang.js";
 import { IllServer } from "./ill.js";
 import type { Fault } from "./ill.js";
 
 const url = process.env["MILEPOST_URL"] ?? "http://127.0.0.1:7070";
 const healthy = new Client(url);
-
-// Tests that hang print what they wait for.
-setTimeout(() => {
-  console.error("the tests did not end; active resources:", process.getActiveResourcesInfo());
-  process.exit(1);
-}, 540_000).unref();
 
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   for (const began = Date.now(); Date.now() - began < 120_000; await sleep(20)) if (await holds()) return;

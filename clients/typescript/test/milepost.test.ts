@@ -8,14 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, Failed, Problem, Snooze, Unreachable, Worker } from "../src/index.js";
 import type { Handler, Json, JobState, JobView } from "../src/index.js";
+import "./hang.js";
 
 const client = new Client(process.env["MILEPOST_URL"]);
-
-// Tests that hang print what they wait for.
-setTimeout(() => {
-  console.error("the tests did not end; active resources:", process.getActiveResourcesInfo());
-  process.exit(1);
-}, 540_000).unref();
 
 async function until<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
   for (const began = Date.now(); Date.now() - began < 120_000; await sleep(20)) {
