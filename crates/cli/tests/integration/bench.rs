@@ -24,12 +24,13 @@ fn a_bulk_job_is_measured_beside_the_same_by_hand(place: Place) {
     for _ in 0..2 {
         let ran = place.run(&["bench", "bulk", "--rows", "3000", "--rounds", "1", "--json"]).ok();
         assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
-        let told = ran.json();
-        assert_eq!((&told["bench"], &told["rows"]), (&"bulk".into(), &3000.into()));
+        let report = ran.json();
+        assert_eq!((&report["bench"], &report["rows"]), (&"bulk".into(), &3000.into()));
         assert!(
-            told["rows_per_s"].as_f64().unwrap() > 0.0 && told["by_hand_rows_per_s"].as_f64().unwrap() > 0.0
+            report["rows_per_s"].as_f64().unwrap() > 0.0
+                && report["by_hand_rows_per_s"].as_f64().unwrap() > 0.0
         );
-        assert!(told["chunks"].as_u64().unwrap() > 1 && told["chunk_ms"]["p50"].as_f64().unwrap() > 0.0);
+        assert!(report["chunks"].as_u64().unwrap() > 1 && report["chunk_ms"]["p50"].as_f64().unwrap() > 0.0);
     }
 }
 

@@ -152,11 +152,11 @@ pub(crate) async fn a_form_does_what_it_says_and_wants_to_know_why(place: Place)
     let abort = |reason: &'static str| {
         place.form(&format!("/jobs/{job}/operate"), &[("deed", "abort"), ("reason", reason), ("back", &page)])
     };
-    let (to, said) = abort("").await;
-    assert!(to == page && said.starts_with("refused") && said.contains("reason"), "{said}");
+    let (to, message) = abort("").await;
+    assert!(to == page && message.starts_with("refused") && message.contains("reason"), "{message}");
     assert_eq!(store.job(job).await.unwrap().unwrap().row.state, JobState::Pending);
-    let (to, said) = abort("too early").await;
-    assert!(to == page && said.starts_with("done") && said.contains("aborted"), "{said}");
+    let (to, message) = abort("too early").await;
+    assert!(to == page && message.starts_with("done") && message.contains("aborted"), "{message}");
     assert_eq!(store.history(job).await.unwrap()[1].note.as_deref(), Some("too early"));
     let pause = [("queue", "default"), ("paused", "true"), ("reason", "calm"), ("back", "//evil.example")];
     assert_eq!(place.form("/queues/set", &pause).await.0, "/");
@@ -220,8 +220,8 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
         place.form("/jobs/change", &fields)
     };
     let seen = hidden(&preview, "seen");
-    let (to, said) = change(&hidden(&preview, "chosen"), &seen).await;
-    assert!(said.starts_with("done") && said.contains("60 jobs"), "{said}");
+    let (to, message) = change(&hidden(&preview, "chosen"), &seen).await;
+    assert!(message.starts_with("done") && message.contains("60 jobs"), "{message}");
     let run: JobId = to.strip_prefix("/bulk/").unwrap().parse().unwrap();
     let filter = BulkFilter { job: Some(run), limit: 1, ..BulkFilter::default() };
     let total = store.bulks(&filter).await.unwrap()[0].total.unwrap();
@@ -239,10 +239,10 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
     assert!(overview.contains("is stopped") && overview.contains("too many at once. 0 done"), "{overview}");
     let chosen = format!("deed=cancel&id={}&id={late}", made[3].job);
     assert!(change(&chosen, &seen).await.1.contains("2 jobs"));
-    let (to, said) = change("deed=rerun&all=yes&kind=order", &seen).await;
-    assert!(to == "/jobs" && said.starts_with("refused"), "waiting jobs cannot be rerun: {said}");
-    let (to, said) = change("deed=eat&all=yes", &seen).await;
-    assert!(to == "/jobs" && said.starts_with("refused"), "{said}");
+    let (to, message) = change("deed=rerun&all=yes&kind=order", &seen).await;
+    assert!(to == "/jobs" && message.starts_with("refused"), "waiting jobs cannot be rerun: {message}");
+    let (to, message) = change("deed=eat&all=yes", &seen).await;
+    assert!(to == "/jobs" && message.starts_with("refused"), "{message}");
 }
 
 pub(crate) async fn a_change_of_more_jobs_than_were_shown_is_shown_again(place: Place) {
@@ -256,8 +256,11 @@ pub(crate) async fn a_change_of_more_jobs_than_were_shown_is_shown_again(place: 
     let mut fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, &**value)).collect();
     fields.extend([("reason", "go on"), ("back", "/jobs")]);
     store.operate(made[1].job, &Operation::new(Verb::Abort)).await.unwrap();
-    let (to, said) = place.form("/jobs/change", &fields).await;
-    assert!(said.starts_with("refused") && said.contains("now applies to 2 jobs, not to 1"), "{said}");
+    let (to, message) = place.form("/jobs/change", &fields).await;
+    assert!(
+        message.starts_with("refused") && message.contains("now applies to 2 jobs, not to 1"),
+        "{message}"
+    );
     assert!(place.page(&to).await.1.contains("2 jobs?"), "the preview is shown again: {to}");
     store.operate(made[1].job, &Operation::new(Verb::Cancel)).await.unwrap();
     assert!(

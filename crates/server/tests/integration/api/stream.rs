@@ -25,7 +25,7 @@ const SOON: Duration = wait::LIMIT;
 
 /// A server-sent event.
 #[derive(Debug)]
-struct Told {
+struct Received {
     id: String,
     event: String,
     data: Value,
@@ -58,7 +58,7 @@ impl Stream {
     }
 
     /// Reads the next block of lines; returns it if it is an event.
-    async fn block(&mut self) -> Option<Told> {
+    async fn block(&mut self) -> Option<Received> {
         while !self.text.contains("\n\n") {
             let piece = timeout(SOON, self.response.chunk()).await.expect("a chunk in time").unwrap();
             self.text.push_str(std::str::from_utf8(&piece.expect("the stream continues")).unwrap());
@@ -71,18 +71,18 @@ impl Stream {
             self.last_id = id;
         }
         let data = serde_json::from_str(&field("data: ")?).unwrap();
-        Some(Told { id: self.last_id.clone(), event: field("event: ").unwrap(), data })
+        Some(Received { id: self.last_id.clone(), event: field("event: ").unwrap(), data })
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> Received {
         loop {
-            if let Some(told) = self.block().await {
-                return told;
+            if let Some(received) = self.block().await {
+                return received;
             }
         }
     }
 
-    async fn take(&mut self, events: usize) -> Vec<Told> {
+    async fn take(&mut self, events: usize) -> Vec<Received> {
         let mut all = Vec::new();
         while all.len() < events {
             all.push(self.next().await);
@@ -91,8 +91,8 @@ impl Stream {
     }
 }
 
-fn jobs(told: &[Told]) -> Vec<&str> {
-    told.iter().map(|told| told.data["job"].as_str().unwrap()).collect()
+fn jobs(received: &[Received]) -> Vec<&str> {
+    received.iter().map(|received| received.data["job"].as_str().unwrap()).collect()
 }
 
 /// Creates jobs of this kind one after the other.
@@ -107,37 +107,37 @@ async fn create(place: &Place, kind: &str, jobs: usize) -> Vec<String> {
 pub(crate) async fn a_watcher_is_told_what_happens(place: Place) {
     let mut stream = Stream::open(&place, "/v1/stream", None).await;
     let id = place.created(&json!({ "kind": "mail", "queue": "post" })).await;
-    let mut told = stream.next().await;
-    assert_eq!(told.event, "job");
-    let data = told.data.as_object_mut().unwrap();
+    let mut received = stream.next().await;
+    assert_eq!(received.event, "job");
+    let data = received.data.as_object_mut().unwrap();
     assert!(data.remove("at").is_some() && data.remove("pos").is_some(), "{data:?}");
     data.remove("ready_at");
     let expected = json!({ "job": id, "kind": "mail", "queue": "post", "verb": "create", "to": "pending", "attempt": 0 });
-    assert_eq!(told.data, expected);
+    assert_eq!(received.data, expected);
     let job: JobId = id.parse().unwrap();
     place.store.operate(job, &Operation::new(Verb::Cancel)).await.unwrap();
-    let told = stream.next().await;
-    assert_eq!((&told.data["from"], &told.data["to"]), (&json!("pending"), &json!("canceled")));
+    let received = stream.next().await;
+    assert_eq!((&received.data["from"], &received.data["to"]), (&json!("pending"), &json!("canceled")));
 }
 
 pub(crate) async fn a_watcher_that_comes_back_misses_nothing_and_hears_nothing_twice(place: Place) {
     let mut stream = Stream::open(&place, "/v1/stream", None).await;
     let first = create(&place, "mail", 6).await;
-    let told = stream.take(4).await;
-    assert_eq!(jobs(&told), first[..4]);
+    let received = stream.take(4).await;
+    assert_eq!(jobs(&received), first[..4]);
     drop(stream);
     let meanwhile = create(&place, "mail", 5).await;
-    let mut stream = Stream::open(&place, "/v1/stream", Some(&told[3].id)).await;
+    let mut stream = Stream::open(&place, "/v1/stream", Some(&received[3].id)).await;
     let after = create(&place, "mail", 2).await;
-    let told = stream.take(9).await;
+    let received = stream.take(9).await;
     let expected: Vec<&String> = first[4..].iter().chain(&meanwhile).chain(&after).collect();
-    assert_eq!(jobs(&told), expected);
+    assert_eq!(jobs(&received), expected);
     // The query parameter has the same effect; a page uses it for its first stream.
     for n in [0, 3, 8] {
-        let path = format!("/v1/stream?last_event_id={}", urlencode(&told[n].id));
+        let path = format!("/v1/stream?last_event_id={}", urlencode(&received[n].id));
         let mut again = Stream::open(&place, &path, None).await;
-        let rest = again.take(told.len() - n - 1).await;
-        assert_eq!(jobs(&rest), jobs(&told)[n + 1..]);
+        let rest = again.take(received.len() - n - 1).await;
+        assert_eq!(jobs(&rest), jobs(&received)[n + 1..]);
     }
 }
 
@@ -148,8 +148,8 @@ fn urlencode(text: &str) -> String {
 pub(crate) async fn a_restart_of_the_server_loses_nothing(place: Place) {
     let mut stream = Stream::open(&place, "/v1/stream", None).await;
     let first = create(&place, "mail", 2).await;
-    let told = stream.take(2).await;
-    assert_eq!(jobs(&told), first);
+    let received = stream.take(2).await;
+    assert_eq!(jobs(&received), first);
     let store = place.store.clone();
     let leaving = place.stop();
     let last = stream.next().await;
@@ -177,8 +177,8 @@ pub(crate) async fn a_watcher_is_told_of_what_it_wants_only(place: Place) {
     assert_eq!(jobs(&mails.take(2).await), [&mail[0], &mail[0]]);
     assert_eq!(jobs(&canceled.take(2).await), [&more[0], &mail[0]]);
     assert_eq!(jobs(&one.take(1).await), [&mail[0]]);
-    let told = timeout(Duration::from_millis(300), batches.next()).await;
-    assert!(told.is_err(), "no batch changed: {told:?}");
+    let received = timeout(Duration::from_millis(300), batches.next()).await;
+    assert!(received.is_err(), "no batch changed: {received:?}");
 }
 
 pub(crate) async fn a_watcher_of_a_queue_is_told_of_its_jobs_only(place: Place) {
@@ -191,12 +191,15 @@ pub(crate) async fn a_watcher_of_a_queue_is_told_of_its_jobs_only(place: Place) 
     place.store.define_dag(&Dag::check(night_dag()).unwrap()).await.unwrap();
     place.store.start_batch(&NewBatch::new("close", &()).unwrap()).await.unwrap();
     let last = place.created(&json!({ "kind": "report", "queue": "night" })).await;
-    let told = night.take(4).await;
-    assert!(told.iter().all(|told| told.event == "job" && told.data["queue"] == "night"), "{told:#?}");
-    let task = told.iter().filter(|told| told.data["batch"].is_string()).count();
-    assert_eq!(task, 1, "the filter matches the job of a task, but not the batch: {told:#?}");
-    let others = told.iter().filter(|told| told.data["batch"].is_null());
-    let others: Vec<&str> = others.map(|told| told.data["job"].as_str().unwrap()).collect();
+    let received = night.take(4).await;
+    assert!(
+        received.iter().all(|received| received.event == "job" && received.data["queue"] == "night"),
+        "{received:#?}"
+    );
+    let task = received.iter().filter(|received| received.data["batch"].is_string()).count();
+    assert_eq!(task, 1, "the filter matches the job of a task, but not the batch: {received:#?}");
+    let others = received.iter().filter(|received| received.data["batch"].is_null());
+    let others: Vec<&str> = others.map(|received| received.data["job"].as_str().unwrap()).collect();
     assert_eq!(others, [&ids[1], &ids[3], &last]);
     assert_eq!(jobs(&nightly.take(2).await), [&ids[3], &last]);
 }
@@ -230,24 +233,27 @@ pub(crate) async fn a_watcher_of_a_batch_is_told_of_it_and_of_the_jobs_of_its_ta
     let (of_batch, of_job) =
         (store.batch_history(own, 0, 100).await.unwrap(), store.history(job).await.unwrap());
     assert!(of_batch.len() >= 2 && of_job.len() == 2, "{of_batch:#?} {of_job:#?}");
-    let told = all.take(of_batch.len() + of_job.len()).await;
+    let received = all.take(of_batch.len() + of_job.len()).await;
     assert!(
-        told.iter().all(|told| told.data["batch"] == json!(own)),
-        "no changes of other batches: {told:#?}"
+        received.iter().all(|received| received.data["batch"] == json!(own)),
+        "no changes of other batches: {received:#?}"
     );
-    let facts = |told: &Told| ["pos", "verb", "from", "to"].map(|name| told.data[name].clone());
+    let facts = |received: &Received| ["pos", "verb", "from", "to"].map(|name| received.data[name].clone());
     let of = |event: &str| -> Vec<[Value; 4]> {
-        told.iter().filter(|told| told.event == event).map(facts).collect()
+        received.iter().filter(|received| received.event == event).map(facts).collect()
     };
     let batch: Vec<[Value; 4]> =
         of_batch.iter().map(|it| [json!(it.pos), json!(it.verb), json!(it.from), json!(it.to)]).collect();
     let jobs: Vec<[Value; 4]> =
         of_job.iter().map(|it| [json!(it.pos), json!(it.verb), json!(it.from), json!(it.to)]).collect();
     assert_eq!((of("batch"), of("job")), (batch.clone(), jobs));
-    let of_its_job = |told: &Told| told.event == "batch" || told.data["job"] == json!(job);
-    assert!(told.iter().all(of_its_job), "{told:#?}");
+    let of_its_job = |received: &Received| received.event == "batch" || received.data["job"] == json!(job);
+    assert!(received.iter().all(of_its_job), "{received:#?}");
     let alone = itself.take(batch.len()).await;
-    assert!(alone.iter().all(|told| told.event == "batch" && told.data["dag"] == "close"), "{alone:#?}");
+    assert!(
+        alone.iter().all(|received| received.event == "batch" && received.data["dag"] == "close"),
+        "{alone:#?}"
+    );
     assert_eq!(alone.iter().map(facts).collect::<Vec<_>>(), batch);
 }
 
@@ -267,8 +273,8 @@ pub(crate) async fn a_position_that_cannot_be_gone_on_from_is_told(place: Place)
             continue; // The id is a position of the other type of store.
         }
         let mut stream = Stream { response, text: String::new(), last_id: String::new() };
-        let told = stream.next().await;
-        assert_eq!((told.event.as_str(), &told.data["reason"]), ("reset", &json!("other_store")));
+        let received = stream.next().await;
+        assert_eq!((received.event.as_str(), &received.data["reason"]), ("reset", &json!("other_store")));
         let after = create(&place, "mail", 1).await;
         assert_eq!(jobs(&stream.take(1).await), after);
     }
@@ -347,19 +353,19 @@ pub(crate) async fn who_does_not_read_is_dropped_told_why_and_goes_on_where_it_w
     let mut reads = Stream::open(&place, "/v1/stream?type=batch", None).await;
     assert_eq!(dropped(&place).await, 0);
     let created = create_until_one_is_dropped(&place).await;
-    let mut told = 0;
+    let mut received = 0;
     let last = loop {
         let event = idle.next().await;
         if event.event != "job" {
             break event;
         }
-        told += 1;
+        received += 1;
     };
     assert_eq!((&*last.event, &last.data["reason"]), ("dropped", &json!("slow_reader")));
     assert!(idle.response.chunk().await.unwrap().is_none(), "the stream ends");
-    assert!(told < created, "received {told} of {created} changes");
+    assert!(received < created, "received {received} of {created} changes");
     let mut again = Stream::open(&place, "/v1/stream", Some(&idle.last_id)).await;
-    again.take(created - told).await;
+    again.take(created - received).await;
     let marker = create(&place, "mail", 1).await;
     assert_eq!(jobs(&again.take(1).await), marker, "changes are missing or repeated");
     assert_eq!(dropped(&place).await, 1, "only the client that did not read was dropped");

@@ -56,8 +56,11 @@ async fn a_process_that_was_at_work_before_is_refused_and_so_is_a_callers_own_tr
     let neighbour = home.neighbour();
     fixture::enqueue(&neighbour, fixture::job("a")).await;
     home.store.depart(MoveId::new(), "postgres://db/app").await.unwrap();
-    let told = refusal(neighbour.enqueue_many(&[fixture::job("a")]).await).to_string();
-    assert!(told.contains("are being moved to postgres://db/app") && told.contains("--give-up"), "{told}");
+    let message = refusal(neighbour.enqueue_many(&[fixture::job("a")]).await).to_string();
+    assert!(
+        message.contains("are being moved to postgres://db/app") && message.contains("--give-up"),
+        "{message}"
+    );
     let mut conn = home.connection();
     let tx = conn.transaction().unwrap();
     refusal(enqueue(&tx, &fixture::job("a")));
@@ -91,8 +94,8 @@ async fn a_store_that_was_left_for_good_neither_stays_nor_leaves_again() {
     home.store.depart_for_good(id).await.unwrap();
     assert!(!home.store.stay(id).await.unwrap());
     assert!(matches!(refusal(home.store.depart(MoveId::new(), "x").await), MoveError::Closed { .. }));
-    let told = refusal(home.store.enqueue_many(&[fixture::job("a")]).await).to_string();
-    assert!(told.contains("were moved to postgres://db/app"), "{told}");
+    let message = refusal(home.store.enqueue_many(&[fixture::job("a")]).await).to_string();
+    assert!(message.contains("were moved to postgres://db/app"), "{message}");
 }
 
 #[tokio::test]
