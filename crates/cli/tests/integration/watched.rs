@@ -185,8 +185,8 @@ fn a_server_that_runs_no_kind_counts_no_worker(place: Place) {
 
 #[test]
 fn a_worker_with_no_more_rights_than_it_needs_tells_its_numbers_to_a_viewer() {
-    let Place { folder, store } = Place::postgres();
-    let place = Place { folder, store: store.clone() };
+    let place = Place::postgres();
+    let store = place.store.clone();
     place.run(&["migrate"]).ok();
     psql(&store, include_str!("../../../../ops/postgres/roles.sql"));
     place.write("milepost.toml", "[kinds.echo]\nexec = { program = \"cat\" }\n");

@@ -114,8 +114,9 @@ fn jobs_are_run_by_programs_and_servers_as_the_file_says(place: Place) {
          [kinds.bounce]\nexec = {{ program = \"sh\", args = [\"-c\", \"echo no such mailbox >&2; exit 65\"] }}\n",
         echo_server()
     );
+    // The worker creates the tables, as the first enqueue would.
+    let place = place.emptied();
     place.write("milepost.toml", file);
-    // The worker creates the tables of an empty store, as the first enqueue would.
     let mut work = start(&place, &["--name", "tester", "--concurrency", "2"]);
     assert!(work.heard.contains("tester runs bounce, echo, post from milepost.toml"), "{}", work.heard);
     let echo = enqueue(&place, "echo", &json!({ "to": "ada" }));

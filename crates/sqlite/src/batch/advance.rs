@@ -27,9 +27,9 @@ pub(super) fn advance(conn: &Connection) -> Result<(u64, Vec<DueTask>), Failure>
         let mut due = conn.prepare_cached(query::BATCH_DUE_BATCHES)?;
         let found = due.query_map([BATCHES], |row| row::batch_id(row, 0))?;
         let mut found = found.collect::<rusqlite::Result<Vec<_>>>()?;
-        // Each page starts at a different batch, so that a batch with many due tasks does not delay the others.
-        let turn = usize::try_from(settler.now_ms).unwrap_or(0) % found.len().max(1);
-        found.rotate_left(turn);
+        // Each page starts at a random batch, so that a batch with many due tasks does not delay the others. The clock would not do: a busy system
+        // wakes processes at multiples of its timer's period.
+        found.rotate_left(fastrand::usize(..found.len().max(1)));
         settler.due = found.into_iter().take(BATCHES_A_PAGE).collect();
     }
     settler.finish()?;

@@ -1,5 +1,6 @@
 //! Tests of bulk jobs whose targets are in a PostgreSQL database other than the store.
 
+use milepost_testkit::database::Database;
 use serde_json::json;
 
 use crate::bulk::{Members, notes, section};
@@ -16,11 +17,13 @@ on_each_store! {
 struct Shop {
     members: Members,
     url: String,
+    _database: Database,
 }
 
 impl Shop {
     fn new(place: Place, members: u32, config: &str) -> Self {
-        let url = support::fresh_database(&std::env::var("MILEPOST_TEST_POSTGRES").unwrap());
+        let database = support::block_on(Database::create());
+        let url = database.url();
         support::psql(
             &url,
             &format!(
@@ -34,7 +37,7 @@ impl Shop {
         let with_password = url.replace("postgres@", "postgres:s3cret@");
         assert_ne!(url, with_password);
         let config = format!("{config}\n[database.shop]\nurl = \"{with_password}\"\n");
-        Self { members: Members::new(place, 3, &config), url }
+        Self { members: Members::new(place, 3, &config), url, _database: database }
     }
 
     fn notes(&self) -> String {

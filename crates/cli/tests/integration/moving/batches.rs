@@ -15,7 +15,8 @@ use milepost_testkit::suite::batches::{Batches, done, fails, gives, graph, job};
 use milepost_testkit::suite::traces::span;
 use serde_json::{Value, json};
 
-use crate::moving::{Move, assert_same, block_on};
+use crate::moving::{Move, assert_same};
+use crate::support::block_on;
 
 /// A task, a list task over its output, one whose condition is false, and one that follows all others.
 fn over_a_list() -> Definition {

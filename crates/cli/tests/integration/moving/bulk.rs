@@ -20,7 +20,8 @@ use milepost_testkit::scene::LONG;
 use serde_json::{Value, json};
 use sqlx::Executor;
 
-use crate::moving::{Move, block_on};
+use crate::moving::Move;
+use crate::support::block_on;
 
 /// How a bulk job iterates over the members.
 #[derive(Clone, Copy)]

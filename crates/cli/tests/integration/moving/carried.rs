@@ -17,7 +17,8 @@ use milepost_testkit::scene::LONG;
 use milepost_testkit::{Scene, wait};
 use serde_json::Value;
 
-use crate::moving::{Move, assert_same, block_on, listed, stock};
+use crate::moving::{Move, assert_same, listed, stock};
+use crate::support::block_on;
 
 #[test]
 fn a_store_full_of_everything_arrives_as_it_was_and_goes_on() {

@@ -6,8 +6,8 @@ use milepost_core::port::Store;
 use milepost_core::relocation::MoveId;
 
 use crate::moving::stock::{fill, stock};
-use crate::moving::{Move, assert_same, block_on, listed};
-use crate::support::Place;
+use crate::moving::{Move, assert_same, listed};
+use crate::support::{Place, block_on};
 
 #[test]
 fn a_move_that_is_killed_again_and_again_ends_as_one_that_was_not() {
@@ -47,7 +47,7 @@ fn a_move_killed_between_the_marks_of_the_two_stores_goes_on() {
         both.expire_leases();
         source.depart(id, &both.new.store).await.unwrap();
     });
-    let elsewhere = Place::postgres();
+    let elsewhere = Place::empty_postgres();
     let refused = both.old.run(&["move", "--from", &both.old.store, "--to", &elsewhere.store]);
     assert!(refused.status == 1 && refused.err.contains(&both.new.store), "{}", refused.err);
     let moved = both.run(&["--json"]).json();

@@ -22,7 +22,7 @@ use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 
-use crate::support::{Place, Ran, until, until_true};
+use crate::support::{Place, Ran, block_on, until, until_true};
 
 /// An old store in a folder, and an empty database.
 pub(crate) struct Move {
@@ -32,7 +32,7 @@ pub(crate) struct Move {
 
 impl Move {
     pub(crate) fn new() -> Self {
-        let both = Self { old: Place::sqlite(), new: Place::postgres() };
+        let both = Self { old: Place::sqlite(), new: Place::empty_postgres() };
         both.old.run(&["migrate"]).ok();
         both
     }
@@ -146,10 +146,6 @@ impl Move {
             some => Err(some),
         });
     }
-}
-
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Runtime::new().unwrap().block_on(future)
 }
 
 /// Returns all listings of a store.

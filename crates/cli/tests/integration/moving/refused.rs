@@ -13,9 +13,9 @@ use milepost_testkit::Scene;
 use milepost_testkit::scene::{LONG, register};
 use serde_json::Value;
 
+use crate::moving::Move;
 use crate::moving::stock::stock;
-use crate::moving::{Move, block_on};
-use crate::support::Place;
+use crate::support::{Place, block_on};
 
 #[test]
 fn workers_that_live_are_named_and_have_to_be_stopped_first() {

@@ -14,7 +14,8 @@ use milepost_testkit::suite::changes::{assert_told, want_kinds};
 use milepost_testkit::{Scene, relay, wait};
 use serde_json::{Value, json};
 
-use crate::moving::{Move, block_on};
+use crate::moving::Move;
+use crate::support::block_on;
 
 /// A publisher of one subscription.
 struct Desk<'a> {

@@ -17,6 +17,7 @@ use milepost_core::finish::{End, Failure, Finish};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::Store;
 use milepost_core::worker::NewWorker;
+use milepost_testkit::database::Database;
 use milepost_testkit::wait;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,6 +26,8 @@ use tempfile::TempDir;
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
     pub(crate) store: String,
+    /// The database of a store on PostgreSQL, which is dropped after the test.
+    database: Option<Database>,
 }
 
 /// The output and the exit status of a command.
@@ -53,19 +56,30 @@ impl Place {
         Self::without_store()
     }
 
-    /// Creates a folder and an empty database.
+    /// Creates a folder and a database with a migrated store.
     pub(crate) fn postgres() -> Self {
-        let server = std::env::var("MILEPOST_TEST_POSTGRES").expect(
-            "MILEPOST_TEST_POSTGRES names no server; run `scripts/test`, or `scripts/services run cargo test`",
-        );
-        Self { store: fresh_database(&server), ..Self::without_store() }
+        Self::on(block_on(Database::migrated()))
+    }
+
+    /// Creates a folder and an empty database.
+    pub(crate) fn empty_postgres() -> Self {
+        Self::on(block_on(Database::create()))
+    }
+
+    fn on(database: Database) -> Self {
+        Self { store: database.url(), database: Some(database), ..Self::without_store() }
+    }
+
+    /// Returns a place of the same kind whose store has no tables.
+    pub(crate) fn emptied(self) -> Self {
+        if self.database.is_some() { Self::empty_postgres() } else { self }
     }
 
     /// Creates a folder for tests that open no store.
     pub(crate) fn without_store() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = format!("sqlite:{}", folder.path().join("jobs.db").display());
-        Self { folder, store }
+        Self { folder, store, database: None }
     }
 
     /// Runs the command in the folder, with its store.
@@ -277,11 +291,9 @@ pub(crate) fn until_true(what: &str, so: impl Fn() -> bool) {
     until(what, || if so() { Ok(()) } else { Err(String::new()) });
 }
 
-pub(crate) fn fresh_database(server: &str) -> String {
-    let name = format!("cli_{}", milepost_core::ident::JobId::new().0.simple());
-    psql(server, &format!("create database {name}"));
-    let (host, _) = server.rsplit_once('/').unwrap();
-    format!("{host}/{name}")
+/// Waits for a future on a new runtime.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().unwrap().block_on(future)
 }
 
 /// Returns the output of psql for a statement.
