@@ -27,7 +27,7 @@ pub(crate) struct Place {
     pub(crate) folder: TempDir,
     pub(crate) store: String,
     /// The database of a store on PostgreSQL, which is dropped after the test.
-    database: Option<Database>,
+    pub(crate) database: Option<Database>,
 }
 
 /// The output and the exit status of a command.
