@@ -5,6 +5,14 @@
 //! the [ports](port) that the stores implement and that the runtime, the console and the CLI use. Time is always an
 //! argument.
 
+/// Returns the statement in a file of the calling crate's folder `queries`, named without its extension: `sql!("batch/due")`.
+#[macro_export]
+macro_rules! sql {
+    ($file:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/queries/", $file, ".sql"))
+    };
+}
+
 pub mod audit;
 pub mod batch;
 pub mod bulk;

@@ -8,6 +8,7 @@ use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobFilter, JobRow, JobView, KindCount, QueueKinds, QueueView};
 use milepost_core::port::{AdminStore, Operated, Operation, StoreResult};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 use sqlx::postgres::PgRow;
@@ -17,7 +18,6 @@ use uuid::Uuid;
 use crate::error::change_error;
 use crate::row::{self, Decoded, named};
 use crate::session::Query;
-use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -63,7 +63,7 @@ impl AdminStore for PostgresStore {
     }
 
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
-        let found = self.inner.calm.row(sqlx::query(statement::JOB).bind(job.0)).await;
+        let found = self.inner.calm.row(sqlx::query(sql!("job")).bind(job.0)).await;
         let view = found.and_then(|row| row.as_ref().map(row::job_view).transpose());
         let mut view = view.map_err(|e| self.fail("job", e))?;
         if let Some(view) = &mut view {
@@ -73,35 +73,35 @@ impl AdminStore for PostgresStore {
     }
 
     async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
-        let rows = self.inner.calm.rows(sqlx::query(statement::HISTORY).bind(job.0)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("history")).bind(job.0)).await;
         self.decode("history", rows, row::history_entry)
     }
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {
-        let rows = self.inner.calm.rows(sqlx::query(statement::QUEUES)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("queues"))).await;
         rows.and_then(|rows| queue_views(&rows)).map_err(|e| self.fail("queues", e))
     }
 
     async fn queues_by_kind(&self, kinds_max: u32) -> StoreResult<Vec<QueueKinds>> {
-        let query = sqlx::query(statement::QUEUES_BY_KIND).bind(i64::from(kinds_max));
+        let query = sqlx::query(sql!("queues_by_kind")).bind(i64::from(kinds_max));
         let rows = self.inner.calm.rows(query).await;
         rows.and_then(|rows| queues_with_kinds(&rows)).map_err(|e| self.fail("queues_by_kind", e))
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
-        let query = sqlx::query(statement::PAUSE_QUEUE).bind(queue.to_owned()).bind(paused);
+        let query = sqlx::query(sql!("pause_queue")).bind(queue.to_owned()).bind(paused);
         let deed = Deed::pause_queue(queue, paused);
         let changed = self.act(&self.inner.hot, &deed, async |session| session.row(query).await).await;
         changed.map(|changed| changed.is_some()).map_err(|e| self.fail("pause_queue", e))
     }
 
     async fn workers(&self) -> StoreResult<Vec<WorkerView>> {
-        let rows = self.inner.calm.rows(sqlx::query(statement::WORKERS)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("workers"))).await;
         self.decode("workers", rows, row::worker_view)
     }
 
     async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
-        let rows = self.inner.calm.rows(sqlx::query(statement::COUNT_BY_STATE)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("count_by_state"))).await;
         self.decode("count_by_state", rows, |row| Ok((named(row, "state")?, row.try_get("count")?)))
     }
 }
@@ -109,7 +109,7 @@ impl AdminStore for PostgresStore {
 impl PostgresStore {
     /// Waits until a synchronous standby has the commits that an answer without a change of its own is based on.
     pub(crate) async fn confirm_replication(&self) -> StoreResult<()> {
-        let confirmed = self.inner.intake.execute(sqlx::query(statement::CONFIRM_REPLICATION)).await;
+        let confirmed = self.inner.intake.execute(sqlx::query(sql!("confirm_replication"))).await;
         confirmed.map(drop).map_err(|e| self.fail("confirm_replication", e))
     }
 
@@ -136,7 +136,7 @@ impl PostgresStore {
 
 /// Builds the query that applies an operation to one job and returns the job's state.
 pub(crate) fn change(job: JobId, operation: &Operation) -> Query {
-    sqlx::query(statement::CHANGE)
+    sqlx::query(sql!("change"))
         .bind(job.0)
         .bind(operation.verb.as_str())
         .bind(operation.note.clone())
@@ -148,11 +148,11 @@ pub(crate) fn change(job: JobId, operation: &Operation) -> Query {
 fn page_statement(filter: &JobFilter) -> &'static str {
     use JobState::{Aborted, Blocked, Canceled, Failed, Pending, RetryWait, Running, Skipped, Succeeded};
     match filter.state {
-        _ if filter.key.is_some() => statement::JOBS_WITH_KEY,
-        None | Some(Pending | Succeeded) => statement::JOBS,
-        Some(Running) => statement::JOBS_RUNNING,
-        Some(Blocked | RetryWait | Failed | Aborted) => statement::JOBS_ASIDE,
-        Some(Canceled | Skipped) => statement::JOBS_ENDED_ASIDE,
+        _ if filter.key.is_some() => sql!("jobs_with_key"),
+        None | Some(Pending | Succeeded) => sql!("jobs"),
+        Some(Running) => sql!("jobs_running"),
+        Some(Blocked | RetryWait | Failed | Aborted) => sql!("jobs_aside"),
+        Some(Canceled | Skipped) => sql!("jobs_ended_aside"),
     }
 }
 

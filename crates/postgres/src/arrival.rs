@@ -7,13 +7,13 @@ use milepost_core::port::StoreResult;
 use milepost_core::relocation::{
     Arrival, Marks, MoveError, MoveId, Page, Part, Position, Progress, Standing,
 };
+use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::bring::bring;
 use crate::row::{self, Decoded, named};
 use crate::session::Session;
-use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
@@ -22,7 +22,7 @@ impl PostgresStore {
     /// # Errors
     /// When the database does not answer.
     pub async fn arrival(&self) -> StoreResult<Option<Arrival>> {
-        let found = self.inner.calm.row(sqlx::query(statement::ARRIVAL)).await;
+        let found = self.inner.calm.row(sqlx::query(sql!("move/arrival"))).await;
         found.and_then(|row| row.as_ref().map(arrival).transpose()).map_err(|e| self.fail("arrival", e))
     }
 
@@ -31,7 +31,7 @@ impl PostgresStore {
     /// # Errors
     /// When the database does not answer.
     pub async fn arrived(&self, id: MoveId) -> StoreResult<Vec<Progress>> {
-        let rows = self.inner.calm.rows(sqlx::query(statement::ARRIVAL_PARTS).bind(id.0)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("move/arrival_parts")).bind(id.0)).await;
         rows.and_then(|rows| rows.iter().map(progress).collect()).map_err(|e| self.fail("arrived", e))
     }
 
@@ -42,7 +42,7 @@ impl PostgresStore {
     /// [`NotEmpty`](MoveError::NotEmpty) names what the store contains; nothing was changed.
     pub async fn begin_move(&self, id: MoveId, from: &str) -> StoreResult<()> {
         let parts: Vec<&str> = Part::ALL.iter().map(|part| part.as_str()).collect();
-        let query = sqlx::query(statement::BEGIN_MOVE).bind(id.0).bind(from).bind(parts);
+        let query = sqlx::query(sql!("move/begin_move")).bind(id.0).bind(from).bind(parts);
         self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("begin_move", e))
     }
 
@@ -61,7 +61,7 @@ impl PostgresStore {
                 session.execute(bring(&page.rows)).await?;
             }
             let reached = written(&page.reached)?;
-            let reach = sqlx::query(statement::REACH).bind(id.0).bind(part.as_str());
+            let reach = sqlx::query(sql!("move/reach")).bind(id.0).bind(part.as_str());
             session.execute(reach.bind(reached).bind(rows).bind(page.is_last)).await?;
             Ok(Ok(()))
         });
@@ -74,7 +74,7 @@ impl PostgresStore {
     /// # Errors
     /// When no import is in progress, or when parts are missing.
     pub async fn complete_move(&self, id: MoveId, marks: &Marks, who: &str) -> StoreResult<()> {
-        let query = sqlx::query(statement::COMPLETE_MOVE).bind(id.0).bind(marks.worker_last).bind(who);
+        let query = sqlx::query(sql!("move/complete_move")).bind(id.0).bind(marks.worker_last).bind(who);
         self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("complete_move", e))
     }
 
@@ -83,7 +83,7 @@ impl PostgresStore {
     /// # Errors
     /// When the database does not answer.
     pub async fn give_up_move(&self, id: MoveId) -> StoreResult<bool> {
-        let given_up = self.inner.calm.row(sqlx::query(statement::GIVE_UP_MOVE).bind(id.0)).await;
+        let given_up = self.inner.calm.row(sqlx::query(sql!("move/give_up_move")).bind(id.0)).await;
         given_up.and_then(row::value).map_err(|e| self.fail("give_up_move", e))
     }
 
@@ -92,7 +92,7 @@ impl PostgresStore {
     /// # Errors
     /// When the database does not answer.
     pub async fn analyze(&self) -> StoreResult<()> {
-        let analyzed = self.inner.calm.run(async |session| session.script(statement::ANALYZE).await);
+        let analyzed = self.inner.calm.run(async |session| session.script(sql!("move/analyze")).await);
         analyzed.await.map_err(|e| self.fail("analyze", e))
     }
 
@@ -102,7 +102,7 @@ impl PostgresStore {
     /// When the database does not answer.
     pub async fn count_parts(&self) -> StoreResult<Vec<(Part, u64)>> {
         let count = |row: &PgRow| Ok((named(row, "part")?, row.try_get::<i64, _>("rows")?.unsigned_abs()));
-        let rows = self.inner.calm.rows(sqlx::query(statement::COUNTS)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("move/counts"))).await;
         rows.and_then(|rows| rows.iter().map(count).collect()).map_err(|e| self.fail("count_parts", e))
     }
 
@@ -112,7 +112,8 @@ impl PostgresStore {
     /// # Errors
     /// When the database does not answer.
     pub async fn standings(&self, part: Part, after: JobId, limit: u32) -> StoreResult<Vec<Standing>> {
-        let sql = if part == Part::Ended { statement::STANDINGS_ENDED } else { statement::STANDINGS_LIVE };
+        let sql =
+            if part == Part::Ended { sql!("move/standings_ended") } else { sql!("move/standings_live") };
         let rows = self.inner.calm.rows(sqlx::query(sql).bind(after.0).bind(i64::from(limit))).await;
         rows.and_then(|rows| rows.iter().map(standing).collect()).map_err(|e| self.fail("standings", e))
     }
@@ -125,12 +126,12 @@ async fn enter(
     part: Part,
     after: &Position,
 ) -> Decoded<Result<(), MoveError>> {
-    let lock = sqlx::query(statement::LOCK_PART).bind(id.0).bind(part.as_str());
+    let lock = sqlx::query(sql!("move/lock_part")).bind(id.0).bind(part.as_str());
     let Some(found) = session.row(lock).await? else { return Ok(Err(MoveError::NotUnderWay(id))) };
     if position(&found)? != *after {
         return Ok(Err(MoveError::Raced { id, part }));
     }
-    session.execute(sqlx::query(statement::ENTER).bind(id.0)).await?;
+    session.execute(sqlx::query(sql!("move/enter")).bind(id.0)).await?;
     Ok(Ok(()))
 }
 

@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use milepost_core::audit::{Actor, AuditEntry, AuditFilter, Deed, Note, Subject};
 use milepost_core::limit::Target;
 use milepost_core::port::{AuditStore, Store, StoreResult};
+use milepost_core::sql;
 use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::row::Decoded;
 use crate::session::{Query, Session, Sessions};
-use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -22,7 +22,7 @@ impl AuditStore for PostgresStore {
     }
 
     async fn audit_log(&self, filter: &AuditFilter) -> StoreResult<Vec<AuditEntry>> {
-        let query = sqlx::query(statement::AUDIT_LOG)
+        let query = sqlx::query(sql!("audit/log"))
             .bind(filter.who.clone())
             .bind(filter.what.clone())
             .bind(filter.subject.clone())
@@ -84,7 +84,7 @@ impl PostgresStore {
 }
 
 fn write(actor: &Actor, note: Note) -> Query {
-    sqlx::query(statement::AUDIT_NOTE)
+    sqlx::query(sql!("audit/note"))
         .bind(actor.who().to_owned())
         .bind(note.what)
         .bind(note.subject)
@@ -95,9 +95,9 @@ fn write(actor: &Actor, note: Note) -> Query {
 /// Locks the subject, so that its state before the change is the one that is changed.
 async fn hold(tx: &mut Session<'_>, subject: &Subject) -> Decoded<()> {
     if let Subject::Job(job) = subject {
-        tx.row(sqlx::query(statement::AUDIT_HOLD_JOB).bind(job.0)).await?;
+        tx.row(sqlx::query(sql!("audit/hold_job")).bind(job.0)).await?;
     } else if question(subject).is_some() {
-        tx.row(sqlx::query(statement::AUDIT_HOLD).bind(subject.to_string())).await?;
+        tx.row(sqlx::query(sql!("audit/hold")).bind(subject.to_string())).await?;
     }
     Ok(())
 }
@@ -115,27 +115,27 @@ fn question(subject: &Subject) -> Option<Query> {
     let named = |sql: &'static str, name: &String| sqlx::query(sql).bind(name.clone());
     let numbered = |sql: &'static str, id: uuid::Uuid| sqlx::query(sql).bind(id);
     Some(match subject {
-        Subject::Job(job) => numbered(statement::LOOK_AT_JOB, job.0),
-        Subject::Queue(name) => named(statement::LOOK_AT_QUEUE, name),
-        Subject::Limit(Target::Kind(kind)) => named(statement::LOOK_AT_KIND_LIMIT, kind),
-        Subject::Limit(Target::Group(name)) => named(statement::LOOK_AT_GROUP_LIMIT, name),
-        Subject::Schedule(name) => named(statement::LOOK_AT_SCHEDULE, name),
-        Subject::Bulk(name) => named(statement::LOOK_AT_BULK, name),
-        Subject::BulkSettings(job) => numbered(statement::LOOK_AT_BULK_SETTING, job.0),
-        Subject::Dag(name) => named(statement::LOOK_AT_DAG, name),
-        Subject::Batch(batch) => numbered(statement::LOOK_AT_BATCH, batch.0),
-        Subject::Subscription(name) => named(statement::LOOK_AT_SUBSCRIPTION, name),
+        Subject::Job(job) => numbered(sql!("audit/look_at_job"), job.0),
+        Subject::Queue(name) => named(sql!("audit/look_at_queue"), name),
+        Subject::Limit(Target::Kind(kind)) => named(sql!("audit/look_at_kind_limit"), kind),
+        Subject::Limit(Target::Group(name)) => named(sql!("audit/look_at_group_limit"), name),
+        Subject::Schedule(name) => named(sql!("audit/look_at_schedule"), name),
+        Subject::Bulk(name) => named(sql!("audit/look_at_bulk"), name),
+        Subject::BulkSettings(job) => numbered(sql!("audit/look_at_bulk_setting"), job.0),
+        Subject::Dag(name) => named(sql!("audit/look_at_dag"), name),
+        Subject::Batch(batch) => numbered(sql!("audit/look_at_batch"), batch.0),
+        Subject::Subscription(name) => named(sql!("audit/look_at_subscription"), name),
         Subject::Parked(name, of) => {
-            named(statement::LOOK_AT_PARKED, name).bind(of.kind.clone()).bind(of.id.clone())
+            named(sql!("audit/look_at_parked"), name).bind(of.kind.clone()).bind(of.id.clone())
         }
-        Subject::DeadEvent(name, event) => named(statement::LOOK_AT_DEAD_EVENT, name).bind(event.0),
-        Subject::Consumer(name) => named(statement::LOOK_AT_CONSUMER, name),
+        Subject::DeadEvent(name, event) => named(sql!("audit/look_at_dead_event"), name).bind(event.0),
+        Subject::Consumer(name) => named(sql!("audit/look_at_consumer"), name),
         Subject::Checkpoint(name, of) => {
-            named(statement::LOOK_AT_CHECKPOINT, name).bind(of.kind.clone()).bind(of.id.clone())
+            named(sql!("audit/look_at_checkpoint"), name).bind(of.kind.clone()).bind(of.id.clone())
         }
         Subject::Letters(letters) => {
             let letters: Vec<i64> = letters.iter().map(|letter| letter.0).collect();
-            sqlx::query(statement::LOOK_AT_LETTERS).bind(letters)
+            sqlx::query(sql!("audit/look_at_letters")).bind(letters)
         }
         Subject::NewJob(_)
         | Subject::NewBatch(_)

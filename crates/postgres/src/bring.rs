@@ -14,12 +14,12 @@ use milepost_core::relocation::rows::{
     AccessToken, Ended, GroupBucket, GroupLimit, Job, Key, KindLimit, Live, Note, Progress, Queue, Schedule,
     Slot, Worker,
 };
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
 use crate::finish::storable;
 use crate::session::Query;
-use crate::statement;
 
 /// Returns the statement that inserts the rows.
 pub(crate) fn bring(rows: &Rows) -> Query {
@@ -89,7 +89,7 @@ fn text(text: &Option<String>) -> Option<String> {
 }
 
 fn workers(rows: &[Worker]) -> Query {
-    sqlx::query(statement::BRING_WORKERS)
+    sqlx::query(sql!("move/worker"))
         .bind(each(rows, |r| r.id.0))
         .bind(each(rows, |r| storable(&r.name)))
         .bind(each(rows, |r| names(&r.queues)))
@@ -104,13 +104,13 @@ fn workers(rows: &[Worker]) -> Query {
 }
 
 fn queues(rows: &[Queue]) -> Query {
-    sqlx::query(statement::BRING_QUEUES)
+    sqlx::query(sql!("move/queue"))
         .bind(each(rows, |r| r.name.as_str()))
         .bind(each(rows, |r| r.paused_at.map(time)))
 }
 
 fn kind_limits(rows: &[KindLimit]) -> Query {
-    sqlx::query(statement::BRING_KIND_LIMITS)
+    sqlx::query(sql!("move/kind_limit"))
         .bind(each(rows, |r| r.kind.as_str()))
         .bind(each(rows, |r| r.rate.per_second))
         .bind(each(rows, |r| r.rate.burst.cast_signed()))
@@ -120,7 +120,7 @@ fn kind_limits(rows: &[KindLimit]) -> Query {
 }
 
 fn group_limits(rows: &[GroupLimit]) -> Query {
-    sqlx::query(statement::BRING_GROUP_LIMITS)
+    sqlx::query(sql!("move/group_limit"))
         .bind(each(rows, |r| r.name.as_str()))
         .bind(each(rows, |r| r.slots.map(u32::cast_signed)))
         .bind(each(rows, |r| r.rate.map(|rate| rate.per_second)))
@@ -130,14 +130,14 @@ fn group_limits(rows: &[GroupLimit]) -> Query {
 }
 
 fn group_buckets(rows: &[GroupBucket]) -> Query {
-    sqlx::query(statement::BRING_GROUP_BUCKETS)
+    sqlx::query(sql!("move/group_bucket"))
         .bind(each(rows, |r| r.group.as_str()))
         .bind(each(rows, |r| time(r.full_at)))
         .bind(each(rows, |r| r.look_at.map(time)))
 }
 
 fn schedules(rows: &[Schedule]) -> Query {
-    sqlx::query(statement::BRING_SCHEDULES)
+    sqlx::query(sql!("move/schedule"))
         .bind(each(rows, |r| r.name.as_str()))
         .bind(each(rows, |r| r.spec.as_str()))
         .bind(each(rows, |r| r.time_zone.as_str()))
@@ -164,7 +164,7 @@ fn schedules(rows: &[Schedule]) -> Query {
 }
 
 fn audit(rows: &[Note]) -> Query {
-    sqlx::query(statement::BRING_AUDIT)
+    sqlx::query(sql!("move/audit"))
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| time(r.at)))
         .bind(each(rows, |r| storable(&r.who)))
@@ -175,7 +175,7 @@ fn audit(rows: &[Note]) -> Query {
 }
 
 fn access_tokens(rows: &[AccessToken]) -> Query {
-    sqlx::query(statement::BRING_ACCESS_TOKENS)
+    sqlx::query(sql!("move/access_token"))
         .bind(each(rows, |r| r.view.prefix.as_str()))
         .bind(each(rows, |r| storable(&r.view.name)))
         .bind(each(rows, |r| r.hash.as_bytes().as_slice()))
@@ -189,7 +189,7 @@ fn access_tokens(rows: &[AccessToken]) -> Query {
 }
 
 fn jobs(rows: &[Job]) -> Query {
-    sqlx::query(statement::BRING_JOBS)
+    sqlx::query(sql!("move/job"))
         .bind(each(rows, |r| r.id.0))
         .bind(each(rows, |r| r.kind.as_str()))
         .bind(each(rows, |r| r.queue.as_str()))
@@ -207,7 +207,7 @@ fn jobs(rows: &[Job]) -> Query {
 }
 
 fn keys(rows: &[Key]) -> Query {
-    sqlx::query(statement::BRING_KEYS)
+    sqlx::query(sql!("move/job_key"))
         .bind(each(rows, |r| r.key.as_str()))
         .bind(each(rows, |r| r.kind.as_str()))
         .bind(each(rows, |r| r.job.0))
@@ -215,7 +215,7 @@ fn keys(rows: &[Key]) -> Query {
 }
 
 fn progress(rows: &[Progress]) -> Query {
-    sqlx::query(statement::BRING_PROGRESS)
+    sqlx::query(sql!("move/progress"))
         .bind(each(rows, |r| r.job.0))
         .bind(each(rows, |r| r.done))
         .bind(each(rows, |r| r.total))
@@ -225,7 +225,7 @@ fn progress(rows: &[Progress]) -> Query {
 }
 
 fn history(rows: &[HistoryEntry]) -> Query {
-    sqlx::query(statement::BRING_HISTORY)
+    sqlx::query(sql!("move/history"))
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| r.job.0))
         .bind(each(rows, |r| time(r.at)))
@@ -242,14 +242,14 @@ fn history(rows: &[HistoryEntry]) -> Query {
 }
 
 fn slots(rows: &[Slot]) -> Query {
-    sqlx::query(statement::BRING_SLOTS)
+    sqlx::query(sql!("move/group_slot"))
         .bind(each(rows, |r| r.group.as_str()))
         .bind(each(rows, |r| r.slot))
         .bind(each(rows, |r| r.job.0))
 }
 
 fn ended(rows: &[Ended]) -> Query {
-    sqlx::query(statement::BRING_ENDED)
+    sqlx::query(sql!("move/ended"))
         .bind(each(rows, |r| r.id.0))
         .bind(each(rows, |r| r.state.as_str()))
         .bind(each(rows, |r| time(r.ended_at)))
@@ -261,7 +261,7 @@ fn ended(rows: &[Ended]) -> Query {
 }
 
 fn live(rows: &[Live]) -> Query {
-    sqlx::query(statement::BRING_LIVE)
+    sqlx::query(sql!("move/live"))
         .bind(each(rows, |r| r.id.0))
         .bind(each(rows, |r| r.kind.as_str()))
         .bind(each(rows, |r| r.queue.as_str()))

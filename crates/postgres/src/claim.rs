@@ -9,12 +9,12 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Failure, Finish, UNREADABLE};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::lane::Probe;
 use crate::row::{self, Decoded};
-use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
@@ -47,7 +47,7 @@ impl PostgresStore {
     }
 
     async fn take(&self, claim: &Claim, probe: &Probe) -> StoreResult<Vec<PgRow>> {
-        let query = sqlx::query(statement::CLAIM)
+        let query = sqlx::query(sql!("claim"))
             .bind(claim.worker.0)
             .bind(claim.claim_id)
             .bind(i64::from(claim.limit))
@@ -95,7 +95,7 @@ impl PostgresStore {
     }
 
     pub(crate) async fn held_jobs(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
-        let rows = self.inner.hot.rows(sqlx::query(statement::HELD).bind(worker.0)).await;
+        let rows = self.inner.hot.rows(sqlx::query(sql!("held")).bind(worker.0)).await;
         let mut held = Taken::default();
         let read = |rows: Vec<PgRow>| rows.iter().try_for_each(|row| held.add(row, None));
         rows.and_then(read).map_err(|e| self.fail("held", e))?;

@@ -4,12 +4,12 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::check_result;
 use milepost_core::ident::Run;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::PgConnection;
 
 use crate::error::store_error;
 use crate::row;
 use crate::session::Session;
-use crate::statement;
 
 /// Ends the run as succeeded in the caller's transaction; `result` is JSON text. Behind a transaction pooler use
 /// [`pooled::complete`](crate::pooled::complete).
@@ -25,7 +25,7 @@ pub(crate) async fn complete_in(mut session: Session<'_>, run: Run, result: Opti
     result
         .map_or(Ok(()), |result| check_result(result, false))
         .map_err(|failure| StoreError::Refused { verb: "complete", cause: failure.message.into() })?;
-    let query = sqlx::query(statement::COMPLETE).bind(run.job.0).bind(run.token.0).bind(result);
+    let query = sqlx::query(sql!("complete")).bind(run.job.0).bind(run.token.0).bind(result);
     let accepted = session.row(query).await.and_then(row::value::<bool>);
     let accepted = accepted.map_err(|e| store_error("the caller's connection", "complete", e))?;
     if accepted { Ok(()) } else { Err(StoreError::Fenced(run)) }

@@ -8,13 +8,13 @@ use std::time::Duration;
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{Connection, Executor, PgConnection, Row};
 
 use crate::error::store_error;
 use crate::session::Sessions;
 use crate::shelf::Shelf;
-use crate::statement;
 
 /// The oldest supported server version.
 pub(crate) const VERSION_NUM_MIN: i32 = 150_000;
@@ -234,7 +234,7 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
         WakeMode::Listen => {
             let pinned = || {
                 let pool = hot().after_connect(|connection, _| {
-                    Box::pin(async { connection.execute(statement::PIN_PLANS).await.map(drop) })
+                    Box::pin(async { connection.execute(sql!("pin_plans")).await.map(drop) })
                 });
                 Sessions::lasting(Shelf::keeping(pool.connect_lazy_with(connect.clone())), verb)
             };
@@ -247,15 +247,15 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
             Pools {
                 hot: pinned(),
                 intake: pinned(),
-                calm: plain(calm, statement::PIN_CALM, question),
-                access: plain(access, statement::PIN_CALM, verb),
-                own: plain(own, statement::COMPILE_NOTHING, question),
+                calm: plain(calm, sql!("pin_calm"), question),
+                access: plain(access, sql!("pin_calm"), verb),
+                own: plain(own, sql!("compile_nothing"), question),
             }
         }
         WakeMode::Poll => {
             let pinned = || {
                 let shelf = Shelf::keeping(hot().connect_lazy_with(connect.clone()));
-                Sessions::passing(shelf, statement::BEGIN_PINNED, verb)
+                Sessions::passing(shelf, sql!("begin_pinned"), verb)
             };
             let plain = |pool: PgPoolOptions, begin, within| {
                 let shelf = Shelf::passing_on(pool.connect_lazy_with(connect.clone()));
@@ -264,9 +264,9 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
             Pools {
                 hot: pinned(),
                 intake: pinned(),
-                calm: plain(calm, statement::BEGIN_CALM, question),
-                access: plain(access, statement::BEGIN_CALM, verb),
-                own: plain(own, statement::BEGIN_OWN, question),
+                calm: plain(calm, sql!("begin_calm"), question),
+                access: plain(access, sql!("begin_calm"), verb),
+                own: plain(own, sql!("begin_own"), question),
             }
         }
     }
@@ -285,7 +285,7 @@ pub(crate) async fn check_server(
     let asking = async {
         let mut connection = PgConnection::connect_with(connect).await?;
         // Without a prepared statement, for poolers.
-        let row = connection.fetch_one(sqlx::raw_sql(statement::SETTINGS)).await?;
+        let row = connection.fetch_one(sqlx::raw_sql(sql!("settings"))).await?;
         connection.close().await.map(|()| row)
     };
     let answered = tokio::time::timeout(options.acquire_timeout, asking).await;

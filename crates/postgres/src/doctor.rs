@@ -7,14 +7,15 @@ use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{AbandonedRun, DoctorStore, StoreResult};
+use milepost_core::sql;
 use serde_json::json;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::{cause, store_error};
+use crate::questions;
 use crate::row::{Decoded, count, stop_verb};
 use crate::session::Session;
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// SQLSTATE of a statement that was canceled because it exceeded its time limit.
@@ -23,11 +24,11 @@ const CANCELED: &str = "57014";
 #[async_trait]
 impl DoctorStore for PostgresStore {
     fn checks(&self) -> Vec<Check> {
-        Check::ALL.iter().copied().filter(|&check| statement::of_check(check).is_some()).collect()
+        Check::ALL.iter().copied().filter(|&check| questions::of_check(check).is_some()).collect()
     }
 
     async fn examine(&self, check: Check, look: &Look) -> StoreResult<Option<Finding>> {
-        let Some(question) = statement::of_check(check) else { return Ok(None) };
+        let Some(question) = questions::of_check(check) else { return Ok(None) };
         let rows = self.ask(question, look).await;
         let rows = rows.and_then(|rows| rows.iter().map(breach).collect::<Decoded<Vec<_>>>());
         rows.map(|rows| Finding::of(check, rows)).map_err(|error| unanswered(&self.inner.place, error))
@@ -51,7 +52,7 @@ impl DoctorStore for PostgresStore {
     }
 
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
-        let query = sqlx::query(statement::ABANDONED_RUNS).bind(look.document()).bind(i64::from(limit));
+        let query = sqlx::query(sql!("mend/abandoned_runs")).bind(look.document()).bind(i64::from(limit));
         let rows = self.inner.calm.rows(query).await;
         rows.and_then(|rows| rows.iter().map(abandoned_run).collect())
             .map_err(|e| self.fail("abandoned_runs", e))
@@ -72,7 +73,7 @@ impl PostgresStore {
         let query = if question.contains("$1") { query.bind(look.document()) } else { query };
         let rows = self.inner.calm.atomically(async |session| {
             session.script("set transaction isolation level repeatable read, read only").await?;
-            session.execute(sqlx::query(statement::LIMIT_TIME).bind(time_limit)).await?;
+            session.execute(sqlx::query(sql!("limit_time")).bind(time_limit)).await?;
             session.rows(query).await
         });
         rows.await
@@ -82,36 +83,38 @@ impl PostgresStore {
 /// Returns the statements that repair a check's findings.
 const fn mends(check: Check) -> &'static [&'static str] {
     match check {
-        Check::JobWithoutPlace => &[statement::PLACE_IN_LIVE, statement::PLACE_IN_ENDED],
-        Check::JobInBoth => &[statement::DROP_LIVE, statement::DROP_ENDED],
-        Check::TokenDiffers => &[statement::RAISE_TOKEN_LIVE, statement::RAISE_TOKEN_ENDED],
-        Check::KeyWithoutJob => &[statement::FREE_KEY],
-        Check::JobWithoutKey => &[statement::RETAKE_KEY],
-        Check::SlotWithoutHolder => &[statement::FREE_SLOTS],
-        Check::HolderWithoutSlot => &[statement::RETAKE_SLOT],
-        Check::ReadyAtWrong => &[statement::SET_READY],
-        Check::ProgressWithoutJob => &[statement::DROP_PROGRESS],
-        Check::BulkWithoutJob => &[statement::DROP_BULK],
+        Check::JobWithoutPlace => &[sql!("mend/place_in_live"), sql!("mend/place_in_ended")],
+        Check::JobInBoth => &[sql!("mend/drop_live"), sql!("mend/drop_ended")],
+        Check::TokenDiffers => &[sql!("mend/raise_token_live"), sql!("mend/raise_token_ended")],
+        Check::KeyWithoutJob => &[sql!("mend/free_key")],
+        Check::JobWithoutKey => &[sql!("mend/retake_key")],
+        Check::SlotWithoutHolder => &[sql!("mend/free_slots")],
+        Check::HolderWithoutSlot => &[sql!("mend/retake_slot")],
+        Check::ReadyAtWrong => &[sql!("mend/set_ready")],
+        Check::ProgressWithoutJob => &[sql!("mend/drop_progress")],
+        Check::BulkWithoutJob => &[sql!("mend/drop_bulk")],
         Check::BulkLeftover => &[
-            statement::DROP_BULK_SETTINGS,
-            statement::DROP_BULK_FAILURES,
-            statement::DROP_BULK_FILES,
-            statement::DROP_BULK_TARGETS,
+            sql!("mend/drop_bulk_settings"),
+            sql!("mend/drop_bulk_failures"),
+            sql!("mend/drop_bulk_files"),
+            sql!("mend/drop_bulk_targets"),
         ],
-        Check::TaskStateDiffers => &[statement::MEND_TASK_STATES],
-        Check::PreCntDiffers => &[statement::MEND_TALLIES],
-        Check::BatchCountsDiffer => &[statement::MEND_BATCH_COUNTS],
+        Check::TaskStateDiffers => &[sql!("mend/task_states")],
+        Check::PreCntDiffers => &[sql!("mend/tallies")],
+        Check::BatchCountsDiffer => &[sql!("mend/batch_counts")],
         Check::BatchLeftover => &[
-            statement::DROP_BATCH_TASKS,
-            statement::DROP_BATCH_INPUTS,
-            statement::DROP_BATCH_SPREADS,
-            statement::DROP_BATCH_HISTORY,
+            sql!("mend/drop_batch_tasks"),
+            sql!("mend/drop_batch_inputs"),
+            sql!("mend/drop_batch_spreads"),
+            sql!("mend/drop_batch_history"),
         ],
-        Check::AggregateBehind => &[statement::RAISE_HEADS],
-        Check::ParkedWithoutEvents => &[statement::DROP_PARKED_AGGREGATES],
-        Check::HeldEventGone => {
-            &[statement::DROP_PARKED_EVENTS, statement::DROP_PARKED_AGGREGATES, statement::DROP_DEAD_EVENTS]
-        }
+        Check::AggregateBehind => &[sql!("mend/raise_heads")],
+        Check::ParkedWithoutEvents => &[sql!("mend/drop_parked_aggregates")],
+        Check::HeldEventGone => &[
+            sql!("mend/drop_parked_events"),
+            sql!("mend/drop_parked_aggregates"),
+            sql!("mend/drop_dead_events"),
+        ],
         _ => &[],
     }
 }

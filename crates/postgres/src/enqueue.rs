@@ -7,6 +7,7 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, KeyHolder, NewJob, PAYLOAD_BYTES_MAX, StartAt};
 use milepost_core::port::{IntakeStore, StoreResult};
+use milepost_core::sql;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
@@ -14,7 +15,6 @@ use uuid::Uuid;
 use crate::error::{enqueue_error, is_repeated_id};
 use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Enqueues one job in the caller's transaction: the job exists exactly when that transaction commits. Behind a transaction
@@ -43,9 +43,9 @@ pub(crate) async fn enqueue_in(session: Session<'_>, job: &NewJob) -> StoreResul
 
 /// Enqueues the checked job of a bulk job's run in the transaction of a verb.
 pub(crate) async fn insert_run(session: &mut Session<'_>, job: &NewJob) -> Decoded<Enqueued> {
-    session.execute(sqlx::query(statement::BULK_STARTS).bind("on")).await?;
+    session.execute(sqlx::query(sql!("bulk/starts")).bind("on")).await?;
     let row = session.row(insert(std::slice::from_ref(job))).await?;
-    session.execute(sqlx::query(statement::BULK_STARTS).bind("off")).await?;
+    session.execute(sqlx::query(sql!("bulk/starts")).bind("off")).await?;
     enqueued(&row.ok_or(sqlx::Error::RowNotFound)?)
 }
 
@@ -62,7 +62,7 @@ impl IntakeStore for PostgresStore {
     }
 
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
-        let query = sqlx::query(statement::KEY_HOLDERS)
+        let query = sqlx::query(sql!("key_holders"))
             .bind(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>())
             .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>());
         let holders = self.inner.intake.rows(query).await;
@@ -90,7 +90,7 @@ impl PostgresStore {
     /// Returns the result of an earlier call that committed; an error if only some of its jobs exist.
     async fn enqueued_before(&self, jobs: &[NewJob], error: sqlx::Error) -> StoreResult<Vec<Enqueued>> {
         let ids: Vec<Uuid> = jobs.iter().map(|job| job.id.0).collect();
-        let query = sqlx::query(statement::JOBS_OF_CALL)
+        let query = sqlx::query(sql!("jobs_of_call"))
             .bind(&ids)
             .bind(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>())
             .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>());
@@ -112,12 +112,12 @@ pub(crate) fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
 }
 
 fn insert(jobs: &[NewJob]) -> Query {
-    bind(sqlx::query(statement::ENQUEUE_MANY), jobs)
+    bind(sqlx::query(sql!("enqueue_many")), jobs)
 }
 
 /// Enqueues jobs and writes an audit row in the same round trip.
 fn insert_noted(jobs: &[NewJob], deed: &Deed, actor: &Actor) -> Query {
-    bind(sqlx::query(statement::ENQUEUE_MANY_NOTED), jobs)
+    bind(sqlx::query(sql!("enqueue_many_noted")), jobs)
         .bind(actor.who().to_owned())
         .bind(deed.what)
         .bind(deed.subject.name())

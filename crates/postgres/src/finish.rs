@@ -7,12 +7,12 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished, check_result};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use uuid::Uuid;
 
 use crate::batch;
 use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
-use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
@@ -64,7 +64,7 @@ async fn tell_apart(
     let accepted: HashSet<&Uuid> = accepted.iter().collect();
     let open: Vec<&Finish> = finishes.iter().filter(|f| !accepted.contains(&f.run.job.0)).collect();
     let (jobs, tokens) = runs(&open);
-    let query = sqlx::query(statement::ENDED_RUNS).bind(jobs).bind(tokens).bind(verbs(&open));
+    let query = sqlx::query(sql!("ended_runs")).bind(jobs).bind(tokens).bind(verbs(&open));
     let repeated: HashSet<Uuid> = session.rows(query).await.and_then(row::values)?;
     Ok(finishes
         .iter()
@@ -108,9 +108,9 @@ impl<'a> Ends<'a> {
     async fn write(&self, tx: &mut Session<'_>, worker: WorkerId) -> Decoded<Vec<Uuid>> {
         let (jobs, _) = runs(self.all);
         if self.tasks {
-            tx.execute(sqlx::query(statement::BATCH_JOIN).bind(jobs.clone())).await?;
+            tx.execute(sqlx::query(sql!("batch/join")).bind(jobs.clone())).await?;
         }
-        tx.execute(sqlx::query(statement::LOCK_RUNS).bind(jobs)).await?;
+        tx.execute(sqlx::query(sql!("lock_runs")).bind(jobs)).await?;
         let mut accepted = Vec::new();
         if !self.succeeded.is_empty() {
             accepted.append(&mut succeed(tx, &self.succeeded).await?);
@@ -154,7 +154,7 @@ impl<'a> Ends<'a> {
         let freed: Vec<Uuid> =
             accepted.iter().copied().filter(|job| grouped.contains(job) && !waiting.contains(job)).collect();
         if !freed.is_empty() {
-            tx.execute(sqlx::query(statement::FREE_GROUPS).bind(freed)).await?;
+            tx.execute(sqlx::query(sql!("free_groups")).bind(freed)).await?;
         }
         Ok(())
     }
@@ -183,12 +183,12 @@ pub(crate) async fn settle_tasks<'a>(
 }
 
 async fn succeed(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
-    session.rows(successes(statement::FINISH_SUCCEEDED, finishes)).await.and_then(row::values)
+    session.rows(successes(sql!("finish_succeeded"), finishes)).await.and_then(row::values)
 }
 
 /// Ends tasks that succeeded, and continues their batches.
 async fn succeed_tasks(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
-    let rows = session.rows(successes(statement::BATCH_FINISH_SUCCEEDED, finishes)).await?;
+    let rows = session.rows(successes(sql!("batch/finish_succeeded"), finishes)).await?;
     batch::go_on(session, rows.first()).await?;
     row::values(rows)
 }
@@ -228,7 +228,7 @@ pub(crate) async fn take_back(
         notes.push(note);
     }
     let (jobs, tokens) = runs(finishes);
-    let query = sqlx::query(statement::FINISH_UNFINISHED)
+    let query = sqlx::query(sql!("finish_unfinished"))
         .bind(jobs)
         .bind(tokens)
         .bind(verbs(finishes))
@@ -253,7 +253,7 @@ pub(crate) async fn stop(session: &mut Session<'_>, finishes: &[&Finish]) -> Dec
     };
     let (codes, messages): (Vec<_>, Vec<_>) =
         finishes.iter().map(|finish| failure(&finish.end).unzip()).unzip();
-    let query = sqlx::query(statement::FINISH_STOPPED)
+    let query = sqlx::query(sql!("finish_stopped"))
         .bind(jobs)
         .bind(tokens)
         .bind(finishes.iter().map(|finish| verb(&finish.end)).collect::<Vec<_>>())

@@ -1,10 +1,10 @@
 //! Objects in Milepost's schema, or depending on it, that are not part of Milepost.
 
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::Row;
 
 use crate::migrate;
-use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
@@ -16,7 +16,7 @@ impl PostgresStore {
     /// When the database does not answer.
     pub async fn foreign_objects(&self) -> StoreResult<Vec<String>> {
         let fail = |e| self.fail("foreign_objects", e);
-        let rows = self.inner.calm.rows(sqlx::query(statement::FOREIGN_OBJECTS)).await.map_err(fail)?;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("foreign_objects"))).await.map_err(fail)?;
         let mut foreign = Vec::new();
         for row in &rows {
             let name: Option<&str> = row.try_get(0).map_err(fail)?;

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 
 use crate::row::{self, Decoded};
 use crate::session::Session;
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Maximum time for which one call releases jobs.
@@ -26,7 +26,7 @@ impl PostgresStore {
     pub(crate) async fn pace(&self) -> Decoded<Option<Duration>> {
         let began = Instant::now();
         loop {
-            let again_ms = self.inner.hot.row(sqlx::query(statement::PACE)).await;
+            let again_ms = self.inner.hot.row(sqlx::query(sql!("pace"))).await;
             let again_ms: Option<i64> = again_ms.and_then(row::value)?;
             // Many jobs may be due at the same time.
             if again_ms != Some(0) || began.elapsed() >= AT_A_STRETCH {
@@ -37,10 +37,10 @@ impl PostgresStore {
 }
 
 async fn hand_over(session: &mut Session<'_>) -> Decoded<i64> {
-    let groups = session.rows(sqlx::query(statement::WAITING_GROUPS)).await;
+    let groups = session.rows(sqlx::query(sql!("waiting_groups"))).await;
     let groups: Vec<String> = groups.and_then(row::values)?;
     if groups.is_empty() {
         return Ok(0);
     }
-    session.row(sqlx::query(statement::HAND_OVER).bind(groups)).await.and_then(row::value)
+    session.row(sqlx::query(sql!("hand_over")).bind(groups)).await.and_then(row::value)
 }

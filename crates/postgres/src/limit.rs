@@ -8,9 +8,9 @@ use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 use milepost_core::ownership::Put;
 use milepost_core::port::{LimitStore, StoreResult};
+use milepost_core::sql;
 
 use crate::row;
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Interval and number of attempts to lower a limit while slots are being assigned.
@@ -37,8 +37,7 @@ impl LimitStore for PostgresStore {
         let deed = Deed::remove_limit(target);
         match target {
             Target::Kind(kind) => {
-                let query =
-                    sqlx::query(statement::REMOVE_KIND_LIMIT).bind(kind.clone()).bind(source.as_str());
+                let query = sqlx::query(sql!("remove_kind_limit")).bind(kind.clone()).bind(source.as_str());
                 let removed =
                     self.act(&self.inner.hot, &deed, async |session| session.row(query).await).await;
                 removed.map(|removed| removed.is_some()).map_err(|e| self.fail("remove_limit", e))
@@ -52,14 +51,14 @@ impl LimitStore for PostgresStore {
     }
 
     async fn limits(&self) -> StoreResult<Vec<LimitView>> {
-        let rows = self.inner.calm.rows(sqlx::query(statement::LIMITS)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("limits"))).await;
         self.decode("limits", rows, row::limit_view)
     }
 }
 
 impl PostgresStore {
     async fn put_kind_limit(&self, kind: &str, rate: Rate, source: Source) -> StoreResult<Put> {
-        let query = sqlx::query(statement::PUT_KIND_LIMIT)
+        let query = sqlx::query(sql!("put_kind_limit"))
             .bind(kind.to_owned())
             .bind(rate.per_second)
             .bind(rate.burst.cast_signed())
@@ -83,7 +82,7 @@ impl PostgresStore {
         source: Source,
     ) -> StoreResult<bool> {
         for _ in 0..TRIES {
-            let query = sqlx::query(statement::PUT_GROUP_LIMIT)
+            let query = sqlx::query(sql!("put_group_limit"))
                 .bind(name.to_owned())
                 .bind(slots.map(u32::cast_signed))
                 .bind(rate.map(|rate| rate.per_second))

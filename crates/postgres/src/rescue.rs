@@ -8,16 +8,17 @@ use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{MaintenanceStore, RetryDelay, StoreResult};
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::retry::failures_counted;
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Backoffs, Rescued};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
+use crate::finish;
 use crate::row::{self, Decoded, named, stop_verb};
 use crate::session::Session;
 use crate::store::PostgresStore;
-use crate::{finish, statement};
 
 #[async_trait]
 impl MaintenanceStore for PostgresStore {
@@ -52,7 +53,7 @@ impl MaintenanceStore for PostgresStore {
     }
 
     async fn notice_promotion(&self) -> StoreResult<Option<u32>> {
-        let row = self.inner.calm.row(sqlx::query(statement::NOTE_TIMELINE)).await;
+        let row = self.inner.calm.row(sqlx::query(sql!("note_timeline"))).await;
         let timeline =
             row.and_then(row::value::<Option<i32>>).map_err(|e| self.fail("notice_promotion", e))?;
         Ok(timeline.and_then(|timeline| u32::try_from(timeline).ok()))
@@ -76,16 +77,16 @@ async fn rescue_next(
     limit: u32,
     delay: RetryDelay<'_>,
 ) -> Decoded<Option<(i32, Vec<Rescued>)>> {
-    let Some(expired) = tx.row(sqlx::query(statement::EXPIRED_WORKER).bind(done)).await? else {
+    let Some(expired) = tx.row(sqlx::query(sql!("expired_worker")).bind(done)).await? else {
         return Ok(None);
     };
     let worker: i32 = expired.try_get(0)?;
     // An invalid value, written by another program, counts as no backoff settings.
     let backoffs: Backoffs = serde_json::from_str(expired.try_get(1)?).unwrap_or_default();
     let delay = |kind: &str, attempt: u32| delay(kind, attempt, backoffs.get(kind));
-    tx.execute(sqlx::query(statement::BURY_WORKER).bind(worker)).await?;
+    tx.execute(sqlx::query(sql!("bury_worker")).bind(worker)).await?;
     let lost = rescue_worker(tx, WorkerId(worker), limit, &delay).await?;
-    tx.execute(sqlx::query(statement::CLEAR_WORKER).bind(worker)).await?;
+    tx.execute(sqlx::query(sql!("clear_worker")).bind(worker)).await?;
     Ok(Some((worker, lost)))
 }
 
@@ -99,8 +100,8 @@ async fn rescue_worker(
     limit: u32,
     delay: Delay<'_>,
 ) -> Decoded<Vec<Rescued>> {
-    tx.execute(sqlx::query(statement::BATCH_JOIN_OF_WORKER).bind(worker.0)).await?;
-    let rows = tx.rows(sqlx::query(statement::LOST_RUNS).bind(worker.0).bind(i64::from(limit))).await?;
+    tx.execute(sqlx::query(sql!("batch/join_of_worker")).bind(worker.0)).await?;
+    let rows = tx.rows(sqlx::query(sql!("lost_runs")).bind(worker.0).bind(i64::from(limit))).await?;
     let ends = rows.iter().map(|row| lost_run(row, worker, delay)).collect::<Decoded<Vec<Finish>>>()?;
     let (stopped, back): (Vec<&Finish>, Vec<&Finish>) =
         ends.iter().partition(|finish| matches!(finish.end, End::Cancel | End::Abort));
@@ -134,12 +135,12 @@ fn lost_run(row: &PgRow, worker: WorkerId, delay: Delay<'_>) -> Decoded<Finish> 
 
 /// Ends runs that were asked to stop and did not stop in time.
 async fn stop_late(tx: &mut Session<'_>, limit: u32) -> Decoded<Vec<JobId>> {
-    let overdue = tx.rows(sqlx::query(statement::BATCH_JOIN_OVERDUE).bind(i64::from(limit))).await?;
+    let overdue = tx.rows(sqlx::query(sql!("batch/join_overdue")).bind(i64::from(limit))).await?;
     if overdue.is_empty() {
         return Ok(Vec::new());
     }
     let overdue: Vec<Uuid> = row::values(overdue)?;
-    let rows = tx.rows(sqlx::query(statement::OVERDUE_STOPS).bind(overdue)).await?;
+    let rows = tx.rows(sqlx::query(sql!("overdue_stops")).bind(overdue)).await?;
     let stop = |row: &PgRow| {
         let end = if named::<Verb>(row, "verb")? == Verb::Abort { End::Abort } else { End::Cancel };
         Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")?, task: row.try_get("task")? })
@@ -161,7 +162,7 @@ fn run(row: &PgRow) -> Decoded<Run> {
 async fn free_groups<'a>(tx: &mut Session<'_>, ends: impl Iterator<Item = &'a Finish>) -> Decoded<()> {
     let grouped: Vec<Uuid> = ends.filter(|finish| finish.grouped).map(|finish| finish.run.job.0).collect();
     if !grouped.is_empty() {
-        tx.execute(sqlx::query(statement::FREE_GROUPS).bind(grouped)).await?;
+        tx.execute(sqlx::query(sql!("free_groups")).bind(grouped)).await?;
     }
     Ok(())
 }

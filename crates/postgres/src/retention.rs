@@ -10,12 +10,12 @@ use jiff_sqlx::Timestamp;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::StoreResult;
 use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
+use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::row::Decoded;
 use crate::session::Query;
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Number of blocks of `ended` that one batch scans: about 40,000 jobs, a few milliseconds.
@@ -85,13 +85,13 @@ impl PostgresStore {
             Ok(_) => (breath.max(round_rest(policy)), 0),
             Err(_) => (breath, from),
         };
-        self.change(sqlx::query(statement::PASS_TURN).bind(whole_ms(rest)).bind(next)).await?;
+        self.change(sqlx::query(sql!("pass_turn")).bind(whole_ms(rest)).bind(next)).await?;
         pruned.map(|(pruned, _)| pruned)
     }
 
     /// Returns the block at which to continue; `None` if it is another process's turn.
     async fn take_turn(&self) -> StoreResult<Option<i64>> {
-        let row = self.inner.hot.row(sqlx::query(statement::TAKE_TURN)).await;
+        let row = self.inner.hot.row(sqlx::query(sql!("take_turn"))).await;
         row.and_then(|row| row.map(|row| row.try_get("place")).transpose()).map_err(|e| self.fail("prune", e))
     }
 
@@ -110,8 +110,8 @@ impl PostgresStore {
             let history_left = self.shorten_history(period, limit, blocks, &mut pruned).await?;
             left = left.into_iter().chain(history_left).min();
         }
-        pruned.what.keys = self.prune_by_age(statement::PRUNE_KEYS, policy.keys, limit).await?;
-        pruned.what.workers = self.prune_by_age(statement::PRUNE_WORKERS, policy.workers, limit).await?;
+        pruned.what.keys = self.prune_by_age(sql!("prune_keys"), policy.keys, limit).await?;
+        pruned.what.workers = self.prune_by_age(sql!("prune_workers"), policy.workers, limit).await?;
         pruned.what.audit = self.prune_audit(policy, limit).await?;
         self.prune_inbox(policy, limit, &mut pruned).await?;
         self.prune_targets(limit, &mut pruned).await?;
@@ -133,7 +133,7 @@ impl PostgresStore {
         let ms = |keep: Keep| keep.period().map(whole_ms);
         let letters = self.inner.reached.lock().letters;
         let [first, end] = blocks.places();
-        let query = sqlx::query(statement::PRUNE_JOBS)
+        let query = sqlx::query(sql!("prune_jobs"))
             .bind(ms(policy.succeeded))
             .bind(ms(policy.canceled))
             .bind(ms(policy.failed))
@@ -165,7 +165,7 @@ impl PostgresStore {
         pruned: &mut Pruned,
     ) -> StoreResult<Option<i64>> {
         let [first, end] = blocks.places();
-        let query = sqlx::query(statement::SHORTEN_HISTORY)
+        let query = sqlx::query(sql!("shorten_history"))
             .bind(whole_ms(period))
             .bind(i64::from(limit))
             .bind(i64::from(limit))
@@ -182,7 +182,7 @@ impl PostgresStore {
 
     /// Deletes rows of files that no run needs any more.
     async fn prune_targets(&self, limit: u32, pruned: &mut Pruned) -> StoreResult<()> {
-        let row = self.one(sqlx::query(statement::PRUNE_TARGETS).bind(i64::from(limit))).await?;
+        let row = self.one(sqlx::query(sql!("prune_targets")).bind(i64::from(limit))).await?;
         let mut read = || -> Decoded<()> {
             pruned.rows += count(&row, "rows")?;
             pruned.more |= row.try_get::<bool, _>("more")?;
@@ -198,11 +198,10 @@ impl PostgresStore {
         limit: u32,
         pruned: &mut Pruned,
     ) -> StoreResult<()> {
-        let ids = self.prune_by_age(statement::INBOX_PRUNE_PROCESSED, policy.inbox, limit).await?;
+        let ids = self.prune_by_age(sql!("inbox/prune_processed"), policy.inbox, limit).await?;
         let mut letters = 0;
         if let Keep::For(period) = policy.failed {
-            let query =
-                sqlx::query(statement::INBOX_PRUNE_DEAD).bind(whole_ms(period)).bind(i64::from(limit));
+            let query = sqlx::query(sql!("inbox/prune_dead")).bind(whole_ms(period)).bind(i64::from(limit));
             letters = count(&self.one(query).await?, "rows").map_err(|e| self.fail("prune", e))?;
         }
         (pruned.what.inbox, pruned.what.inbox_dead) = (ids, letters);
@@ -214,7 +213,7 @@ impl PostgresStore {
     /// Uses an SQL function, because only the owner's role may delete audit entries.
     async fn prune_audit(&self, policy: &RetentionPolicy, limit: u32) -> StoreResult<u64> {
         let Keep::For(period) = policy.audit else { return Ok(0) };
-        let query = sqlx::query(statement::AUDIT_PRUNE).bind(whole_ms(period)).bind(i64::from(limit));
+        let query = sqlx::query(sql!("audit/prune")).bind(whole_ms(period)).bind(i64::from(limit));
         count(&self.one(query).await?, "rows").map_err(|e| self.fail("prune", e))
     }
 
@@ -224,7 +223,7 @@ impl PostgresStore {
     }
 
     pub(crate) async fn count_prunable(&self, policy: &RetentionPolicy) -> StoreResult<Prunable> {
-        let counts = sqlx::query(statement::PRUNABLE)
+        let counts = sqlx::query(sql!("prunable"))
             .bind(policy.succeeded.period().map(whole_ms))
             .bind(policy.canceled.period().map(whole_ms))
             .bind(policy.failed.period().map(whole_ms))

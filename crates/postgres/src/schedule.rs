@@ -18,6 +18,7 @@ use milepost_core::schedule::{
     Clock, JobTemplate, Made, Makes, Misfire, Order, Refusal, Schedule, ScheduleView, Source, Spec, Tick,
     Ticked,
 };
+use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -26,13 +27,12 @@ use crate::enqueue;
 use crate::error::enqueue_error;
 use crate::row::{self, Decoded, count, named};
 use crate::session::{Query, Sessions};
-use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
 impl ScheduleStore for PostgresStore {
     async fn clock(&self) -> StoreResult<Clock> {
-        let row = self.inner.hot.row(sqlx::query(statement::CLOCK)).await;
+        let row = self.inner.hot.row(sqlx::query(sql!("clock"))).await;
         let clock = row.and_then(|row| clock(&row.ok_or(sqlx::Error::RowNotFound)?));
         clock.map_err(|e| self.fail("clock", e))
     }
@@ -62,7 +62,7 @@ impl ScheduleStore for PostgresStore {
         let Schedule { name, spec, makes, misfire, misfire_grace } = schedule;
         let (dag, job) = makes.columns();
         check_kind_of_ticks(schedule, self.bulk_definition(&job.kind).await?.as_ref())?;
-        let query = sqlx::query(statement::WRITE_SCHEDULE)
+        let query = sqlx::query(sql!("write_schedule"))
             .bind(name.clone())
             .bind(spec.to_string())
             .bind(spec.zone_name().to_owned())
@@ -84,12 +84,12 @@ impl ScheduleStore for PostgresStore {
     }
 
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
-        let query = sqlx::query(statement::REMOVE_SCHEDULE).bind(name.to_owned()).bind(source.as_str());
+        let query = sqlx::query(sql!("remove_schedule")).bind(name.to_owned()).bind(source.as_str());
         self.change_schedule("remove_schedule", &Deed::remove_schedule(name), query).await
     }
 
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
-        let query = sqlx::query(statement::PAUSE_SCHEDULE).bind(name.to_owned());
+        let query = sqlx::query(sql!("pause_schedule")).bind(name.to_owned());
         self.change_schedule("pause_schedule", &Deed::pause_schedule(name), query).await
     }
 
@@ -99,7 +99,7 @@ impl ScheduleStore for PostgresStore {
         version: i64,
         next_at: Option<jiff::Timestamp>,
     ) -> StoreResult<bool> {
-        let query = sqlx::query(statement::UNPAUSE_SCHEDULE)
+        let query = sqlx::query(sql!("unpause_schedule"))
             .bind(name.to_owned())
             .bind(version)
             .bind(next_at.map(jiff_sqlx::Timestamp::from));
@@ -137,7 +137,7 @@ impl PostgresStore {
     async fn tick_jobs(&self, tick: &Tick, refused: Option<InvalidBatch>) -> StoreResult<Option<Ticked>> {
         enqueue::check(&tick.jobs, self.inner.options.payload_bytes_max)?;
         let last_at = tick.last_at.map(jiff_sqlx::Timestamp::from);
-        let query = enqueue::bind(sqlx::query(statement::TICK_SCHEDULE), &tick.jobs)
+        let query = enqueue::bind(sqlx::query(sql!("tick_schedule")), &tick.jobs)
             .bind(&tick.schedule)
             .bind(tick.version)
             .bind(tick.next_at.map(jiff_sqlx::Timestamp::from))
@@ -170,7 +170,7 @@ impl PostgresStore {
         batch: &NewBatch,
         version: Version,
     ) -> StoreResult<Option<Ticked>> {
-        let query = sqlx::query(statement::TICK_BATCH)
+        let query = sqlx::query(sql!("tick_batch"))
             .bind(&tick.schedule)
             .bind(tick.version)
             .bind(tick.next_at.map(jiff_sqlx::Timestamp::from))
@@ -201,7 +201,7 @@ fn refusal(row: &PgRow) -> Decoded<Option<Refusal>> {
 }
 
 async fn rows(sessions: &Sessions, name: Option<&str>, due: bool, limit: i64) -> Decoded<Vec<PgRow>> {
-    sessions.rows(sqlx::query(statement::SCHEDULES).bind(name).bind(due).bind(limit)).await
+    sessions.rows(sqlx::query(sql!("schedules")).bind(name).bind(due).bind(limit)).await
 }
 
 fn clock(row: &PgRow) -> Decoded<Clock> {

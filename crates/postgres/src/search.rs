@@ -7,13 +7,13 @@ use milepost_core::ident::JobId;
 use milepost_core::listing::JobRow;
 use milepost_core::port::{SearchStore, StoreResult};
 use milepost_core::search::{JobSearch, JobsFound, LISTED_CHARS_MAX, LastFailure};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
 
 use crate::row::{self, Decoded};
 use crate::session::Query;
-use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -35,7 +35,7 @@ impl SearchStore for PostgresStore {
 
     async fn last_changes(&self, jobs: &[JobId]) -> StoreResult<Vec<HistoryEntry>> {
         let ids: Vec<uuid::Uuid> = jobs.iter().map(|job| job.0).collect();
-        let rows = self.inner.calm.rows(sqlx::query(statement::LAST_CHANGES).bind(ids)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("last_changes")).bind(ids)).await;
         self.decode("last_changes", rows, row::history_entry)
     }
 
@@ -48,7 +48,7 @@ impl PostgresStore {
     /// Returns the last failures of jobs, with up to `chars` characters of each message.
     pub(crate) async fn last_failures_of(&self, jobs: &[JobId], chars: i32) -> StoreResult<Vec<LastFailure>> {
         let ids: Vec<uuid::Uuid> = jobs.iter().map(|job| job.0).collect();
-        let query = sqlx::query(statement::LAST_FAILURES).bind(ids).bind(chars);
+        let query = sqlx::query(sql!("last_failures")).bind(ids).bind(chars);
         self.decode("last_failures", self.inner.calm.rows(query).await, |row| {
             Ok(LastFailure {
                 job: JobId(row.try_get("id")?),
@@ -65,7 +65,7 @@ fn query(search: &JobSearch) -> Query {
         Some(found) => (Some(found.path.clone()), Some(found.value.to_string())),
         None => (None, None),
     };
-    sqlx::query(statement::SEARCH)
+    sqlx::query(sql!("search"))
         .bind(search.state.map(JobState::as_str))
         .bind(search.kind.clone())
         .bind(search.queue.clone())

@@ -4,19 +4,19 @@ use async_trait::async_trait;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::{SessionStore, StoreResult, TokenStore};
 use milepost_core::session::{FORMER_ID, FoundSession, NewSession, SessionTimes};
+use milepost_core::sql;
 use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenView};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::row::{self, Decoded, named, time};
-use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
 impl TokenStore for PostgresStore {
     async fn create_token(&self, token: &NewToken) -> StoreResult<TokenView> {
         token.check()?;
-        let query = sqlx::query(statement::TOKEN_CREATE)
+        let query = sqlx::query(sql!("token/create"))
             .bind(token.prefix.clone())
             .bind(token.name.clone())
             .bind(token.hash.as_bytes().to_vec())
@@ -30,22 +30,22 @@ impl TokenStore for PostgresStore {
     }
 
     async fn token(&self, prefix: &str) -> StoreResult<Option<FoundToken>> {
-        let query = sqlx::query(statement::TOKEN).bind(prefix.to_owned());
+        let query = sqlx::query(sql!("token/token")).bind(prefix.to_owned());
         let token = self.inner.access.row(query).await.and_then(|row| row.as_ref().map(found).transpose());
         token.map_err(|e| self.fail("token", e))
     }
 
     async fn tokens(&self) -> StoreResult<Vec<FoundToken>> {
-        self.decode("tokens", self.inner.access.rows(sqlx::query(statement::TOKENS)).await, found)
+        self.decode("tokens", self.inner.access.rows(sqlx::query(sql!("token/tokens"))).await, found)
     }
 
     async fn has_tokens(&self) -> StoreResult<bool> {
-        let has = self.inner.access.row(sqlx::query(statement::TOKEN_HAS)).await.and_then(row::value);
+        let has = self.inner.access.row(sqlx::query(sql!("token/has"))).await.and_then(row::value);
         has.map_err(|e| self.fail("has_tokens", e))
     }
 
     async fn revoke_token(&self, prefix: &str, who: &str) -> StoreResult<bool> {
-        let query = sqlx::query(statement::TOKEN_REVOKE).bind(prefix.to_owned()).bind(who.to_owned());
+        let query = sqlx::query(sql!("token/revoke")).bind(prefix.to_owned()).bind(who.to_owned());
         let revoked = self.inner.access.row(query).await.and_then(|row| {
             let row = row.ok_or(sqlx::Error::RowNotFound)?;
             Ok((row.try_get(0)?, row.try_get(1)?))
@@ -57,7 +57,7 @@ impl TokenStore for PostgresStore {
     }
 
     async fn touch_token(&self, prefix: &str) -> StoreResult<()> {
-        let query = sqlx::query(statement::TOKEN_TOUCH).bind(prefix.to_owned());
+        let query = sqlx::query(sql!("token/touch")).bind(prefix.to_owned());
         self.inner.access.execute(query).await.map(drop).map_err(|e| self.fail("touch_token", e))
     }
 }
@@ -65,7 +65,7 @@ impl TokenStore for PostgresStore {
 #[async_trait]
 impl SessionStore for PostgresStore {
     async fn begin_session(&self, session: &NewSession, times: &SessionTimes) -> StoreResult<()> {
-        let query = sqlx::query(statement::SESSION_BEGIN)
+        let query = sqlx::query(sql!("session/begin"))
             .bind(session.id.as_bytes().to_vec())
             .bind(session.token.clone())
             .bind(session.csrf.clone())
@@ -79,7 +79,7 @@ impl SessionStore for PostgresStore {
         times: &SessionTimes,
         used: bool,
     ) -> StoreResult<Option<FoundSession>> {
-        let query = sqlx::query(statement::SESSION)
+        let query = sqlx::query(sql!("session/session"))
             .bind(id.as_bytes().to_vec())
             .bind(whole_ms(times.idle))
             .bind(whole_ms(times.absolute))
@@ -93,13 +93,13 @@ impl SessionStore for PostgresStore {
 
     async fn rotate_session(&self, id: &Digest, to: &Digest) -> StoreResult<bool> {
         let query =
-            sqlx::query(statement::SESSION_ROTATE).bind(id.as_bytes().to_vec()).bind(to.as_bytes().to_vec());
+            sqlx::query(sql!("session/rotate")).bind(id.as_bytes().to_vec()).bind(to.as_bytes().to_vec());
         let rotated = self.inner.access.execute(query).await;
         rotated.map(|rows| rows > 0).map_err(|e| self.fail("rotate_session", e))
     }
 
     async fn end_session(&self, id: &Digest) -> StoreResult<()> {
-        let query = sqlx::query(statement::SESSION_END).bind(id.as_bytes().to_vec());
+        let query = sqlx::query(sql!("session/end")).bind(id.as_bytes().to_vec());
         self.inner.access.execute(query).await.map(drop).map_err(|e| self.fail("end_session", e))
     }
 }

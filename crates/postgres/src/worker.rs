@@ -7,6 +7,7 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{StoreResult, WakeStream, WorkerStore};
+use milepost_core::sql;
 use milepost_core::worker::{Heartbeat, NewWorker, Report};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -16,14 +17,13 @@ use uuid::Uuid;
 use crate::finish::storable;
 use crate::row::{self, Decoded, named};
 use crate::session::Session;
-use crate::statement;
 use crate::store::PostgresStore;
 use crate::wake;
 
 #[async_trait]
 impl WorkerStore for PostgresStore {
     async fn register_worker(&self, worker: &NewWorker) -> StoreResult<WorkerId> {
-        let query = sqlx::query(statement::REGISTER_WORKER)
+        let query = sqlx::query(sql!("register_worker"))
             .bind(&worker.name)
             .bind(&worker.queues)
             .bind(&worker.kinds)
@@ -35,11 +35,11 @@ impl WorkerStore for PostgresStore {
 
     async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat> {
         let renewed = async |session: &mut Session<'_>| {
-            let renewed = session.execute(sqlx::query(statement::HEARTBEAT).bind(worker.0)).await?;
+            let renewed = session.execute(sqlx::query(sql!("heartbeat")).bind(worker.0)).await?;
             if renewed == 0 {
                 return Ok(None);
             }
-            session.rows(sqlx::query(statement::STOP_REQUESTS).bind(worker.0)).await.map(Some)
+            session.rows(sqlx::query(sql!("stop_requests")).bind(worker.0)).await.map(Some)
         };
         let rows = self.inner.hot.run(renewed).await.map_err(|e| self.fail("heartbeat", e))?;
         let Some(rows) = rows else { return Err(StoreError::WorkerLost(worker)) };
@@ -71,7 +71,7 @@ impl WorkerStore for PostgresStore {
         let mut sorted: Vec<&Report> = reports.iter().collect();
         sorted.sort_unstable_by_key(|report| report.run.job);
         let progress = |report: &Report| report.progress.clone();
-        let query = sqlx::query(statement::REPORT)
+        let query = sqlx::query(sql!("report"))
             .bind(sorted.iter().map(|r| r.run.job.0).collect::<Vec<_>>())
             .bind(sorted.iter().map(|r| r.run.token.0).collect::<Vec<_>>())
             .bind(sorted.iter().map(|r| progress(r).map(|p| p.done)).collect::<Vec<_>>())
@@ -90,13 +90,13 @@ impl WorkerStore for PostgresStore {
 
     async fn checkpoints(&self, jobs: &[JobId]) -> StoreResult<HashMap<JobId, String>> {
         let jobs: Vec<Uuid> = jobs.iter().map(|job| job.0).collect();
-        let rows = self.inner.hot.rows(sqlx::query(statement::CHECKPOINTS).bind(jobs)).await;
+        let rows = self.inner.hot.rows(sqlx::query(sql!("checkpoints")).bind(jobs)).await;
         let read = |row: &PgRow| Ok((JobId(row.try_get(0)?), row.try_get(1)?));
         rows.and_then(|rows| rows.iter().map(read).collect()).map_err(|e| self.fail("checkpoints", e))
     }
 
     async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {
-        let retired = self.inner.hot.execute(sqlx::query(statement::RETIRE_WORKER).bind(worker.0)).await;
+        let retired = self.inner.hot.execute(sqlx::query(sql!("retire_worker")).bind(worker.0)).await;
         retired.map(drop).map_err(|e| self.fail("retire_worker", e))
     }
 

@@ -7,15 +7,16 @@ use milepost_core::audit::{Actor, AuditEntry, AuditFilter, Deed, Note, Subject};
 use milepost_core::inbox::listing::LetterId;
 use milepost_core::limit::Target;
 use milepost_core::port::{AuditStore, Store, StoreResult};
+use milepost_core::sql;
 use rusqlite::types::{Type, Value as Column};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params_from_iter};
 use serde_json::{Value, json};
 
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::failure::Failure;
+use crate::error::Failure;
+use crate::row;
 use crate::store::SqliteStore;
-use crate::{query, row};
 
 #[async_trait]
 impl AuditStore for SqliteStore {
@@ -28,7 +29,7 @@ impl AuditStore for SqliteStore {
         self.read("audit_log", move |conn| {
             let before = filter.before.unwrap_or(i64::MAX);
             let page = (filter.who, filter.what, filter.subject, before, filter.limit);
-            let mut statement = conn.prepare_cached(query::AUDIT_LOG)?;
+            let mut statement = conn.prepare_cached(sql!("audit/log"))?;
             Ok(statement.query_map(page, entry)?.collect::<rusqlite::Result<_>>()?)
         })
         .await
@@ -96,7 +97,7 @@ pub(crate) fn noted<T>(
 pub(crate) fn write(conn: &Connection, actor: &Actor, note: &Note) -> rusqlite::Result<()> {
     let Note { what, subject, detail } = note;
     let row = (now_ms(), actor.who(), what, subject, actor.why(), detail.to_string());
-    conn.prepare_cached(query::AUDIT_NOTE)?.execute(row).map(drop)
+    conn.prepare_cached(sql!("audit/note"))?.execute(row).map(drop)
 }
 
 /// Returns the subject's state for the audit row; `None`: it does not exist, or it has no state to record.
@@ -115,23 +116,25 @@ fn question(subject: &Subject) -> Option<(&'static str, Vec<Column>)> {
     let text = |text: &String| Column::Text(text.clone());
     let id = |id: uuid::Uuid| Column::Blob(id.into_bytes().to_vec());
     Some(match subject {
-        Subject::Job(job) => (query::LOOK_AT_JOB, vec![id(job.0)]),
-        Subject::Queue(name) => (query::LOOK_AT_QUEUE, vec![text(name)]),
-        Subject::Limit(Target::Kind(kind)) => (query::LOOK_AT_KIND_LIMIT, vec![text(kind)]),
-        Subject::Limit(Target::Group(name)) => (query::LOOK_AT_GROUP_LIMIT, vec![text(name)]),
-        Subject::Schedule(name) => (query::LOOK_AT_SCHEDULE, vec![text(name)]),
-        Subject::Bulk(name) => (query::LOOK_AT_BULK, vec![text(name)]),
-        Subject::BulkSettings(job) => (query::LOOK_AT_BULK_SETTING, vec![id(job.0)]),
-        Subject::Dag(name) => (query::LOOK_AT_DAG, vec![text(name)]),
-        Subject::Batch(batch) => (query::LOOK_AT_BATCH, vec![id(batch.0)]),
-        Subject::Subscription(name) => (query::LOOK_AT_SUBSCRIPTION, vec![text(name)]),
-        Subject::Parked(name, of) => (query::LOOK_AT_PARKED, vec![text(name), text(&of.kind), text(&of.id)]),
-        Subject::DeadEvent(name, event) => (query::LOOK_AT_DEAD_EVENT, vec![text(name), id(event.0)]),
-        Subject::Consumer(name) => (query::LOOK_AT_CONSUMER, vec![text(name)]),
-        Subject::Checkpoint(name, of) => {
-            (query::LOOK_AT_CHECKPOINT, vec![text(name), text(&of.kind), text(&of.id)])
+        Subject::Job(job) => (sql!("audit/look_at_job"), vec![id(job.0)]),
+        Subject::Queue(name) => (sql!("audit/look_at_queue"), vec![text(name)]),
+        Subject::Limit(Target::Kind(kind)) => (sql!("audit/look_at_kind_limit"), vec![text(kind)]),
+        Subject::Limit(Target::Group(name)) => (sql!("audit/look_at_group_limit"), vec![text(name)]),
+        Subject::Schedule(name) => (sql!("audit/look_at_schedule"), vec![text(name)]),
+        Subject::Bulk(name) => (sql!("audit/look_at_bulk"), vec![text(name)]),
+        Subject::BulkSettings(job) => (sql!("audit/look_at_bulk_setting"), vec![id(job.0)]),
+        Subject::Dag(name) => (sql!("audit/look_at_dag"), vec![text(name)]),
+        Subject::Batch(batch) => (sql!("audit/look_at_batch"), vec![id(batch.0)]),
+        Subject::Subscription(name) => (sql!("audit/look_at_subscription"), vec![text(name)]),
+        Subject::Parked(name, of) => {
+            (sql!("audit/look_at_parked"), vec![text(name), text(&of.kind), text(&of.id)])
         }
-        Subject::Letters(letters) => (query::LOOK_AT_LETTERS, vec![Column::Text(list(letters))]),
+        Subject::DeadEvent(name, event) => (sql!("audit/look_at_dead_event"), vec![text(name), id(event.0)]),
+        Subject::Consumer(name) => (sql!("audit/look_at_consumer"), vec![text(name)]),
+        Subject::Checkpoint(name, of) => {
+            (sql!("audit/look_at_checkpoint"), vec![text(name), text(&of.kind), text(&of.id)])
+        }
+        Subject::Letters(letters) => (sql!("audit/look_at_letters"), vec![Column::Text(list(letters))]),
         Subject::NewJob(_)
         | Subject::NewBatch(_)
         | Subject::Tick(_)

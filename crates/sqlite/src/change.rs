@@ -2,11 +2,11 @@
 
 use milepost_core::finish::Failure as Why;
 use milepost_core::ident::{JobId, RunToken, WorkerId};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use rusqlite::{CachedStatement, Connection};
 
-use crate::query;
 use crate::row::Id;
 
 /// A state change to be recorded in the transaction that makes it.
@@ -29,7 +29,7 @@ pub(crate) struct Recorder<'conn>(CachedStatement<'conn>);
 
 impl<'conn> Recorder<'conn> {
     pub(crate) fn new(conn: &'conn Connection) -> rusqlite::Result<Self> {
-        conn.prepare_cached(query::RECORD).map(Self)
+        conn.prepare_cached(sql!("record")).map(Self)
     }
 
     pub(crate) fn record(&mut self, change: &Change<'_>) -> rusqlite::Result<()> {

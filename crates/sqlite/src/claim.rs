@@ -7,6 +7,7 @@ use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
 use milepost_core::ident::{Run, RunToken, WorkerId};
 use milepost_core::job::Priority;
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use rusqlite::types::Type;
@@ -14,16 +15,15 @@ use rusqlite::{CachedStatement, Connection, Row};
 
 use crate::change::{Change, Recorder};
 use crate::clock::now_ms;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::group;
 use crate::limit::Gates;
-use crate::query;
 use crate::row::{self, Id};
 
 /// Claims up to `limit` ready jobs.
 pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Result<Vec<ClaimedJob>, Failure> {
     let now_ms = now_ms();
-    let alive = conn.prepare_cached(query::WORKER_ALIVE)?.exists((claim.worker.0, now_ms))?;
+    let alive = conn.prepare_cached(sql!("worker_alive"))?.exists((claim.worker.0, now_ms))?;
     if !alive {
         return Err(StoreError::WorkerLost(claim.worker).into());
     }
@@ -40,7 +40,7 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Result<Vec<ClaimedJob>,
 /// Returns the pairs of queue and kind that the worker serves and that are not paused; each claim starts with a different one.
 fn lanes<'a>(conn: &Connection, claim: &'a Claim) -> Result<Vec<(&'a str, &'a str)>, Failure> {
     let paused = conn
-        .prepare_cached(query::PAUSED_QUEUES)?
+        .prepare_cached(sql!("paused_queues"))?
         .query_map((), |row| row.get(0))?
         .collect::<rusqlite::Result<HashSet<String>>>()?;
     let mut lanes: Vec<_> = claim
@@ -77,8 +77,8 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
         Ok(Self {
             claim,
             now_ms,
-            ready: conn.prepare_cached(query::READY)?,
-            take: conn.prepare_cached(query::CLAIM)?,
+            ready: conn.prepare_cached(sql!("ready"))?,
+            take: conn.prepare_cached(sql!("claim"))?,
             recorder: Recorder::new(conn)?,
             gates: Gates::load(conn, now_ms)?,
             taken: Vec::new(),
@@ -188,7 +188,7 @@ fn read_ready(
 
 /// Returns the jobs that a worker holds according to the store.
 pub(crate) fn held(conn: &Connection, worker: WorkerId) -> Result<Vec<ClaimedJob>, Failure> {
-    let mut statement = conn.prepare_cached(query::HELD)?;
+    let mut statement = conn.prepare_cached(sql!("held"))?;
     let held = statement.query_map([worker.0], read_held)?;
     Ok(held.collect::<rusqlite::Result<_>>()?)
 }

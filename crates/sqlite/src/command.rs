@@ -7,7 +7,7 @@ use milepost_core::error::StoreError;
 use rusqlite::Transaction;
 use tokio::sync::oneshot;
 
-use crate::failure::{Outage, defect};
+use crate::error::{Outage, defect};
 
 /// The notifications that follow the commit of a command.
 #[derive(Clone, Copy, Debug, Default)]

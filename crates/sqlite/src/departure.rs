@@ -3,15 +3,16 @@
 use milepost_core::error::StoreError;
 use milepost_core::port::StoreResult;
 use milepost_core::relocation::{Departure, MoveError, MoveId};
+use milepost_core::sql;
 use rusqlite::ffi::SQLITE_CONSTRAINT_TRIGGER;
 use rusqlite::{Connection, OptionalExtension};
 use uuid::Uuid;
 
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::failure::Failure;
+use crate::error::Failure;
+use crate::row;
 use crate::store::SqliteStore;
-use crate::{query, row};
 
 /// The beginning of the error message with which closed tables reject a change.
 const CLOSED: &str = "the jobs of this store ";
@@ -84,7 +85,7 @@ fn words(error: &rusqlite::Error) -> Option<&str> {
 }
 
 pub(crate) fn departure(conn: &Connection) -> Result<Option<Departure>, Failure> {
-    let mut statement = conn.prepare_cached(query::DEPARTURE)?;
+    let mut statement = conn.prepare_cached(sql!("move/departure"))?;
     let found = statement.query_row((), |row| {
         Ok(Departure {
             id: MoveId(Uuid::from_bytes(row.get(0)?)),
@@ -105,11 +106,11 @@ fn depart(conn: &Connection, id: MoveId, to: &str) -> Result<(), Failure> {
     if !workers.is_empty() {
         return Err(StoreError::from(MoveError::WorkersLive { workers }).into());
     }
-    conn.prepare(query::DEPART)?.execute((id.0.as_bytes(), to, now_ms()))?;
+    conn.prepare(sql!("move/depart"))?.execute((id.0.as_bytes(), to, now_ms()))?;
     let words = format!(
         "{CLOSED}are being moved to {to} (move {id}); use that store when `milepost move` has finished, or cancel the move with --give-up"
     );
-    change_tables(conn, query::CLOSE_TABLES, [words])
+    change_tables(conn, sql!("move/close_tables"), [words])
 }
 
 fn depart_for_good(conn: &Connection, id: MoveId) -> Result<(), Failure> {
@@ -119,17 +120,17 @@ fn depart_for_good(conn: &Connection, id: MoveId) -> Result<(), Failure> {
     if completed_at.is_some() {
         return Ok(());
     }
-    conn.prepare(query::DEPART_FOR_GOOD)?.execute((id.0.as_bytes(), now_ms()))?;
-    change_tables(conn, query::OPEN_TABLES, [])?;
+    conn.prepare(sql!("move/depart_for_good"))?.execute((id.0.as_bytes(), now_ms()))?;
+    change_tables(conn, sql!("move/open_tables"), [])?;
     let words = format!("{CLOSED}were moved to {to} (move {id}); use that store");
-    change_tables(conn, query::CLOSE_TABLES, [words])
+    change_tables(conn, sql!("move/close_tables"), [words])
 }
 
 fn stay(conn: &Connection, id: MoveId) -> Result<bool, Failure> {
-    if conn.prepare(query::STAY)?.execute([id.0.as_bytes()])? == 0 {
+    if conn.prepare(sql!("move/stay"))?.execute([id.0.as_bytes()])? == 0 {
         return Ok(false);
     }
-    change_tables(conn, query::OPEN_TABLES, [])?;
+    change_tables(conn, sql!("move/open_tables"), [])?;
     Ok(true)
 }
 
@@ -148,7 +149,7 @@ fn change_tables<const N: usize>(
 }
 
 fn living_workers(conn: &Connection) -> Result<Vec<String>, Failure> {
-    let mut statement = conn.prepare(query::LIVING_WORKERS)?;
+    let mut statement = conn.prepare(sql!("move/living_workers"))?;
     let workers = statement.query_map([now_ms()], |row| row.get(0))?;
     Ok(workers.collect::<rusqlite::Result<_>>()?)
 }

@@ -11,6 +11,7 @@ use milepost_core::audit::Deed;
 use milepost_core::doctor::{Check, Example, Finding, Look};
 use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::port::{AbandonedRun, DoctorStore, StoreResult};
+use milepost_core::sql;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, Row, Transaction};
 use serde_json::json;
@@ -19,9 +20,9 @@ use uuid::Uuid;
 use crate::batch::{mend_batch, settle_jobs};
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::failure::{Failure, defect};
+use crate::error::{Failure, defect};
 use crate::log::LOG_BYTES_MAX;
-use crate::query;
+use crate::questions;
 use crate::row;
 use crate::store::SqliteStore;
 use crate::{disk, group};
@@ -33,7 +34,7 @@ impl DoctorStore for SqliteStore {
         Check::ALL
             .iter()
             .copied()
-            .filter(|check| query::of_check(*check).is_some() || of_files.contains(check))
+            .filter(|check| questions::of_check(*check).is_some() || of_files.contains(check))
             .collect()
     }
 
@@ -64,7 +65,7 @@ impl DoctorStore for SqliteStore {
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
         let look = look.document();
         self.read("abandoned_runs", move |conn| {
-            let mut statement = conn.prepare(query::ABANDONED_RUNS)?;
+            let mut statement = conn.prepare(sql!("mend/abandoned_runs"))?;
             let runs = statement.query_map((look, limit), abandoned_run)?;
             Ok(runs.collect::<rusqlite::Result<_>>()?)
         })
@@ -80,7 +81,7 @@ impl DoctorStore for SqliteStore {
 type Breach = (i64, Example);
 
 fn ask(conn: &Connection, check: Check, look: &Look) -> Result<Vec<Breach>, Failure> {
-    let Some(question) = query::of_check(check) else { return Ok(Vec::new()) };
+    let Some(question) = questions::of_check(check) else { return Ok(Vec::new()) };
     let mut statement = conn.prepare(question)?;
     if statement.parameter_count() > 0 {
         statement.raw_bind_parameter(1, look.document())?;
@@ -193,38 +194,40 @@ fn mend(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Fail
 /// Returns the statements that repair a check's findings.
 const fn mends(check: Check) -> &'static [&'static str] {
     match check {
-        Check::JobWithoutPlace => &[query::PLACE_IN_LIVE, query::PLACE_IN_ENDED],
-        Check::JobInBoth => &[query::DROP_LIVE, query::DROP_ENDED],
-        Check::TokenDiffers => &[query::RAISE_TOKEN_LIVE, query::RAISE_TOKEN_ENDED],
-        Check::KeyWithoutJob => &[query::FREE_KEY],
-        Check::JobWithoutKey => &[query::RETAKE_KEY],
-        Check::ReadyAtWrong => &[query::SET_READY],
-        Check::ProgressWithoutJob => &[query::DROP_PROGRESS],
-        Check::BulkWithoutJob => &[query::DROP_BULK],
+        Check::JobWithoutPlace => &[sql!("mend/place_in_live"), sql!("mend/place_in_ended")],
+        Check::JobInBoth => &[sql!("mend/drop_live"), sql!("mend/drop_ended")],
+        Check::TokenDiffers => &[sql!("mend/raise_token_live"), sql!("mend/raise_token_ended")],
+        Check::KeyWithoutJob => &[sql!("mend/free_key")],
+        Check::JobWithoutKey => &[sql!("mend/retake_key")],
+        Check::ReadyAtWrong => &[sql!("mend/set_ready")],
+        Check::ProgressWithoutJob => &[sql!("mend/drop_progress")],
+        Check::BulkWithoutJob => &[sql!("mend/drop_bulk")],
         Check::BulkLeftover => &[
-            query::DROP_BULK_SETTINGS,
-            query::DROP_BULK_FAILURES,
-            query::DROP_BULK_FILES,
-            query::DROP_BULK_TARGETS,
+            sql!("mend/drop_bulk_settings"),
+            sql!("mend/drop_bulk_failures"),
+            sql!("mend/drop_bulk_files"),
+            sql!("mend/drop_bulk_targets"),
         ],
         Check::BatchLeftover => &[
-            query::DROP_BATCH_TASKS,
-            query::DROP_BATCH_INPUTS,
-            query::DROP_BATCH_SPREADS,
-            query::DROP_BATCH_HISTORY,
+            sql!("mend/drop_batch_tasks"),
+            sql!("mend/drop_batch_inputs"),
+            sql!("mend/drop_batch_spreads"),
+            sql!("mend/drop_batch_history"),
         ],
-        Check::AggregateBehind => &[query::RAISE_HEADS],
-        Check::ParkedWithoutEvents => &[query::DROP_PARKED_AGGREGATES],
-        Check::HeldEventGone => {
-            &[query::DROP_PARKED_EVENTS, query::DROP_PARKED_AGGREGATES, query::DROP_DEAD_EVENTS]
-        }
+        Check::AggregateBehind => &[sql!("mend/raise_heads")],
+        Check::ParkedWithoutEvents => &[sql!("mend/drop_parked_aggregates")],
+        Check::HeldEventGone => &[
+            sql!("mend/drop_parked_events"),
+            sql!("mend/drop_parked_aggregates"),
+            sql!("mend/drop_dead_events"),
+        ],
         _ => &[],
     }
 }
 
 /// Frees slots of jobs that do not hold them, and assigns them to waiting jobs.
 fn free_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
-    let idle = grouped(conn, query::IDLE_SLOTS, limit)?;
+    let idle = grouped(conn, sql!("mend/idle_slots"), limit)?;
     for (group, job) in &idle {
         group::hand_over(conn, group, job, now_ms())?;
     }
@@ -234,7 +237,7 @@ fn free_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
 /// Assigns free slots to jobs that hold their group without a slot.
 fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
     let mut taken = Vec::new();
-    for (group, job) in grouped(conn, query::BARE_HOLDERS, limit)? {
+    for (group, job) in grouped(conn, sql!("mend/bare_holders"), limit)? {
         if group::force(conn, &group, &job, now_ms())? {
             taken.push(job.to_string());
         }
@@ -244,7 +247,7 @@ fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
 
 /// Repairs batches from the facts, as long as the check finds batches that have not been tried.
 fn mend_batches(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {
-    let Some(question) = query::of_check(check) else { return Ok(Vec::new()) };
+    let Some(question) = questions::of_check(check) else { return Ok(Vec::new()) };
     let mut statement = conn.prepare(question)?;
     let (mut tried, mut mended) = (BTreeSet::new(), Vec::new());
     while mended.len() < limit as usize {

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use milepost_core::job::Priority;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension};
 use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until};
 
 use crate::clock::{micros, now_ms};
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::pace::Pace;
-use crate::query;
 use crate::served::Lane;
 use crate::store::SqliteStore;
 
@@ -119,7 +119,7 @@ impl SqliteStore {
 }
 
 fn next_job(conn: &Connection, lanes: &[Lane], after_ms: i64) -> Result<Option<i64>, Failure> {
-    let mut statement = conn.prepare_cached(query::NEXT_DUE)?;
+    let mut statement = conn.prepare_cached(sql!("next_due"))?;
     let mut next: Option<i64> = None;
     for (queue, kind) in lanes {
         for priority in Priority::ALL {
@@ -132,12 +132,12 @@ fn next_job(conn: &Connection, lanes: &[Lane], after_ms: i64) -> Result<Option<i
 }
 
 fn next_timed(conn: &Connection, after_ms: i64) -> Result<Option<i64>, Failure> {
-    Ok(conn.prepare_cached(query::NEXT_TIMED)?.query_row([after_ms], |row| row.get(0))?)
+    Ok(conn.prepare_cached(sql!("next_timed"))?.query_row([after_ms], |row| row.get(0))?)
 }
 
 fn next_token(conn: &Connection, after_ms: i64) -> Result<Option<i64>, Failure> {
     let token_us: Option<i64> =
-        conn.prepare_cached(query::NEXT_TOKEN)?.query_row([micros(after_ms)], |row| row.get(0))?;
+        conn.prepare_cached(sql!("next_token"))?.query_row([micros(after_ms)], |row| row.get(0))?;
     // Claims use whole milliseconds: the token is certainly available in the next one.
     Ok(token_us.map(|at_us| at_us / 1000 + 1))
 }

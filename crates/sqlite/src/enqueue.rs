@@ -6,15 +6,15 @@ use milepost_core::error::{InvalidJob, StoreError};
 use milepost_core::ident::{BatchId, JobId, RunToken};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Transaction};
 
 use crate::change::{Change, Recorder};
 use crate::clock::{later_ms, now_ms, start_ms};
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::group::admit;
-use crate::query;
 use crate::row::{self, Id};
 
 /// The most jobs of one call to [`enqueue_many`](milepost_core::port::IntakeStore::enqueue_many). The call is one write transaction and
@@ -71,7 +71,7 @@ pub(crate) fn insert_one(conn: &Connection, job: &NewJob) -> Result<Enqueued, Fa
 
 /// Stores checked jobs of a caller, which must not be of a kind that is a bulk job.
 pub(crate) fn insert_asked(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Failure> {
-    let mut is_bulk = conn.prepare_cached(query::BULK_IS_BULK)?;
+    let mut is_bulk = conn.prepare_cached(sql!("bulk/is_bulk"))?;
     let mut known = "";
     for (index, job) in jobs.iter().enumerate() {
         if job.kind != known && is_bulk.query_row([&job.kind], |row| row.get(0))? {
@@ -96,7 +96,7 @@ pub(crate) fn insert(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>
 
 /// Returns the jobs that own the keys of these jobs.
 pub(crate) fn key_holders(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Option<KeyHolder>>, Failure> {
-    let mut statement = conn.prepare_cached(query::KEY_HOLDER_CONTENT)?;
+    let mut statement = conn.prepare_cached(sql!("key_holder_content"))?;
     let holder = |asked: &NewJob| {
         let params = (&asked.kind, &asked.key);
         statement.query_row(params, |row| read_holder(row, asked)).optional()
@@ -130,8 +130,8 @@ impl<'conn> Intake<'conn> {
         Ok(Self {
             conn,
             now_ms: now_ms(),
-            job: conn.prepare_cached(query::ENQUEUE_JOB)?,
-            live: conn.prepare_cached(query::ENQUEUE_LIVE)?,
+            job: conn.prepare_cached(sql!("enqueue_job"))?,
+            live: conn.prepare_cached(sql!("enqueue_live"))?,
             recorder: Recorder::new(conn)?,
         })
     }
@@ -144,7 +144,7 @@ impl<'conn> Intake<'conn> {
         }
         if !self.insert_job(job, None)? {
             if let Some(key) = &job.key {
-                self.conn.prepare_cached(query::GIVE_KEY_BACK)?.execute((&job.kind, key))?;
+                self.conn.prepare_cached(sql!("give_key_back"))?.execute((&job.kind, key))?;
             }
             return Ok(duplicate(job.id));
         }
@@ -160,12 +160,12 @@ impl<'conn> Intake<'conn> {
 
     /// Takes the key for the job, or returns the job that owns it.
     fn take_key(&self, job: &NewJob, key: &str) -> rusqlite::Result<Option<JobId>> {
-        let taken = self.conn.prepare_cached(query::TAKE_KEY)?.execute((&job.kind, key, Id(&job.id)))?;
+        let taken = self.conn.prepare_cached(sql!("take_key"))?.execute((&job.kind, key, Id(&job.id)))?;
         if taken == 1 {
             return Ok(None);
         }
         self.conn
-            .prepare_cached(query::KEY_HOLDER)?
+            .prepare_cached(sql!("key_holder"))?
             .query_row((&job.kind, key), |row| row::job_id(row, 0))
             .map(Some)
     }

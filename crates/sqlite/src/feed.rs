@@ -8,11 +8,12 @@ use milepost_core::feed::{
     JobChange,
 };
 use milepost_core::port::{FeedStore, StoreResult};
+use milepost_core::sql;
 use rusqlite::{Connection, Row};
 
-use crate::failure::Failure;
+use crate::error::Failure;
+use crate::row;
 use crate::store::SqliteStore;
-use crate::{query, row};
 
 #[async_trait]
 impl FeedStore for SqliteStore {
@@ -58,7 +59,7 @@ impl Place {
     }
 
     fn end(conn: &Connection) -> rusqlite::Result<Self> {
-        conn.prepare_cached(query::FEED_END)?
+        conn.prepare_cached(sql!("feed/end"))?
             .query_row((), |row| Ok(Self { jobs: row.get(0)?, batches: row.get(1)? }))
     }
 
@@ -82,7 +83,7 @@ fn newest(conn: &Connection, after: Place) -> Result<Place, Failure> {
 
 fn activity(conn: &Connection, after: Place, lengths: u32) -> Result<Activity, Failure> {
     let upto = newest(conn, after)?;
-    let mut count = conn.prepare_cached(query::FEED_ACTIVITY)?;
+    let mut count = conn.prepare_cached(sql!("feed/activity"))?;
     let counted = count.query_map((after.jobs, upto.jobs, lengths), counted)?.collect::<Result<_, _>>()?;
     Ok(Activity { counted, end: upto.position() })
 }
@@ -95,14 +96,14 @@ fn read(conn: &Connection, after: Place, upto: Option<Place>, limit: u32) -> Res
     }
     let mut place = after;
     let mut changes = Vec::new();
-    let mut jobs = conn.prepare_cached(query::FEED_JOBS)?;
+    let mut jobs = conn.prepare_cached(sql!("feed/jobs"))?;
     for change in jobs.query_map((after.jobs, upto.jobs, limit), job_change)? {
         let change = change?;
         place.jobs = change.pos;
         changes.push((place.position(), Change::Job(change)));
     }
     let left = limit.saturating_sub(u32::try_from(changes.len()).unwrap_or(u32::MAX));
-    let mut batches = conn.prepare_cached(query::FEED_BATCHES)?;
+    let mut batches = conn.prepare_cached(sql!("feed/batches"))?;
     for change in batches.query_map((after.batches, upto.batches, left), batch_change)? {
         let change = change?;
         place.batches = change.pos;

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use milepost_core::error::StoreError;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::bulk::add_key_function;
-use crate::failure::{Failure, Locked, is_busy};
-use crate::{log, query};
+use crate::error::{Failure, Locked, is_busy};
+use crate::log;
 
 /// The interval in which a connection checks whether the file is unlocked. SQLite's default back-off sleeps longer each time and therefore
 /// loses against busy processes.
@@ -58,7 +59,7 @@ pub(crate) fn open_writer(path: &Path, busy_timeout: Duration) -> StoreResult<(C
     let patience = Patience::until(Instant::now() + busy_timeout);
     let conn = patiently(path, &patience, || {
         let conn = try_writer(path, &patience)?;
-        if conn.query_row(query::IS_OURS, (), |row| row.get(0))? {
+        if conn.query_row(sql!("is_ours"), (), |row| row.get(0))? {
             log_ahead(&conn)?;
         }
         Ok(conn)

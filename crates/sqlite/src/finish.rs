@@ -4,14 +4,14 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::ident::Run;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction};
 
 use crate::batch::{check_result, settle_jobs};
 use crate::clock::{later_ms, now_ms};
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::row::{self, Id};
 use crate::stand::{Mover, Standing, Step};
 
@@ -53,7 +53,7 @@ struct Finisher<'conn> {
 
 impl<'conn> Finisher<'conn> {
     fn new(conn: &'conn Connection) -> rusqlite::Result<Self> {
-        Ok(Self { conn, running: conn.prepare_cached(query::RUNNING)?, mover: Mover::new(conn, now_ms())? })
+        Ok(Self { conn, running: conn.prepare_cached(sql!("running"))?, mover: Mover::new(conn, now_ms())? })
     }
 
     fn finish(&mut self, finish: &Finish) -> Result<Finished, Failure> {
@@ -88,7 +88,7 @@ impl<'conn> Finisher<'conn> {
     /// Returns whether the same finish was stored before and only the answer to it was lost.
     fn ended_so(&self, finish: &Finish) -> rusqlite::Result<bool> {
         let Run { job, token } = finish.run;
-        self.conn.prepare_cached(query::ENDED_SO)?.exists((Id(&job), token.0, finish.end.verb().as_str()))
+        self.conn.prepare_cached(sql!("ended_so"))?.exists((Id(&job), token.0, finish.end.verb().as_str()))
     }
 }
 

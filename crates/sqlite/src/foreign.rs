@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use rusqlite::Connection;
 
-use crate::failure::Failure;
-use crate::{migration, query};
+use crate::error::Failure;
+use crate::migrate;
 
 /// Returns the tables, views, indexes and triggers of an open file that no migration of this binary created, each as `table orders`.
 /// Changes nothing; the file need not contain Milepost's tables.
@@ -20,8 +21,8 @@ pub fn foreign_objects(conn: &Connection) -> StoreResult<Vec<String>> {
 fn find(conn: &Connection) -> Result<Vec<String>, Failure> {
     let mut blank = Connection::open_in_memory()?;
     let tx = blank.transaction()?;
-    migration::migrate(&tx)?;
-    for recording in [query::RECORD_JOB_CHANGES, query::RECORD_BATCH_CHANGES] {
+    migrate::migrate(&tx)?;
+    for recording in [sql!("event/record_job_changes"), sql!("event/record_batch_changes")] {
         tx.execute_batch(recording)?;
     }
     let own: HashSet<String> = objects(&tx)?.into_iter().collect();
@@ -29,5 +30,5 @@ fn find(conn: &Connection) -> Result<Vec<String>, Failure> {
 }
 
 fn objects(conn: &Connection) -> rusqlite::Result<Vec<String>> {
-    conn.prepare(query::OBJECTS)?.query_map((), |row| row.get(0))?.collect()
+    conn.prepare(sql!("objects"))?.query_map((), |row| row.get(0))?.collect()
 }

@@ -2,14 +2,14 @@
 
 use milepost_core::ident::{JobId, RunToken};
 use milepost_core::limit::{Rate, SLOTS_DEFAULT, class_of};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::change::{Change, Recorder};
 use crate::clock::micros;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::row::{self, Id};
 
 /// The shortest time until the next check of a group.
@@ -24,7 +24,7 @@ pub(crate) struct GroupLimit {
 
 /// Returns the limit of a group: its own, otherwise that of its class, otherwise one slot.
 pub(crate) fn limit_of(conn: &Connection, group: &str) -> rusqlite::Result<GroupLimit> {
-    let mut statement = conn.prepare_cached(query::GROUP_LIMIT)?;
+    let mut statement = conn.prepare_cached(sql!("group_limit"))?;
     let mut named = |name: &str| {
         let limit = statement.query_row([name], |row| {
             let rate = row::rate_opt(row, 1)?;
@@ -41,7 +41,7 @@ pub(crate) fn limit_of(conn: &Connection, group: &str) -> rusqlite::Result<Group
 
 /// Returns when the bucket of a group is full; 0 if it was not used recently.
 pub(crate) fn full_at_us(conn: &Connection, group: &str) -> rusqlite::Result<i64> {
-    let found = conn.prepare_cached(query::GROUP_BUCKET)?.query_row([group], |row| row.get(0)).optional()?;
+    let found = conn.prepare_cached(sql!("group_bucket"))?.query_row([group], |row| row.get(0)).optional()?;
     Ok(found.unwrap_or(0))
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn admit(
     let Some(rate) = limit.rate else {
         return take_slot(conn, group, job, limit.slots);
     };
-    if conn.prepare_cached(query::NEXT_WAITING)?.exists([group])? {
+    if conn.prepare_cached(sql!("next_waiting"))?.exists([group])? {
         return Ok(false);
     }
     let now_us = micros(now_ms);
@@ -92,13 +92,13 @@ pub(crate) fn force(conn: &Connection, group: &str, job: &JobId, now_ms: i64) ->
 pub(crate) fn count_start(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result<()> {
     if let Some(rate) = limit_of(conn, group)?.rate {
         let full_at_us = rate.debit(full_at_us(conn, group)?, micros(now_ms), 1);
-        conn.prepare_cached(query::DEBIT_GROUP_BUCKET)?.execute((group, full_at_us))?;
+        conn.prepare_cached(sql!("debit_group_bucket"))?.execute((group, full_at_us))?;
     }
     Ok(())
 }
 
 fn take_slot(conn: &Connection, group: &str, job: &JobId, slots: Option<u32>) -> rusqlite::Result<bool> {
-    let taken = conn.prepare_cached(query::TAKE_SLOT)?.execute((group, Id(job), slots))?;
+    let taken = conn.prepare_cached(sql!("take_slot"))?.execute((group, Id(job), slots))?;
     Ok(taken == 1)
 }
 
@@ -108,7 +108,7 @@ fn keep_bucket(
     full_at_us: i64,
     look_at_us: Option<i64>,
 ) -> rusqlite::Result<()> {
-    conn.prepare_cached(query::KEEP_GROUP_BUCKET)?.execute((group, full_at_us, look_at_us))?;
+    conn.prepare_cached(sql!("keep_group_bucket"))?.execute((group, full_at_us, look_at_us))?;
     Ok(())
 }
 
@@ -119,7 +119,7 @@ fn look_again_us(rate: Rate, full_at_us: i64, now_us: i64) -> i64 {
 
 /// Assigns the slot that a job held to the next waiting job.
 pub(crate) fn hand_over(conn: &Connection, group: &str, holder: &JobId, now_ms: i64) -> Result<(), Failure> {
-    let freed = conn.prepare_cached(query::FREE_SLOT)?.execute([Id(holder)])?;
+    let freed = conn.prepare_cached(sql!("free_slot"))?.execute([Id(holder)])?;
     if freed == 1 {
         fill(conn, group, now_ms)?;
     }
@@ -137,7 +137,7 @@ pub(crate) fn fill_all(conn: &Connection, groups: &[String], now_ms: i64) -> Res
 
 /// Returns groups with waiting jobs and a free slot, and groups whose tokens are available again.
 pub(crate) fn unfilled(conn: &Connection, now_ms: i64) -> Result<Vec<String>, Failure> {
-    let mut statement = conn.prepare_cached(query::UNFILLED_GROUPS)?;
+    let mut statement = conn.prepare_cached(sql!("unfilled_groups"))?;
     let groups = statement.query_map((), |row| row.get(0))?;
     let mut groups = groups.collect::<rusqlite::Result<Vec<String>>>()?;
     groups.extend(due(conn, now_ms)?);
@@ -145,14 +145,14 @@ pub(crate) fn unfilled(conn: &Connection, now_ms: i64) -> Result<Vec<String>, Fa
 }
 
 fn due(conn: &Connection, now_ms: i64) -> rusqlite::Result<Vec<String>> {
-    conn.prepare_cached(query::DUE_GROUPS)?.query_map([micros(now_ms)], |row| row.get(0))?.collect()
+    conn.prepare_cached(sql!("due_groups"))?.query_map([micros(now_ms)], |row| row.get(0))?.collect()
 }
 
 /// Applies due times and rates: jobs whose time has come start to wait for a slot, as if they were enqueued now, and groups whose tokens
 /// are available again are filled.
 pub(crate) fn pace(conn: &Connection, now_ms: i64) -> Result<(), Failure> {
     let mut groups: Vec<String> = conn
-        .prepare_cached(query::BEGIN_TO_WAIT)?
+        .prepare_cached(sql!("begin_to_wait"))?
         .query_map([now_ms], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     groups.sort_unstable();
@@ -209,12 +209,12 @@ fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<u32, Failure> {
 }
 
 fn forget_bucket(conn: &Connection, group: &str) -> rusqlite::Result<()> {
-    conn.prepare_cached(query::FORGET_GROUP_BUCKET)?.execute([group])?;
+    conn.prepare_cached(sql!("forget_group_bucket"))?.execute([group])?;
     Ok(())
 }
 
 fn next_waiting(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result<Option<Waiter>> {
-    conn.prepare_cached(query::NEXT_WAITING)?
+    conn.prepare_cached(sql!("next_waiting"))?
         .query_row([group], |row| {
             Ok(Waiter {
                 job: row::job_id(row, 0)?,
@@ -229,7 +229,7 @@ fn next_waiting(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result
 /// Moves a job that got a slot into the wait for a worker.
 fn release(conn: &Connection, waiter: &Waiter, now_ms: i64) -> rusqlite::Result<()> {
     let ready_at_ms = waiter.due_at_ms.max(now_ms);
-    conn.prepare_cached(query::REST)?.execute((
+    conn.prepare_cached(sql!("rest"))?.execute((
         Id(&waiter.job),
         JobState::Pending.as_str(),
         ready_at_ms,

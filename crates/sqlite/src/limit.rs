@@ -7,13 +7,14 @@ use milepost_core::audit::Deed;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target, class_of};
 use milepost_core::ownership::Put;
 use milepost_core::port::{LimitStore, StoreResult};
+use milepost_core::sql;
 use rusqlite::{Connection, Row};
 
 use crate::clock::{micros, now_ms};
 use crate::command::Hint;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::store::SqliteStore;
-use crate::{group, query, row};
+use crate::{group, row};
 
 #[async_trait]
 impl LimitStore for SqliteStore {
@@ -40,13 +41,13 @@ fn put(conn: &Connection, limit: &Limit, source: Source) -> Result<Put, Failure>
         (Target::Kind(kind), Some(rate)) => {
             let Rate { per_second, burst } = rate;
             let limit = (kind, per_second, burst, rate.portion(), micros(now_ms()), source);
-            conn.prepare_cached(query::PUT_KIND_LIMIT)?.execute(limit)?
+            conn.prepare_cached(sql!("put_kind_limit"))?.execute(limit)?
         }
         (Target::Kind(_), None) => 1,
         (Target::Group(name), rate) => {
             let (per_second, burst) = rate.map(|rate| (rate.per_second, rate.burst)).unzip();
             let limit = (name, limit.slots, per_second, burst, source);
-            let written = conn.prepare_cached(query::PUT_GROUP_LIMIT)?.execute(limit)?;
+            let written = conn.prepare_cached(sql!("put_group_limit"))?.execute(limit)?;
             look_at_groups(conn, name)?;
             written
         }
@@ -58,10 +59,10 @@ fn remove(conn: &Connection, target: &Target, source: Source) -> Result<bool, Fa
     let source = source.as_str();
     match target {
         Target::Kind(kind) => {
-            Ok(conn.prepare_cached(query::REMOVE_KIND_LIMIT)?.execute((kind, source))? == 1)
+            Ok(conn.prepare_cached(sql!("remove_kind_limit"))?.execute((kind, source))? == 1)
         }
         Target::Group(name) => {
-            let removed = conn.prepare_cached(query::REMOVE_GROUP_LIMIT)?.execute((name, source))? == 1;
+            let removed = conn.prepare_cached(sql!("remove_group_limit"))?.execute((name, source))? == 1;
             look_at_groups(conn, name)?;
             Ok(removed)
         }
@@ -70,7 +71,7 @@ fn remove(conn: &Connection, target: &Target, source: Source) -> Result<bool, Fa
 
 /// Assigns the slots that a changed limit of this name now allows.
 fn look_at_groups(conn: &Connection, name: &str) -> Result<(), Failure> {
-    let mut statement = conn.prepare_cached(query::GROUPS_WITH_BUCKETS)?;
+    let mut statement = conn.prepare_cached(sql!("groups_with_buckets"))?;
     let mut groups =
         statement.query_map([name], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
     let now_ms = now_ms();
@@ -80,7 +81,7 @@ fn look_at_groups(conn: &Connection, name: &str) -> Result<(), Failure> {
 
 fn list(conn: &Connection) -> Result<Vec<LimitView>, Failure> {
     let now_ms = now_ms();
-    let mut kinds = conn.prepare_cached(query::LIST_KIND_LIMITS)?;
+    let mut kinds = conn.prepare_cached(sql!("list_kind_limits"))?;
     let kinds = kinds.query_map([now_ms], |row| {
         let rate = Rate::new(row.get(1)?, row.get(2)?);
         Ok(LimitView {
@@ -91,7 +92,7 @@ fn list(conn: &Connection) -> Result<Vec<LimitView>, Failure> {
             waiting: row.get(6)?,
         })
     })?;
-    let mut groups = conn.prepare_cached(query::LIST_GROUP_LIMITS)?;
+    let mut groups = conn.prepare_cached(sql!("list_group_limits"))?;
     let groups = groups.query_map((), |row| read_group(row, now_ms))?;
     Ok(kinds.chain(groups).collect::<rusqlite::Result<_>>()?)
 }
@@ -122,7 +123,7 @@ struct Gate {
 
 impl Gates {
     pub(crate) fn load(conn: &Connection, now_ms: i64) -> rusqlite::Result<Self> {
-        let mut statement = conn.prepare_cached(query::KIND_LIMITS)?;
+        let mut statement = conn.prepare_cached(sql!("kind_limits"))?;
         let gates = statement.query_map((), |row| {
             let (rate, full_at_us) = (Rate::new(row.get(1)?, row.get(2)?), row.get(3)?);
             let left = rate.allows(full_at_us, micros(now_ms));
@@ -149,7 +150,7 @@ impl Gates {
     pub(crate) fn close(self, conn: &Connection, now_ms: i64) -> rusqlite::Result<()> {
         for (kind, gate) in self.0.into_iter().filter(|(_, gate)| gate.taken > 0) {
             let full_at_us = gate.rate.debit(gate.full_at_us, micros(now_ms), gate.taken);
-            conn.prepare_cached(query::DEBIT_KIND)?.execute((kind, full_at_us))?;
+            conn.prepare_cached(sql!("debit_kind"))?.execute((kind, full_at_us))?;
         }
         Ok(())
     }

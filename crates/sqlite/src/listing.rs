@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobFilter, JobRow, JobView, KindCount, QueueKinds, QueueView};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::worker::Progress;
 use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
 use crate::clock::now_ms;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::row::{self, Id};
 use crate::search::last_failures;
 use crate::waiting::waiting_for;
@@ -27,7 +27,7 @@ pub(crate) fn jobs(conn: &Connection, filter: &JobFilter) -> Result<Vec<JobRow>,
     let state = filter.state.map(JobState::as_str);
     let page = (Id(&before), state, &filter.kind, &filter.queue, filter.limit);
     let rows = if let Some(key) = &filter.key {
-        conn.prepare_cached(query::JOBS_WITH_KEY)?
+        conn.prepare_cached(sql!("jobs_with_key"))?
             .query_map((page.0, page.1, page.2, page.3, page.4, key), read_row)?
             .collect::<rusqlite::Result<_>>()?
     } else {
@@ -42,10 +42,10 @@ pub(crate) fn jobs(conn: &Connection, filter: &JobFilter) -> Result<Vec<JobRow>,
 const fn page_query(state: Option<JobState>) -> &'static str {
     use JobState::{Aborted, Blocked, Canceled, Failed, Pending, RetryWait, Running, Skipped, Succeeded};
     match state {
-        None | Some(Pending | Succeeded) => query::JOBS,
-        Some(Running) => query::JOBS_RUNNING,
-        Some(Blocked | RetryWait | Failed | Aborted) => query::JOBS_ASIDE,
-        Some(Canceled | Skipped) => query::JOBS_ENDED_ASIDE,
+        None | Some(Pending | Succeeded) => sql!("jobs"),
+        Some(Running) => sql!("jobs_running"),
+        Some(Blocked | RetryWait | Failed | Aborted) => sql!("jobs_aside"),
+        Some(Canceled | Skipped) => sql!("jobs_ended_aside"),
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn read_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
 
 /// Returns one job, with the reason why it does not run now.
 pub(crate) fn job(conn: &Connection, job: JobId) -> Result<Option<JobView>, Failure> {
-    let view = conn.prepare_cached(query::JOB)?.query_row([Id(&job)], read_view).optional()?;
+    let view = conn.prepare_cached(sql!("job"))?.query_row([Id(&job)], read_view).optional()?;
     let Some(mut view) = view else {
         return Ok(None);
     };
@@ -104,7 +104,7 @@ fn read_progress(row: &Row<'_>) -> rusqlite::Result<Option<Progress>> {
 
 /// Returns every state change of a job, oldest first.
 pub(crate) fn history(conn: &Connection, job: JobId) -> Result<Vec<HistoryEntry>, Failure> {
-    let mut statement = conn.prepare_cached(query::HISTORY)?;
+    let mut statement = conn.prepare_cached(sql!("history"))?;
     let entries = statement.query_map([Id(&job)], read_entry)?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)
 }
@@ -129,7 +129,7 @@ pub(crate) fn read_entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
 
 /// Returns every queue that has live jobs, is served or is paused.
 pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
-    let mut counted = conn.prepare_cached(query::COUNT_BY_QUEUE)?;
+    let mut counted = conn.prepare_cached(sql!("count_by_queue"))?;
     let counted = counted.query_map((), |row| Ok((row.get(0)?, (row::word(row, 1)?, row.get(2)?))))?;
     let mut counts = by_queue(counted)?;
     let known = service(conn, counts.keys())?;
@@ -142,7 +142,7 @@ pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
 
 /// Returns queues with counts by kind: the `kinds_max` largest kinds, and all others added up.
 pub(crate) fn queues_by_kind(conn: &Connection, kinds_max: u32) -> Result<Vec<QueueKinds>, Failure> {
-    let mut counted = conn.prepare_cached(query::COUNT_BY_KIND)?;
+    let mut counted = conn.prepare_cached(sql!("count_by_kind"))?;
     let counted = counted.query_map((kinds_max, now_ms()), |row| {
         let (kind, state) = (row.get(1)?, row::word(row, 2)?);
         Ok((row.get(0)?, KindCount { kind, state, jobs: row.get(3)?, due: row.get(4)? }))
@@ -181,7 +181,7 @@ fn service<'a>(
     named: impl Iterator<Item = &'a String>,
 ) -> Result<BTreeMap<String, Service>, Failure> {
     let mut all: BTreeMap<String, Service> = named.map(|name| (name.clone(), Service::default())).collect();
-    let mut known = conn.prepare_cached(query::QUEUES)?;
+    let mut known = conn.prepare_cached(sql!("queues"))?;
     let known = known.query_map([now_ms()], |row| Ok((row.get(0)?, row::time_opt(row, 1)?, row.get(2)?)))?;
     for queue in known {
         let (name, paused_at, workers): (_, _, i64) = queue?;
@@ -195,16 +195,16 @@ fn service<'a>(
 /// Pauses or resumes claims from a queue.
 pub(crate) fn pause_queue(conn: &Connection, queue: &str, paused: bool) -> Result<bool, Failure> {
     let changed = if paused {
-        conn.prepare_cached(query::PAUSE_QUEUE)?.execute((queue, now_ms()))?
+        conn.prepare_cached(sql!("pause_queue"))?.execute((queue, now_ms()))?
     } else {
-        conn.prepare_cached(query::UNPAUSE_QUEUE)?.execute([queue])?
+        conn.prepare_cached(sql!("unpause_queue"))?.execute([queue])?
     };
     Ok(changed == 1)
 }
 
 /// Counts the jobs in each state.
 pub(crate) fn count_by_state(conn: &Connection) -> Result<Vec<(JobState, i64)>, Failure> {
-    let mut statement = conn.prepare_cached(query::COUNT_BY_STATE)?;
+    let mut statement = conn.prepare_cached(sql!("count_by_state"))?;
     let counts = statement.query_map((), |row| Ok((row::word(row, 0)?, row.get(1)?)))?;
     Ok(counts.collect::<rusqlite::Result<_>>()?)
 }

@@ -9,7 +9,7 @@ use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, MAIN_DB};
 
 use crate::disk::{self, Room};
-use crate::failure::is_busy;
+use crate::error::is_busy;
 use crate::file::Patience;
 
 /// The size of a frame: a page of 4 KiB and its header.

@@ -1,5 +1,6 @@
 //! Checks by the writer thread between its transactions: commits of other processes, and stop requests.
 
+use milepost_core::sql;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -7,7 +8,6 @@ use rusqlite::Connection;
 use crate::batch::is_needed;
 use crate::bell::Bell;
 use crate::command::Hint;
-use crate::query;
 
 /// Other processes count as writing for this long after one of their commits.
 const NEIGHBOURS_FOR: Duration = Duration::from_secs(10);
@@ -57,7 +57,7 @@ impl Lookout {
             return;
         }
         let end =
-            conn.prepare_cached(query::EVENT_END).and_then(|mut end| end.query_row((), |row| row.get(0)));
+            conn.prepare_cached(sql!("event/end")).and_then(|mut end| end.query_row((), |row| row.get(0)));
         match end {
             Ok(end) if end > self.log_end => {
                 self.log_end = end;
@@ -70,8 +70,9 @@ impl Lookout {
     }
 
     fn announce_theirs(&mut self, conn: &Connection, bell: &Bell) -> rusqlite::Result<()> {
-        let stops =
-            conn.prepare_cached(query::STOP_REQUESTS)?.query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let stops = conn
+            .prepare_cached(sql!("stop_requests"))?
+            .query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?;
         let stop = self.stops != stops && stops.0 > 0;
         self.stops = stops;
         bell.ring(Hint { ready: true, stop });

@@ -6,15 +6,15 @@ use milepost_core::batch::error::InvalidBatch;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, RunToken};
 use milepost_core::port::{Operated, Operation};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::{IllegalTransition, Readiness, Verb, transition};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::batch::settle_jobs;
 use crate::clock::{later_ms, now_ms};
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::group::{admit, fill_all, force};
-use crate::query;
 use crate::row::{self, Id};
 use crate::stand::{Mover, Standing, Step};
 
@@ -24,7 +24,7 @@ pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> R
     let operated = act(conn, job, operation)?;
     if operation.verb == Verb::Rerun {
         // The batch was deleted, or its version no longer contains the task.
-        conn.prepare_cached(query::BATCH_DETACH_JOB)?.execute([Id(&job)])?;
+        conn.prepare_cached(sql!("batch/detach_job"))?.execute([Id(&job)])?;
     }
     settle_jobs(conn, [job])?;
     Ok(operated)
@@ -35,7 +35,7 @@ fn refuse_task(conn: &Connection, job: &JobId, verb: Verb) -> Result<(), Failure
     if !matches!(verb, Verb::Rerun | Verb::RetryNow | Verb::Resume) {
         return Ok(());
     }
-    let home = conn.prepare_cached(query::HOME_OF_JOB)?.query_row([Id(job)], |row| {
+    let home = conn.prepare_cached(sql!("batch/home_of_job"))?.query_row([Id(job)], |row| {
         Ok((row::batch_id(row, 0)?, row.get(1)?, row.get::<_, Option<bool>>(2)? == Some(true)))
     });
     match home.optional()? {
@@ -55,7 +55,7 @@ pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Resul
     let note = if verb == operation.verb { &operation.note } else { &stop_note };
     if standing.state == JobState::Running && !operation.grace.is_zero() {
         let stop_at_ms = later_ms(now_ms, operation.grace);
-        conn.prepare_cached(query::REQUEST_STOP)?.execute((Id(&job), verb.as_str(), stop_at_ms, note))?;
+        conn.prepare_cached(sql!("request_stop"))?.execute((Id(&job), verb.as_str(), stop_at_ms, note))?;
         return Ok(Operated::StopRequested);
     }
     let ready_at_ms = later_ms(now_ms, operation.delay);
@@ -100,11 +100,11 @@ struct Found {
 
 fn find(conn: &Connection, job: &JobId) -> Result<Found, Failure> {
     let live =
-        conn.prepare_cached(query::STANDING)?.query_row([Id(job)], |row| read_live(row, *job)).optional()?;
+        conn.prepare_cached(sql!("standing"))?.query_row([Id(job)], |row| read_live(row, *job)).optional()?;
     let found = match live {
         Some(found) => Some(found),
         None => conn
-            .prepare_cached(query::STANDING_ENDED)?
+            .prepare_cached(sql!("standing_ended"))?
             .query_row([Id(job)], |row| read_ended(row, *job))
             .optional()?,
     };
@@ -182,7 +182,7 @@ fn next_state(
 /// Returns the new attempt limit: the full number again for a failed or ended job, one more for a resumed job, otherwise unchanged.
 fn attempts_anew(conn: &Connection, standing: &Standing, verb: Verb) -> rusqlite::Result<Option<u32>> {
     let asked = || -> rusqlite::Result<u32> {
-        conn.prepare_cached(query::ATTEMPTS_ASKED)?.query_row([Id(&standing.job)], |row| row.get(0))
+        conn.prepare_cached(sql!("attempts_asked"))?.query_row([Id(&standing.job)], |row| row.get(0))
     };
     match (standing.state, verb) {
         (JobState::Failed, Verb::RetryNow) | (_, Verb::Rerun) => {
@@ -200,7 +200,7 @@ fn rerun(
     step: &Step<'_>,
 ) -> Result<(), Failure> {
     let blocked = step.to == JobState::Blocked;
-    conn.prepare_cached(query::RETURN_TO_LIVE)?.execute((
+    conn.prepare_cached(sql!("return_to_live"))?.execute((
         Id(&standing.job),
         step.to.as_str(),
         step.ready_at_ms.filter(|_| !blocked),
@@ -208,8 +208,8 @@ fn rerun(
         step.max_attempts,
         mover.now_ms(),
     ))?;
-    conn.prepare_cached(query::LEAVE_ENDED)?.execute([Id(&standing.job)])?;
-    conn.prepare_cached(query::FORGET_PROGRESS)?.execute([Id(&standing.job)])?;
+    conn.prepare_cached(sql!("leave_ended"))?.execute([Id(&standing.job)])?;
+    conn.prepare_cached(sql!("forget_progress"))?.execute([Id(&standing.job)])?;
     Ok(mover.record(standing, step)?)
 }
 
@@ -220,7 +220,7 @@ fn snooze(
     standing: &Standing,
     step: &Step<'_>,
 ) -> Result<JobState, Failure> {
-    conn.prepare_cached(query::SNOOZE)?.execute((Id(&standing.job), step.ready_at_ms, mover.now_ms()))?;
+    conn.prepare_cached(sql!("snooze"))?.execute((Id(&standing.job), step.ready_at_ms, mover.now_ms()))?;
     mover.record(standing, step)?;
     match &standing.group {
         Some(group) if step.to == JobState::Blocked => {

@@ -14,14 +14,15 @@ use milepost_core::relocation::rows::{
     Row as Carried, Schedule, Slot, Worker,
 };
 use milepost_core::relocation::{Marks, MoveId, PAGE_BYTES_MAX, Page, Part, Position, Rows, Standing};
+use milepost_core::sql;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
+use crate::error::Failure;
 use crate::event::read_event;
-use crate::failure::Failure;
 use crate::inbox::dead_letter;
 use crate::store::SqliteStore;
-use crate::{departure, listing, query, row, token};
+use crate::{departure, listing, row, token};
 
 type Sql<T> = rusqlite::Result<T>;
 
@@ -66,14 +67,14 @@ impl SqliteStore {
 }
 
 fn count_parts(conn: &Connection) -> Result<Vec<(Part, u64)>, Failure> {
-    let mut statement = conn.prepare(query::COUNTS)?;
+    let mut statement = conn.prepare(sql!("move/counts"))?;
     let counts =
         statement.query_map((), |row| Ok((row::word(row, 0)?, row.get::<_, i64>(1)?.unsigned_abs())))?;
     Ok(counts.collect::<Sql<_>>()?)
 }
 
 fn standings(conn: &Connection, part: Part, after: JobId, limit: u32) -> Result<Vec<Standing>, Failure> {
-    let sql = if part == Part::Ended { query::STANDINGS_ENDED } else { query::STANDINGS_LIVE };
+    let sql = if part == Part::Ended { sql!("move/standings_ended") } else { sql!("move/standings_live") };
     let mut statement = conn.prepare_cached(sql)?;
     let standings = statement.query_map((limit, row::Id(&after)), |row| {
         Ok((row::job_id(row, 0)?, row::word(row, 1)?, row::token(row, 2)?))
@@ -82,67 +83,65 @@ fn standings(conn: &Connection, part: Part, after: JobId, limit: u32) -> Result<
 }
 
 fn marks(conn: &Connection) -> Result<Marks, Failure> {
-    let worker_last = conn.query_row(query::WORKER_LAST, (), |row| row.get(0))?;
+    let worker_last = conn.query_row(sql!("move/worker_last"), (), |row| row.get(0))?;
     Ok(Marks { worker_last })
 }
 
 fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result<Page, Failure> {
     let look = Look { conn, part, after, rows_max };
     Ok(match part {
-        Part::Workers => look.page(query::PAGE_OF_WORKERS, worker, Rows::Workers),
-        Part::Queues => look.page(query::PAGE_OF_QUEUES, queue, Rows::Queues),
-        Part::KindLimits => look.page(query::PAGE_OF_KIND_LIMITS, kind_limit, Rows::KindLimits),
-        Part::GroupLimits => look.page(query::PAGE_OF_GROUP_LIMITS, group_limit, Rows::GroupLimits),
-        Part::GroupBuckets => look.page(query::PAGE_OF_GROUP_BUCKETS, group_bucket, Rows::GroupBuckets),
-        Part::Schedules => look.page(query::PAGE_OF_SCHEDULES, schedule, Rows::Schedules),
+        Part::Workers => look.page(sql!("move/worker"), worker, Rows::Workers),
+        Part::Queues => look.page(sql!("move/queue"), queue, Rows::Queues),
+        Part::KindLimits => look.page(sql!("move/kind_limit"), kind_limit, Rows::KindLimits),
+        Part::GroupLimits => look.page(sql!("move/group_limit"), group_limit, Rows::GroupLimits),
+        Part::GroupBuckets => look.page(sql!("move/group_bucket"), group_bucket, Rows::GroupBuckets),
+        Part::Schedules => look.page(sql!("move/schedule"), schedule, Rows::Schedules),
         Part::BulkDefinitions => {
-            look.page(query::PAGE_OF_BULK_DEFINITIONS, bulk::definition, Rows::BulkDefinitions)
+            look.page(sql!("move/bulk_definition"), bulk::definition, Rows::BulkDefinitions)
         }
-        Part::DagVersions => look.page(query::PAGE_OF_DAG_VERSIONS, batch::version, Rows::DagVersions),
-        Part::Dags => look.page(query::PAGE_OF_DAGS, batch::dag, Rows::Dags),
-        Part::DagTasks => look.page(query::PAGE_OF_DAG_TASKS, batch::dag_task, Rows::DagTasks),
-        Part::Audit => look.page(query::PAGE_OF_AUDIT, note, Rows::Audit),
-        Part::AccessTokens => look.page(query::PAGE_OF_ACCESS_TOKENS, access_token, Rows::AccessTokens),
-        Part::Jobs => look.page(query::PAGE_OF_JOBS, job, Rows::Jobs),
-        Part::Keys => look.page(query::PAGE_OF_KEYS, key, Rows::Keys),
-        Part::Progress => look.page(query::PAGE_OF_PROGRESS, progress, Rows::Progress),
-        Part::Bulks => look.page(query::PAGE_OF_BULKS, bulk::bulk, Rows::Bulks),
-        Part::BulkSettings => look.page(query::PAGE_OF_BULK_SETTINGS, bulk::setting, Rows::BulkSettings),
-        Part::BulkFailures => look.page(query::PAGE_OF_BULK_FAILURES, bulk::failure, Rows::BulkFailures),
-        Part::BulkFiles => look.page(query::PAGE_OF_BULK_FILES, bulk::file, Rows::BulkFiles),
-        Part::BulkTargets => look.page(query::PAGE_OF_BULK_TARGETS, bulk::target, Rows::BulkTargets),
-        Part::Batches => look.page(query::PAGE_OF_BATCHES, batch::batch, Rows::Batches),
-        Part::BatchInputs => look.page(query::PAGE_OF_BATCH_INPUTS, batch::input, Rows::BatchInputs),
-        Part::BatchTasks => look.page(query::PAGE_OF_BATCH_TASKS, batch::task, Rows::BatchTasks),
-        Part::BatchSpreads => look.page(query::PAGE_OF_BATCH_SPREADS, batch::spread, Rows::BatchSpreads),
-        Part::BatchHistory => look.page(query::PAGE_OF_BATCH_HISTORY, batch::note, Rows::BatchHistory),
-        Part::Aggregates => look.page(query::PAGE_OF_AGGREGATES, head, Rows::Aggregates),
-        Part::Events => look.page(query::PAGE_OF_EVENTS, read_event, Rows::Events),
-        Part::Consumers => look.page(query::PAGE_OF_CONSUMERS, inbox::consumer, Rows::Consumers),
+        Part::DagVersions => look.page(sql!("move/dag_version"), batch::version, Rows::DagVersions),
+        Part::Dags => look.page(sql!("move/dag"), batch::dag, Rows::Dags),
+        Part::DagTasks => look.page(sql!("move/dag_task"), batch::dag_task, Rows::DagTasks),
+        Part::Audit => look.page(sql!("move/audit"), note, Rows::Audit),
+        Part::AccessTokens => look.page(sql!("move/access_token"), access_token, Rows::AccessTokens),
+        Part::Jobs => look.page(sql!("move/job"), job, Rows::Jobs),
+        Part::Keys => look.page(sql!("move/job_key"), key, Rows::Keys),
+        Part::Progress => look.page(sql!("move/progress"), progress, Rows::Progress),
+        Part::Bulks => look.page(sql!("move/bulk"), bulk::bulk, Rows::Bulks),
+        Part::BulkSettings => look.page(sql!("move/bulk_setting"), bulk::setting, Rows::BulkSettings),
+        Part::BulkFailures => look.page(sql!("move/bulk_failure"), bulk::failure, Rows::BulkFailures),
+        Part::BulkFiles => look.page(sql!("move/bulk_file"), bulk::file, Rows::BulkFiles),
+        Part::BulkTargets => look.page(sql!("move/bulk_target"), bulk::target, Rows::BulkTargets),
+        Part::Batches => look.page(sql!("move/batch"), batch::batch, Rows::Batches),
+        Part::BatchInputs => look.page(sql!("move/batch_input"), batch::input, Rows::BatchInputs),
+        Part::BatchTasks => look.page(sql!("move/batch_task"), batch::task, Rows::BatchTasks),
+        Part::BatchSpreads => look.page(sql!("move/batch_spread"), batch::spread, Rows::BatchSpreads),
+        Part::BatchHistory => look.page(sql!("move/batch_history"), batch::note, Rows::BatchHistory),
+        Part::Aggregates => look.page(sql!("move/aggregate"), head, Rows::Aggregates),
+        Part::Events => look.page(sql!("move/event"), read_event, Rows::Events),
+        Part::Consumers => look.page(sql!("move/inbox_consumer"), inbox::consumer, Rows::Consumers),
         Part::ProcessedEvents => {
-            look.page(query::PAGE_OF_PROCESSED_EVENTS, inbox::processed_event, Rows::ProcessedEvents)
+            look.page(sql!("move/processed_event"), inbox::processed_event, Rows::ProcessedEvents)
         }
-        Part::Checkpoints => look.page(query::PAGE_OF_CHECKPOINTS, inbox::checkpoint, Rows::Checkpoints),
-        Part::ParkedEvents => {
-            look.page(query::PAGE_OF_PARKED_EVENTS, inbox::parked_event, Rows::ParkedEvents)
+        Part::Checkpoints => {
+            look.page(sql!("move/aggregate_checkpoint"), inbox::checkpoint, Rows::Checkpoints)
         }
-        Part::InboxLetters => look.page(query::PAGE_OF_INBOX_LETTERS, dead_letter, Rows::InboxLetters),
-        Part::InboxTallies => look.page(query::PAGE_OF_INBOX_TALLIES, inbox::tally, Rows::InboxTallies),
-        Part::Subscriptions => {
-            look.page(query::PAGE_OF_SUBSCRIPTIONS, relay::subscription, Rows::Subscriptions)
-        }
+        Part::ParkedEvents => look.page(sql!("move/inbox_parked"), inbox::parked_event, Rows::ParkedEvents),
+        Part::InboxLetters => look.page(sql!("move/inbox_dead"), dead_letter, Rows::InboxLetters),
+        Part::InboxTallies => look.page(sql!("move/inbox_tally"), inbox::tally, Rows::InboxTallies),
+        Part::Subscriptions => look.page(sql!("move/subscription"), relay::subscription, Rows::Subscriptions),
         Part::ParkedAggregates => {
-            look.page(query::PAGE_OF_PARKED_AGGREGATES, relay::parked_aggregate, Rows::ParkedAggregates)
+            look.page(sql!("move/parked_aggregate"), relay::parked_aggregate, Rows::ParkedAggregates)
         }
-        Part::HeldEvents => look.page(query::PAGE_OF_HELD_EVENTS, relay::held_event, Rows::HeldEvents),
-        Part::DeadEvents => look.page(query::PAGE_OF_DEAD_EVENTS, relay::dead_event, Rows::DeadEvents),
-        Part::History => look.page(query::PAGE_OF_HISTORY, listing::read_entry, Rows::History),
+        Part::HeldEvents => look.page(sql!("move/parked_event"), relay::held_event, Rows::HeldEvents),
+        Part::DeadEvents => look.page(sql!("move/dead_event"), relay::dead_event, Rows::DeadEvents),
+        Part::History => look.page(sql!("move/history"), listing::read_entry, Rows::History),
         Part::ChangeSources => {
-            look.page(query::PAGE_OF_CHANGE_SOURCES, relay::change_source, Rows::ChangeSources)
+            look.page(sql!("move/change_source"), relay::change_source, Rows::ChangeSources)
         }
-        Part::Slots => look.page(query::PAGE_OF_SLOTS, slot, Rows::Slots),
-        Part::Ended => look.page(query::PAGE_OF_ENDED, ended, Rows::Ended),
-        Part::Live => look.page(query::PAGE_OF_LIVE, live, Rows::Live),
+        Part::Slots => look.page(sql!("move/group_slot"), slot, Rows::Slots),
+        Part::Ended => look.page(sql!("move/ended"), ended, Rows::Ended),
+        Part::Live => look.page(sql!("move/live"), live, Rows::Live),
     }?)
 }
 

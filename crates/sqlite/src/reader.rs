@@ -11,7 +11,7 @@ use milepost_core::port::StoreResult;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use crate::failure::{Failure, Locked, defect, is_busy};
+use crate::error::{Failure, Locked, defect, is_busy};
 use crate::file::{self, Patience};
 
 type Reader = (Connection, Patience);

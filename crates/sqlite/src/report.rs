@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 
 use milepost_core::ident::JobId;
+use milepost_core::sql;
 use milepost_core::worker::Report;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock::now_ms;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::row::Id;
 
 /// Stores progress and checkpoints; returns whether each was accepted, in the order of the reports.
 pub(crate) fn report_many(conn: &Connection, reports: &[Report]) -> Result<Vec<bool>, Failure> {
     let now_ms = now_ms();
-    let mut statement = conn.prepare_cached(query::REPORT)?;
+    let mut statement = conn.prepare_cached(sql!("report"))?;
     reports
         .iter()
         .map(|report| {
@@ -36,7 +36,7 @@ pub(crate) fn report_many(conn: &Connection, reports: &[Report]) -> Result<Vec<b
 
 /// Returns the last checkpoints of jobs that have one.
 pub(crate) fn checkpoints(conn: &Connection, jobs: &[JobId]) -> Result<HashMap<JobId, String>, Failure> {
-    let mut find = conn.prepare_cached(query::CHECKPOINT)?;
+    let mut find = conn.prepare_cached(sql!("checkpoint"))?;
     let mut found = HashMap::new();
     for job in jobs {
         let checkpoint: Option<Option<String>> = find.query_row([Id(job)], |row| row.get(0)).optional()?;

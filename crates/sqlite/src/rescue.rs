@@ -6,6 +6,7 @@ use std::time::Duration;
 use milepost_core::finish::Failure as Why;
 use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::retry::failures_counted;
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Backoffs, Rescued};
@@ -13,9 +14,8 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::batch::settle_jobs;
 use crate::clock::{later_ms, now_ms};
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::operate;
-use crate::query;
 use crate::row;
 use crate::stand::{Mover, Standing, Step};
 
@@ -35,25 +35,25 @@ pub(crate) type Delays = HashMap<JobId, Duration>;
 
 /// Returns workers whose lease expired, and ended workers that still hold jobs.
 pub(crate) fn lost_workers(conn: &Connection) -> Result<Vec<WorkerId>, Failure> {
-    let mut statement = conn.prepare_cached(query::LOST_WORKERS)?;
+    let mut statement = conn.prepare_cached(sql!("lost_workers"))?;
     let workers = statement.query_map([now_ms()], |row| row.get(0).map(WorkerId))?;
     Ok(workers.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Returns whether a worker's lease was renewed while the clock was ahead.
 pub(crate) fn has_late_leases(conn: &Connection) -> Result<bool, Failure> {
-    Ok(conn.prepare_cached(query::LATE_LEASES)?.query_row([now_ms()], |row| row.get(0))?)
+    Ok(conn.prepare_cached(sql!("late_leases"))?.query_row([now_ms()], |row| row.get(0))?)
 }
 
 /// Shortens such leases to their length from now on.
 pub(crate) fn shorten_leases(conn: &Connection) -> Result<usize, Failure> {
-    Ok(conn.prepare_cached(query::SHORTEN_LEASES)?.execute([now_ms()])?)
+    Ok(conn.prepare_cached(sql!("shorten_leases"))?.execute([now_ms()])?)
 }
 
 /// Returns the runs that a lost worker held.
 pub(crate) fn lost_runs(conn: &Connection, worker: WorkerId, limit: usize) -> Result<Vec<Lost>, Failure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut statement = conn.prepare_cached(query::LOST_RUNS)?;
+    let mut statement = conn.prepare_cached(sql!("lost_runs"))?;
     let runs = statement.query_map((worker.0, limit), |row| read_lost(row, worker))?;
     Ok(runs.collect::<rusqlite::Result<_>>()?)
 }
@@ -79,7 +79,7 @@ fn read_lost(row: &Row<'_>, worker: WorkerId) -> rusqlite::Result<Lost> {
 
 /// Returns a worker's backoff policies by kind; empty if the worker was deleted or the value cannot be parsed.
 pub(crate) fn backoffs(conn: &Connection, worker: WorkerId) -> Result<Backoffs, Failure> {
-    let mut statement = conn.prepare_cached(query::BACKOFFS_OF_WORKER)?;
+    let mut statement = conn.prepare_cached(sql!("backoffs_of_worker"))?;
     let told: Option<String> = statement.query_row([worker.0], |row| row.get(0)).optional()?;
     Ok(told.and_then(|told| serde_json::from_str(&told).ok()).unwrap_or_default())
 }
@@ -93,8 +93,8 @@ pub(crate) fn rescue(
     limit: usize,
 ) -> Result<Vec<Rescued>, Failure> {
     let now_ms = now_ms();
-    conn.prepare_cached(query::BURY_WORKER)?.execute((worker.0, now_ms))?;
-    let gone: bool = conn.prepare_cached(query::WORKER_GONE)?.query_row([worker.0], |row| row.get(0))?;
+    conn.prepare_cached(sql!("bury_worker"))?.execute((worker.0, now_ms))?;
+    let gone: bool = conn.prepare_cached(sql!("worker_gone"))?.query_row([worker.0], |row| row.get(0))?;
     if !gone {
         return Ok(Vec::new());
     }
@@ -136,7 +136,7 @@ fn take_back(
 pub(crate) fn stop_overdue(conn: &Connection, limit: u32) -> Result<Vec<JobId>, Failure> {
     let now_ms = now_ms();
     let overdue = conn
-        .prepare_cached(query::OVERDUE_STOPS)?
+        .prepare_cached(sql!("overdue_stops"))?
         .query_map((now_ms, limit), |row| Ok((row::job_id(row, 0)?, row::word::<Verb>(row, 2)?)))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let mut mover = Mover::new(conn, now_ms)?;
@@ -149,7 +149,7 @@ pub(crate) fn stop_overdue(conn: &Connection, limit: u32) -> Result<Vec<JobId>, 
 
 /// Returns whether any stop request is overdue, without writing.
 pub(crate) fn has_overdue(conn: &Connection) -> Result<bool, Failure> {
-    Ok(conn.prepare_cached(query::OVERDUE_STOPS)?.exists((now_ms(), 1))?)
+    Ok(conn.prepare_cached(sql!("overdue_stops"))?.exists((now_ms(), 1))?)
 }
 
 /// Computes the delays of lost runs with the caller's function.

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use milepost_core::duration::whole_ms;
 use milepost_core::ident::JobId;
 use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
 use crate::clock::now_ms;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::inbox;
-use crate::query;
 use crate::row::{self, Id};
 
 /// The longest duration of a call, so that its transaction stays short.
@@ -71,37 +71,37 @@ fn due_before_ms(keep: Keep, now_ms: i64) -> Option<i64> {
 /// Returns whether a call of prune would find anything to do, without writing.
 pub(crate) fn is_due(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> Result<bool, Failure> {
     let now_ms = now_ms();
-    if pace.rest > 0 && !conn.prepare_cached(query::TURN_FREE)?.exists([now_ms])? {
+    if pace.rest > 0 && !conn.prepare_cached(sql!("turn_free"))?.exists([now_ms])? {
         return Ok(false);
     }
     for sort in Sort::ALL {
         let Some(cut_ms) = due_before_ms(sort.keep(policy), now_ms) else { continue };
         let next = conn
-            .prepare_cached(query::HISTORY_AFTER)?
+            .prepare_cached(sql!("history_after"))?
             .query_row((mark(conn, sort)?, 1), read_entry)
             .optional()?;
         if next.is_some_and(|entry| entry.at_ms < cut_ms) {
             return Ok(true);
         }
     }
-    if conn.prepare_cached(query::DEAD_FILE)?.exists([now_ms])? {
+    if conn.prepare_cached(sql!("dead_file"))?.exists([now_ms])? {
         return Ok(true);
     }
     let due = |sql, keep| -> Result<bool, Failure> {
         let Some(cut_ms) = due_before_ms(keep, now_ms) else { return Ok(false) };
         Ok(conn.prepare_cached(sql)?.query_row([cut_ms], |row| row.get::<_, i64>(0))? > 0)
     };
-    Ok(due(query::KEYS_DUE, policy.keys)?
-        || due(query::WORKERS_DUE, policy.workers)?
-        || due(query::AUDIT_IS_DUE, policy.audit)?
-        || due(query::INBOX_IS_PROCESSED_DUE, policy.inbox)?
-        || due(query::INBOX_IS_DEAD_DUE, policy.failed)?)
+    Ok(due(sql!("keys_due"), policy.keys)?
+        || due(sql!("workers_due"), policy.workers)?
+        || due(sql!("audit/is_due"), policy.audit)?
+        || due(sql!("inbox/is_processed_due"), policy.inbox)?
+        || due(sql!("inbox/is_dead_due"), policy.failed)?)
 }
 
 /// Deletes one page of each type, within the time limit of a call.
 pub(crate) fn prune(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> Result<Pruned, Failure> {
     let now_ms = now_ms();
-    if pace.rest > 0 && !conn.prepare_cached(query::TURN_FREE)?.exists([now_ms])? {
+    if pace.rest > 0 && !conn.prepare_cached(sql!("turn_free"))?.exists([now_ms])? {
         return Ok(Pruned::default());
     }
     let mut pruner = Pruner::new(conn, policy, now_ms, pace.limit)?;
@@ -114,7 +114,7 @@ pub(crate) fn prune(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> 
     let Pruner { pruned, began, .. } = pruner;
     if pace.rest > 0 && pruned.rows > 0 {
         let rest_ms = whole_ms(began.elapsed() * pace.rest);
-        conn.prepare_cached(query::PASS_TURN)?.execute([now_ms.saturating_add(rest_ms)])?;
+        conn.prepare_cached(sql!("pass_turn"))?.execute([now_ms.saturating_add(rest_ms)])?;
     }
     Ok(pruned)
 }
@@ -125,9 +125,9 @@ pub(crate) fn prunable(conn: &Connection, policy: &RetentionPolicy) -> Result<Pr
     let mut found = Prunable::default();
     for sort in Sort::ALL {
         let Some(cut_ms) = due_before_ms(sort.keep(policy), now_ms) else { continue };
-        let mut entries = conn.prepare_cached(query::HISTORY_AFTER)?;
+        let mut entries = conn.prepare_cached(sql!("history_after"))?;
         let mut entries = entries.query((mark(conn, sort)?, -1))?;
-        let mut last = conn.prepare_cached(query::LAST_ENTRY)?;
+        let mut last = conn.prepare_cached(sql!("last_entry"))?;
         while let Some(row) = entries.next()? {
             let entry = read_entry(row)?;
             if entry.at_ms >= cut_ms {
@@ -150,12 +150,12 @@ pub(crate) fn prunable(conn: &Connection, policy: &RetentionPolicy) -> Result<Pr
         let count: i64 = conn.prepare_cached(sql)?.query_row([cut_ms], |row| row.get(0))?;
         Ok(count.unsigned_abs())
     };
-    found.keys = count(query::KEYS_DUE, policy.keys)?;
-    found.batches = count(query::BATCHES_DUE_TO_GO, policy.batches)?;
-    found.workers = count(query::WORKERS_DUE, policy.workers)?;
-    found.audit = count(query::AUDIT_DUE, policy.audit)?;
-    found.inbox = count(query::INBOX_PROCESSED_DUE, policy.inbox)?;
-    found.inbox_dead = count(query::INBOX_DEAD_DUE, policy.failed)?;
+    found.keys = count(sql!("keys_due"), policy.keys)?;
+    found.batches = count(sql!("batch/due_to_go"), policy.batches)?;
+    found.workers = count(sql!("workers_due"), policy.workers)?;
+    found.audit = count(sql!("audit/due"), policy.audit)?;
+    found.inbox = count(sql!("inbox/processed_due"), policy.inbox)?;
+    found.inbox_dead = count(sql!("inbox/dead_due"), policy.failed)?;
     Ok(found)
 }
 
@@ -181,12 +181,12 @@ fn read_entry(row: &rusqlite::Row<'_>) -> rusqlite::Result<Entry> {
 }
 
 fn mark(conn: &Connection, sort: Sort) -> rusqlite::Result<i64> {
-    conn.prepare_cached(query::RETENTION_MARK)?.query_row([sort.as_str()], |row| row.get(0))
+    conn.prepare_cached(sql!("retention_mark"))?.query_row([sort.as_str()], |row| row.get(0))
 }
 
 /// Returns whether a batch still needs a job. Retention then skips the job, which is deleted with the batch.
 fn keeps_job(conn: &Connection, job: &JobId) -> rusqlite::Result<bool> {
-    conn.prepare_cached(query::BATCH_KEEPS_JOB)?.exists([Id(job)])
+    conn.prepare_cached(sql!("batch/keeps_job"))?.exists([Id(job)])
 }
 
 /// Returns the position of a job's last entry.
@@ -219,7 +219,7 @@ impl<'a> Pruner<'a> {
         now_ms: i64,
         limit: u32,
     ) -> rusqlite::Result<Self> {
-        let last = conn.prepare_cached(query::LAST_ENTRY)?;
+        let last = conn.prepare_cached(sql!("last_entry"))?;
         Ok(Self { conn, policy, now_ms, limit, began: Instant::now(), last, pruned: Pruned::default() })
     }
 
@@ -261,7 +261,7 @@ impl<'a> Pruner<'a> {
         }
         self.pruned.more |= left == 0 || self.is_out_of_time();
         if at > from {
-            self.conn.prepare_cached(query::MOVE_RETENTION_MARK)?.execute((sort.as_str(), at))?;
+            self.conn.prepare_cached(sql!("move_retention_mark"))?.execute((sort.as_str(), at))?;
         }
         Ok(())
     }
@@ -269,7 +269,7 @@ impl<'a> Pruner<'a> {
     /// Deletes a job whose batch was deleted, if the mark has passed the job; returns whether the time was sufficient.
     pub(crate) fn forget_passed(&mut self, job: &JobId) -> Result<bool, Failure> {
         let pos = last_of(&mut self.last, job)?;
-        let last = self.conn.prepare_cached(query::ENTRY)?.query_row([pos], read_entry).optional()?;
+        let last = self.conn.prepare_cached(sql!("entry"))?.query_row([pos], read_entry).optional()?;
         let Some(last) = last else { return Ok(true) };
         for sort in [Sort::Succeeded, Sort::Canceled, Sort::Failed] {
             if sort.covers(last.to) && pos <= mark(self.conn, sort)? {
@@ -285,7 +285,7 @@ impl<'a> Pruner<'a> {
     }
 
     fn look(&self, after: i64) -> rusqlite::Result<Vec<Entry>> {
-        self.conn.prepare_cached(query::HISTORY_AFTER)?.query_map((after, LOOK), read_entry)?.collect()
+        self.conn.prepare_cached(sql!("history_after"))?.query_map((after, LOOK), read_entry)?.collect()
     }
 
     fn forget(&mut self, sort: Sort, last: &Entry) -> Result<Step, Failure> {
@@ -295,7 +295,7 @@ impl<'a> Pruner<'a> {
         if sort == Sort::History {
             return Ok(Step::Done);
         }
-        for sql in [query::FORGET_OWN_FAILURES, query::FORGET_TAKEN_FAILURES] {
+        for sql in [sql!("forget_own_failures"), sql!("forget_taken_failures")] {
             let mut forget = self.conn.prepare_cached(sql)?;
             if self.in_portions(|limit| forget.execute((Id(&last.job), limit)))? == Step::OutOfTime {
                 return Ok(Step::OutOfTime);
@@ -303,24 +303,25 @@ impl<'a> Pruner<'a> {
         }
         let job = Id(&last.job);
         // The rows of its file are deleted in portions once no run needs them.
-        self.conn.prepare_cached(query::TOUCH_BULK_FILE)?.execute((&job, self.now_ms))?;
-        let home = if sort == Sort::Failed { query::FORGET_FAILED } else { query::LEAVE_ENDED };
+        self.conn.prepare_cached(sql!("touch_bulk_file"))?.execute((&job, self.now_ms))?;
+        let home = if sort == Sort::Failed { sql!("forget_failed") } else { sql!("leave_ended") };
         let mut rows = self.conn.prepare_cached(home)?.execute([&job])?;
         rows += self.forget_key(last)?;
-        rows += self.conn.prepare_cached(query::FORGET_JOB_HEAD)?.execute((&job, last.job.to_string()))?;
+        rows +=
+            self.conn.prepare_cached(sql!("event/forget_job_head"))?.execute((&job, last.job.to_string()))?;
         let rest =
-            [query::FORGET_PROGRESS, query::FORGET_BULK, query::FORGET_BULK_SETTING, query::FORGET_JOB];
+            [sql!("forget_progress"), sql!("forget_bulk"), sql!("forget_bulk_setting"), sql!("forget_job")];
         for sql in rest {
             rows += self.conn.prepare_cached(sql)?.execute([&job])?;
         }
-        rows += self.conn.prepare_cached(query::FORGET_HISTORY)?.execute((&job, i64::MAX, 1))?;
+        rows += self.conn.prepare_cached(sql!("forget_history"))?.execute((&job, i64::MAX, 1))?;
         self.pruned.rows += rows as u64;
         Ok(Step::Done)
     }
 
     /// Deletes a job's history except its last entry, in portions. A later call continues if the time limit is reached.
     fn forget_history(&mut self, last: &Entry) -> Result<Step, Failure> {
-        let mut forget = self.conn.prepare_cached(query::FORGET_HISTORY)?;
+        let mut forget = self.conn.prepare_cached(sql!("forget_history"))?;
         self.in_portions(|limit| forget.execute((Id(&last.job), last.pos, limit)))
     }
 
@@ -345,27 +346,27 @@ impl<'a> Pruner<'a> {
         let job = Id(&last.job);
         let key = self
             .conn
-            .prepare_cached(query::KEY_OF_JOB)?
+            .prepare_cached(sql!("key_of_job"))?
             .query_row([&job], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some((kind, key)): Option<(String, String)> = key else { return Ok(0) };
         if due_before_ms(self.policy.keys, self.now_ms).is_some_and(|cut_ms| last.at_ms < cut_ms) {
-            return self.conn.prepare_cached(query::FORGET_KEY)?.execute((kind, key, job));
+            return self.conn.prepare_cached(sql!("forget_key"))?.execute((kind, key, job));
         }
-        self.conn.prepare_cached(query::KEEP_KEY)?.execute((kind, key, job, last.at_ms))?;
+        self.conn.prepare_cached(sql!("keep_key"))?.execute((kind, key, job, last.at_ms))?;
         Ok(0)
     }
 
     /// Deletes rows of files that no run needs any more.
     fn prune_files(&mut self) -> Result<(), Failure> {
-        let mut dead = self.conn.prepare_cached(query::DEAD_FILE)?;
-        let mut forget = self.conn.prepare_cached(query::FORGET_BULK_TARGETS)?;
+        let mut dead = self.conn.prepare_cached(sql!("dead_file"))?;
+        let mut forget = self.conn.prepare_cached(sql!("forget_bulk_targets"))?;
         while !self.is_out_of_time() {
             let file = dead.query_row([self.now_ms], |row| row::job_id(row, 0)).optional()?;
             let Some(run) = file else { return Ok(()) };
             if self.in_portions(|limit| forget.execute((Id(&run), limit)))? == Step::Done {
                 self.pruned.rows +=
-                    self.conn.prepare_cached(query::FORGET_BULK_FILE)?.execute([Id(&run)])? as u64;
+                    self.conn.prepare_cached(sql!("forget_bulk_file"))?.execute([Id(&run)])? as u64;
             }
         }
         self.pruned.more = true;
@@ -377,7 +378,7 @@ impl<'a> Pruner<'a> {
         if let Some(cut_ms) = due_before_ms(self.policy.inbox, self.now_ms)
             && !self.is_out_of_time()
         {
-            let mut prune = self.conn.prepare_cached(query::INBOX_PRUNE_PROCESSED)?;
+            let mut prune = self.conn.prepare_cached(sql!("inbox/prune_processed"))?;
             self.pruned.what.inbox = prune.execute((cut_ms, self.limit))? as u64;
         }
         if let Some(cut_ms) = due_before_ms(self.policy.failed, self.now_ms)
@@ -401,9 +402,9 @@ impl<'a> Pruner<'a> {
                 _ => Ok(0),
             }
         };
-        let keys = prune(query::PRUNE_KEYS, self.policy.keys)?;
-        let workers = prune(query::PRUNE_WORKERS, self.policy.workers)?;
-        let audit = prune(query::AUDIT_PRUNE, self.policy.audit)?;
+        let keys = prune(sql!("prune_keys"), self.policy.keys)?;
+        let workers = prune(sql!("prune_workers"), self.policy.workers)?;
+        let audit = prune(sql!("audit/prune"), self.policy.audit)?;
         self.pruned.what.keys = keys;
         self.pruned.what.workers = workers;
         self.pruned.what.audit = audit;

@@ -13,6 +13,7 @@ use milepost_core::schedule::{
     Clock, JobTemplate, Made, Makes, Misfire, Order, Refusal, Schedule, ScheduleView, Source, Spec, Tick,
     Ticked,
 };
+use milepost_core::sql;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, Transaction};
 
@@ -20,9 +21,9 @@ use crate::batch;
 use crate::bulk::definition_of;
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::failure::{Failure, defect};
+use crate::error::{Failure, defect};
 use crate::store::SqliteStore;
-use crate::{enqueue, query, row};
+use crate::{enqueue, row};
 
 #[async_trait]
 impl ScheduleStore for SqliteStore {
@@ -58,7 +59,7 @@ impl ScheduleStore for SqliteStore {
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
         let (deed, name) = (Deed::remove_schedule(name), name.to_owned());
         self.act("remove_schedule", Hint::NONE, deed, move |tx| {
-            Ok(tx.prepare_cached(query::REMOVE_SCHEDULE)?.execute((&name, source.as_str()))? == 1)
+            Ok(tx.prepare_cached(sql!("remove_schedule"))?.execute((&name, source.as_str()))? == 1)
         })
         .await
     }
@@ -66,7 +67,7 @@ impl ScheduleStore for SqliteStore {
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
         let (deed, name) = (Deed::pause_schedule(name), name.to_owned());
         self.act("pause_schedule", Hint::NONE, deed, move |tx| {
-            Ok(tx.prepare_cached(query::PAUSE_SCHEDULE)?.execute((&name, now_ms()))? == 1)
+            Ok(tx.prepare_cached(sql!("pause_schedule"))?.execute((&name, now_ms()))? == 1)
         })
         .await
     }
@@ -80,7 +81,7 @@ impl ScheduleStore for SqliteStore {
         let (deed, name) = (Deed::resume_schedule(name), name.to_owned());
         let next_at_ms = next_at.map(Timestamp::as_millisecond);
         self.act("unpause_schedule", Hint::NONE, deed, move |tx| {
-            Ok(tx.prepare_cached(query::UNPAUSE_SCHEDULE)?.execute((&name, version, next_at_ms))? == 1)
+            Ok(tx.prepare_cached(sql!("unpause_schedule"))?.execute((&name, version, next_at_ms))? == 1)
         })
         .await
     }
@@ -115,7 +116,7 @@ impl ScheduleStore for SqliteStore {
 }
 
 fn clock(conn: &Connection) -> Result<Clock, Failure> {
-    let next_at = conn.prepare_cached(query::NEXT_TICK)?.query_row((), |row| row::time_opt(row, 0))?;
+    let next_at = conn.prepare_cached(sql!("next_tick"))?.query_row((), |row| row::time_opt(row, 0))?;
     let now = Timestamp::from_millisecond(now_ms()).map_err(|e| defect("clock", e.to_string()))?;
     Ok(Clock { now, next_at })
 }
@@ -127,7 +128,7 @@ fn select<T>(
     limit: u32,
     read: fn(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>, Failure> {
-    let mut statement = conn.prepare_cached(query::SCHEDULES)?;
+    let mut statement = conn.prepare_cached(sql!("schedules"))?;
     let found = statement.query_map((name, due_ms, limit), read)?;
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
@@ -141,7 +142,7 @@ fn write(
     let Schedule { name, spec, makes, misfire, misfire_grace } = schedule;
     let (dag, job) = makes.columns();
     check_kind_of_ticks(schedule, definition_of(conn, &job.kind)?.as_ref())?;
-    let written = conn.prepare_cached(query::WRITE_SCHEDULE)?.execute(rusqlite::params![
+    let written = conn.prepare_cached(sql!("write_schedule"))?.execute(rusqlite::params![
         name,
         spec.to_string(),
         spec.zone_name(),
@@ -172,7 +173,7 @@ fn move_on(conn: &Connection, tick: &Tick) -> Result<Option<Ticked>, Failure> {
         Err(failure) => return Err(failure),
     };
     let made = tick.jobs.len() + usize::from(version.is_some());
-    let moved = conn.prepare_cached(query::TICK_SCHEDULE)?.execute((
+    let moved = conn.prepare_cached(sql!("tick_schedule"))?.execute((
         &tick.schedule,
         tick.version,
         tick.next_at.map(Timestamp::as_millisecond),

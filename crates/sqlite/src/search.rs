@@ -5,14 +5,15 @@ use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::port::{SearchStore, StoreResult};
 use milepost_core::search::{JobSearch, JobsFound, LISTED_CHARS_MAX, LastFailure, PayloadMatch};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
-use crate::failure::Failure;
+use crate::error::Failure;
+use crate::listing;
 use crate::row::{self, Id};
 use crate::store::SqliteStore;
-use crate::{listing, query};
 
 #[async_trait]
 impl SearchStore for SqliteStore {
@@ -33,7 +34,7 @@ impl SearchStore for SqliteStore {
 }
 
 fn last_changes(conn: &Connection, jobs: &[JobId]) -> Result<Vec<HistoryEntry>, Failure> {
-    let mut statement = conn.prepare_cached(query::LAST_CHANGE)?;
+    let mut statement = conn.prepare_cached(sql!("last_change"))?;
     let mut changes = Vec::new();
     for job in jobs {
         changes.extend(statement.query_row([Id(job)], listing::read_entry).optional()?);
@@ -47,7 +48,7 @@ pub(crate) fn last_failures(
     jobs: &[JobId],
     chars: i32,
 ) -> Result<Vec<LastFailure>, Failure> {
-    let mut statement = conn.prepare_cached(query::LAST_FAILURE)?;
+    let mut statement = conn.prepare_cached(sql!("last_failure"))?;
     let mut failures = Vec::new();
     for job in jobs {
         failures.extend(statement.query_row((Id(job), chars), read_failure).optional()?);
@@ -83,7 +84,7 @@ fn find(conn: &Connection, search: &JobSearch) -> Result<JobsFound, Failure> {
         "?14": payload.map(|found| found.value.to_string()),
         "?15": search.place().as_str(),
     };
-    let mut statement = conn.prepare_cached(query::SEARCH)?;
+    let mut statement = conn.prepare_cached(sql!("search"))?;
     let mut found = statement.query(params)?;
     let (mut rows, mut looked_to) = (Vec::new(), None);
     while let Some(row) = found.next()? {

@@ -2,14 +2,14 @@
 
 use milepost_core::finish::Failure as Why;
 use milepost_core::ident::{JobId, RunToken, WorkerId};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use rusqlite::{CachedStatement, Connection};
 
 use crate::change::{Change, Recorder};
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::group::{count_start, hand_over};
-use crate::query;
 use crate::row::Id;
 
 /// The state of a job before a transition.
@@ -56,9 +56,9 @@ impl<'conn> Mover<'conn> {
         Ok(Self {
             conn,
             now_ms,
-            end: conn.prepare_cached(query::END_LIVE)?,
-            leave: conn.prepare_cached(query::LEAVE_LIVE)?,
-            rest: conn.prepare_cached(query::REST)?,
+            end: conn.prepare_cached(sql!("end_live"))?,
+            leave: conn.prepare_cached(sql!("leave_live"))?,
+            rest: conn.prepare_cached(sql!("rest"))?,
             recorder: Recorder::new(conn)?,
         })
     }

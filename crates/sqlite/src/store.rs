@@ -14,12 +14,12 @@ use tempfile::TempDir;
 use crate::bell::{Bell, Listener, LogListener};
 use crate::command::Hint;
 use crate::due::DueTimes;
-use crate::failure::{Failure, defect};
+use crate::error::{Failure, defect};
 use crate::options::SqliteOptions;
 use crate::reader::Readers;
 use crate::served::Served;
 use crate::writer::Writer;
-use crate::{file, migration};
+use crate::{file, migrate};
 
 /// The maximum number of concurrent reads.
 const READERS: u32 = 4;
@@ -108,7 +108,7 @@ impl SqliteStore {
         tokio::task::spawn_blocking(move || file::turn_to_wal(&path, busy_timeout))
             .await
             .unwrap_or_else(|stopped| Err(defect("migrate", stopped.to_string())))?;
-        self.write("migrate", Hint::NONE, migration::migrate).await
+        self.write("migrate", Hint::NONE, migrate::migrate).await
     }
 
     /// Checks that the schema has the version that this binary needs.
@@ -116,7 +116,7 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::Schema`] describes how it differs.
     pub async fn check_schema(&self) -> StoreResult<()> {
-        self.read("check_schema", migration::check).await
+        self.read("check_schema", migrate::check).await
     }
 
     /// Returns the usage of the read connections. The writing connection is not included; writers wait in its queue.

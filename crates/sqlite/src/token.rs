@@ -8,6 +8,7 @@ use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::port::{SessionStore, StoreResult, TokenStore};
 use milepost_core::session::{FORMER_ID, FoundSession, NewSession, SessionTimes};
+use milepost_core::sql;
 use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenView};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -16,9 +17,9 @@ use tokio::time::timeout;
 
 use crate::clock::{later_ms, now_ms};
 use crate::command::Hint;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::store::SqliteStore;
-use crate::{audit, query, row};
+use crate::{audit, row};
 
 type Sql<T> = rusqlite::Result<T>;
 
@@ -42,7 +43,7 @@ impl TokenStore for SqliteStore {
 
     async fn tokens(&self) -> StoreResult<Vec<FoundToken>> {
         self.read_access("tokens", |conn| {
-            let mut tokens = conn.prepare_cached(query::TOKENS)?;
+            let mut tokens = conn.prepare_cached(sql!("token/tokens"))?;
             let tokens = tokens.query_map((), found)?.collect::<Sql<_>>()?;
             Ok(tokens)
         })
@@ -51,7 +52,7 @@ impl TokenStore for SqliteStore {
 
     async fn has_tokens(&self) -> StoreResult<bool> {
         self.read_access("has_tokens", |conn| {
-            Ok(conn.prepare_cached(query::TOKEN_HAS)?.query_row((), |row| row.get(0))?)
+            Ok(conn.prepare_cached(sql!("token/has"))?.query_row((), |row| row.get(0))?)
         })
         .await
     }
@@ -64,7 +65,7 @@ impl TokenStore for SqliteStore {
     async fn touch_token(&self, prefix: &str) -> StoreResult<()> {
         let prefix = prefix.to_owned();
         self.write("touch_token", Hint::NONE, move |tx| {
-            tx.prepare_cached(query::TOKEN_TOUCH)?.execute((prefix, now_ms()))?;
+            tx.prepare_cached(sql!("token/touch"))?.execute((prefix, now_ms()))?;
             Ok(())
         })
         .await
@@ -77,7 +78,7 @@ fn create(conn: &Connection, token: &NewToken) -> Result<TokenView, Failure> {
     let expires_ms = token.lasts.map(|lasts| later_ms(starts_ms, lasts));
     let NewToken { prefix, name, hash, role, created_by, .. } = token;
     let row = (prefix, name, hash.as_bytes(), role.as_str(), now_ms, created_by, starts_ms, expires_ms);
-    if conn.prepare_cached(query::TOKEN_CREATE)?.execute(row)? == 0 {
+    if conn.prepare_cached(sql!("token/create"))?.execute(row)? == 0 {
         return Err(refused(InvalidToken::NameTaken(name.clone())));
     }
     let view = find(conn, prefix)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.view;
@@ -91,10 +92,10 @@ fn revoke(conn: &Connection, prefix: String, who: &str) -> Result<bool, Failure>
     let Some(FoundToken { view, .. }) = find(conn, &prefix)? else {
         return Err(refused(InvalidToken::NoSuchToken(prefix)));
     };
-    if conn.prepare_cached(query::TOKEN_REVOKE)?.execute((&prefix, now_ms()))? == 0 {
+    if conn.prepare_cached(sql!("token/revoke"))?.execute((&prefix, now_ms()))? == 0 {
         return Ok(false);
     }
-    conn.prepare_cached(query::SESSION_END_OF_TOKEN)?.execute([&prefix])?;
+    conn.prepare_cached(sql!("session/end_of_token"))?.execute([&prefix])?;
     let before = json!({ "prefix": prefix, "role": view.role });
     note(conn, who, "token.revoke", &view.name, json!({ "before": before }))?;
     Ok(true)
@@ -110,7 +111,7 @@ fn note(conn: &Connection, who: &str, what: &'static str, name: &str, detail: Va
 }
 
 fn find(conn: &Connection, prefix: &str) -> Sql<Option<FoundToken>> {
-    conn.prepare_cached(query::TOKEN)?.query_row([prefix], found).optional()
+    conn.prepare_cached(sql!("token/token"))?.query_row([prefix], found).optional()
 }
 
 fn found(row: &Row<'_>) -> Sql<FoundToken> {
@@ -146,9 +147,9 @@ impl SessionStore for SqliteStore {
     async fn begin_session(&self, session: &NewSession, times: &SessionTimes) -> StoreResult<()> {
         let (session, absolute) = (session.clone(), times.absolute);
         self.write("begin_session", Hint::NONE, move |tx| {
-            tx.prepare_cached(query::SESSION_FORGET)?.execute([ago_ms(absolute)])?;
+            tx.prepare_cached(sql!("session/forget"))?.execute([ago_ms(absolute)])?;
             let NewSession { id, token, csrf } = session;
-            tx.prepare_cached(query::SESSION_BEGIN)?.execute((id.as_bytes(), token, csrf, now_ms()))?;
+            tx.prepare_cached(sql!("session/begin"))?.execute((id.as_bytes(), token, csrf, now_ms()))?;
             Ok(())
         })
         .await
@@ -166,7 +167,7 @@ impl SessionStore for SqliteStore {
         let every_ms = (whole_ms(times.idle) / 4).min(USED_EVERY_MS);
         if used && seen_ms < now_ms() - every_ms {
             let noted = self.write("session", Hint::NONE, move |tx| {
-                tx.prepare_cached(query::SESSION_TOUCH)?.execute((id.as_bytes(), now_ms()))?;
+                tx.prepare_cached(sql!("session/touch"))?.execute((id.as_bytes(), now_ms()))?;
                 Ok(())
             });
             if let Ok(noted) = timeout(USE_NOTED_WITHIN, noted).await {
@@ -179,7 +180,7 @@ impl SessionStore for SqliteStore {
     async fn rotate_session(&self, id: &Digest, to: &Digest) -> StoreResult<bool> {
         let (id, to) = (*id, *to);
         self.write("rotate_session", Hint::NONE, move |tx| {
-            let mut rotate = tx.prepare_cached(query::SESSION_ROTATE)?;
+            let mut rotate = tx.prepare_cached(sql!("session/rotate"))?;
             Ok(rotate.execute((id.as_bytes(), to.as_bytes(), now_ms()))? == 1)
         })
         .await
@@ -188,7 +189,7 @@ impl SessionStore for SqliteStore {
     async fn end_session(&self, id: &Digest) -> StoreResult<()> {
         let id = *id;
         self.write("end_session", Hint::NONE, move |tx| {
-            tx.prepare_cached(query::SESSION_END)?.execute([id.as_bytes()])?;
+            tx.prepare_cached(sql!("session/end"))?.execute([id.as_bytes()])?;
             Ok(())
         })
         .await
@@ -199,7 +200,7 @@ impl SessionStore for SqliteStore {
 fn find_session(conn: &Connection, id: &Digest, times: &SessionTimes) -> Sql<Option<(FoundSession, i64)>> {
     let (idle, absolute) = (ago_ms(times.idle), ago_ms(times.absolute));
     let asked = (id.as_bytes(), idle, absolute, ago_ms(times.rotate), ago_ms(FORMER_ID));
-    let mut session = conn.prepare_cached(query::SESSION)?;
+    let mut session = conn.prepare_cached(sql!("session/session"))?;
     let session = session.query_row(asked, |row| {
         let (id, token) = (digest(row, 13)?, found(row)?);
         Ok((FoundSession { id, token, csrf: row.get(10)?, rotate: row.get(11)? }, row.get(12)?))

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use milepost_core::limit::{Rate, Target};
 use milepost_core::listing::{JobRow, Waiting};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock::micros;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::group::{full_at_us, limit_of};
-use crate::query;
 use crate::row::{self, Id};
 
 pub(crate) fn waiting_for(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
@@ -25,14 +25,14 @@ fn group(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>
         return Ok(None);
     };
     let due_at_ms: Option<i64> = conn
-        .prepare_cached(query::STANDING)?
+        .prepare_cached(sql!("standing"))?
         .query_row([Id(&job.id)], |row| row.get(6))
         .optional()?
         .flatten();
     if let Some(due_at_ms) = due_at_ms.filter(|&at_ms| at_ms > now_ms) {
         return Ok(Some(Waiting::Time { until: time_of(micros(due_at_ms)) }));
     }
-    let taken: u32 = conn.prepare_cached(query::SLOTS_TAKEN)?.query_row([group], |row| row.get(0))?;
+    let taken: u32 = conn.prepare_cached(sql!("slots_taken"))?.query_row([group], |row| row.get(0))?;
     let limit = limit_of(conn, group)?;
     if let Some(rate) = limit.rate
         && limit.slots.is_none_or(|slots| taken < slots)
@@ -42,7 +42,7 @@ fn group(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>
         return Ok(Some(Waiting::Rate { target, until: time_of(opens_at_us) }));
     }
     let holder =
-        conn.prepare_cached(query::SLOT_HOLDER)?.query_row([group], |row| row::job_id(row, 0)).optional()?;
+        conn.prepare_cached(sql!("slot_holder"))?.query_row([group], |row| row::job_id(row, 0)).optional()?;
     Ok(Some(Waiting::Group { group: group.clone(), holder, taken }))
 }
 
@@ -56,12 +56,13 @@ fn turn(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Waiting, Failure
     if let Some(until) = job.ready_at.filter(is_later) {
         return Ok(Waiting::Time { until });
     }
-    let paused: bool = conn.prepare_cached(query::QUEUE_PAUSED)?.query_row([&job.queue], |row| row.get(0))?;
+    let paused: bool =
+        conn.prepare_cached(sql!("queue_paused"))?.query_row([&job.queue], |row| row.get(0))?;
     if paused {
         return Ok(Waiting::PausedQueue { queue: job.queue.clone() });
     }
     let served: bool = conn
-        .prepare_cached(query::IS_SERVED)?
+        .prepare_cached(sql!("is_served"))?
         .query_row((&job.kind, &job.queue, now_ms), |row| row.get(0))?;
     if !served {
         return Ok(Waiting::NoWorker { kind: job.kind.clone(), queue: job.queue.clone() });
@@ -72,7 +73,7 @@ fn turn(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Waiting, Failure
 /// Returns the wait for the rate of the job's kind, if the rate currently allows no start.
 fn rate(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
     let limit = conn
-        .prepare_cached(query::KIND_LIMIT)?
+        .prepare_cached(sql!("kind_limit"))?
         .query_row([&job.kind], |row| Ok((Rate::new(row.get(0)?, row.get(1)?), row.get(2)?)))
         .optional()?;
     let held = limit.filter(|&(rate, full_at_us)| rate.allows(full_at_us, micros(now_ms)) == 0);

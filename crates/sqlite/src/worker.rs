@@ -3,12 +3,12 @@
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{Run, WorkerId};
+use milepost_core::sql;
 use milepost_core::worker::{Heartbeat, NewWorker, WorkerView};
 use rusqlite::{Connection, Row};
 
 use crate::clock::{later_ms, now_ms};
-use crate::failure::{Failure, defect};
-use crate::query;
+use crate::error::{Failure, defect};
 use crate::row;
 
 /// How long lists include a worker after it ended.
@@ -16,7 +16,7 @@ const SEEN_AFTER_END_MS: i64 = 24 * 3600 * 1000;
 
 pub(crate) fn register(conn: &Connection, worker: &NewWorker) -> Result<WorkerId, Failure> {
     let now_ms = now_ms();
-    conn.prepare_cached(query::REGISTER_WORKER)?.execute((
+    conn.prepare_cached(sql!("register_worker"))?.execute((
         &worker.name,
         json(&worker.queues)?,
         json(&worker.kinds)?,
@@ -35,11 +35,11 @@ fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
 }
 
 pub(crate) fn heartbeat(conn: &Connection, worker: WorkerId) -> Result<Heartbeat, Failure> {
-    let renewed = conn.prepare_cached(query::HEARTBEAT)?.execute((worker.0, now_ms()))?;
+    let renewed = conn.prepare_cached(sql!("heartbeat"))?.execute((worker.0, now_ms()))?;
     if renewed == 0 {
         return Err(StoreError::WorkerLost(worker).into());
     }
-    let mut statement = conn.prepare_cached(query::ASKED_TO_STOP)?;
+    let mut statement = conn.prepare_cached(sql!("asked_to_stop"))?;
     let stops = statement.query_map([worker.0], |row| {
         let run = Run { job: row::job_id(row, 0)?, token: row::token(row, 1)? };
         Ok((run, row::word(row, 2)?))
@@ -48,13 +48,13 @@ pub(crate) fn heartbeat(conn: &Connection, worker: WorkerId) -> Result<Heartbeat
 }
 
 pub(crate) fn retire(conn: &Connection, worker: WorkerId) -> Result<(), Failure> {
-    conn.prepare_cached(query::RETIRE_WORKER)?.execute((worker.0, now_ms()))?;
+    conn.prepare_cached(sql!("retire_worker"))?.execute((worker.0, now_ms()))?;
     Ok(())
 }
 
 /// Returns the active workers, and those that ended within the last day.
 pub(crate) fn list(conn: &Connection) -> Result<Vec<WorkerView>, Failure> {
-    let mut statement = conn.prepare_cached(query::WORKERS)?;
+    let mut statement = conn.prepare_cached(sql!("workers"))?;
     let workers = statement.query_map([now_ms() - SEEN_AFTER_END_MS], read)?;
     Ok(workers.collect::<rusqlite::Result<_>>()?)
 }

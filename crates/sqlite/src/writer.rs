@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::bell::Bell;
 use crate::command::{Call, Command, Hint};
-use crate::failure::{Outage, defect, is_busy, may_be_full};
+use crate::error::{Outage, defect, is_busy, may_be_full};
 use crate::file::Patience;
 use crate::log::Log;
 use crate::lookout::{Lookout, announce_batches};

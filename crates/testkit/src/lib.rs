@@ -16,6 +16,7 @@ pub mod port;
 pub mod process;
 pub mod proxy;
 pub mod pulse;
+pub mod queries;
 pub mod redis;
 pub mod relay;
 pub mod scene;

@@ -11,12 +11,12 @@ use milepost_core::dag::stored::StoredTask;
 use milepost_core::dag::version::Version;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::row::{Decoded, count, time};
 use crate::session::{Query, Session};
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// The number of tasks that one statement inserts.
@@ -43,7 +43,7 @@ impl PostgresStore {
         name: &str,
         version: Option<Version>,
     ) -> StoreResult<(VersionView, Definition)> {
-        let query = sqlx::query(statement::BATCH_DEFINITION)
+        let query = sqlx::query(sql!("batch/definition"))
             .bind(name.to_owned())
             .bind(version.map(|version| version.to_string()));
         let found = self.inner.calm.row(query).await.map_err(|e| self.fail("dag", e))?;
@@ -58,7 +58,7 @@ impl PostgresStore {
 
     /// Returns the versions of one DAG, or the latest version of each DAG.
     pub(super) async fn versions(&self, name: Option<&str>) -> StoreResult<Vec<VersionView>> {
-        let query = sqlx::query(statement::BATCH_VERSIONS).bind(name.map(str::to_owned)).bind(name.is_none());
+        let query = sqlx::query(sql!("batch/versions")).bind(name.map(str::to_owned)).bind(name.is_none());
         self.decode("dag_versions", self.inner.calm.rows(query).await, version_view)
     }
 
@@ -83,9 +83,9 @@ impl PostgresStore {
 async fn define_in(tx: &mut Session<'_>, dag: &Dag) -> Decoded<bool> {
     let (definition, graph) = (dag.definition(), dag.graph());
     let name = || definition.name.clone();
-    tx.execute(sqlx::query(statement::BATCH_LOCK_DAG).bind(name())).await?;
+    tx.execute(sqlx::query(sql!("batch/lock_dag")).bind(name())).await?;
     let number = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
-    let query = sqlx::query(statement::BATCH_PUT_VERSION)
+    let query = sqlx::query(sql!("batch/put_version"))
         .bind(name())
         .bind(dag.version().to_string())
         .bind(Arc::clone(dag.canonical()))
@@ -104,7 +104,7 @@ async fn define_in(tx: &mut Session<'_>, dag: &Dag) -> Decoded<bool> {
             tx.execute(put_tasks(id, &page)?).await?;
         }
     }
-    tx.execute(sqlx::query(statement::BATCH_SET_LATEST).bind(name()).bind(dag.version().to_string())).await?;
+    tx.execute(sqlx::query(sql!("batch/set_latest")).bind(name()).bind(dag.version().to_string())).await?;
     Ok(made.is_none())
 }
 
@@ -113,7 +113,7 @@ fn put_tasks(version: i64, tasks: &[StoredTask<'_>]) -> Decoded<Query> {
         tasks.iter().map(value).collect()
     }
     let specs = tasks.iter().map(|task| serde_json::to_string(task.spec)).collect::<Result<Vec<_>, _>>();
-    Ok(sqlx::query(statement::BATCH_PUT_TASKS)
+    Ok(sqlx::query(sql!("batch/put_tasks"))
         .bind(version)
         .bind(each(tasks, |task| task.task.cast_signed()))
         .bind(each(tasks, |task| task.key.to_owned()))

@@ -16,6 +16,7 @@ use milepost_core::dag::state::TaskState;
 use milepost_core::finish::{Failure, UNREADABLE};
 use milepost_core::ident::BatchId;
 use milepost_core::json::Exact;
+use milepost_core::sql;
 use serde_json::Value;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -23,7 +24,6 @@ use uuid::Uuid;
 
 use crate::row::{self, Decoded, named};
 use crate::session::{Query, Session};
-use crate::statement;
 
 /// Maximum number of evaluation rounds in one transaction. A false condition skips tasks, whose successors may then be due
 /// and have conditions themselves, and so on.
@@ -39,7 +39,7 @@ type Place = (Uuid, i32);
 
 /// Reports the end of these jobs to their batches, and evaluates the tasks that become due.
 pub(crate) async fn settle_ended(session: &mut Session<'_>, jobs: Vec<Uuid>) -> Decoded<()> {
-    let row = session.row(sqlx::query(statement::BATCH_SETTLE_JOBS).bind(jobs)).await?;
+    let row = session.row(sqlx::query(sql!("batch/settle_jobs")).bind(jobs)).await?;
     go_on(session, row.as_ref()).await
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn go_on(session: &mut Session<'_>, left: Option<&PgRow>) -> De
         work_out(session, None).await?;
     }
     if left.try_get::<Option<i32>, _>("spread_left")? > Some(0) {
-        session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
+        session.execute(sqlx::query(sql!("batch/wake_to_advance"))).await?;
     }
     Ok(())
 }
@@ -85,7 +85,7 @@ pub(super) async fn work_out(session: &mut Session<'_>, batches: Option<&[Uuid]>
             break;
         }
     }
-    session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
+    session.execute(sqlx::query(sql!("batch/wake_to_advance"))).await?;
     Ok(all)
 }
 
@@ -121,7 +121,7 @@ async fn take(
     tasks: Option<Vec<i32>>,
     most: i64,
 ) -> Decoded<Vec<Due>> {
-    let query = sqlx::query(statement::BATCH_DUE).bind(batches.map(<[Uuid]>::to_vec)).bind(most).bind(tasks);
+    let query = sqlx::query(sql!("batch/due")).bind(batches.map(<[Uuid]>::to_vec)).bind(most).bind(tasks);
     let rows = session.rows(query).await?;
     let mut reading = Vec::new();
     for row in &rows {
@@ -211,7 +211,7 @@ async fn reads(
 ) -> Decoded<HashMap<Place, Result<Vec<ReadTask>, Failure>>> {
     let (batches, tasks): (Vec<Uuid>, Vec<i32>) = reading.into_iter().unzip();
     let bytes_max = i64::try_from(READ_BYTES_MAX).unwrap_or(i64::MAX);
-    let query = sqlx::query(statement::BATCH_READS).bind(batches).bind(tasks).bind(bytes_max);
+    let query = sqlx::query(sql!("batch/reads")).bind(batches).bind(tasks).bind(bytes_max);
     let mut all: HashMap<Place, Result<Vec<ReadTask>, Failure>> = HashMap::new();
     for row in session.rows(query).await? {
         let of_task = all.entry(place(&row)?).or_insert_with(|| Ok(Vec::new()));
@@ -293,7 +293,7 @@ async fn become_all(session: &mut Session<'_>, worked_out: Vec<Worked>) -> Decod
         let left = session.row(ends.query()).await?;
         let spread = left.map(|row| row.try_get::<i32, _>("spread_left")).transpose()?.unwrap_or(0);
         if spread > 0 {
-            session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
+            session.execute(sqlx::query(sql!("batch/wake_to_advance"))).await?;
         }
     }
     Ok(())
@@ -318,7 +318,7 @@ async fn become_other(
         Becomes::Items(items) => ("items", Exact::list(items)),
         Becomes::Job(_) | Becomes::Skipped | Becomes::Failed(_) => return Ok(None),
     };
-    let query = sqlx::query(statement::BATCH_RELEASE_OTHER)
+    let query = sqlx::query(sql!("batch/release_other"))
         .bind(batch)
         .bind(task)
         .bind(what)
@@ -343,7 +343,7 @@ impl Jobs {
     }
 
     fn query(self) -> Query {
-        sqlx::query(statement::BATCH_RELEASE).bind(self.batches).bind(self.tasks).bind(self.payloads)
+        sqlx::query(sql!("batch/release")).bind(self.batches).bind(self.tasks).bind(self.payloads)
     }
 }
 
@@ -365,7 +365,7 @@ impl Ends {
     }
 
     fn query(self) -> Query {
-        sqlx::query(statement::BATCH_SETTLE)
+        sqlx::query(sql!("batch/settle"))
             .bind(self.batches)
             .bind(self.tasks)
             .bind(self.states)

@@ -6,13 +6,13 @@ use milepost_core::batch::listing::{
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::ident::{BatchId, JobId};
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
 use uuid::Uuid;
 
 use crate::row::{Decoded, count, json, named, time};
 use crate::session::Query;
-use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
@@ -32,7 +32,7 @@ impl PostgresStore {
     pub(super) async fn list_tasks(&self, batch: BatchId, filter: &TaskFilter) -> StoreResult<Vec<TaskView>> {
         let states: Vec<&str> = filter.states.iter().map(|state| state.as_str()).collect();
         let tasks: Vec<i32> = filter.tasks.iter().map(|task| task.cast_signed()).collect();
-        let query = sqlx::query(statement::BATCH_TASKS)
+        let query = sqlx::query(sql!("batch/tasks"))
             .bind(batch.0)
             .bind((!states.is_empty()).then_some(states))
             .bind((!tasks.is_empty()).then_some(tasks))
@@ -48,18 +48,18 @@ impl PostgresStore {
         after: i64,
         limit: u32,
     ) -> StoreResult<Vec<BatchEntry>> {
-        let query = sqlx::query(statement::BATCH_HISTORY).bind(batch.0).bind(after).bind(i64::from(limit));
+        let query = sqlx::query(sql!("batch/history")).bind(batch.0).bind(after).bind(i64::from(limit));
         self.decode("batch_history", self.inner.calm.rows(query).await, entry)
     }
 
     pub(super) async fn last_entries(&self, batch: BatchId, limit: u32) -> StoreResult<Vec<BatchEntry>> {
-        let query = sqlx::query(statement::BATCH_LAST).bind(batch.0).bind(i64::from(limit));
+        let query = sqlx::query(sql!("batch/last")).bind(batch.0).bind(i64::from(limit));
         self.decode("last_of_batch", self.inner.calm.rows(query).await, entry)
     }
 }
 
 fn batches(filter: &BatchFilter, only: Option<BatchId>) -> Query {
-    sqlx::query(statement::BATCHES)
+    sqlx::query(sql!("batch/batches"))
         .bind(filter.dag.clone())
         .bind(filter.state.map(BatchState::as_str))
         .bind(filter.key.clone())

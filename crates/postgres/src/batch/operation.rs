@@ -11,6 +11,7 @@ use milepost_core::dag::state::TaskState;
 use milepost_core::dag::version::Version;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::Row;
 
 use super::due::{WorkedOut, become_as_worked_out, work_out};
@@ -18,7 +19,6 @@ use super::error::{ILLEGAL, operation_error};
 use super::version::fit;
 use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
-use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
@@ -56,7 +56,7 @@ impl PostgresStore {
 
     /// Returns the key of the task that an error names by its number.
     async fn task_key(&self, operation: &BatchOperation, task: i32) -> Option<String> {
-        let query = sqlx::query(statement::BATCH_TASK_KEY).bind(operation.batch.0).bind(task);
+        let query = sqlx::query(sql!("batch/task_key")).bind(operation.batch.0).bind(task);
         let key = self.inner.calm.row(query).await.ok()?.map(|row| row.try_get(0));
         Some(key.and_then(Result::ok).unwrap_or_else(|| task.to_string()))
     }
@@ -64,7 +64,7 @@ impl PostgresStore {
     /// Processes one page of pending work for batches.
     pub(super) async fn advance(&self) -> StoreResult<u64> {
         let fail = |e| self.fail("advance_batches", e);
-        let left = self.inner.hot.row(sqlx::query(statement::BATCH_LEFT_OVER)).await;
+        let left = self.inner.hot.row(sqlx::query(sql!("batch/left_over"))).await;
         if !left.and_then(row::value::<bool>).map_err(fail)? {
             return Ok(0);
         }
@@ -84,7 +84,7 @@ impl PostgresStore {
 }
 
 async fn advance_in(tx: &mut Session<'_>) -> Decoded<WorkedOut> {
-    let spread = tx.row(sqlx::query(statement::BATCH_SPREAD)).await?.ok_or(sqlx::Error::RowNotFound)?;
+    let spread = tx.row(sqlx::query(sql!("batch/spread"))).await?.ok_or(sqlx::Error::RowNotFound)?;
     let counted: i32 = spread.try_get("counted")?;
     // If the end of a task was propagated to its successors, the page is full.
     if counted > 0 {
@@ -109,7 +109,7 @@ async fn operate_in(tx: &mut Session<'_>, operation: &BatchOperation) -> Decoded
     }
     // Evaluates the tasks that the operation made due; maintenance does the rest.
     work_out(tx, Some(&[operation.batch.0])).await?;
-    let generation = tx.row(sqlx::query(statement::BATCH_GENERATION).bind(operation.batch.0)).await;
+    let generation = tx.row(sqlx::query(sql!("batch/generation")).bind(operation.batch.0)).await;
     operated.generation = generation.and_then(row::value::<i32>)?.unsigned_abs();
     Ok(operated)
 }
@@ -122,7 +122,7 @@ fn query(operation: &BatchOperation) -> Query {
     let of = |sql: &'static str| sqlx::query(sql).bind(operation.batch.0);
     let rerun = |tasks: &[u32], version: Option<Version>, inside: Option<&[SeenBatch]>| {
         let seen = inside.unwrap_or_default();
-        of(statement::BATCH_RERUN)
+        of(sql!("batch/rerun"))
             .bind(numbers(tasks))
             .bind(note.clone())
             .bind(generation)
@@ -132,16 +132,14 @@ fn query(operation: &BatchOperation) -> Query {
             .bind(seen.iter().map(|seen| seen.generation.cast_signed()).collect::<Vec<_>>())
     };
     match &operation.what {
-        BatchVerb::Abort => of(statement::BATCH_ABORT).bind(note).bind(grace_ms).bind(generation),
-        BatchVerb::Resume => of(statement::BATCH_RESUME).bind(note).bind(generation),
+        BatchVerb::Abort => of(sql!("batch/abort")).bind(note).bind(grace_ms).bind(generation),
+        BatchVerb::Resume => of(sql!("batch/resume")).bind(note).bind(generation),
         BatchVerb::Cancel { tasks } => {
-            of(statement::BATCH_CANCEL).bind(numbers(tasks)).bind(note).bind(grace_ms).bind(generation)
+            of(sql!("batch/cancel")).bind(numbers(tasks)).bind(note).bind(grace_ms).bind(generation)
         }
-        BatchVerb::Mark { task, state } => of(statement::BATCH_MARK)
-            .bind(task.cast_signed())
-            .bind(state.as_str())
-            .bind(note)
-            .bind(generation),
+        BatchVerb::Mark { task, state } => {
+            of(sql!("batch/mark")).bind(task.cast_signed()).bind(state.as_str()).bind(note).bind(generation)
+        }
         BatchVerb::Rerun { tasks } => rerun(tasks, None, None),
         BatchVerb::RerunFailed { tasks, inside } => rerun(tasks, None, Some(inside)),
         BatchVerb::RerunIn { version, tasks, inside } => rerun(tasks, Some(*version), inside.as_deref()),

@@ -18,18 +18,18 @@ use milepost_core::dag::version::Version;
 use milepost_core::duration::whole_ms;
 use milepost_core::ident::BatchId;
 use milepost_core::port::{BatchStore, StoreResult};
+use milepost_core::sql;
 
 use sqlx::Row;
 
 use crate::row::{self, named};
-use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
 impl BatchStore for PostgresStore {
     async fn define_dag(&self, dag: &Dag) -> StoreResult<Defined> {
         let kinds: Vec<String> = dag.kinds().into_iter().map(str::to_owned).collect();
-        let rows = self.inner.calm.rows(sqlx::query(statement::BULK_NAMES).bind(kinds)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("bulk/names")).bind(kinds)).await;
         let bulk_jobs: Vec<String> = self.decode("define_dag", rows, |row| row.try_get("name"))?;
         dag.check_kinds(bulk_jobs.iter().map(String::as_str)).map_err(InvalidBatch::from)?;
         self.define(dag).await
@@ -56,7 +56,7 @@ impl BatchStore for PostgresStore {
     }
 
     async fn count_batches(&self) -> StoreResult<Vec<(BatchState, i64)>> {
-        let rows = self.inner.calm.rows(sqlx::query(statement::BATCH_COUNT_BATCHES)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("batch/count_batches"))).await;
         self.decode("count_batches", rows, |row| Ok((named(row, "state")?, row.try_get("count")?)))
     }
 
@@ -86,7 +86,7 @@ impl BatchStore for PostgresStore {
     }
 
     async fn prune_batches(&self, keep: Duration) -> StoreResult<u64> {
-        let query = sqlx::query(statement::BATCH_PRUNE).bind(whole_ms(keep)).bind(i64::from(PAGE_ROWS));
+        let query = sqlx::query(sql!("batch/prune")).bind(whole_ms(keep)).bind(i64::from(PAGE_ROWS));
         let rows = self.inner.calm.row(query).await.and_then(row::value::<i64>);
         Ok(rows.map_err(|e| self.fail("prune_batches", e))?.unsigned_abs())
     }

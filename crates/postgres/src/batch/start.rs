@@ -8,6 +8,7 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::{PgConnection, Row};
 
 use super::due::work_out;
@@ -15,7 +16,6 @@ use super::error::{is_for_schema, start_error};
 use crate::error::store_error;
 use crate::row::Decoded;
 use crate::session::Session;
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Place that errors name for a caller's transaction.
@@ -70,7 +70,7 @@ impl PostgresStore {
 /// Returns the version that the batch will have, after checking that the input matches the schema of that version.
 pub(crate) async fn fit(session: &mut Session<'_>, batch: &NewBatch) -> Decoded<StoreResult<Version>> {
     let version = batch.version.map(|version| version.to_string());
-    let query = sqlx::query(statement::BATCH_SCHEMA).bind(batch.dag.clone()).bind(version.clone());
+    let query = sqlx::query(sql!("batch/schema")).bind(batch.dag.clone()).bind(version.clone());
     let Some(row) = session.row(query).await? else {
         let name = batch.dag.clone();
         return Ok(Err(match version {
@@ -97,7 +97,7 @@ async fn start(
     version: Option<String>,
     input_checked: bool,
 ) -> Decoded<Started> {
-    let query = sqlx::query(statement::BATCH_START)
+    let query = sqlx::query(sql!("batch/start"))
         .bind(batch.dag.clone())
         .bind(batch.key.clone())
         .bind(batch.input.get().to_owned())
@@ -114,7 +114,7 @@ async fn start(
             work_out(session, Some(&[started.batch.0])).await?;
         } else {
             // An application has no right to change tasks, so a worker evaluates the due ones.
-            session.execute(sqlx::query(statement::BATCH_WAKE_TO_ADVANCE)).await?;
+            session.execute(sqlx::query(sql!("batch/wake_to_advance"))).await?;
         }
     }
     Ok(started)

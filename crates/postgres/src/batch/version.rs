@@ -3,17 +3,17 @@
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::Row;
 
 use super::start::check_input;
 use crate::row::Decoded;
 use crate::session::Session;
-use crate::statement;
 
 /// Checks that the version of a rerun exists and that the batch's input matches its schema. Neither can change afterwards.
 pub(super) async fn fit(tx: &mut Session<'_>, operation: &BatchOperation) -> Decoded<StoreResult<()>> {
     let BatchVerb::RerunIn { version, .. } = &operation.what else { return Ok(Ok(())) };
-    let query = sqlx::query(statement::BATCH_INPUT_IN).bind(operation.batch.0).bind(version.to_string());
+    let query = sqlx::query(sql!("batch/input_in")).bind(operation.batch.0).bind(version.to_string());
     let Some(row) = tx.row(query).await? else {
         return Ok(Err(InvalidBatch::NoSuchBatch(operation.batch).into()));
     };

@@ -4,14 +4,14 @@ use milepost_core::dag::state::Counts;
 use milepost_core::relocation::rows::{
     Batch, BatchInput, BatchNote, BatchSpread, BatchTask, Dag, DagTask, DagVersion,
 };
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 
 use super::{each, text, time};
 use crate::session::Query;
-use crate::statement;
 
 pub(super) fn versions(rows: &[DagVersion]) -> Query {
-    sqlx::query(statement::BRING_DAG_VERSIONS)
+    sqlx::query(sql!("move/dag_version"))
         .bind(each(rows, |r| r.id))
         .bind(each(rows, |r| r.name.as_str()))
         .bind(each(rows, |r| r.number.cast_signed()))
@@ -25,14 +25,14 @@ pub(super) fn versions(rows: &[DagVersion]) -> Query {
 }
 
 pub(super) fn dags(rows: &[Dag]) -> Query {
-    sqlx::query(statement::BRING_DAGS)
+    sqlx::query(sql!("move/dag"))
         .bind(each(rows, |r| r.name.as_str()))
         .bind(each(rows, |r| r.latest))
         .bind(each(rows, |r| time(r.updated_at)))
 }
 
 pub(super) fn dag_tasks(rows: &[DagTask]) -> Query {
-    sqlx::query(statement::BRING_DAG_TASKS)
+    sqlx::query(sql!("move/dag_task"))
         .bind(each(rows, |r| r.version))
         .bind(each(rows, |r| r.task.cast_signed()))
         .bind(each(rows, |r| r.rule.as_str()))
@@ -53,7 +53,7 @@ pub(super) fn dag_tasks(rows: &[DagTask]) -> Query {
 
 pub(super) fn batches(rows: &[Batch]) -> Query {
     let counts = |of: fn(&Counts) -> u64| each(rows, |r| i32::try_from(of(&r.counts)).unwrap_or(i32::MAX));
-    sqlx::query(statement::BRING_BATCHES)
+    sqlx::query(sql!("move/batch"))
         .bind(each(rows, |r| r.id.0))
         .bind(each(rows, |r| r.dag.as_str()))
         .bind(each(rows, |r| r.version))
@@ -82,13 +82,13 @@ pub(super) fn batches(rows: &[Batch]) -> Query {
 }
 
 pub(super) fn inputs(rows: &[BatchInput]) -> Query {
-    sqlx::query(statement::BRING_BATCH_INPUTS)
+    sqlx::query(sql!("move/batch_input"))
         .bind(each(rows, |r| r.batch.0))
         .bind(each(rows, |r| r.input.as_str()))
 }
 
 pub(super) fn tasks(rows: &[BatchTask]) -> Query {
-    sqlx::query(statement::BRING_BATCH_TASKS)
+    sqlx::query(sql!("move/batch_task"))
         .bind(each(rows, |r| r.batch.0))
         .bind(each(rows, |r| r.task.cast_signed()))
         .bind(each(rows, |r| r.generation.cast_signed()))
@@ -103,7 +103,7 @@ pub(super) fn tasks(rows: &[BatchTask]) -> Query {
 }
 
 pub(super) fn spreads(rows: &[BatchSpread]) -> Query {
-    sqlx::query(statement::BRING_BATCH_SPREADS)
+    sqlx::query(sql!("move/batch_spread"))
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| r.batch.0))
         .bind(each(rows, |r| r.task.cast_signed()))
@@ -113,7 +113,7 @@ pub(super) fn spreads(rows: &[BatchSpread]) -> Query {
 }
 
 pub(super) fn notes(rows: &[BatchNote]) -> Query {
-    sqlx::query(statement::BRING_BATCH_HISTORY)
+    sqlx::query(sql!("move/batch_history"))
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| r.batch.0))
         .bind(each(rows, |r| time(r.at)))

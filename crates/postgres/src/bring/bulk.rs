@@ -1,14 +1,14 @@
 //! Insertion of rows of bulk jobs.
 
 use milepost_core::relocation::rows::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
+use milepost_core::sql;
 
 use super::{each, text, time};
 use crate::finish::storable;
 use crate::session::Query;
-use crate::statement;
 
 pub(super) fn definitions(rows: &[BulkDefinition]) -> Query {
-    sqlx::query(statement::BRING_BULK_DEFINITIONS)
+    sqlx::query(sql!("move/bulk_definition"))
         .bind(each(rows, |r| r.name.as_str()))
         .bind(each(rows, |r| r.r#type.as_deref()))
         .bind(each(rows, |r| r.category.as_deref()))
@@ -32,7 +32,7 @@ pub(super) fn definitions(rows: &[BulkDefinition]) -> Query {
 }
 
 pub(super) fn bulks(rows: &[Bulk]) -> Query {
-    sqlx::query(statement::BRING_BULKS)
+    sqlx::query(sql!("move/bulk"))
         .bind(each(rows, |r| r.job.0))
         .bind(each(rows, |r| r.origin.0))
         .bind(each(rows, |r| r.retry_of.map(|job| job.0)))
@@ -58,7 +58,7 @@ pub(super) fn bulks(rows: &[Bulk]) -> Query {
 }
 
 pub(super) fn settings(rows: &[BulkSetting]) -> Query {
-    sqlx::query(statement::BRING_BULK_SETTINGS)
+    sqlx::query(sql!("move/bulk_setting"))
         .bind(each(rows, |r| r.job.0))
         .bind(each(rows, |r| r.settings.rows_per_s))
         .bind(each(rows, |r| r.settings.duty))
@@ -70,7 +70,7 @@ pub(super) fn settings(rows: &[BulkSetting]) -> Query {
 }
 
 pub(super) fn failures(rows: &[BulkFailure]) -> Query {
-    sqlx::query(statement::BRING_BULK_FAILURES)
+    sqlx::query(sql!("move/bulk_failure"))
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| r.job.0))
         .bind(each(rows, |r| r.key.as_str()))
@@ -81,7 +81,7 @@ pub(super) fn failures(rows: &[BulkFailure]) -> Query {
 }
 
 pub(super) fn files(rows: &[BulkFile]) -> Query {
-    sqlx::query(statement::BRING_BULK_FILES)
+    sqlx::query(sql!("move/bulk_file"))
         .bind(each(rows, |r| r.run.0))
         .bind(each(rows, |r| storable(&r.name)))
         .bind(each(rows, |r| r.rows))
@@ -90,7 +90,7 @@ pub(super) fn files(rows: &[BulkFile]) -> Query {
 }
 
 pub(super) fn targets(rows: &[BulkTarget]) -> Query {
-    sqlx::query(statement::BRING_BULK_TARGETS)
+    sqlx::query(sql!("move/bulk_target"))
         .bind(each(rows, |r| r.run.0))
         .bind(each(rows, |r| r.n))
         .bind(each(rows, |r| r.row.as_str()))

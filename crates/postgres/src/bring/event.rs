@@ -2,21 +2,21 @@
 
 use milepost_core::event::listing::LoggedEvent;
 use milepost_core::relocation::rows::Head;
+use milepost_core::sql;
 
 use super::{each, time};
 use crate::event::headers_text;
 use crate::session::Query;
-use crate::statement;
 
 pub(super) fn heads(rows: &[Head]) -> Query {
-    sqlx::query(statement::BRING_AGGREGATES)
+    sqlx::query(sql!("move/aggregate"))
         .bind(each(rows, |r| r.aggregate.kind.as_str()))
         .bind(each(rows, |r| r.aggregate.id.as_str()))
         .bind(each(rows, |r| r.last))
 }
 
 pub(super) fn events(rows: &[LoggedEvent]) -> Query {
-    sqlx::query(statement::BRING_EVENTS)
+    sqlx::query(sql!("move/event"))
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| r.event.id.0))
         .bind(each(rows, |r| r.event.aggregate.kind.as_str()))

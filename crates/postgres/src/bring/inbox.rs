@@ -5,14 +5,14 @@ use milepost_core::event::Event;
 use milepost_core::inbox::Consumer;
 use milepost_core::inbox::listing::DeadLetter;
 use milepost_core::relocation::rows::{Checkpoint, InboxTally, ParkedEvent, ProcessedEvent};
+use milepost_core::sql;
 
 use super::{each, time};
 use crate::event::headers_text;
 use crate::session::Query;
-use crate::statement;
 
 pub(super) fn consumers(rows: &[Consumer]) -> Query {
-    sqlx::query(statement::BRING_CONSUMERS)
+    sqlx::query(sql!("move/inbox_consumer"))
         .bind(each(rows, |r| r.name.as_str()))
         .bind(each(rows, |r| whole_ms(r.gap_wait)))
         .bind(each(rows, |r| r.parked_max.cast_signed()))
@@ -21,14 +21,14 @@ pub(super) fn consumers(rows: &[Consumer]) -> Query {
 }
 
 pub(super) fn processed_events(rows: &[ProcessedEvent]) -> Query {
-    sqlx::query(statement::BRING_PROCESSED_EVENTS)
+    sqlx::query(sql!("move/processed_event"))
         .bind(each(rows, |r| r.consumer.as_str()))
         .bind(each(rows, |r| r.event.0))
         .bind(each(rows, |r| time(r.at)))
 }
 
 pub(super) fn checkpoints(rows: &[Checkpoint]) -> Query {
-    sqlx::query(statement::BRING_CHECKPOINTS)
+    sqlx::query(sql!("move/aggregate_checkpoint"))
         .bind(each(rows, |r| r.consumer.as_str()))
         .bind(each(rows, |r| r.aggregate.kind.as_str()))
         .bind(each(rows, |r| r.aggregate.id.as_str()))
@@ -40,7 +40,7 @@ pub(super) fn checkpoints(rows: &[Checkpoint]) -> Query {
 }
 
 pub(super) fn parked_events(rows: &[ParkedEvent]) -> Query {
-    sqlx::query(statement::BRING_PARKED_EVENTS)
+    sqlx::query(sql!("move/inbox_parked"))
         .bind(each(rows, |r| r.consumer.as_str()))
         .bind(each(rows, |r| r.event.id.0))
         .bind(each(rows, |r| r.event.aggregate.kind.as_str()))
@@ -54,7 +54,7 @@ pub(super) fn parked_events(rows: &[ParkedEvent]) -> Query {
 }
 
 pub(super) fn letters(rows: &[DeadLetter]) -> Query {
-    sqlx::query(statement::BRING_INBOX_LETTERS)
+    sqlx::query(sql!("move/inbox_dead"))
         .bind(each(rows, |r| r.id.0))
         .bind(each(rows, |r| r.consumer.as_str()))
         .bind(each(rows, |r| r.aggregate.kind.as_str()))
@@ -77,7 +77,7 @@ fn of_event<'a, T>(rows: &'a [DeadLetter], value: fn(&'a Event) -> T) -> Vec<Opt
 }
 
 pub(super) fn tallies(rows: &[InboxTally]) -> Query {
-    sqlx::query(statement::BRING_INBOX_TALLIES)
+    sqlx::query(sql!("move/inbox_tally"))
         .bind(each(rows, |r| r.consumer.as_str()))
         .bind(each(rows, |r| r.duplicates))
 }

@@ -1,14 +1,14 @@
 //! Insertion of rows of subscriptions.
 
 use milepost_core::relocation::rows::{ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Subscription};
+use milepost_core::sql;
 
 use super::{each, time};
 use crate::finish::storable;
 use crate::session::Query;
-use crate::statement;
 
 pub(super) fn subscriptions(rows: &[Subscription]) -> Query {
-    sqlx::query(statement::BRING_SUBSCRIPTIONS)
+    sqlx::query(sql!("move/subscription"))
         .bind(each(rows, |r| r.name.as_str()))
         .bind(each(rows, |r| time(r.made_at)))
         .bind(each(rows, |r| r.paused.as_ref().map(|pause| time(pause.at))))
@@ -19,7 +19,7 @@ pub(super) fn subscriptions(rows: &[Subscription]) -> Query {
 }
 
 pub(super) fn parked_aggregates(rows: &[ParkedAggregate]) -> Query {
-    sqlx::query(statement::BRING_PARKED_AGGREGATES)
+    sqlx::query(sql!("move/parked_aggregate"))
         .bind(each(rows, |r| r.subscription.as_str()))
         .bind(each(rows, |r| r.aggregate.kind.as_str()))
         .bind(each(rows, |r| r.aggregate.id.as_str()))
@@ -30,7 +30,7 @@ pub(super) fn parked_aggregates(rows: &[ParkedAggregate]) -> Query {
 }
 
 pub(super) fn held_events(rows: &[HeldEvent]) -> Query {
-    sqlx::query(statement::BRING_HELD_EVENTS)
+    sqlx::query(sql!("move/parked_event"))
         .bind(each(rows, |r| r.subscription.as_str()))
         .bind(each(rows, |r| r.aggregate.kind.as_str()))
         .bind(each(rows, |r| r.aggregate.id.as_str()))
@@ -40,7 +40,7 @@ pub(super) fn held_events(rows: &[HeldEvent]) -> Query {
 }
 
 pub(super) fn dead_events(rows: &[DeadEvent]) -> Query {
-    sqlx::query(statement::BRING_DEAD_EVENTS)
+    sqlx::query(sql!("move/dead_event"))
         .bind(each(rows, |r| r.subscription.as_str()))
         .bind(each(rows, |r| r.event.0))
         .bind(each(rows, |r| r.pos))
@@ -52,7 +52,7 @@ pub(super) fn dead_events(rows: &[DeadEvent]) -> Query {
 }
 
 pub(super) fn change_sources(rows: &[ChangeSource]) -> Query {
-    sqlx::query(statement::BRING_CHANGE_SOURCES)
+    sqlx::query(sql!("move/change_source"))
         .bind(each(rows, |r| r.what.as_str()))
         .bind(each(rows, |r| r.name.as_str()))
         .bind(each(rows, |r| r.subscription.as_str()))

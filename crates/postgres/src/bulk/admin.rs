@@ -13,6 +13,7 @@ use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
 use milepost_core::schedule::Source;
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use serde_json::json;
 use sqlx::Row;
@@ -22,7 +23,6 @@ use super::staging::Staging;
 use super::{progress, row};
 use crate::row::named;
 use crate::session::{Query, Session};
-use crate::statement;
 use crate::store::PostgresStore;
 use crate::{enqueue, row::Decoded};
 
@@ -45,7 +45,7 @@ impl BulkStore for PostgresStore {
         for (definition, source) in self.definitions(None).await? {
             let named = configured.iter().any(|its| its.name == definition.name);
             if source == Source::Config && !named {
-                let query = sqlx::query(statement::BULK_REMOVE_DEFINITION).bind(definition.name.clone());
+                let query = sqlx::query(sql!("bulk/remove_definition")).bind(definition.name.clone());
                 let deed = Deed::remove_bulk(&definition.name);
                 let removed =
                     self.act(&self.inner.intake, &deed, async |session| session.execute(query).await);
@@ -74,7 +74,7 @@ impl BulkStore for PostgresStore {
     }
 
     async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {
-        let query = sqlx::query(statement::BULKS)
+        let query = sqlx::query(sql!("bulk/bulks"))
             .bind(filter.job.map(|job| job.0))
             .bind(filter.name.clone())
             .bind(filter.state.map(JobState::as_str))
@@ -88,7 +88,7 @@ impl BulkStore for PostgresStore {
     }
 
     async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>> {
-        let query = sqlx::query(statement::BULK_FAILURES).bind(job.0).bind(after).bind(i64::from(limit));
+        let query = sqlx::query(sql!("bulk/failures")).bind(job.0).bind(after).bind(i64::from(limit));
         let rows = self.inner.calm.rows(query).await;
         rows.and_then(|rows| rows.iter().map(row::failure).collect())
             .map_err(|e| self.fail("bulk_failures", e))
@@ -97,7 +97,7 @@ impl BulkStore for PostgresStore {
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
         settings.check()?;
         let rows = |rows: Option<u32>| rows.map(u32::cast_signed);
-        let query = sqlx::query(statement::BULK_SET)
+        let query = sqlx::query(sql!("bulk/set"))
             .bind(job.0)
             .bind(settings.rows_per_s)
             .bind(settings.duty)
@@ -107,7 +107,7 @@ impl BulkStore for PostgresStore {
         let set = async |session: &mut Session<'_>| {
             let known = session.row(query).await?.is_some();
             if let (true, Some(priority)) = (known, priority) {
-                let query = sqlx::query(statement::BULK_SET_PRIORITY);
+                let query = sqlx::query(sql!("bulk/set_priority"));
                 session.row(query.bind(job.0).bind(i16::from(priority.get()))).await?;
             }
             Ok(known)
@@ -121,7 +121,7 @@ impl BulkStore for PostgresStore {
     }
 
     async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {
-        let query = sqlx::query(statement::BULK_TEMPLATE).bind(job.0);
+        let query = sqlx::query(sql!("bulk/template")).bind(job.0);
         let row = self.inner.calm.row(query).await.map_err(|e| self.fail("retry_bulk_failures", e))?;
         let Some(row) = row else { return Err(InvalidBulk::NotBulk { job }.into()) };
         let again = template(&row).map_err(|e| self.fail("retry_bulk_failures", e))??;
@@ -129,7 +129,7 @@ impl BulkStore for PostgresStore {
     }
 
     async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool> {
-        let query = sqlx::query(statement::BULK_INTERRUPT).bind(job.0);
+        let query = sqlx::query(sql!("bulk/interrupt")).bind(job.0);
         let interrupt = async |session: &mut Session<'_>| match session.row(query).await? {
             Some(row) => row.try_get(0),
             None => Ok(false),
@@ -143,7 +143,7 @@ impl BulkStore for PostgresStore {
 
 impl PostgresStore {
     async fn definitions(&self, name: Option<&str>) -> StoreResult<Vec<(Definition, Source)>> {
-        let query = sqlx::query(statement::BULK_DEFINITIONS).bind(name.map(str::to_owned));
+        let query = sqlx::query(sql!("bulk/definitions")).bind(name.map(str::to_owned));
         let read = |row: &PgRow| Ok((row::definition(row)?, named(row, "source")?));
         let rows = self.inner.calm.rows(query).await;
         rows.and_then(|rows| rows.iter().map(read).collect()).map_err(|e| self.fail("bulk_definition", e))
@@ -173,12 +173,12 @@ impl PostgresStore {
 }
 
 async fn give(session: &mut Session<'_>, from: JobId, to: JobId) -> Decoded<u64> {
-    session.execute(sqlx::query(statement::BULK_GIVE_FAILURES).bind(from.0).bind(to.0)).await
+    session.execute(sqlx::query(sql!("bulk/give_failures")).bind(from.0).bind(to.0)).await
 }
 
 fn put(definition: &Definition, source: Source) -> Query {
     let its = definition.clone();
-    sqlx::query(statement::BULK_PUT_DEFINITION)
+    sqlx::query(sql!("bulk/put_definition"))
         .bind(its.name)
         .bind(its.labels.r#type)
         .bind(its.labels.category)

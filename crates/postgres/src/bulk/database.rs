@@ -7,6 +7,7 @@ use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::ident::JobId;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection};
 
@@ -15,7 +16,6 @@ use crate::error::store_error;
 use crate::row;
 use crate::session::Sessions;
 use crate::shelf::Shelf;
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Timeout for calls to another database.
@@ -66,7 +66,7 @@ impl Database {
     /// # Errors
     /// [`Unavailable`](StoreError::Unavailable) when the database does not answer.
     pub async fn interrupt(&self, job: JobId) -> StoreResult<bool> {
-        let query = sqlx::query(statement::BULK_INTERRUPT_VISIT).bind(job.to_string());
+        let query = sqlx::query(sql!("bulk/interrupt_visit")).bind(job.to_string());
         let stopped: Result<Vec<bool>, _> = self.sessions.rows(query).await.and_then(row::values);
         Ok(stopped.map_err(|e| self.fail(e))?.contains(&true))
     }
@@ -114,7 +114,7 @@ impl Database {
                 connection.server_version_num().map_or_else(String::new, |version| version.to_string());
             return Err(StoreError::Schema(SchemaError::ServerTooOld { found, needed: "PostgreSQL 15" }));
         }
-        connection.execute(statement::BULK_ENTER).await.map_err(|e| self.fail(e))?;
+        connection.execute(sql!("bulk/enter")).await.map_err(|e| self.fail(e))?;
         Ok(connection)
     }
 

@@ -2,6 +2,7 @@
 
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, SqlSafeStr};
 
@@ -9,13 +10,12 @@ use super::target::Targets;
 use super::work::Spec;
 use crate::row;
 use crate::session::Session;
-use crate::statement;
 
 /// Refuses a source that would sort, or scan a large table, for every chunk. Sorts and sequential scans are disabled while
 /// the plan is made, so that it contains them only if there is no alternative.
 pub(super) async fn check(spec: &Spec, targets: &Targets, connection: &mut PgConnection) -> StoreResult<()> {
     let fail = |e| spec.database.fail(e);
-    connection.execute(statement::BULK_BEGIN_CHUNK).await.map_err(fail)?;
+    connection.execute(sql!("bulk/begin_chunk")).await.map_err(fail)?;
     let plan = explain(targets, connection).await.map_err(fail)?;
     let refused = match problem(&plan) {
         Problem::None => None,
@@ -85,7 +85,7 @@ fn sorts(node: &Value, tables: &mut Vec<String>) -> bool {
 }
 
 async fn large(connection: &mut PgConnection, tables: &[String]) -> Result<Option<String>, sqlx::Error> {
-    let query = sqlx::query(statement::BULK_LARGE_TABLES).bind(tables.to_vec());
+    let query = sqlx::query(sql!("bulk/large_tables")).bind(tables.to_vec());
     let large: Vec<String> = Session::lasting(connection).rows(query).await.and_then(row::values)?;
     Ok((!large.is_empty()).then(|| format!("reads all of {}", large.join(" and "))))
 }

@@ -15,6 +15,7 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, Run};
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::{BulkProgress, StoreResult};
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 use serde_json::Value;
 use sqlx::Row;
@@ -24,7 +25,7 @@ use super::row::{self, counts, key, settings, total};
 use crate::row::{Decoded, stop_verb};
 use crate::session::{Query, Session};
 use crate::store::PostgresStore;
-use crate::{enqueue, error, statement};
+use crate::{enqueue, error};
 
 /// The beginning of a chunk: the range of keys, and the operator's settings or stop request.
 pub(super) struct Begun {
@@ -53,7 +54,7 @@ pub(super) async fn take(
     since: Option<&str>,
 ) -> Decoded<StoreResult<Taken>> {
     let job = run.job;
-    let take = sqlx::query(statement::BULK_TAKE).bind(job.0).bind(run.token.0);
+    let take = sqlx::query(sql!("bulk/take")).bind(job.0).bind(run.token.0);
     let row = found(session, take.bind(fingerprint.to_owned()).bind(since.map(str::to_owned))).await?;
     if row.try_get("ended")? {
         return Ok(Err(InvalidBulk::Done { job }.into()));
@@ -61,7 +62,7 @@ pub(super) async fn take(
     if row.try_get::<Option<&str>, _>("fingerprint")? != Some(fingerprint) {
         return Ok(Err(InvalidBulk::Changed { job }.into()));
     }
-    let set = session.row(sqlx::query(statement::BULK_SETTINGS).bind(job.0)).await?;
+    let set = session.row(sqlx::query(sql!("bulk/settings")).bind(job.0)).await?;
     let position = Position {
         origin: JobId(row.try_get("origin")?),
         cursor: key(&row, "cursor_key")?,
@@ -80,14 +81,14 @@ pub(super) async fn take(
 
 /// Returns the range and the number of failures that a run retries.
 async fn failures_left(session: &mut Session<'_>, job: JobId) -> Decoded<Survey> {
-    let row = found(session, sqlx::query(statement::BULK_FAILURES_LEFT).bind(job.0)).await?;
+    let row = found(session, sqlx::query(sql!("bulk/failures_left")).bind(job.0)).await?;
     let (last, rows): (Option<i64>, i64) = (row.try_get(0)?, row.try_get(1)?);
     let total = Some(Total { rows: rows.unsigned_abs(), exact: true });
     Ok(Survey { upper: last.map(|pos| Key(vec![Value::from(pos.to_string())])), total })
 }
 
 pub(super) async fn freeze(session: &mut Session<'_>, run: Run, survey: &Survey) -> Decoded<()> {
-    let query = sqlx::query(statement::BULK_FREEZE)
+    let query = sqlx::query(sql!("bulk/freeze"))
         .bind(run.job.0)
         .bind(run.token.0)
         .bind(survey.upper.as_ref().map(json))
@@ -100,8 +101,8 @@ pub(super) async fn freeze(session: &mut Session<'_>, run: Run, survey: &Survey)
 /// requests that were made while the first one waited.
 pub(super) async fn lock(session: &mut Session<'_>, run: Run) -> Decoded<Begun> {
     let (job, token) = (run.job.0, run.token.0);
-    let locked = found(session, sqlx::query(statement::BULK_LOCK).bind(job).bind(token)).await?;
-    let word = found(session, sqlx::query(statement::BULK_WORD).bind(job).bind(token)).await?;
+    let locked = found(session, sqlx::query(sql!("bulk/lock")).bind(job).bind(token)).await?;
+    let word = found(session, sqlx::query(sql!("bulk/word")).bind(job).bind(token)).await?;
     if !word.try_get::<bool, _>("holds")? {
         return Err(sqlx::Error::RowNotFound);
     }
@@ -114,7 +115,7 @@ pub(super) async fn lock(session: &mut Session<'_>, run: Run) -> Decoded<Begun> 
 
 /// Stores the size of the current chunk, in rows.
 pub(super) async fn keep_size(session: &mut Session<'_>, run: Run, rows: u32) -> Decoded<()> {
-    let keep = sqlx::query(statement::BULK_KEEP_SIZE);
+    let keep = sqlx::query(sql!("bulk/keep_size"));
     session.execute(keep.bind(run.job.0).bind(run.token.0).bind(rows.cast_signed())).await.map(drop)
 }
 
@@ -124,7 +125,7 @@ pub(super) async fn keep_failures(
     failures: &[TargetFailure],
 ) -> Decoded<()> {
     for TargetFailure { key, code, message, .. } in failures {
-        let fail = sqlx::query(statement::BULK_FAIL).bind(run.job.0).bind(json(key));
+        let fail = sqlx::query(sql!("bulk/fail")).bind(run.job.0).bind(json(key));
         session.execute(fail.bind(code.clone()).bind(message.clone())).await?;
     }
     Ok(())
@@ -138,7 +139,7 @@ pub(super) async fn advance(
     rows: u32,
     took: Duration,
 ) -> Decoded<Counts> {
-    let query = sqlx::query(statement::BULK_ADVANCE)
+    let query = sqlx::query(sql!("bulk/advance"))
         .bind(run.job.0)
         .bind(run.token.0)
         .bind(parts.cursor.as_ref().map(json))
@@ -163,7 +164,7 @@ pub(super) async fn pass(session: &mut Session<'_>, run: Run, step: &Step) -> De
 }
 
 pub(super) async fn rest(session: &mut Session<'_>, run: Run, rest: &Rest) -> Decoded<()> {
-    let query = sqlx::query(statement::BULK_REST)
+    let query = sqlx::query(sql!("bulk/rest"))
         .bind(run.job.0)
         .bind(run.token.0)
         .bind(rest.throttle.clone())
@@ -173,7 +174,7 @@ pub(super) async fn rest(session: &mut Session<'_>, run: Run, rest: &Rest) -> De
 
 /// Ends a run and its job, and starts a checked job if there is one.
 pub(super) async fn end(session: &mut Session<'_>, run: Run, then: Option<&NewJob>) -> Decoded<()> {
-    let query = sqlx::query(statement::BULK_END).bind(run.job.0).bind(run.token.0);
+    let query = sqlx::query(sql!("bulk/end")).bind(run.job.0).bind(run.token.0);
     if !found(session, query).await?.try_get::<bool, _>(0)? {
         return Err(sqlx::Error::RowNotFound);
     }
@@ -192,7 +193,7 @@ pub(super) async fn start(
     let made = enqueue::insert_run(session, job).await?;
     if !made.duplicate {
         let parent = retry_of.map(|job| job.0);
-        session.execute(sqlx::query(statement::BULK_BEGIN_RUN).bind(made.job.0).bind(parent)).await?;
+        session.execute(sqlx::query(sql!("bulk/begin_run")).bind(made.job.0).bind(parent)).await?;
     }
     Ok(made)
 }
@@ -257,6 +258,6 @@ async fn next_failures(
     limit: u32,
 ) -> Decoded<Option<Vec<FailedTarget>>> {
     let next =
-        sqlx::query(statement::BULK_NEXT_FAILURES).bind(job.0).bind(cursor.map(json)).bind(i64::from(limit));
+        sqlx::query(sql!("bulk/next_failures")).bind(job.0).bind(cursor.map(json)).bind(i64::from(limit));
     session.rows(next).await?.first().map(row::failed_targets).transpose()
 }

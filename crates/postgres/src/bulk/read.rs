@@ -10,12 +10,12 @@ use milepost_core::bulk::run::{ChunkDone, Chunked, Order, Position, Rest, Survey
 use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkReader, BulkRows, BulkRun, BulkWork, StoreResult};
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 
 use super::progress::{self, Begun};
 use super::run::Run;
 use super::work::{Applied, SqlBulk};
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// A bulk job whose targets are in the store's own database and whose effects are elsewhere.
@@ -63,7 +63,7 @@ impl BulkReader for Reader {
 
     async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, Verb>> {
         let read_at = Instant::now();
-        self.run.visit.script(statement::BULK_BEGIN_CHUNK).await?;
+        self.run.visit.script(sql!("bulk/begin_chunk")).await?;
         let read = self.next(rows, read_at).await;
         let read = self.run.settle(read, Result::is_ok).await?;
         Ok(read.map(|targets| targets.into_iter().map(|target| target.row).collect()))
@@ -71,7 +71,7 @@ impl BulkReader for Reader {
 
     async fn pass(&mut self) -> StoreResult<Chunked> {
         let (step, read_at) = self.passing.take().ok_or(StoreError::Fenced(self.run.visit.order.run))?;
-        self.run.visit.script(statement::BULK_BEGIN_CHUNK).await?;
+        self.run.visit.script(sql!("bulk/begin_chunk")).await?;
         let step = Step { took: read_at.elapsed(), ..step };
         let passed = self.advance(&step).await;
         self.run.settle(passed, |_| true).await.map(Chunked::Done)

@@ -8,13 +8,13 @@ use milepost_core::bulk::progress::{Stretch, Taken};
 use milepost_core::bulk::run::{Order, Parts, Rehearsal, Surveyed, Target, Trial};
 use milepost_core::ident::Run;
 use milepost_core::port::{BulkTargets, BulkVisit, StoreResult};
+use milepost_core::sql;
 use sqlx::Executor;
 
 use super::database::Database;
 use super::visit::Visit;
 use super::work::{Applied, Effect, Spec};
 use crate::row;
-use crate::statement;
 
 /// The targets of a bulk job on a PostgreSQL server; the store may be of any kind and elsewhere.
 #[derive(Clone)]
@@ -76,7 +76,7 @@ impl BulkTargets for PostgresTargets {
 
     async fn visit(&self, order: &Order) -> StoreResult<Box<dyn BulkVisit>> {
         let mut visit = self.enter(order).await?;
-        let since = visit.row(sqlx::query(statement::BULK_SINCE)).await?;
+        let since = visit.row(sqlx::query(sql!("bulk/since"))).await?;
         let since = row::value(since).map_err(|e| visit.fail(e))?;
         Ok(Box::new(Remote { visit, since }))
     }
@@ -107,7 +107,7 @@ impl Remote {
     async fn begin(&mut self, stretch: &Stretch) -> StoreResult<()> {
         let failed = stretch.failed.as_ref().map(serde_json::to_string).transpose();
         self.visit.failed = failed.map_err(|e| self.visit.fail(sqlx::Error::Encode(e.into())))?;
-        self.visit.script(statement::BULK_BEGIN_CHUNK).await
+        self.visit.script(sql!("bulk/begin_chunk")).await
     }
 }
 
@@ -120,7 +120,7 @@ impl BulkVisit for Remote {
     async fn settle(&mut self, taken: &Taken) -> StoreResult<()> {
         (self.visit.origin, self.visit.over_failures) = (taken.position.origin, taken.failures.is_some());
         let Run { job, token } = self.visit.order.run;
-        self.visit.execute(sqlx::query(statement::BULK_EVICT).bind(job.to_string()).bind(token.0)).await
+        self.visit.execute(sqlx::query(sql!("bulk/evict")).bind(job.to_string()).bind(token.0)).await
     }
 
     async fn survey(&mut self, since: &str) -> StoreResult<Surveyed> {

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use milepost_core::bulk::run::{Chunked, Order, Parts, Position, Rest, Survey, Surveyed};
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::{BulkRun, StoreResult};
+use milepost_core::sql;
 use sqlx::Executor;
 
 use super::progress::{self, Begun, told};
@@ -16,7 +17,6 @@ use crate::enqueue;
 use crate::error::enqueue_error;
 use crate::row::Decoded;
 use crate::session::Session;
-use crate::statement;
 
 /// A run and its session on the store's database.
 pub(super) struct Run {
@@ -34,9 +34,9 @@ impl Run {
         let mut run = Self { visit, since: String::new(), failures: None };
         // A previous process that hangs in the middle of a chunk would hold the run's lock until the server ends its
         // session.
-        let unseat = sqlx::query(statement::BULK_UNSEAT).bind(order.run.job.0).bind(order.run.token.0);
+        let unseat = sqlx::query(sql!("bulk/unseat")).bind(order.run.job.0).bind(order.run.token.0);
         run.visit.execute(unseat).await?;
-        run.visit.script(statement::BULK_TAKE_BEGIN).await?;
+        run.visit.script(sql!("bulk/take_begin")).await?;
         let taken =
             run.step(async |session| progress::take(session, order.run, &bulk.fingerprint, None).await);
         let taken = taken.await??;
@@ -94,7 +94,7 @@ impl BulkRun for Run {
         let surveyed = match &self.failures {
             Some(failures) => {
                 let failures = failures.clone();
-                self.visit.script(statement::BULK_BEGIN_CHUNK).await?;
+                self.visit.script(sql!("bulk/begin_chunk")).await?;
                 Surveyed::Frozen(failures)
             }
             None => self.visit.survey(&self.since).await?,
@@ -111,7 +111,7 @@ impl BulkRun for Run {
     /// statement, applies the next targets, and moves the cursor past them.
     async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
         let began = Instant::now();
-        self.visit.script(statement::BULK_BEGIN_CHUNK).await?;
+        self.visit.script(sql!("bulk/begin_chunk")).await?;
         let done = self.do_chunk(rows, began).await;
         self.settle(done, |done| matches!(done, Chunked::Done(_))).await
     }
@@ -125,7 +125,7 @@ impl BulkRun for Run {
         if let Some(job) = then {
             enqueue::check(std::slice::from_ref(job), PAYLOAD_BYTES_MAX)?;
         }
-        self.visit.script(statement::BULK_BEGIN_CHUNK).await?;
+        self.visit.script(sql!("bulk/begin_chunk")).await?;
         let run = self.visit.order.run;
         let ended = progress::end(&mut Session::lasting(&mut self.visit.connection), run, then).await;
         let place = self.visit.spec.database.place();

@@ -5,12 +5,13 @@ use milepost_core::audit::{Deed, made_jobs};
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkStaging, StoreResult};
+use milepost_core::sql;
 
+use crate::enqueue;
 use crate::error::enqueue_error;
 use crate::row::Decoded;
 use crate::session::{Session, Transaction};
 use crate::store::PostgresStore;
-use crate::{enqueue, statement};
 
 /// A file that is being staged. Dropping it rolls everything back.
 pub(super) struct Staging {
@@ -25,7 +26,7 @@ impl Staging {
         let (run, name) = (JobId::new(), name.to_owned());
         let begin = async {
             let mut transaction = store.inner.intake.begin().await?;
-            let file = sqlx::query(statement::BULK_BEGIN_FILE).bind(run.0).bind(name);
+            let file = sqlx::query(sql!("bulk/begin_file")).bind(run.0).bind(name);
             transaction.session().execute(file).await?;
             Ok(transaction)
         };
@@ -49,7 +50,7 @@ impl Staging {
 }
 
 async fn begin_run(session: &mut Session<'_>, run: JobId, rows: i64) -> Decoded<()> {
-    let query = sqlx::query(statement::BULK_BEGIN_STAGED_RUN).bind(run.0).bind(rows);
+    let query = sqlx::query(sql!("bulk/begin_staged_run")).bind(run.0).bind(rows);
     session.execute(query).await.map(drop)
 }
 
@@ -60,7 +61,7 @@ pub(super) async fn stage(
     first: i64,
     rows: Vec<String>,
 ) -> Decoded<()> {
-    let query = sqlx::query(statement::BULK_STAGE).bind(run.0).bind(first).bind(rows);
+    let query = sqlx::query(sql!("bulk/stage")).bind(run.0).bind(first).bind(rows);
     session.execute(query).await.map(drop)
 }
 

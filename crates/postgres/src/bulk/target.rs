@@ -3,13 +3,13 @@
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::sql::Bounds;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::{AssertSqlSafe, Column, Either, Executor, PgConnection, SqlSafeStr, Statement as _};
 
 use super::sql::{Author, From, Slot, Statement, Types};
 use super::work::{Applied, Spec};
 use crate::row;
 use crate::session::Session;
-use crate::statement;
 
 /// The statements that read the targets of a run.
 #[derive(Clone, Debug)]
@@ -157,7 +157,7 @@ fn key_types(spec: &Spec, described: &Described) -> StoreResult<Vec<i64>> {
 }
 
 async fn type_names(spec: &Spec, connection: &mut PgConnection, types: &[i64]) -> StoreResult<Vec<String>> {
-    let query = sqlx::query(statement::BULK_TYPE_NAMES).bind(types.to_vec());
+    let query = sqlx::query(sql!("bulk/type_names")).bind(types.to_vec());
     let rows = Session::lasting(connection).rows(query).await;
     rows.and_then(row::values).map_err(|e| spec.database.fail(e))
 }

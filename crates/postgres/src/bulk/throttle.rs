@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use milepost_core::port::Throttle;
+use milepost_core::sql;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row, SqlSafeStr, TypeInfo, ValueRef};
 
 use super::database::Database;
 use crate::session::Query;
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Timeout for a measurement.
@@ -59,9 +59,9 @@ impl ServerThrottle {
 
     fn query(&self) -> Query {
         match &self.measure {
-            Measure::ReplicaLag(_) => sqlx::query(statement::REPLICA_LAG),
-            Measure::LockWaits(_) => sqlx::query(statement::LOCK_WAITS),
-            Measure::OldestSnapshot(_) => sqlx::query(statement::OLDEST_SNAPSHOT),
+            Measure::ReplicaLag(_) => sqlx::query(sql!("throttle/replica_lag")),
+            Measure::LockWaits(_) => sqlx::query(sql!("throttle/lock_waits")),
+            Measure::OldestSnapshot(_) => sqlx::query(sql!("throttle/oldest_snapshot")),
             Measure::Sql(sql) => sqlx::query(AssertSqlSafe(sql.clone()).into_sql_str()),
         }
     }

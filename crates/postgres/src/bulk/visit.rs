@@ -8,6 +8,7 @@ use milepost_core::bulk::staged::ORIGIN;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row, SqlSafeStr};
@@ -20,7 +21,6 @@ use super::target::{Pages, Targets};
 use super::work::{Applied, Spec};
 use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
-use crate::statement;
 
 /// Time limit for counting targets, after which their number is estimated.
 const COUNT_TIMEOUT: &str = "set local statement_timeout = '3s'";
@@ -130,12 +130,12 @@ impl Visit {
         if self.spec.source.is_staged() {
             return Err(InvalidBulk::NotStaged { job: self.order.run.job }.into());
         }
-        let query = sqlx::query(statement::BULK_HORIZON).bind(since.to_owned());
+        let query = sqlx::query(sql!("bulk/horizon")).bind(since.to_owned());
         let horizon = self.row(query).await?.ok_or(StoreError::Fenced(self.order.run))?;
         if !self.get::<bool>(&horizon, "passed")? {
             return Ok(Surveyed::Held(self.writers(&horizon)?));
         }
-        self.script(statement::BULK_BEGIN_CHUNK).await?;
+        self.script(sql!("bulk/begin_chunk")).await?;
         self.find_targets().await.map(Surveyed::Frozen)
     }
 
@@ -189,7 +189,7 @@ impl Visit {
 
     /// Applies chunks and rolls them back.
     pub(super) async fn rehearse(&mut self, trial: &Trial) -> StoreResult<Rehearsal> {
-        self.script(statement::BULK_BEGIN_CHUNK).await?;
+        self.script(sql!("bulk/begin_chunk")).await?;
         let rehearsed = self.try_chunks(trial).await;
         drop(self.connection.execute("rollback").await);
         rehearsed

@@ -7,6 +7,7 @@ use milepost_core::error::StoreError;
 use milepost_core::event::{Emitted, NewEvent};
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use serde_json::json;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
@@ -14,7 +15,6 @@ use sqlx::{PgConnection, Row};
 use super::error::emit_error;
 use crate::row::Decoded;
 use crate::session::{Query, Session};
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Place that errors name for a caller's transaction.
@@ -66,7 +66,7 @@ impl PostgresStore {
 
 fn insert(events: &[NewEvent]) -> Query {
     let each = |value: fn(&NewEvent) -> &str| events.iter().map(value).collect::<Vec<_>>();
-    sqlx::query(statement::EMIT_MANY)
+    sqlx::query(sql!("event/emit_many"))
         .bind(each(|event| &event.aggregate.kind))
         .bind(each(|event| &event.aggregate.id))
         .bind(each(|event| &event.event_type))

@@ -6,22 +6,22 @@ use milepost_core::event::listing::{AggregatePlace, EventFilter, EventPage, Logg
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use serde_json::value::RawValue;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::row::Decoded;
 use crate::session::Query;
-use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
     pub(super) async fn list_events(&self, filter: &EventFilter) -> StoreResult<Vec<LoggedEvent>> {
         let (sql, of_aggregate, bound) = match filter.page {
             EventPage::Before(before) => {
-                (statement::EVENTS_NEWEST, statement::EVENTS_NEWEST_OF_AGGREGATE, before.unwrap_or(i64::MAX))
+                (sql!("event/newest"), sql!("event/newest_of_aggregate"), before.unwrap_or(i64::MAX))
             }
-            EventPage::After(after) => (statement::EVENTS_AFTER, statement::EVENTS_AFTER_OF_AGGREGATE, after),
+            EventPage::After(after) => (sql!("event/after"), sql!("event/after_of_aggregate"), after),
         };
         let query = sqlx::query(if filter.aggregate.is_some() { of_aggregate } else { sql })
             .bind(bound)

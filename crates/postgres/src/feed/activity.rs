@@ -2,18 +2,18 @@
 
 use milepost_core::feed::{Activity, Counted};
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::position::Position;
 use crate::row::{Decoded, named};
-use crate::statement;
 use crate::store::PostgresStore;
 
 impl PostgresStore {
     /// Returns the activity in the window from a position to now.
     pub(super) async fn count_activity(&self, after: &Position, lengths: u32) -> StoreResult<Activity> {
-        let query = sqlx::query(statement::FEED_ACTIVITY)
+        let query = sqlx::query(sql!("feed/activity"))
             .bind(after.seen.text.clone())
             .bind(i64::from(lengths))
             .bind(after.epoch.clone());

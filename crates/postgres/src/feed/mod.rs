@@ -11,18 +11,18 @@ use milepost_core::feed::{
 };
 use milepost_core::ident::{BatchId, JobId, WorkerId};
 use milepost_core::port::{FeedStore, StoreResult};
+use milepost_core::sql;
 use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
 
 use self::position::{Part, Position, Within};
 use crate::row::{self, Decoded, count, named};
-use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
 impl FeedStore for PostgresStore {
     async fn feed_end(&self) -> StoreResult<FeedPosition> {
-        let row = self.inner.calm.row(sqlx::query(statement::FEED_END)).await;
+        let row = self.inner.calm.row(sqlx::query(sql!("feed/end"))).await;
         row.and_then(|row| end(&row.ok_or(sqlx::Error::RowNotFound)?)).map_err(|e| self.fail("feed_end", e))
     }
 
@@ -73,7 +73,7 @@ impl PostgresStore {
 
     /// Checks whether a watcher can continue from a position that a client sent.
     async fn check_reach(&self, after: &Position, upto: &Position) -> StoreResult<()> {
-        let query = sqlx::query(statement::FEED_BEHIND)
+        let query = sqlx::query(sql!("feed/behind"))
             .bind(after.seen.text.clone())
             .bind(upto.seen.text.clone())
             .bind(i64::from(CHANGES_BEHIND_MAX) + 1);
@@ -133,7 +133,7 @@ impl Reading {
         upto: Option<String>,
         pos: i64,
     ) -> StoreResult<String> {
-        let query = sqlx::query(statement::FEED_JOBS)
+        let query = sqlx::query(sql!("feed/jobs"))
             .bind(self.after.seen.text.clone())
             .bind(upto)
             .bind(pos)
@@ -148,7 +148,7 @@ impl Reading {
 
     async fn read_batches(&mut self, store: &PostgresStore, upto: &str, pos: i64) -> StoreResult<()> {
         let left = self.limit as usize - self.changes.len();
-        let query = sqlx::query(statement::FEED_BATCHES)
+        let query = sqlx::query(sql!("feed/batches"))
             .bind(self.after.seen.text.clone())
             .bind(upto.to_owned())
             .bind(pos)

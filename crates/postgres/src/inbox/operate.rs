@@ -10,6 +10,7 @@ use milepost_core::event::listing::AggregatePlace;
 use milepost_core::inbox::Consumer;
 use milepost_core::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
 use milepost_core::port::{InboxStore, StoreResult};
+use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -18,14 +19,13 @@ use super::{inbox_error, kept_event};
 use crate::event::after_place;
 use crate::row::{Decoded, count, named};
 use crate::session::Query;
-use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
 impl InboxStore for PostgresStore {
     async fn put_consumer(&self, consumer: &Consumer) -> StoreResult<()> {
         consumer.check()?;
-        let query = sqlx::query(statement::INBOX_PUT_CONSUMER)
+        let query = sqlx::query(sql!("inbox/put_consumer"))
             .bind(consumer.name.clone())
             .bind(whole_ms(consumer.gap_wait))
             .bind(i32::try_from(consumer.parked_max).unwrap_or(i32::MAX))
@@ -36,7 +36,7 @@ impl InboxStore for PostgresStore {
     }
 
     async fn consumers(&self) -> StoreResult<Vec<ConsumerView>> {
-        self.decode("consumers", self.inner.calm.rows(sqlx::query(statement::INBOX_CONSUMERS)).await, view)
+        self.decode("consumers", self.inner.calm.rows(sqlx::query(sql!("inbox/consumers"))).await, view)
     }
 
     async fn expect_from(&self, consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<bool> {
@@ -47,7 +47,7 @@ impl InboxStore for PostgresStore {
     }
 
     async fn inbox_ready(&self, consumer: &str, limit: u32) -> StoreResult<Vec<Aggregate>> {
-        let query = sqlx::query(statement::INBOX_READY).bind(consumer.to_owned()).bind(rows_max(limit));
+        let query = sqlx::query(sql!("inbox/ready")).bind(consumer.to_owned()).bind(rows_max(limit));
         self.ask_inbox("inbox_ready", query, aggregate).await
     }
 
@@ -57,20 +57,20 @@ impl InboxStore for PostgresStore {
         after: Option<&AggregatePlace>,
         limit: u32,
     ) -> StoreResult<Vec<Gap>> {
-        let query = sqlx::query(statement::INBOX_GAPS).bind(consumer.map(str::to_owned));
+        let query = sqlx::query(sql!("inbox/gaps")).bind(consumer.map(str::to_owned));
         let query = after_place(query, after).bind(i64::from(limit));
         self.decode("gaps", self.inner.calm.rows(query).await, gap)
     }
 
     async fn give_up_gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<GivenUp> {
         let query =
-            sqlx::query(statement::INBOX_GIVE_UP).bind(consumer.map(str::to_owned)).bind(rows_max(limit));
+            sqlx::query(sql!("inbox/give_up")).bind(consumer.map(str::to_owned)).bind(rows_max(limit));
         let given_up = self.ask_inbox("give_up_gaps", query, given_up).await?;
         Ok(given_up.into_iter().next().unwrap_or_default())
     }
 
     async fn dead_letters(&self, filter: &DeadFilter) -> StoreResult<Vec<DeadLetter>> {
-        let query = sqlx::query(statement::INBOX_DEAD)
+        let query = sqlx::query(sql!("inbox/dead"))
             .bind(filter.consumer.clone())
             .bind(filter.before.map_or(i64::MAX, |before| before.0))
             .bind(i64::from(filter.limit));
@@ -79,12 +79,12 @@ impl InboxStore for PostgresStore {
 
     async fn retry_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
         let deed = Deed::retry_letters(letters);
-        self.change_letters("retry_dead", &deed, statement::INBOX_RETRY, letters).await
+        self.change_letters("retry_dead", &deed, sql!("inbox/retry"), letters).await
     }
 
     async fn drop_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
         let deed = Deed::drop_letters(letters);
-        self.change_letters("drop_dead", &deed, statement::INBOX_DROP, letters).await
+        self.change_letters("drop_dead", &deed, sql!("inbox/drop"), letters).await
     }
 }
 

@@ -4,6 +4,7 @@ use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
 use milepost_core::inbox::{Received, check_consumer, check_position, check_received};
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
@@ -11,7 +12,6 @@ use super::{inbox_error, kept_event, odd};
 use crate::event::headers_text;
 use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
-use crate::statement;
 
 /// Place that errors name for a caller's transaction.
 const CALLERS: &str = "the caller's connection";
@@ -67,7 +67,7 @@ pub async fn expect_from(
 
 pub(crate) async fn once_in(mut session: Session<'_>, consumer: &str, event: EventId) -> StoreResult<bool> {
     check_consumer(consumer)?;
-    let query = sqlx::query(statement::INBOX_ONCE).bind(consumer.to_owned()).bind(event.0);
+    let query = sqlx::query(sql!("inbox/once")).bind(consumer.to_owned()).bind(event.0);
     let first = session.row(query).await.and_then(row::value);
     first.map_err(|e| inbox_error(CALLERS, "once", e))
 }
@@ -78,7 +78,7 @@ pub(crate) async fn receive_in(
     event: &Event,
 ) -> StoreResult<Received> {
     check_received(consumer, event)?;
-    let query = sqlx::query(statement::INBOX_RECEIVE)
+    let query = sqlx::query(sql!("inbox/receive"))
         .bind(consumer.to_owned())
         .bind(event.aggregate.kind.clone())
         .bind(event.aggregate.id.clone())
@@ -99,7 +99,7 @@ pub(crate) async fn next_parked_in(
     aggregate: &Aggregate,
 ) -> StoreResult<Option<Event>> {
     check_position(consumer, aggregate, 1)?;
-    let query = sqlx::query(statement::INBOX_NEXT_PARKED)
+    let query = sqlx::query(sql!("inbox/next_parked"))
         .bind(consumer.to_owned())
         .bind(aggregate.kind.clone())
         .bind(aggregate.id.clone());
@@ -122,7 +122,7 @@ pub(crate) async fn expect_from_in(
 /// Returns the query that sets the first sequence number of an aggregate that a consumer receives.
 pub(super) fn expectation(consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<Query> {
     check_position(consumer, aggregate, sequence)?;
-    Ok(sqlx::query(statement::INBOX_EXPECT_FROM)
+    Ok(sqlx::query(sql!("inbox/expect_from"))
         .bind(consumer.to_owned())
         .bind(aggregate.kind.clone())
         .bind(aggregate.id.clone())

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use milepost_core::event::Changes;
+use milepost_core::sql;
 
 use crate::row::{Decoded, value};
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// The kinds of changes that are recorded, each by a separate trigger.
@@ -17,7 +17,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(200);
 impl PostgresStore {
     /// Registers the state changes that a subscription selects. Returns whether all selected changes are recorded now.
     pub(super) async fn want_changes(&self, subscription: &str, changes: &Changes) -> Decoded<bool> {
-        let query = sqlx::query(statement::RELAY_WANT_CHANGES)
+        let query = sqlx::query(sql!("relay/want_changes"))
             .bind(subscription.to_owned())
             .bind(changes.kinds.clone())
             .bind(changes.dags.clone());
@@ -44,7 +44,7 @@ impl PostgresStore {
     async fn switch_recording(&self) -> Decoded<bool> {
         let mut all = true;
         for what in RECORDED {
-            let query = sqlx::query(statement::RELAY_SWITCH_RECORDING).bind(what);
+            let query = sqlx::query(sql!("relay/switch_recording")).bind(what);
             all &= self.inner.hot.row(query).await.and_then(value::<bool>)?;
         }
         Ok(all)

@@ -13,19 +13,19 @@ use async_trait::async_trait;
 use milepost_core::audit::Deed;
 use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, RelayError, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
+use milepost_core::sql;
 
-use crate::statement;
 use crate::store::PostgresStore;
 
 #[async_trait]
 impl RelayStore for PostgresStore {
     async fn subscribe(&self, subscription: &str, begin: Begin) -> StoreResult<bool> {
         let query =
-            sqlx::query(statement::RELAY_SUBSCRIBE).bind(subscription.to_owned()).bind(begin == Begin::Now);
+            sqlx::query(sql!("relay/subscribe")).bind(subscription.to_owned()).bind(begin == Begin::Now);
         let row = self.inner.hot.row(query).await;
         let is_new = row.and_then(crate::row::value).map_err(|e| self.fail("subscribe", e))?;
         if begin == Begin::Now {
-            let query = sqlx::query(statement::RELAY_BEGIN_NOW).bind(subscription.to_owned());
+            let query = sqlx::query(sql!("relay/begin_now")).bind(subscription.to_owned());
             self.inner.hot.execute(query).await.map_err(|e| self.fail("subscribe", e))?;
         }
         Ok(is_new)
@@ -41,26 +41,24 @@ impl RelayStore for PostgresStore {
     }
 
     async fn renew(&self, publisher: &Publisher) -> StoreResult<bool> {
-        let query = sqlx::query(statement::RELAY_RENEW_PUBLISHER)
-            .bind(publisher.id.0)
-            .bind(reader::lease_ms(publisher));
+        let query =
+            sqlx::query(sql!("relay/renew_publisher")).bind(publisher.id.0).bind(reader::lease_ms(publisher));
         let renewed = self.inner.hot.execute(query).await.map_err(|e| self.fail("renew", e))?;
         Ok(renewed > 0)
     }
 
     async fn leave(&self, publisher: &Publisher) -> StoreResult<()> {
-        let query = sqlx::query(statement::RELAY_LEAVE).bind(publisher.id.0);
+        let query = sqlx::query(sql!("relay/leave")).bind(publisher.id.0);
         self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("leave", e))
     }
 
     async fn report_sink(&self, publisher: &Publisher, down: Option<&str>) -> StoreResult<()> {
-        let query =
-            sqlx::query(statement::RELAY_REPORT_SINK).bind(publisher.id.0).bind(down.map(str::to_owned));
+        let query = sqlx::query(sql!("relay/report_sink")).bind(publisher.id.0).bind(down.map(str::to_owned));
         self.inner.hot.execute(query).await.map(drop).map_err(|e| self.fail("report_sink", e))
     }
 
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
-        let query = sqlx::query(statement::RELAY_PAUSE).bind(subscription.to_owned()).bind(why.to_owned());
+        let query = sqlx::query(sql!("relay/pause")).bind(subscription.to_owned()).bind(why.to_owned());
         let deed = Deed::pause_subscription(subscription);
         let paused = self.act(&self.inner.hot, &deed, async |session| session.execute(query).await).await;
         match paused.map_err(|e| self.fail("pause_subscription", e))? {

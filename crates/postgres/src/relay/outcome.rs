@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use milepost_core::event::{Failure, Outcome, Undelivered};
 use milepost_core::ident::EventId;
+use milepost_core::sql;
 use serde_json::{Value, json};
 use sqlx::Row;
 
@@ -12,7 +13,6 @@ use super::reader::SlotReader;
 use super::slot::Slot;
 use crate::row::Decoded;
 use crate::session::Query;
-use crate::statement;
 
 impl SlotReader {
     /// Returns the new position of each slot of the page.
@@ -78,7 +78,7 @@ impl SlotReader {
 /// Returns the statement that moves slots; the caller binds failed, waiting and dead-lettered events, and the epoch.
 fn advance(subscription: &str, reached: &BTreeMap<i16, Slot>) -> Query {
     let slots = || reached.values();
-    sqlx::query(statement::RELAY_ADVANCE_SLOTS)
+    sqlx::query(sql!("relay/advance_slots"))
         .bind(subscription.to_owned())
         .bind(reached.keys().copied().collect::<Vec<_>>())
         .bind(slots().map(|slot| slot.token).collect::<Vec<_>>())

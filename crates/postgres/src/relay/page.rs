@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use milepost_core::event::{Aggregate, Event, LeftOut, Page, PageSize, SubscriptionFilter};
 use milepost_core::ident::EventId;
+use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -11,7 +12,6 @@ use super::reader::SlotReader;
 use crate::event::read_event_with;
 use crate::row::Decoded;
 use crate::session::Query;
-use crate::statement;
 
 /// A page whose events are being published.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl SlotReader {
     fn read(&self, size: PageSize, shares: &[i64]) -> Query {
         let slots = || self.slots.values();
         let some = |names: &[String]| (!names.is_empty()).then(|| names.to_vec());
-        sqlx::query(statement::RELAY_PAGE)
+        sqlx::query(sql!("relay/page"))
             .bind(self.slots.keys().copied().collect::<Vec<_>>())
             .bind(slots().map(|slot| slot.seen.clone()).collect::<Vec<_>>())
             .bind(slots().map(|slot| slot.window.as_ref().map(|w| w.upto.clone())).collect::<Vec<_>>())
@@ -162,7 +162,7 @@ impl SlotReader {
         if slots.is_empty() {
             return Ok(Large::new());
         }
-        let query = sqlx::query(statement::RELAY_PAYLOADS).bind(slots).bind(positions);
+        let query = sqlx::query(sql!("relay/payloads")).bind(slots).bind(positions);
         let payloads = self.store.inner.hot.rows(query).await?;
         payloads
             .iter()

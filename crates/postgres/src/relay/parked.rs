@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use milepost_core::event::{Aggregate, DueAggregate, DueEvents, Publisher, Retried};
+use milepost_core::sql;
 use serde_json::Value;
 use sqlx::Row;
 
 use super::outcome::{abandoned, wait_ms};
 use crate::event::read_event;
 use crate::row::{Decoded, value};
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Maximum number of an aggregate's events, behind the parked one, that are returned in one call.
@@ -17,7 +17,7 @@ const BEHIND_MAX: i64 = 100;
 
 impl PostgresStore {
     pub(super) async fn due_events(&self, publisher: &Publisher, aggregates_max: u32) -> Decoded<DueEvents> {
-        let query = sqlx::query(statement::RELAY_DUE)
+        let query = sqlx::query(sql!("relay/due"))
             .bind(publisher.subscription.clone())
             .bind(publisher.id.0)
             .bind(i64::from(aggregates_max))
@@ -37,9 +37,8 @@ impl PostgresStore {
             }
         }
         if due.aggregates.is_empty() {
-            let query = sqlx::query(statement::RELAY_NEXT_DUE)
-                .bind(publisher.subscription.clone())
-                .bind(publisher.id.0);
+            let query =
+                sqlx::query(sql!("relay/next_due")).bind(publisher.subscription.clone()).bind(publisher.id.0);
             let next_ms: Option<i64> = self.inner.hot.row(query).await.and_then(value)?;
             due.next_in = next_ms.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs()));
         }
@@ -55,7 +54,7 @@ impl PostgresStore {
         for of in retried {
             let head = of.failures.iter().find_map(|failure| Some((failure, wait_ms(failure.then)?)));
             let given_up: Vec<Value> = of.failures.iter().filter_map(abandoned).collect();
-            let query = sqlx::query(statement::RELAY_SETTLE_PARKED)
+            let query = sqlx::query(sql!("relay/settle_parked"))
                 .bind(publisher.subscription.clone())
                 .bind(publisher.id.0)
                 .bind(of.slot)

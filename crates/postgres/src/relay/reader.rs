@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use async_trait::async_trait;
 use milepost_core::event::{Aggregate, Holding, Outcome, Page, PageSize, Publisher};
 use milepost_core::port::{LogReader, StoreResult};
+use milepost_core::sql;
 use sqlx::Row;
 
 use super::error::relay_error;
 use super::page::ReadPage;
 use super::slot::Slot;
 use crate::row::Decoded;
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Reads by windows between snapshots; `docs/adr/0017-reading-the-log.md` explains how, and why no event is missed.
@@ -90,7 +90,7 @@ impl LogReader for SlotReader {
 
 impl SlotReader {
     async fn look_around(&mut self) -> Decoded<Holding> {
-        let query = sqlx::query(statement::RELAY_HOLD_SLOTS)
+        let query = sqlx::query(sql!("relay/hold_slots"))
             .bind(self.publisher.subscription.clone())
             .bind(self.publisher.id.0)
             .bind(self.publisher.label.clone())
@@ -119,7 +119,7 @@ impl SlotReader {
             holding.parked = self.parked_of(fresh).await?;
         }
         if rows.is_empty() {
-            let query = sqlx::query(statement::RELAY_PAUSE_OF).bind(self.publisher.subscription.clone());
+            let query = sqlx::query(sql!("relay/pause_of")).bind(self.publisher.subscription.clone());
             holding.paused = self.store.inner.hot.row(query).await.and_then(crate::row::value)?;
         }
         Ok(holding)
@@ -139,7 +139,7 @@ impl SlotReader {
 
     async fn parked_of(&self, slots: Vec<i16>) -> Decoded<Vec<Aggregate>> {
         let query =
-            sqlx::query(statement::RELAY_PARKED_OF).bind(self.publisher.subscription.clone()).bind(slots);
+            sqlx::query(sql!("relay/parked_of")).bind(self.publisher.subscription.clone()).bind(slots);
         let rows = self.store.inner.hot.rows(query).await?;
         rows.iter().map(|row| Ok(Aggregate { kind: row.try_get(0)?, id: row.try_get(1)? })).collect()
     }

@@ -14,6 +14,7 @@ use milepost_core::event::relay_listing::{
 use milepost_core::event::{Aggregate, RelayError};
 use milepost_core::ident::EventId;
 use milepost_core::port::{StoreResult, SubscriptionStore};
+use milepost_core::sql;
 use serde_json::json;
 use sqlx::Row;
 use sqlx::postgres::{PgDatabaseError, PgRow};
@@ -23,7 +24,6 @@ use crate::error::database_error;
 use crate::event::{after_place, read_event};
 use crate::row::{Decoded, value};
 use crate::session::Session;
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// SQLSTATE of an aggregate that is not parked.
@@ -38,12 +38,12 @@ const IN_USE: &str = "MP025";
 #[async_trait]
 impl SubscriptionStore for PostgresStore {
     async fn subscriptions(&self) -> StoreResult<Vec<SubscriptionView>> {
-        let rows = self.inner.calm.rows(sqlx::query(statement::RELAY_PUBLISHERS)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("relay/publishers"))).await;
         let mut publishers: HashMap<String, Vec<PublisherView>> = HashMap::new();
         for (subscription, publisher) in self.decode("subscriptions", rows, publisher_view)? {
             publishers.entry(subscription).or_default().push(publisher);
         }
-        let rows = self.inner.calm.rows(sqlx::query(statement::RELAY_SUBSCRIPTIONS)).await;
+        let rows = self.inner.calm.rows(sqlx::query(sql!("relay/subscriptions"))).await;
         let mut subscriptions = self.decode("subscriptions", rows, subscription_view)?;
         for subscription in &mut subscriptions {
             subscription.publishers = publishers.remove(&subscription.name).unwrap_or_default();
@@ -53,7 +53,7 @@ impl SubscriptionStore for PostgresStore {
 
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
         let (verb, deed) = ("resume_subscription", Deed::resume_subscription(subscription));
-        let query = sqlx::query(statement::RELAY_RESUME).bind(subscription.to_owned());
+        let query = sqlx::query(sql!("relay/resume")).bind(subscription.to_owned());
         let resumed = self.act(&self.inner.intake, &deed, async |session| session.row(query).await).await;
         let was_paused = resumed.and_then(|row| row.map(|row| row.try_get::<bool, _>(0)).transpose());
         let was_paused = was_paused.map_err(|e| self.fail(verb, e))?;
@@ -62,7 +62,7 @@ impl SubscriptionStore for PostgresStore {
 
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
         let (verb, deed) = ("remove_subscription", Deed::remove_subscription(subscription));
-        let removed = self.change_subscription(verb, &deed, statement::RELAY_REMOVE, subscription).await?;
+        let removed = self.change_subscription(verb, &deed, sql!("relay/remove"), subscription).await?;
         self.leave_changes().await.map_err(|e| self.fail(verb, e))?;
         Ok(removed)
     }
@@ -73,7 +73,7 @@ impl SubscriptionStore for PostgresStore {
         after: Option<&AggregatePlace>,
         limit: u32,
     ) -> StoreResult<Vec<ParkedView>> {
-        let query = sqlx::query(statement::RELAY_PARKED).bind(subscription.map(str::to_owned));
+        let query = sqlx::query(sql!("relay/parked")).bind(subscription.map(str::to_owned));
         let query = after_place(query, after).bind(i64::from(limit));
         self.decode("parked", self.inner.calm.rows(query).await, parked_view)
     }
@@ -89,7 +89,7 @@ impl SubscriptionStore for PostgresStore {
             ParkedVerb::Skip => ("skip", None),
             ParkedVerb::Edit(payload) => ("edit", Some(payload.clone())),
         };
-        let query = sqlx::query(statement::RELAY_CHANGE_PARKED)
+        let query = sqlx::query(sql!("relay/change_parked"))
             .bind(subscription.to_owned())
             .bind(aggregate.kind.clone())
             .bind(aggregate.id.clone())
@@ -112,7 +112,7 @@ impl SubscriptionStore for PostgresStore {
         before: Option<&DeadPlace>,
         limit: u32,
     ) -> StoreResult<Vec<DeadView>> {
-        let query = sqlx::query(statement::RELAY_DEAD)
+        let query = sqlx::query(sql!("relay/dead"))
             .bind(subscription.map(str::to_owned))
             .bind(before.map(|place| jiff_sqlx::Timestamp::from(place.at)))
             .bind(before.map(|place| place.event.0))
@@ -127,7 +127,7 @@ impl SubscriptionStore for PostgresStore {
             DeadVerb::Drop => "drop",
         };
         let query =
-            sqlx::query(statement::RELAY_CHANGE_DEAD).bind(subscription.to_owned()).bind(event.0).bind(name);
+            sqlx::query(sql!("relay/change_dead")).bind(subscription.to_owned()).bind(event.0).bind(name);
         let deed = Deed::change_dead(subscription, event, verb);
         let changed = self.act(&self.inner.intake, &deed, async |session| session.execute(query).await).await;
         changed.map(drop).map_err(|e| match code(&e) {
@@ -141,7 +141,7 @@ impl SubscriptionStore for PostgresStore {
             Replay::Aggregate { aggregate, from } => (Some(aggregate), Some(*from), None),
             Replay::Since(since) => (None, None, Some(jiff_sqlx::Timestamp::from(*since))),
         };
-        let query = sqlx::query(statement::RELAY_REPLAY)
+        let query = sqlx::query(sql!("relay/replay"))
             .bind(subscription.to_owned())
             .bind(of.map(|aggregate| aggregate.kind.clone()))
             .bind(of.map(|aggregate| aggregate.id.clone()))
@@ -158,7 +158,7 @@ impl SubscriptionStore for PostgresStore {
     }
 
     async fn reseed(&self) -> StoreResult<u64> {
-        let query = sqlx::query(statement::RELAY_RESEED);
+        let query = sqlx::query(sql!("relay/reseed"));
         let reseed = async |session: &mut Session<'_>| session.row(query).await.and_then(value::<i64>);
         let tell = |changed: &i64| (*changed > 0).then(|| json!({ "subscriptions": changed }));
         let changed = self.act_telling(&self.inner.calm, &Deed::reseed(), reseed, tell).await;
@@ -170,7 +170,7 @@ impl SubscriptionStore for PostgresStore {
 
     async fn prune_log(&self, keep: Duration) -> StoreResult<Option<u64>> {
         let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
-        let query = sqlx::query(statement::RELAY_PRUNE_LOG).bind(keep_ms);
+        let query = sqlx::query(sql!("relay/prune_log")).bind(keep_ms);
         let prune = async |session: &mut Session<'_>| session.row(query).await.and_then(value::<Option<i64>>);
         let tell = |pruned: &Option<i64>| {
             pruned.filter(|&events| events > 0).map(|events| json!({ "events": events }))

@@ -1,11 +1,11 @@
 //! Check for the waker of workers: whether an active worker could claim a job.
 
+use milepost_core::sql;
 use std::time::{Duration, Instant};
 
 use sqlx::Row;
 
 use super::{Handshake, Watch};
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// How often the lanes that active workers serve are read.
@@ -84,7 +84,7 @@ impl JobWatch {
             self.lanes.pairs.iter().map(|(q, k)| (q.as_str(), k.as_str())).collect();
         let floors = &self.store.inner.floors;
         let probe = floors.probe(&pairs, 0, false);
-        let query = sqlx::query(statement::PEEK)
+        let query = sqlx::query(sql!("peek"))
             .bind(&probe.queues)
             .bind(&probe.kinds)
             .bind(&probe.priorities)
@@ -110,7 +110,7 @@ impl JobWatch {
     }
 
     async fn refresh_lanes(&mut self) -> Result<(), sqlx::Error> {
-        let rows = self.store.inner.hot.rows(sqlx::query(statement::LANES)).await?;
+        let rows = self.store.inner.hot.rows(sqlx::query(sql!("lanes"))).await?;
         self.lanes.pairs = rows
             .iter()
             .map(|row| Ok((row.try_get("queue")?, row.try_get("kind")?)))

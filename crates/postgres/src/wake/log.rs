@@ -1,11 +1,11 @@
 //! Check for the waker of relays: whether the event log has grown.
 
+use milepost_core::sql;
 use std::time::Duration;
 
 use sqlx::Row;
 
 use super::{Handshake, Watch};
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// Checks the last position drawn from the log's sequence. The transaction that drew it may not have committed yet, so awake
@@ -22,7 +22,7 @@ impl Watch for LogWatch {
     const HANDSHAKE: Handshake = Handshake { channel: "milepost_log", sleep: 4, waker: 5 };
 
     async fn due_in(&mut self) -> Result<Option<Duration>, sqlx::Error> {
-        let row = self.store.inner.hot.row(sqlx::query(statement::RELAY_LAST_POS)).await?;
+        let row = self.store.inner.hot.row(sqlx::query(sql!("relay/last_pos"))).await?;
         let row = row.ok_or(sqlx::Error::RowNotFound)?;
         self.publishers = row.try_get("publishers")?;
         let drawn = Some(row.try_get("drawn")?);

@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use milepost_core::port::{Wake, WakeStream};
+use milepost_core::sql;
 use sqlx::Executor;
 use sqlx::postgres::{PgListener, PgNotification, PgPoolOptions};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::connect::WakeMode;
-use crate::statement;
 use crate::store::PostgresStore;
 
 /// A handshake: a channel, and the numbers of its locks.
@@ -209,7 +209,7 @@ impl<'a, W: Watch> Listener<'a, W> {
         let pool = PgPoolOptions::new()
             .max_connections(1)
             .after_connect(|connection, _| {
-                Box::pin(async move { connection.execute(statement::LISTEN_ONLY).await.map(drop) })
+                Box::pin(async move { connection.execute(sql!("listen_only")).await.map(drop) })
             })
             .connect_with(store.inner.connect.clone())
             .await?;
@@ -230,7 +230,7 @@ impl<'a, W: Watch> Listener<'a, W> {
 
     /// Tries to take a lock of the handshake for this session; returns whether it did.
     async fn lock(&mut self, lock: i32) -> Result<bool, sqlx::Error> {
-        sqlx::query_scalar(statement::LOCK_WAKE).bind(lock).fetch_one(&mut self.session).await
+        sqlx::query_scalar(sql!("lock_wake")).bind(lock).fetch_one(&mut self.session).await
     }
 
     /// Passes on notifications; at intervals checks that the waker is not hanging.
@@ -243,7 +243,7 @@ impl<'a, W: Watch> Listener<'a, W> {
                 Ok(notification) => self.pass_in(&notification?.ok_or(sqlx::Error::WorkerCrashed)?),
             }
         }
-        let unseated = sqlx::query(statement::UNSEAT_WAKER)
+        let unseated = sqlx::query(sql!("unseat_waker"))
             .bind((self.sleep_max + SILENCE_MAX).as_secs_f64())
             .bind(W::HANDSHAKE.waker)
             .fetch_all(&mut self.session)
@@ -277,10 +277,7 @@ impl<'a, W: Watch> Listener<'a, W> {
                 && self.lock(W::HANDSHAKE.sleep).await?
             {
                 let notified = self.sleep(&mut passed_on).await?;
-                sqlx::query(statement::UNLOCK_WAKE)
-                    .bind(W::HANDSHAKE.sleep)
-                    .execute(&mut self.session)
-                    .await?;
+                sqlx::query(sql!("unlock_wake")).bind(W::HANDSHAKE.sleep).execute(&mut self.session).await?;
                 if notified {
                     // After this, enqueues need not notify, even if no worker here serves the new job.
                     self.doze(W::LOOK_EVERY).await?;
@@ -303,7 +300,7 @@ impl<'a, W: Watch> Listener<'a, W> {
     async fn tell(&mut self, passed_on: &mut Instant) -> Result<(), sqlx::Error> {
         hint(self.hints, Wake::Ready);
         if self.watch.has_others() && passed_on.elapsed() >= PASS_ON_EVERY {
-            sqlx::query(statement::PASS_ON).bind(W::HANDSHAKE.channel).execute(&mut self.session).await?;
+            sqlx::query(sql!("pass_on")).bind(W::HANDSHAKE.channel).execute(&mut self.session).await?;
             *passed_on = Instant::now();
         }
         Ok(())

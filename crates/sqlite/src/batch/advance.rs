@@ -1,11 +1,11 @@
 //! The work that earlier pages of batches deferred.
 
 use milepost_core::batch::due::{Becomes, DueTask};
+use milepost_core::sql;
 use rusqlite::Connection;
 
 use super::settle::Settler;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::row;
 
 /// How many batches with due tasks are searched for, and how many of them one page processes.
@@ -14,17 +14,17 @@ const BATCHES_A_PAGE: usize = 10;
 
 /// Returns whether any work is deferred, without writing.
 pub(crate) fn is_needed(conn: &Connection) -> Result<bool, Failure> {
-    Ok(conn.prepare_cached(query::BATCH_ANY_SPREAD)?.exists(())?
-        || conn.prepare_cached(query::BATCH_DUE_BATCHES)?.exists([1])?)
+    Ok(conn.prepare_cached(sql!("batch/any_spread"))?.exists(())?
+        || conn.prepare_cached(sql!("batch/due_batches"))?.exists([1])?)
 }
 
 /// Processes one page; returns the number of tasks that were processed, and the tasks that are too large for a transaction.
 pub(super) fn advance(conn: &Connection) -> Result<(u64, Vec<DueTask>), Failure> {
     let mut settler = Settler::new(conn);
-    if conn.prepare_cached(query::BATCH_ANY_SPREAD)?.exists(())? {
+    if conn.prepare_cached(sql!("batch/any_spread"))?.exists(())? {
         settler.spread_lines()?;
     } else {
-        let mut due = conn.prepare_cached(query::BATCH_DUE_BATCHES)?;
+        let mut due = conn.prepare_cached(sql!("batch/due_batches"))?;
         let found = due.query_map([BATCHES], |row| row::batch_id(row, 0))?;
         let mut found = found.collect::<rusqlite::Result<Vec<_>>>()?;
         // Each page starts at a random batch, so that a batch with many due tasks does not delay the others. The clock would not do: a busy system

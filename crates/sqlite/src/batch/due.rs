@@ -16,6 +16,7 @@ use milepost_core::finish::{Failure as Why, UNREADABLE};
 use milepost_core::ident::BatchId;
 use milepost_core::job::NewJob;
 use milepost_core::json::Exact;
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::Value;
@@ -25,8 +26,7 @@ use super::head::{Head, TaskId};
 use super::output::{Outputs, Unread};
 use super::settle::{Made, Settler};
 use crate::bulk::definition_of;
-use crate::failure::{Failure, defect};
-use crate::query;
+use crate::error::{Failure, defect};
 use crate::row::{self, Id};
 
 /// How many due tasks are read at a time.
@@ -39,7 +39,7 @@ impl Settler<'_> {
         if head.stopped {
             return Ok(());
         }
-        let mut statement = self.conn.prepare_cached(query::BATCH_DUE_TASKS)?;
+        let mut statement = self.conn.prepare_cached(sql!("batch/due_tasks"))?;
         let due = statement.query_map((batch.0.as_bytes(), LOOK), |row| row.get(0))?;
         let due = due.collect::<rusqlite::Result<Vec<u32>>>()?;
         let mut desk = Desk::new(self.conn, batch, head);
@@ -85,7 +85,7 @@ impl Settler<'_> {
     pub(super) fn become_as_worked_out(&mut self, was: &DueTask, becomes: Becomes) -> Result<(), Failure> {
         let task = TaskId { batch: was.batch, number: was.task };
         let head = self.head(was.batch)?;
-        let mut is_due = self.conn.prepare_cached(query::BATCH_IS_DUE)?;
+        let mut is_due = self.conn.prepare_cached(sql!("batch/is_due"))?;
         if head.stopped || !is_due.exists((was.batch.0.as_bytes(), was.task))? {
             return Ok(());
         }
@@ -143,7 +143,7 @@ impl Settler<'_> {
             Err(invalid) => return self.cannot_start(task, invalid.to_string()),
         };
         self.accept(task, TaskState::Due, &job)?;
-        self.conn.prepare_cached(query::BULK_BEGIN_RUN)?.execute((Id(&job.id), None::<Id<'_>>))?;
+        self.conn.prepare_cached(sql!("bulk/begin_run"))?.execute((Id(&job.id), None::<Id<'_>>))?;
         Ok(())
     }
 
@@ -264,7 +264,7 @@ struct Asked {
 
 impl Asked {
     fn load(conn: &Connection, version: i64, number: u32) -> rusqlite::Result<Self> {
-        conn.prepare_cached(query::BATCH_DUE_TASK)?.query_row((version, number), |row| {
+        conn.prepare_cached(sql!("batch/due_task"))?.query_row((version, number), |row| {
             Ok(Self { plain: row.get(0)?, reads: row::numbers(row, 1)?, spec: row.get(2)? })
         })
     }
@@ -275,7 +275,7 @@ impl Asked {
         if version == by_now {
             return Ok(self);
         }
-        let mut number_in = conn.prepare_cached(query::BATCH_NUMBER_IN)?;
+        let mut number_in = conn.prepare_cached(sql!("batch/number_in"))?;
         let mut reads = Vec::new();
         for number in &self.reads {
             let number = number_in.query_row((version, number, by_now), |row| row.get::<_, u32>(0));
@@ -343,7 +343,7 @@ fn schema_of(conn: &Connection, dag: Option<&str>) -> Result<Option<Value>, Fail
 
 /// Returns the input of a batch. An input that cannot be parsed fails only the tasks that read it.
 fn input_of(conn: &Connection, batch: BatchId) -> Result<Result<Exact, Why>, Failure> {
-    let mut statement = conn.prepare_cached(query::BATCH_INPUT)?;
+    let mut statement = conn.prepare_cached(sql!("batch/input"))?;
     let input = statement.query_row([batch.0.as_bytes()], |row| {
         Ok(Exact::read(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(&error)))
     })?;

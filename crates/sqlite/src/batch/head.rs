@@ -8,11 +8,11 @@ use milepost_core::dag::rule::{Rule, Tally};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::error::StoreError;
 use milepost_core::ident::{BatchId, JobId};
+use milepost_core::sql;
 use milepost_core::trace::Traceparent;
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::row;
 
 /// A task of a batch.
@@ -46,7 +46,7 @@ pub(super) struct Head {
 
 impl Head {
     pub(super) fn load(conn: &Connection, batch: BatchId) -> Result<Rc<Self>, Failure> {
-        let found = conn.prepare_cached(query::BATCH_HEAD)?.query_row([batch.0.as_bytes()], |row| {
+        let found = conn.prepare_cached(sql!("batch/head"))?.query_row([batch.0.as_bytes()], |row| {
             let outer = row::batch_opt(row, 5)?;
             let parent = outer.zip(row.get(6)?);
             let mut counts = ByState::default();
@@ -82,7 +82,7 @@ impl Head {
         if self.items_of.is_some() {
             return Ok((Rule::default(), false));
         }
-        conn.prepare_cached(query::BATCH_RULE)?
+        conn.prepare_cached(sql!("batch/rule"))?
             .query_row((self.version, number), |row| Ok((row::word(row, 0)?, row.get(1)?)))
     }
 
@@ -91,7 +91,7 @@ impl Head {
         if self.items_of.is_some() {
             return Ok(Vec::new());
         }
-        conn.prepare_cached(query::BATCH_SUCCESSORS)?
+        conn.prepare_cached(sql!("batch/successors"))?
             .query_row((self.version, number), |row| row::numbers(row, 0))
     }
 
@@ -126,7 +126,7 @@ pub(super) struct Stand {
 impl Stand {
     /// Loads a task; `None`: it does not exist.
     pub(super) fn load(conn: &Connection, task: TaskId) -> rusqlite::Result<Option<Self>> {
-        conn.prepare_cached(query::BATCH_TASK)?
+        conn.prepare_cached(sql!("batch/task"))?
             .query_row((task.batch.0.as_bytes(), task.number), |row| Ok(Self::read(row)?.1))
             .optional()
     }

@@ -7,13 +7,13 @@ use milepost_core::batch::inside::{FAILED, OPEN};
 use milepost_core::batch::operation::SeenBatch;
 use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::ident::BatchId;
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 
 use super::head::{Stand, TaskId};
 use super::operation::{Operator, refused};
 use super::spread::Tallies;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 
 /// An inner batch in which failed tasks are rerun.
 pub(super) struct Inside {
@@ -104,7 +104,7 @@ impl Operator<'_, '_> {
         let from = self.settler.head(batch)?.state;
         let running = BatchState::Running.as_str();
         let values = (batch.0.as_bytes(), 0, 0, 0, 0, 0, 0, 0, 0, running, self.settler.now_ms, false);
-        self.settler.conn.prepare_cached(query::BATCH_COUNT)?.execute(values)?;
+        self.settler.conn.prepare_cached(sql!("batch/count_batch"))?.execute(values)?;
         self.settler.forget_head(batch);
         let note = self.operation.note.as_deref();
         self.settler.note(batch, None, Verb::Rerun, Some(from.as_str()), running, note)?;
@@ -126,7 +126,7 @@ impl Operator<'_, '_> {
         let TaskId { batch, number } = task;
         let none = None::<Vec<u8>>;
         let values = (batch.0.as_bytes(), number, to.as_str(), &none, &none, None::<u32>);
-        self.settler.conn.prepare_cached(query::BATCH_SET_TASK)?.execute(values)?;
+        self.settler.conn.prepare_cached(sql!("batch/set_task"))?.execute(values)?;
         let more = self.settler.changed.entry(batch).or_default();
         more[state as usize] -= 1;
         more[to as usize] += 1;

@@ -5,12 +5,13 @@ use milepost_core::batch::listing::{
 };
 use milepost_core::dag::state::{BatchState, Counts};
 use milepost_core::ident::BatchId;
+use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::failure::Failure;
-use crate::{query, row};
+use crate::error::Failure;
+use crate::row;
 
 /// An id after every possible id.
 const NEWEST: BatchId = BatchId(Uuid::max());
@@ -22,12 +23,13 @@ pub(super) fn batches(conn: &Connection, filter: &BatchFilter) -> Result<Vec<Bat
     let page = (before.0.as_bytes(), &filter.dag, state, filter.inner, filter.limit);
     let found = match &filter.key {
         Some(key) => conn
-            .prepare_cached(query::BATCHES_WITH_KEY)?
+            .prepare_cached(sql!("batch/batches_with_key"))?
             .query_map((page.0, page.1, page.2, page.3, page.4, key), view)?
             .collect::<rusqlite::Result<_>>()?,
-        None => {
-            conn.prepare_cached(query::BATCHES)?.query_map(page, view)?.collect::<rusqlite::Result<_>>()?
-        }
+        None => conn
+            .prepare_cached(sql!("batch/batches"))?
+            .query_map(page, view)?
+            .collect::<rusqlite::Result<_>>()?,
     };
     Ok(found)
 }
@@ -35,9 +37,9 @@ pub(super) fn batches(conn: &Connection, filter: &BatchFilter) -> Result<Vec<Bat
 /// Returns a batch with its input.
 pub(super) fn batch(conn: &Connection, batch: BatchId) -> Result<Option<BatchDetail>, Failure> {
     let id = batch.0.as_bytes();
-    let found = conn.prepare_cached(query::BATCH)?.query_row([id], view);
+    let found = conn.prepare_cached(sql!("batch/batch"))?.query_row([id], view);
     let Some(row) = found.optional()? else { return Ok(None) };
-    let input = conn.prepare_cached(query::BATCH_INPUT)?.query_row([id], |row| row::json(row, 0))?;
+    let input = conn.prepare_cached(sql!("batch/input"))?.query_row([id], |row| row::json(row, 0))?;
     Ok(Some(BatchDetail { row, input }))
 }
 
@@ -88,7 +90,7 @@ pub(super) fn tasks(
     let states = (!filter.states.is_empty()).then(|| json!(filter.states).to_string());
     let numbers = (!filter.tasks.is_empty()).then(|| json!(filter.tasks).to_string());
     let after = filter.after.map_or(-1, i64::from);
-    let mut statement = conn.prepare_cached(query::BATCH_TASKS)?;
+    let mut statement = conn.prepare_cached(sql!("batch/tasks"))?;
     let values = (batch.0.as_bytes(), states, numbers, after, filter.limit);
     Ok(statement.query_map(values, task)?.collect::<rusqlite::Result<_>>()?)
 }
@@ -120,13 +122,13 @@ pub(super) fn history(
     after: i64,
     limit: u32,
 ) -> Result<Vec<BatchEntry>, Failure> {
-    let mut statement = conn.prepare_cached(query::BATCH_HISTORY)?;
+    let mut statement = conn.prepare_cached(sql!("batch/history"))?;
     let entries = statement.query_map((batch.0.as_bytes(), after, limit), entry)?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)
 }
 
 pub(super) fn last(conn: &Connection, batch: BatchId, limit: u32) -> Result<Vec<BatchEntry>, Failure> {
-    let mut statement = conn.prepare_cached(query::BATCH_LAST)?;
+    let mut statement = conn.prepare_cached(sql!("batch/last"))?;
     let entries = statement.query_map((batch.0.as_bytes(), limit), entry)?;
     Ok(entries.collect::<rusqlite::Result<_>>()?)
 }
@@ -148,7 +150,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<BatchEntry> {
 
 /// Counts the batches in each state.
 pub(super) fn count(conn: &Connection) -> Result<Vec<(BatchState, i64)>, Failure> {
-    let mut statement = conn.prepare_cached(query::BATCH_COUNT_BATCHES)?;
+    let mut statement = conn.prepare_cached(sql!("batch/count_batches"))?;
     let counts = statement.query_map((), |row| Ok((row::word(row, 0)?, row.get(1)?)))?;
     Ok(counts.collect::<rusqlite::Result<_>>()?)
 }

@@ -5,20 +5,21 @@ use std::rc::Rc;
 use milepost_core::dag::rule::Tally;
 use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::ident::BatchId;
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, Row};
 
 use super::head::{ByState, Head, TaskId, tally};
 use super::settle::Settler;
-use crate::failure::Failure;
-use crate::{query, row};
+use crate::error::Failure;
+use crate::row;
 
 /// Repairs a batch and applies the consequences; returns whether it did. It does nothing while ended tasks of the batch are still being
 /// counted, or if tasks are missing.
 pub(crate) fn mend_batch(conn: &Connection, batch: BatchId) -> Result<bool, Failure> {
     let mut settler = Settler::new(conn);
-    if conn.prepare_cached(query::BATCH_SPREADS_OF_BATCH)?.exists([batch.0.as_bytes()])? {
+    if conn.prepare_cached(sql!("batch/spreads_of_batch"))?.exists([batch.0.as_bytes()])? {
         return Ok(false);
     }
     let tasks = tasks_of(conn, batch)?;
@@ -65,12 +66,12 @@ fn tasks_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Known>> {
             tally: tally(row, 7)?,
         })
     };
-    conn.prepare_cached(query::MEND_TASKS)?.query_map([batch.0.as_bytes()], read)?.collect()
+    conn.prepare_cached(sql!("mend/tasks"))?.query_map([batch.0.as_bytes()], read)?.collect()
 }
 
 fn is_complete(conn: &Connection, batch: BatchId, tasks: &[Known]) -> rusqlite::Result<bool> {
     let asked: Option<i64> =
-        conn.prepare_cached(query::MEND_ASKED)?.query_row([batch.0.as_bytes()], |row| row.get(0))?;
+        conn.prepare_cached(sql!("mend/asked"))?.query_row([batch.0.as_bytes()], |row| row.get(0))?;
     Ok(asked.is_some_and(|asked| asked.unsigned_abs() == tasks.len() as u64))
 }
 
@@ -95,7 +96,7 @@ impl Settler<'_> {
         let Some((fact, why)) = self.fact(task)?.filter(|(fact, _)| *fact != task.state) else {
             return Ok(task.state);
         };
-        self.conn.prepare_cached(query::BATCH_SET_TASK)?.execute((
+        self.conn.prepare_cached(sql!("batch/set_task"))?.execute((
             batch.0.as_bytes(),
             task.number,
             fact.as_str(),
@@ -104,7 +105,7 @@ impl Settler<'_> {
             None::<u32>,
         ))?;
         if !task.has_child && !task.has_job && task.live.or(task.ended).is_none() {
-            self.conn.prepare_cached(query::MEND_DETACH)?.execute((batch.0.as_bytes(), task.number))?;
+            self.conn.prepare_cached(sql!("mend/detach"))?.execute((batch.0.as_bytes(), task.number))?;
         }
         let note = format!("a repair: {why}");
         self.note(
@@ -150,7 +151,7 @@ impl Settler<'_> {
 
     fn put_counts(&mut self, batch: BatchId, counts: &ByState) -> Result<(), Failure> {
         let [waiting, due, active, failed, aborted, succeeded, skipped, canceled] = *counts;
-        self.conn.prepare_cached(query::MEND_BATCH)?.execute((
+        self.conn.prepare_cached(sql!("mend/batch"))?.execute((
             batch.0.as_bytes(),
             waiting,
             due,
@@ -195,7 +196,7 @@ impl Settler<'_> {
         if head.items_of.is_some() {
             return Ok(Vec::new());
         }
-        let mut statement = self.conn.prepare_cached(query::MEND_PREDECESSORS)?;
+        let mut statement = self.conn.prepare_cached(sql!("mend/predecessors"))?;
         statement.query_map([head.version], |row| row::numbers(row, 0))?.collect()
     }
 
@@ -203,7 +204,7 @@ impl Settler<'_> {
         let Tally { succeeded, failed, skipped, canceled, .. } = *tally;
         let values =
             (task.batch.0.as_bytes(), task.number, tally.open(), succeeded, failed, skipped, canceled);
-        self.conn.prepare_cached(query::MEND_TALLY)?.execute(values).map(drop)
+        self.conn.prepare_cached(sql!("mend/tally"))?.execute(values).map(drop)
     }
 }
 

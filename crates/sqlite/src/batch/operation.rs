@@ -10,15 +10,16 @@ use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{BatchId, JobId};
 use milepost_core::port::{Operated, Operation};
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
 
 use super::head::{Head, Stand, TaskId};
 use super::settle::Settler;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::row::Id;
-use crate::{operate, query, row};
+use crate::{operate, row};
 
 /// The value of the column `stop` of a batch in which no task starts.
 const STOPPED: &str = "abort";
@@ -94,7 +95,7 @@ impl Operator<'_, '_> {
         batch: BatchId,
         states: &[TaskState],
     ) -> Result<Vec<(u32, Stand)>, Failure> {
-        let mut statement = self.settler.conn.prepare_cached(query::BATCH_TASKS_IN)?;
+        let mut statement = self.settler.conn.prepare_cached(sql!("batch/tasks_in"))?;
         let stands = statement.query_map((batch.0.as_bytes(), json!(states).to_string()), Stand::read)?;
         Ok(stands.collect::<rusqlite::Result<_>>()?)
     }
@@ -112,7 +113,7 @@ impl Operator<'_, '_> {
             None => self
                 .settler
                 .conn
-                .prepare_cached(query::BATCH_KEY)?
+                .prepare_cached(sql!("batch/key"))?
                 .query_row((head.version, task.number), |row| row.get(0))
                 .optional()?,
         };
@@ -122,7 +123,7 @@ impl Operator<'_, '_> {
 
     pub(super) fn set_stop(&mut self, batch: BatchId, stop: Option<&str>) -> Result<(), Failure> {
         let values = (batch.0.as_bytes(), stop, self.settler.now_ms);
-        self.settler.conn.prepare_cached(query::BATCH_SET_STOP)?.execute(values)?;
+        self.settler.conn.prepare_cached(sql!("batch/set_stop"))?.execute(values)?;
         self.settler.forget_head(batch);
         // Whether the batch is stopped is part of its state.
         self.settler.changed.entry(batch).or_default();
@@ -157,7 +158,7 @@ impl Operator<'_, '_> {
                     self.act_on_job(job, Verb::Resume)?;
                 }
                 Stand { state: TaskState::Active, job: Some(job), .. } => {
-                    self.settler.conn.prepare_cached(query::WITHDRAW_ABORT)?.execute([Id(&job)])?;
+                    self.settler.conn.prepare_cached(sql!("withdraw_abort"))?.execute([Id(&job)])?;
                 }
                 Stand { job: None, child: Some(child), .. } if self.settler.head(child)?.can_be_resumed() => {
                     self.resume(child)?;
@@ -251,7 +252,7 @@ impl Operator<'_, '_> {
 
 /// Returns all tasks of a version that can be reached without passing a task with the rule [`Rule::Always`].
 fn cancel_set(conn: &Connection, version: i64) -> Result<BTreeSet<u32>, Failure> {
-    let mut statement = conn.prepare_cached(query::BATCH_GRAPH)?;
+    let mut statement = conn.prepare_cached(sql!("batch/graph"))?;
     let tasks = statement.query_map([version], |row| {
         Ok((row.get(0)?, (row::word(row, 1)?, row.get(2)?, row::numbers(row, 3)?)))
     })?;

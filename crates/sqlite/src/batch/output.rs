@@ -8,12 +8,13 @@ use milepost_core::dag::rule::Outcome;
 use milepost_core::dag::state::TaskState;
 use milepost_core::ident::BatchId;
 use milepost_core::json::Exact;
+use milepost_core::sql;
 use rusqlite::Connection;
 use serde_json::Value;
 
 use super::head::{Head, TaskId};
-use crate::failure::Failure;
-use crate::{query, row};
+use crate::error::Failure;
+use crate::row;
 
 /// Why results could not be read.
 pub(super) enum Unread {
@@ -65,7 +66,7 @@ impl<'conn> Outputs<'conn> {
 
     fn left_by(&self, task: TaskId, version: i64) -> rusqlite::Result<Left> {
         let values = (task.batch.0.as_bytes(), task.number, version);
-        self.conn.prepare_cached(query::BATCH_LEFT_BY)?.query_row(values, |row| {
+        self.conn.prepare_cached(sql!("batch/left_by"))?.query_row(values, |row| {
             Ok(Left {
                 key: row.get(0)?,
                 state: row::word(row, 1)?,
@@ -93,7 +94,7 @@ impl<'conn> Outputs<'conn> {
     }
 
     fn of_items(&mut self, batch: BatchId) -> Result<Exact, Unread> {
-        let mut statement = self.conn.prepare_cached(query::BATCH_LEFT_BY_ITEMS)?;
+        let mut statement = self.conn.prepare_cached(sql!("batch/left_by_items"))?;
         let mut rows = statement.query([batch.0.as_bytes()])?;
         let mut results = Vec::new();
         while let Some(row) = rows.next()? {
@@ -103,7 +104,7 @@ impl<'conn> Outputs<'conn> {
     }
 
     fn of_last_tasks(&mut self, batch: BatchId, head: &Rc<Head>) -> Result<Exact, Unread> {
-        let mut statement = self.conn.prepare_cached(query::BATCH_LAST_TASKS)?;
+        let mut statement = self.conn.prepare_cached(sql!("batch/last_tasks"))?;
         let last =
             statement.query_map([head.version], |row| row.get(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
         let mut results = Vec::new();

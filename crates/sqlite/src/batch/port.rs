@@ -16,13 +16,13 @@ use milepost_core::dag::state::BatchState;
 use milepost_core::dag::version::Version;
 use milepost_core::ident::BatchId;
 use milepost_core::port::{BatchStore, StoreResult};
+use milepost_core::sql;
 
 use rusqlite::Transaction;
 
 use super::{advance, dag, listing, operation, prune, start};
 use crate::command::Hint;
-use crate::failure::defect;
-use crate::query;
+use crate::error::defect;
 use crate::store::SqliteStore;
 
 #[async_trait]
@@ -33,12 +33,12 @@ impl BatchStore for SqliteStore {
     }
 
     async fn dags(&self) -> StoreResult<Vec<VersionView>> {
-        self.read("dags", |conn| dag::list(conn, query::BATCH_DAGS, ())).await
+        self.read("dags", |conn| dag::list(conn, sql!("batch/dags"), ())).await
     }
 
     async fn dag_versions(&self, name: &str) -> StoreResult<Vec<VersionView>> {
         let name = name.to_owned();
-        self.read("dag_versions", move |conn| dag::list(conn, query::BATCH_VERSIONS, [name])).await
+        self.read("dag_versions", move |conn| dag::list(conn, sql!("batch/versions"), [name])).await
     }
 
     async fn dag(&self, name: &str, version: Option<Version>) -> StoreResult<(VersionView, Definition)> {

@@ -6,17 +6,17 @@ use milepost_core::batch::PAGE_ROWS;
 use milepost_core::duration::whole_ms;
 use milepost_core::ident::BatchId;
 use milepost_core::retention::RetentionPolicy;
+use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock::now_ms;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::retention::Pruner;
 use crate::row::{self, Id};
 
 /// Returns whether retention can delete a batch, without writing.
 pub(super) fn is_due(conn: &Connection, keep: Duration) -> Result<bool, Failure> {
-    Ok(conn.prepare_cached(query::BATCH_ENDED_ROOT)?.exists([cut_ms(keep)])?)
+    Ok(conn.prepare_cached(sql!("batch/ended_root"))?.exists([cut_ms(keep)])?)
 }
 
 fn cut_ms(keep: Duration) -> i64 {
@@ -25,10 +25,10 @@ fn cut_ms(keep: Duration) -> i64 {
 
 /// Deletes a page of the batch that ended first, inner batches before outer ones; returns the number of rows.
 pub(super) fn prune(conn: &Connection, keep: Duration) -> Result<u64, Failure> {
-    let mut ended = conn.prepare_cached(query::BATCH_ENDED_ROOT)?;
+    let mut ended = conn.prepare_cached(sql!("batch/ended_root"))?;
     let root = ended.query_row([cut_ms(keep)], |row| row::batch_id(row, 0)).optional()?;
     let Some(mut batch) = root else { return Ok(0) };
-    let mut child = conn.prepare_cached(query::BATCH_CHILD)?;
+    let mut child = conn.prepare_cached(sql!("batch/child"))?;
     while let Some(inner) = child.query_row([batch.0.as_bytes()], |row| row::batch_id(row, 0)).optional()? {
         batch = inner;
     }
@@ -44,12 +44,12 @@ fn forget(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
     if rows > 0 {
         return Ok(rows);
     }
-    rows = conn.prepare_cached(query::BATCH_FORGET_HISTORY)?.execute((id, PAGE_ROWS))? as u64;
+    rows = conn.prepare_cached(sql!("batch/forget_history"))?.execute((id, PAGE_ROWS))? as u64;
     if rows == u64::from(PAGE_ROWS) {
         return Ok(rows);
     }
-    rows += conn.prepare_cached(query::FORGET_BATCH_HEAD)?.execute((id, batch.to_string()))? as u64;
-    for sql in [query::BATCH_FORGET_SPREADS, query::BATCH_FORGET_INPUT, query::BATCH_FORGET_BATCH] {
+    rows += conn.prepare_cached(sql!("event/forget_batch_head"))?.execute((id, batch.to_string()))? as u64;
+    for sql in [sql!("batch/forget_spreads"), sql!("batch/forget_input"), sql!("batch/forget_batch")] {
         rows += conn.prepare_cached(sql)?.execute([id])? as u64;
     }
     Ok(rows)
@@ -60,10 +60,10 @@ fn forget_tasks(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
     let id = batch.0.as_bytes();
     let policy = RetentionPolicy::default();
     let mut pruner = Pruner::new(conn, &policy, now_ms(), PAGE_ROWS)?;
-    let mut next = conn.prepare_cached(query::BATCH_NEXT_TASKS)?;
+    let mut next = conn.prepare_cached(sql!("batch/next_tasks"))?;
     let tasks = next.query_map((id, PAGE_ROWS), |row| row.get(0))?.collect::<rusqlite::Result<Vec<u32>>>()?;
-    let mut jobs = conn.prepare_cached(query::BATCH_JOBS_OF_TASK)?;
-    let mut forget = conn.prepare_cached(query::BATCH_FORGET_TASK)?;
+    let mut jobs = conn.prepare_cached(sql!("batch/jobs_of_task"))?;
+    let mut forget = conn.prepare_cached(sql!("batch/forget_task"))?;
     let mut rows = 0;
     for task in tasks {
         let its =
@@ -85,9 +85,9 @@ fn forget_tasks(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
 fn forget_jobs_without_task(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
     let policy = RetentionPolicy::default();
     let mut pruner = Pruner::new(conn, &policy, now_ms(), PAGE_ROWS)?;
-    let mut next = conn.prepare_cached(query::BATCH_JOBS_WITHOUT_TASK)?;
+    let mut next = conn.prepare_cached(sql!("batch/jobs_without_task"))?;
     let jobs = next.query_map((batch.0.as_bytes(), PAGE_ROWS), |row| row::job_id(row, 0))?;
-    let mut detach = conn.prepare_cached(query::BATCH_DETACH_JOB)?;
+    let mut detach = conn.prepare_cached(sql!("batch/detach_job"))?;
     let mut rows = 0;
     for job in jobs.collect::<rusqlite::Result<Vec<_>>>()? {
         if !pruner.forget_passed(&job)? {

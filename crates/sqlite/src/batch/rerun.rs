@@ -8,14 +8,15 @@ use milepost_core::dag::state::TaskState;
 use milepost_core::dag::version::Version;
 use milepost_core::ident::BatchId;
 use milepost_core::port::Operation;
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 
 use super::dag;
 use super::head::{Head, Stand, TaskId};
 use super::operation::{Operator, refused};
 use super::spread::Tallies;
-use crate::failure::Failure;
-use crate::{operate, query};
+use crate::error::Failure;
+use crate::operate;
 
 impl Operator<'_, '_> {
     /// Discards the decisions for these tasks and removes them from their successors' counters, then decides them
@@ -93,7 +94,7 @@ impl Operator<'_, '_> {
     }
 
     pub(super) fn raise_generation(&mut self, batch: BatchId) -> Result<(), Failure> {
-        self.settler.conn.prepare_cached(query::BATCH_RAISE_GENERATION)?.execute([batch.0.as_bytes()])?;
+        self.settler.conn.prepare_cached(sql!("batch/raise_generation"))?.execute([batch.0.as_bytes()])?;
         self.settler.forget_head(batch);
         Ok(())
     }
@@ -130,7 +131,7 @@ impl Operator<'_, '_> {
     fn leave(&mut self, task: TaskId, stand: &Stand) -> Result<(), Failure> {
         let TaskId { batch, number } = task;
         let generation = self.settler.head(batch)?.generation;
-        self.settler.conn.prepare_cached(query::BATCH_RERUN_TASK)?.execute((
+        self.settler.conn.prepare_cached(sql!("batch/rerun_task"))?.execute((
             batch.0.as_bytes(),
             number,
             generation,
@@ -153,7 +154,7 @@ impl Operator<'_, '_> {
     ) -> Result<(), Failure> {
         let generation = self.settler.head(batch)?.generation;
         let Left { number, stand, to, key } = *left;
-        self.settler.conn.prepare_cached(query::BATCH_NOTE)?.execute((
+        self.settler.conn.prepare_cached(sql!("batch/note"))?.execute((
             batch.0.as_bytes(),
             self.settler.now_ms,
             generation,

@@ -12,6 +12,7 @@ use milepost_core::error::StoreError;
 use milepost_core::finish;
 use milepost_core::ident::{BatchId, JobId};
 use milepost_core::job::{NewJob, Priority};
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use rusqlite::types::Type;
@@ -21,8 +22,7 @@ use super::head::{ByState, Head, TaskId};
 use super::spread::End;
 use crate::clock::now_ms;
 use crate::enqueue::Intake;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::row::{self, Id};
 
 /// A page that has taken this long evaluates no further task.
@@ -40,8 +40,8 @@ pub(crate) fn settle_jobs(conn: &Connection, jobs: impl IntoIterator<Item = JobI
 /// Refuses a result of a task that exceeds the size limit, because its successors could not read it.
 pub(crate) fn check_result(conn: &Connection, job: &JobId, result: Option<&str>) -> Result<(), Failure> {
     let Some(result) = result else { return Ok(()) };
-    let is_task =
-        result.len() > RESULT_BYTES_MAX && conn.prepare_cached(query::TASK_OF_JOB)?.exists([Id(job)])?;
+    let is_task = result.len() > RESULT_BYTES_MAX
+        && conn.prepare_cached(sql!("batch/task_of_job"))?.exists([Id(job)])?;
     finish::check_result(result, is_task)
         .map_err(|failure| StoreError::Refused { verb: "finish", cause: failure.message.into() }.into())
 }
@@ -150,7 +150,7 @@ impl<'conn> Settler<'conn> {
 
     /// Sets a task to the state of its job. A job that no task refers to any more is ignored.
     pub(crate) fn follow_job(&mut self, job: JobId) -> Result<(), Failure> {
-        let found = self.conn.prepare_cached(query::TASK_OF_JOB)?.query_row([Id(&job)], |row| {
+        let found = self.conn.prepare_cached(sql!("batch/task_of_job"))?.query_row([Id(&job)], |row| {
             let task = TaskId { batch: row::batch_id(row, 0)?, number: row.get(1)? };
             Ok((task, row::word_opt::<TaskState>(row, 2)?, row::word_opt::<JobState>(row, 3)?))
         });
@@ -181,7 +181,7 @@ impl<'conn> Settler<'conn> {
             Made::Job(job) => (Some(job.0.as_bytes()), None),
             Made::Batch(child) => (None, Some(child.0.as_bytes())),
         };
-        self.conn.prepare_cached(query::BATCH_SET_TASK)?.execute((
+        self.conn.prepare_cached(sql!("batch/set_task"))?.execute((
             batch.0.as_bytes(),
             number,
             to.as_str(),
@@ -241,7 +241,7 @@ impl<'conn> Settler<'conn> {
         payload: Option<String>,
     ) -> Result<(), Failure> {
         let head = self.head(task.batch)?;
-        let job = self.conn.prepare_cached(query::BATCH_JOB_OF_TASK)?.query_row(
+        let job = self.conn.prepare_cached(sql!("batch/job_of_task"))?.query_row(
             (head.version, head.asked(task.number)),
             |row| {
                 let payload = payload.map_or_else(|| row.get(6), Ok)?;
@@ -286,7 +286,7 @@ impl<'conn> Settler<'conn> {
         let generation = self.head(batch)?.generation;
         let (id, verb, none) = (batch.0.as_bytes(), verb.as_str(), None::<Vec<u8>>);
         let values = (id, self.now_ms, generation, task, verb, from, to, note, None::<&str>, none);
-        self.conn.prepare_cached(query::BATCH_NOTE)?.execute(values)?;
+        self.conn.prepare_cached(sql!("batch/note"))?.execute(values)?;
         Ok(())
     }
 }

@@ -6,11 +6,11 @@ use std::mem;
 
 use milepost_core::dag::rule::{Outcome, Tally};
 use milepost_core::dag::state::TaskState;
+use milepost_core::sql;
 
 use super::head::{TaskId, tally};
 use super::settle::Settler;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::row;
 
 /// How many queued ends one page processes.
@@ -85,10 +85,10 @@ impl Settler<'_> {
     fn stands_in_line(&mut self, task: TaskId) -> Result<bool, Failure> {
         let lines = match self.lines {
             Some(lines) => lines,
-            None => self.conn.prepare_cached(query::BATCH_ANY_SPREAD)?.exists(())?,
+            None => self.conn.prepare_cached(sql!("batch/any_spread"))?.exists(())?,
         };
         self.lines = Some(lines);
-        let mut of_task = self.conn.prepare_cached(query::BATCH_SPREADS_OF_TASK)?;
+        let mut of_task = self.conn.prepare_cached(sql!("batch/spreads_of_task"))?;
         Ok(lines && of_task.exists((task.batch.0.as_bytes(), task.number))?)
     }
 
@@ -102,7 +102,7 @@ impl Settler<'_> {
             is.as_str(),
             i64::try_from(counted).unwrap_or(0),
         );
-        self.conn.prepare_cached(query::BATCH_PUT_SPREAD)?.execute(values)?;
+        self.conn.prepare_cached(sql!("batch/put_spread"))?.execute(values)?;
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl Settler<'_> {
     /// Writes the changes in the order of tasks; returns the affected waiting tasks with their new counters.
     pub(super) fn count(&mut self, tallies: &Tallies) -> Result<Vec<(TaskId, Tally)>, Failure> {
         let mut waiting = Vec::new();
-        let mut count = self.conn.prepare_cached(query::BATCH_COUNT_IN)?;
+        let mut count = self.conn.prepare_cached(sql!("batch/count_in"))?;
         for (&task, &more) in tallies {
             let [succeeded, failed, skipped, canceled] = more;
             if more == More::default() {
@@ -139,7 +139,7 @@ impl Settler<'_> {
         tallies: &mut Tallies,
     ) -> Result<(), Failure> {
         let id = task.batch.0.as_bytes();
-        let mut statement = self.conn.prepare_cached(query::BATCH_SPREADS_OF_TASK)?;
+        let mut statement = self.conn.prepare_cached(sql!("batch/spreads_of_task"))?;
         let lines = statement.query_map((id, task.number), |row| {
             Ok((row.get(0)?, row::word(row, 1)?, row::word(row, 2)?, row.get(3)?))
         })?;
@@ -147,7 +147,7 @@ impl Settler<'_> {
         // Up to the position of the first queued end, successors count its new state; after it, the state before.
         let (was, is, position) = lines.first().map_or((state, state, 0), |line| (line.1, line.2, line.3));
         for (pos, ..) in &lines {
-            self.conn.prepare_cached(query::BATCH_DROP_SPREAD)?.execute([pos])?;
+            self.conn.prepare_cached(sql!("batch/drop_spread"))?.execute([pos])?;
         }
         let successors = self.head(task.batch)?.successors(self.conn, task.number)?;
         for (at, &number) in (0_i64..).zip(&successors) {
@@ -161,7 +161,7 @@ impl Settler<'_> {
 
     /// Continues counting queued ends.
     pub(super) fn spread_lines(&mut self) -> Result<(), Failure> {
-        let mut statement = self.conn.prepare_cached(query::BATCH_NEXT_SPREADS)?;
+        let mut statement = self.conn.prepare_cached(sql!("batch/next_spreads"))?;
         let lines = statement.query_map([LINES], |row| {
             let task = TaskId { batch: row::batch_id(row, 1)?, number: row.get(2)? };
             let end = End { task, was: row::word(row, 3)?, is: row::word(row, 4)? };
@@ -190,10 +190,10 @@ impl Settler<'_> {
         let counted = end.add(rest, tallies, self);
         let done = counted == rest.len();
         if done {
-            self.conn.prepare_cached(query::BATCH_DROP_SPREAD)?.execute([pos])?;
+            self.conn.prepare_cached(sql!("batch/drop_spread"))?.execute([pos])?;
         } else if counted > 0 {
             let position = i64::try_from(position + counted).unwrap_or(i64::MAX);
-            self.conn.prepare_cached(query::BATCH_MOVE_SPREAD)?.execute((pos, position))?;
+            self.conn.prepare_cached(sql!("batch/move_spread"))?.execute((pos, position))?;
         }
         Ok(done)
     }

@@ -10,6 +10,7 @@ use milepost_core::ident::BatchId;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::json::Exact;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use milepost_core::trace::Traceparent;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension, Transaction};
@@ -17,8 +18,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use super::dag;
 use super::head::{Head, TaskId};
 use super::settle::Settler;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::row;
 
 /// Starts a batch in the caller's transaction: it exists exactly if that transaction commits. If a batch with the same key or id exists,
@@ -62,7 +62,7 @@ pub(crate) fn fit(conn: &Connection, batch: &NewBatch) -> Result<i64, Failure> {
 /// Returns the existing batch with the same id or key.
 fn same(conn: &Connection, batch: &NewBatch) -> Result<Option<Started>, Failure> {
     let same = conn
-        .prepare_cached(query::BATCH_SAME)?
+        .prepare_cached(sql!("batch/same"))?
         .query_row((batch.id.0.as_bytes(), &batch.dag, &batch.key), |row| row::batch_id(row, 0))
         .optional()?;
     Ok(same.map(|batch| Started { batch, duplicate: true }))
@@ -83,7 +83,7 @@ fn make(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Fa
     let mut settler = Settler::new(conn);
     let (tasks, roots) = sizes(conn, version)?;
     settler.put_batch(&place, batch.key.as_deref(), (tasks - roots, roots), input)?;
-    conn.prepare_cached(query::BATCH_PUT_TASKS)?.execute((batch.id.0.as_bytes(), version))?;
+    conn.prepare_cached(sql!("batch/put_tasks"))?.execute((batch.id.0.as_bytes(), version))?;
     settler.finish()?;
     Ok(Started { batch: batch.id, duplicate: false })
 }
@@ -118,7 +118,7 @@ impl<'a> Place<'a> {
 
 /// Counts the tasks of a version, and those without predecessors.
 fn sizes(conn: &Connection, version: i64) -> rusqlite::Result<(i64, i64)> {
-    conn.prepare_cached(query::BATCH_ROOTS)?.query_row([version], |row| Ok((row.get(0)?, row.get(1)?)))
+    conn.prepare_cached(sql!("batch/roots"))?.query_row([version], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// Checks an input against the schema of a version.
@@ -136,7 +136,7 @@ impl Settler<'_> {
         let head = self.head(parent.batch)?;
         let place = Place { dag, version, ..Place::within(parent, &head, depth) };
         self.put_batch(&place, None, (tasks - roots, roots), input)?;
-        self.conn.prepare_cached(query::BATCH_PUT_TASKS)?.execute((place.id.0.as_bytes(), version))?;
+        self.conn.prepare_cached(sql!("batch/put_tasks"))?.execute((place.id.0.as_bytes(), version))?;
         Ok(place.id)
     }
 
@@ -147,7 +147,7 @@ impl Settler<'_> {
         let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
         let place = Place { items_of: Some(parent.number), ..Place::within(parent, &head, depth) };
         self.put_batch(&place, None, (0, i64::from(count)), &Exact::list(items).to_string())?;
-        let mut put = self.conn.prepare_cached(query::BATCH_PUT_ITEM)?;
+        let mut put = self.conn.prepare_cached(sql!("batch/put_item"))?;
         for item in 0..count {
             put.execute((place.id.0.as_bytes(), item))?;
         }
@@ -171,7 +171,7 @@ impl Settler<'_> {
         input: &str,
     ) -> Result<(), Failure> {
         let Place { id, dag, version, parent, items_of, depth, nominal, traceparent } = place;
-        self.conn.prepare_cached(query::BATCH_PUT_BATCH)?.execute((
+        self.conn.prepare_cached(sql!("batch/put_batch"))?.execute((
             id.0.as_bytes(),
             dag,
             version,
@@ -187,7 +187,7 @@ impl Settler<'_> {
             traceparent.map(|it| it.to_string()),
             nominal.map(|nominal| &nominal.zone),
         ))?;
-        self.conn.prepare_cached(query::BATCH_PUT_INPUT)?.execute((id.0.as_bytes(), input))?;
+        self.conn.prepare_cached(sql!("batch/put_input"))?.execute((id.0.as_bytes(), input))?;
         self.note(*id, None, Verb::Create, None, BatchState::Running.as_str(), None)?;
         self.due.insert(*id);
         Ok(())

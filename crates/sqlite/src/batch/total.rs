@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::ident::BatchId;
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 
 use super::head::{ByState, Head, Stand, TaskId};
 use super::settle::{Made, Settler, Way, way};
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 
 impl Settler<'_> {
     /// Updates the counts and the state of a batch, and the state of its parent task.
@@ -22,7 +22,7 @@ impl Settler<'_> {
             return Ok(());
         }
         let [waiting, due, active, failed, aborted, succeeded, skipped, canceled] = more;
-        self.conn.prepare_cached(query::BATCH_COUNT)?.execute((
+        self.conn.prepare_cached(sql!("batch/count_batch"))?.execute((
             batch.0.as_bytes(),
             waiting,
             due,
@@ -59,7 +59,7 @@ impl Settler<'_> {
             return Ok(state);
         }
         let stand_in_line =
-            self.conn.prepare_cached(query::BATCH_SPREADS_OF_BATCH)?.exists([batch.0.as_bytes()])?;
+            self.conn.prepare_cached(sql!("batch/spreads_of_batch"))?.exists([batch.0.as_bytes()])?;
         Ok(if stand_in_line { BatchState::Running } else { state })
     }
 

@@ -2,6 +2,7 @@
 
 use milepost_core::batch::operation::IN_ANOTHER_VERSION;
 use milepost_core::dag::state::TaskState;
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 
 use super::dag;
@@ -9,8 +10,7 @@ use super::head::{Head, Stand, TaskId};
 use super::operation::Operator;
 use super::rerun::Left;
 use super::start::check_input;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 
 /// A task that the other version does not contain.
 struct Gone {
@@ -26,7 +26,7 @@ impl Operator<'_, '_> {
         let (conn, batch) = (self.settler.conn, self.operation.batch);
         self.refuse_to_change(head, version)?;
         let id = batch.0.as_bytes();
-        conn.prepare_cached(query::BATCH_FORGET_SPREADS)?.execute([id])?;
+        conn.prepare_cached(sql!("batch/forget_spreads"))?.execute([id])?;
         let gone = self.gone(head.version, version)?;
         self.renumber(head.version, version, &gone)?;
         let why = format!("version {} does not have this task", dag::number_of(conn, version)?);
@@ -48,7 +48,7 @@ impl Operator<'_, '_> {
     fn refuse_to_change(&mut self, head: &Head, version: i64) -> Result<(), Failure> {
         let (conn, batch) = (self.settler.conn, self.operation.batch);
         let input: String =
-            conn.prepare_cached(query::BATCH_INPUT)?.query_row([batch.0.as_bytes()], |row| row.get(0))?;
+            conn.prepare_cached(sql!("batch/input"))?.query_row([batch.0.as_bytes()], |row| row.get(0))?;
         check_input(conn, version, &input)?;
         // In a stopped batch, due tasks have not been started; they are decided again.
         let busy: &[TaskState] =
@@ -61,7 +61,7 @@ impl Operator<'_, '_> {
 
     fn gone(&self, from: i64, to: i64) -> Result<Vec<Gone>, Failure> {
         let id = self.operation.batch.0;
-        let mut statement = self.settler.conn.prepare_cached(query::BATCH_GONE_TASKS)?;
+        let mut statement = self.settler.conn.prepare_cached(sql!("batch/gone_tasks"))?;
         let gone = statement.query_map((id.as_bytes(), from, to), |row| {
             let (number, stand) = Stand::read(row)?;
             Ok(Gone { number, key: row.get(9)?, stand })
@@ -74,18 +74,19 @@ impl Operator<'_, '_> {
         let (conn, batch) = (self.settler.conn, self.operation.batch);
         let id = batch.0.as_bytes();
         let generation = self.settler.head(batch)?.generation;
-        for sql in [query::BATCH_RENUMBER_JOBS, query::BATCH_RENUMBER_CHILDREN, query::BATCH_RENUMBER_HISTORY]
+        for sql in
+            [sql!("batch/renumber_jobs"), sql!("batch/renumber_children"), sql!("batch/renumber_history")]
         {
             conn.prepare_cached(sql)?.execute((id, from, to))?;
         }
-        let mut forget = conn.prepare_cached(query::BATCH_FORGET_TASK)?;
+        let mut forget = conn.prepare_cached(sql!("batch/forget_task"))?;
         for Gone { number, .. } in gone {
             forget.execute((id, number))?;
         }
-        conn.prepare_cached(query::BATCH_SET_ASIDE)?.execute([id])?;
-        conn.prepare_cached(query::BATCH_RENUMBER_TASKS)?.execute((id, from, to))?;
-        conn.prepare_cached(query::BATCH_ADD_TASKS)?.execute((id, to, generation))?;
-        conn.prepare_cached(query::BATCH_SET_VERSION)?.execute((id, to))?;
+        conn.prepare_cached(sql!("batch/set_aside"))?.execute([id])?;
+        conn.prepare_cached(sql!("batch/renumber_tasks"))?.execute((id, from, to))?;
+        conn.prepare_cached(sql!("batch/add_tasks"))?.execute((id, to, generation))?;
+        conn.prepare_cached(sql!("batch/set_version"))?.execute((id, to))?;
         self.settler.forget_head(batch);
         Ok(())
     }

@@ -13,6 +13,7 @@ use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
 use milepost_core::schedule::Source;
+use milepost_core::sql;
 use milepost_core::state::JobState;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde_json::json;
@@ -22,10 +23,10 @@ use super::{progress, row, run};
 use crate::audit::noted;
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::failure::Failure;
+use crate::enqueue;
+use crate::error::Failure;
 use crate::row::Id;
 use crate::store::SqliteStore;
-use crate::{enqueue, query};
 
 #[async_trait]
 impl BulkStore for SqliteStore {
@@ -46,7 +47,7 @@ impl BulkStore for SqliteStore {
 
     async fn bulk_definitions(&self) -> StoreResult<Vec<Definition>> {
         let list = |conn: &Connection| {
-            let mut statement = conn.prepare_cached(query::BULK_DEFINITIONS)?;
+            let mut statement = conn.prepare_cached(sql!("bulk/definitions"))?;
             let rows = statement.query_map([None::<String>], row::definition)?;
             let definitions = rows.map(|row| row.map(|(definition, _)| definition));
             Ok(definitions.collect::<rusqlite::Result<_>>()?)
@@ -69,7 +70,7 @@ impl BulkStore for SqliteStore {
     async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {
         let filter = filter.clone();
         let list = move |conn: &Connection| {
-            let mut statement = conn.prepare_cached(query::BULKS)?;
+            let mut statement = conn.prepare_cached(sql!("bulk/bulks"))?;
             let values = (
                 filter.job.as_ref().map(Id),
                 &filter.name,
@@ -88,7 +89,7 @@ impl BulkStore for SqliteStore {
 
     async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>> {
         let list = move |conn: &Connection| {
-            let mut statement = conn.prepare_cached(query::BULK_FAILURES)?;
+            let mut statement = conn.prepare_cached(sql!("bulk/failures"))?;
             let rows = statement.query_map((Id(&job), after, limit), row::failure)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         };
@@ -104,7 +105,7 @@ impl BulkStore for SqliteStore {
 
     async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {
         let retry = move |tx: &Transaction<'_>| {
-            let found = tx.prepare_cached(query::BULK_TEMPLATE)?.query_row([Id(&job)], run::template);
+            let found = tx.prepare_cached(sql!("bulk/template"))?.query_row([Id(&job)], run::template);
             let not_bulk = || StoreError::from(InvalidBulk::NotBulk { job });
             let (kind, queue, payload, group, priority, attempts) = found.optional()?.ok_or_else(not_bulk)?;
             let again = NewJob::from_json(kind, payload)
@@ -125,12 +126,12 @@ impl BulkStore for SqliteStore {
 
 /// Returns the definition of a bulk job.
 pub(crate) fn definition_of(conn: &Connection, name: &str) -> rusqlite::Result<Option<Definition>> {
-    let mut statement = conn.prepare_cached(query::BULK_DEFINITIONS)?;
+    let mut statement = conn.prepare_cached(sql!("bulk/definitions"))?;
     Ok(statement.query_row([name], row::definition).optional()?.map(|(definition, _)| definition))
 }
 
 fn put(tx: &Transaction<'_>, its: &Definition, source: Source) -> Result<Put, Failure> {
-    let written = tx.prepare_cached(query::BULK_PUT_DEFINITION)?.execute(rusqlite::params![
+    let written = tx.prepare_cached(sql!("bulk/put_definition"))?.execute(rusqlite::params![
         its.name,
         its.labels.r#type,
         its.labels.category,
@@ -163,14 +164,14 @@ fn sync(tx: &Transaction<'_>, configured: &[Definition], actor: Option<&Actor>) 
             synced.foreign.push(definition.name.clone());
         }
     }
-    let mut statement = tx.prepare_cached(query::BULK_DEFINITIONS)?;
+    let mut statement = tx.prepare_cached(sql!("bulk/definitions"))?;
     let stored =
         statement.query_map([None::<&str>], row::definition)?.collect::<rusqlite::Result<Vec<_>>>()?;
     for (definition, source) in stored {
         let named = configured.iter().any(|its| its.name == definition.name);
         if source == Source::Config && !named {
             let remove =
-                || Ok(tx.prepare_cached(query::BULK_REMOVE_DEFINITION)?.execute([&definition.name])?);
+                || Ok(tx.prepare_cached(sql!("bulk/remove_definition"))?.execute([&definition.name])?);
             noted(tx, actor, &Deed::remove_bulk(&definition.name), remove, |_| None)?;
             synced.removed.push(definition.name);
         }
@@ -184,7 +185,7 @@ fn set(
     settings: milepost_core::bulk::run::Settings,
     priority: Option<Priority>,
 ) -> Result<(), Failure> {
-    let set = tx.prepare_cached(query::BULK_SET)?.execute((
+    let set = tx.prepare_cached(sql!("bulk/set"))?.execute((
         Id(&job),
         settings.rows_per_s,
         settings.duty,
@@ -197,7 +198,7 @@ fn set(
         return Err(Failure::Told(InvalidBulk::NotBulk { job }.into()));
     }
     if let Some(priority) = priority {
-        tx.prepare_cached(query::BULK_SET_PRIORITY)?.execute((Id(&job), priority.get()))?;
+        tx.prepare_cached(sql!("bulk/set_priority"))?.execute((Id(&job), priority.get()))?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use super::row::to_json;
 use super::run::{Facts, Place, key_of, targets as targets_of};
 use super::staging::stage_for_trial;
 use super::work::Applied;
-use crate::failure::Failure;
+use crate::error::Failure;
 
 /// The result of applying part of a chunk.
 struct Part {

@@ -6,7 +6,7 @@ use milepost_core::error::Cause;
 use rusqlite::Transaction;
 
 use super::handler::ChunkHandler;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::operate::operate;
 
 /// Applies the operation in the run's [parameters](OperateJobs) to each job of a chunk, in the chunk's transaction; for the bulk job

@@ -1,16 +1,16 @@
 //! Checks that SQLite accepts the statements and can read chunks through an index.
 
 use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::sql;
 use rusqlite::Connection;
 
 use super::work::{Applied, Work};
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 
 /// Prepares every statement and checks the query plan of the source.
 pub(super) fn check(conn: &Connection, work: &Work) -> Result<(), Failure> {
     // EXPLAIN alone uses the schema that the connection last saw, so the schema is read first.
-    conn.prepare_cached(query::BULK_SCHEMA)?.query_row((), |_| Ok(()))?;
+    conn.prepare_cached(sql!("bulk/schema"))?.query_row((), |_| Ok(()))?;
     let statements = &work.statements;
     let page = prepare(conn, &statements.page, "source")?;
     let columns: Vec<&str> = page.column_names().collect();

@@ -15,6 +15,7 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, Run};
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkProgress, StoreResult};
+use milepost_core::sql;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde_json::Value;
@@ -22,10 +23,10 @@ use serde_json::Value;
 use super::row::{counts, id_opt, key, settings, total};
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::row::{Id, word_opt};
 use crate::store::SqliteStore;
-use crate::{enqueue, finish, query};
+use crate::{enqueue, finish};
 
 /// The start of a chunk, and its stop request.
 pub(super) struct Begun {
@@ -44,7 +45,7 @@ pub(super) fn take(
 ) -> Result<Taken, Failure> {
     let job = run.job;
     let values = (Id(&job), run.token.0, fingerprint, now_ms(), since);
-    let taken = tx.prepare_cached(query::BULK_TAKE)?.query_row(values, |row| {
+    let taken = tx.prepare_cached(sql!("bulk/take"))?.query_row(values, |row| {
         let position = position(row, job)?;
         let (over_failures, its) = (id_opt(row, 1)?.is_some(), row.get::<_, String>(10)?);
         Ok((position, over_failures, its, row.get::<_, bool>(11)?, row.get::<_, Option<String>>(12)?))
@@ -75,14 +76,14 @@ fn position(row: &Row<'_>, job: JobId) -> rusqlite::Result<Position> {
 
 /// Returns the settings made by operators.
 fn set(conn: &Connection, job: JobId) -> rusqlite::Result<Settings> {
-    let found = conn.prepare_cached(query::BULK_SETTINGS)?.query_row([Id(&job)], |row| settings(row, 0));
+    let found = conn.prepare_cached(sql!("bulk/settings"))?.query_row([Id(&job)], |row| settings(row, 0));
     Ok(found.optional()?.unwrap_or_default())
 }
 
 /// Returns the failures that a run is to retry.
 pub(super) fn failures_left(conn: &Connection, job: JobId) -> rusqlite::Result<Survey> {
     let left = conn
-        .prepare_cached(query::BULK_FAILURES_LEFT)?
+        .prepare_cached(sql!("bulk/failures_left"))?
         .query_row([Id(&job)], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, i64>(1)?)));
     let (last, rows) = left?;
     let total = Some(Total { rows: rows.unsigned_abs(), exact: true });
@@ -90,7 +91,7 @@ pub(super) fn failures_left(conn: &Connection, job: JobId) -> rusqlite::Result<S
 }
 
 pub(super) fn freeze(tx: &Transaction<'_>, run: Run, survey: &Survey) -> Result<(), Failure> {
-    let frozen = tx.prepare_cached(query::BULK_FREEZE)?.execute((
+    let frozen = tx.prepare_cached(sql!("bulk/freeze"))?.execute((
         Id(&run.job),
         run.token.0,
         survey.upper.as_ref().map(json),
@@ -103,7 +104,7 @@ pub(super) fn freeze(tx: &Transaction<'_>, run: Run, survey: &Survey) -> Result<
 
 /// Returns the cursor of the run, and its stop request.
 pub(super) fn stand(conn: &Connection, run: Run) -> Result<Begun, Failure> {
-    let found = conn.prepare_cached(query::BULK_STAND)?.query_row((Id(&run.job), run.token.0), |row| {
+    let found = conn.prepare_cached(sql!("bulk/stand"))?.query_row((Id(&run.job), run.token.0), |row| {
         let (cursor, upper) = (key(row, 0)?, key(row, 1)?);
         Ok(Begun { cursor, upper, stop: word_opt(row, 2)?, over_failures: row.get(3)? })
     });
@@ -112,7 +113,7 @@ pub(super) fn stand(conn: &Connection, run: Run) -> Result<Begun, Failure> {
 
 /// Stores the planned size of the current chunk, so that the chunk is the same when it is read again.
 pub(super) fn keep_size(tx: &Transaction<'_>, run: Run, rows: u32) -> Result<(), Failure> {
-    tx.prepare_cached(query::BULK_KEEP_SIZE)?.execute((Id(&run.job), run.token.0, rows))?;
+    tx.prepare_cached(sql!("bulk/keep_size"))?.execute((Id(&run.job), run.token.0, rows))?;
     Ok(())
 }
 
@@ -135,13 +136,13 @@ pub(super) fn advance(
         whole_ms(took),
         now_ms(),
     );
-    let advanced = tx.prepare_cached(query::BULK_ADVANCE)?.query_row(values, |row| counts(row, 0));
+    let advanced = tx.prepare_cached(sql!("bulk/advance"))?.query_row(values, |row| counts(row, 0));
     let counts: Counts = advanced.optional()?.ok_or(StoreError::Fenced(run))?;
     Ok(parts.done(counts, set(tx, run.job)?))
 }
 
 fn keep_failures(tx: &Transaction<'_>, job: JobId, failures: &[TargetFailure]) -> Result<(), Failure> {
-    let mut statement = tx.prepare_cached(query::BULK_FAIL)?;
+    let mut statement = tx.prepare_cached(sql!("bulk/fail"))?;
     for TargetFailure { key, code, message, .. } in failures {
         statement.execute((Id(&job), json(key), code, message, now_ms()))?;
     }
@@ -159,14 +160,14 @@ pub(super) fn pass(tx: &Transaction<'_>, run: Run, step: &Step) -> Result<ChunkD
 
 pub(super) fn rest(tx: &Transaction<'_>, run: Run, rest: &Rest) -> Result<(), Failure> {
     let values = (Id(&run.job), run.token.0, &rest.throttle, whole_ms(rest.held), now_ms());
-    tx.prepare_cached(query::BULK_REST)?.execute(values)?;
+    tx.prepare_cached(sql!("bulk/rest"))?.execute(values)?;
     Ok(())
 }
 
 /// Ends a run and its job, and starts the follow-up job if there is one.
 pub(super) fn end(tx: &Transaction<'_>, run: Run, then: Option<&NewJob>) -> Result<(), Failure> {
     let values = (Id(&run.job), run.token.0, now_ms());
-    let ended = tx.prepare_cached(query::BULK_END)?.query_row(values, |row| row.get::<_, String>(0));
+    let ended = tx.prepare_cached(sql!("bulk/end"))?.query_row(values, |row| row.get::<_, String>(0));
     let result = ended.optional()?.ok_or(StoreError::Fenced(run))?;
     finish::complete(tx, run, Some(&result))?;
     then.map_or(Ok(()), |job| start(tx, job, None).map(drop))
@@ -180,14 +181,14 @@ pub(super) fn start(
 ) -> Result<Enqueued, Failure> {
     let made = enqueue::insert_one(tx, job)?;
     if !made.duplicate {
-        tx.prepare_cached(query::BULK_BEGIN_RUN)?.execute((Id(&made.job), retry_of.as_ref().map(Id)))?;
+        tx.prepare_cached(sql!("bulk/begin_run"))?.execute((Id(&made.job), retry_of.as_ref().map(Id)))?;
     }
     if let (false, Some(parent)) = (made.duplicate, retry_of) {
-        let given = tx.prepare_cached(query::BULK_GIVE_FAILURES)?.execute((Id(&parent), Id(&made.job)))?;
+        let given = tx.prepare_cached(sql!("bulk/give_failures"))?.execute((Id(&parent), Id(&made.job)))?;
         if given == 0 {
             return Err(Failure::Told(InvalidBulk::NoFailures { job: parent }.into()));
         }
-        tx.prepare_cached(query::BULK_NOTE_GIVEN)?.execute((Id(&parent), given as i64, now_ms()))?;
+        tx.prepare_cached(sql!("bulk/note_given"))?.execute((Id(&parent), given as i64, now_ms()))?;
     }
     Ok(made)
 }
@@ -202,7 +203,7 @@ fn next_failures(
     // Positions come back from another database as text.
     let place = |place: &Value| place.as_i64().or_else(|| place.as_str()?.parse().ok());
     let after = cursor.and_then(|cursor| place(cursor.0.first()?)).unwrap_or_default();
-    let mut statement = conn.prepare_cached(query::BULK_NEXT_FAILURES)?;
+    let mut statement = conn.prepare_cached(sql!("bulk/next_failures"))?;
     let failed = statement.query_map((Id(&job), after, limit), |row| {
         Ok(FailedTarget { pos: row.get(0)?, key: key(row, 1)?.unwrap_or_else(|| Key(Vec::new())) })
     });

@@ -22,7 +22,7 @@ use super::sql::Pages;
 use super::work::{Applied, SqlBulk, Work};
 use super::{chunk, row as bulk_row};
 use crate::command::Hint;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::store::SqliteStore;
 
 /// The values that all statements of a run need.

@@ -10,14 +10,15 @@ use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkStaging, StoreResult};
+use milepost_core::sql;
 use rusqlite::Transaction;
 
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::failure::Failure;
+use crate::enqueue;
+use crate::error::Failure;
 use crate::row::Id;
 use crate::store::SqliteStore;
-use crate::{enqueue, query};
 
 /// The longest duration of a piece, so that its transaction stays short.
 const PIECE_MAX: Duration = Duration::from_millis(20);
@@ -37,7 +38,7 @@ impl Staging {
     pub(super) async fn begin(store: &SqliteStore, name: &str) -> StoreResult<Self> {
         let (run, name) = (JobId::new(), name.to_owned());
         let begin = move |tx: &Transaction<'_>| {
-            tx.prepare_cached(query::BULK_BEGIN_FILE)?.execute((Id(&run), name, now_ms()))?;
+            tx.prepare_cached(sql!("bulk/begin_file"))?.execute((Id(&run), name, now_ms()))?;
             Ok(())
         };
         store.write("stage_bulk", Hint::NONE, begin).await?;
@@ -49,9 +50,9 @@ impl Staging {
         loop {
             let remove = move |tx: &Transaction<'_>| {
                 let removed =
-                    tx.prepare_cached(query::FORGET_BULK_TARGETS)?.execute((Id(&run), REMOVED_AT_ONCE))?;
+                    tx.prepare_cached(sql!("forget_bulk_targets"))?.execute((Id(&run), REMOVED_AT_ONCE))?;
                 if removed == 0 {
-                    tx.prepare_cached(query::FORGET_BULK_FILE)?.execute([Id(&run)])?;
+                    tx.prepare_cached(sql!("forget_bulk_file"))?.execute([Id(&run)])?;
                 }
                 Ok(removed)
             };
@@ -66,10 +67,10 @@ impl Staging {
 /// Stages rows until the time limit of a piece, numbered from `first`; returns how many.
 fn stage(tx: &Transaction<'_>, run: JobId, first: i64, rows: &[String]) -> Result<usize, Failure> {
     let begun = Instant::now();
-    if tx.prepare_cached(query::BULK_TOUCH_FILE)?.execute((Id(&run), now_ms()))? == 0 {
+    if tx.prepare_cached(sql!("bulk/touch_file"))?.execute((Id(&run), now_ms()))? == 0 {
         return Err(Failure::Told(InvalidBulk::StagingLost { job: run }.into()));
     }
-    let mut statement = tx.prepare_cached(query::BULK_STAGE)?;
+    let mut statement = tx.prepare_cached(sql!("bulk/stage"))?;
     for (row, n) in rows.iter().zip(first..) {
         statement.execute((Id(&run), n, row))?;
         if begun.elapsed() >= PIECE_MAX {
@@ -81,7 +82,7 @@ fn stage(tx: &Transaction<'_>, run: JobId, first: i64, rows: &[String]) -> Resul
 
 /// Stages all rows, for a trial that is rolled back.
 pub(super) fn stage_for_trial(tx: &Transaction<'_>, run: JobId, rows: &[String]) -> Result<(), Failure> {
-    let mut statement = tx.prepare_cached(query::BULK_STAGE)?;
+    let mut statement = tx.prepare_cached(sql!("bulk/stage"))?;
     for (row, n) in rows.iter().zip(1_i64..) {
         statement.execute((Id(&run), n, row))?;
     }
@@ -94,10 +95,10 @@ fn start(tx: &Transaction<'_>, job: &NewJob, rows: i64) -> Result<Enqueued, Fail
         return Ok(made);
     }
     let at_ms = now_ms();
-    if tx.prepare_cached(query::BULK_START_FILE)?.execute((Id(&made.job), rows, at_ms))? == 0 {
+    if tx.prepare_cached(sql!("bulk/start_file"))?.execute((Id(&made.job), rows, at_ms))? == 0 {
         return Err(Failure::Told(InvalidBulk::StagingLost { job: made.job }.into()));
     }
-    tx.prepare_cached(query::BULK_BEGIN_STAGED_RUN)?.execute((Id(&made.job), rows, at_ms))?;
+    tx.prepare_cached(sql!("bulk/begin_staged_run"))?.execute((Id(&made.job), rows, at_ms))?;
     Ok(made)
 }
 

@@ -7,13 +7,13 @@ use milepost_core::event::{Aggregate, Emitted, InvalidEvent, NewEvent};
 use milepost_core::ident::EventId;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::listing::read_event;
 use crate::clock::now_ms;
 use crate::enqueue::{CALL_BYTES_MAX, CALL_JOBS_MAX};
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 
 /// Emits one event in the caller's transaction: it is in the log exactly if that transaction commits. If the log contains the same id with
 /// the same content, nothing changes.
@@ -60,7 +60,7 @@ pub(super) fn insert(conn: &Connection, events: &[NewEvent]) -> Result<Vec<Emitt
     let emitted: Vec<Emitted> = emitted.collect::<Result<_, _>>()?;
 
     let at_ms = now_ms();
-    let mut write = conn.prepare_cached(query::EVENT_EMIT)?;
+    let mut write = conn.prepare_cached(sql!("event/emit"))?;
     for (event, _) in events.iter().zip(&emitted).filter(|(_, emitted)| !emitted.duplicate) {
         let Some((_, sequence)) = places.taken.get(&event.id) else { continue };
         write.execute((
@@ -74,7 +74,7 @@ pub(super) fn insert(conn: &Connection, events: &[NewEvent]) -> Result<Vec<Emitt
             event.payload.get(),
         ))?;
     }
-    let mut move_head = conn.prepare_cached(query::EVENT_MOVE_HEAD)?;
+    let mut move_head = conn.prepare_cached(sql!("event/move_head"))?;
     for (aggregate, last) in &places.heads {
         move_head.execute((&aggregate.kind, &aggregate.id, last))?;
     }
@@ -120,7 +120,7 @@ impl<'a> Places<'a> {
             );
             (sequence, is_same)
         } else {
-            let mut find = self.conn.prepare_cached(query::EVENT)?;
+            let mut find = self.conn.prepare_cached(sql!("event/event"))?;
             let Some(logged) = find.query_row([event.id.0.as_bytes()], read_event).optional()? else {
                 return Ok(None);
             };
@@ -138,7 +138,7 @@ impl<'a> Places<'a> {
     }
 
     fn head(&self, aggregate: &Aggregate) -> rusqlite::Result<i64> {
-        let mut head = self.conn.prepare_cached(query::EVENT_HEAD)?;
+        let mut head = self.conn.prepare_cached(sql!("event/head"))?;
         let last = head.query_row((&aggregate.kind, &aggregate.id), |row| row.get(0)).optional()?;
         Ok(last.unwrap_or(0))
     }

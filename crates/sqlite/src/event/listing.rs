@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use milepost_core::event::listing::{AggregatePlace, EventFilter, EventPage, LoggedEvent};
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::{EventId, JobId};
+use milepost_core::sql;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
 
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::row::{self, odd};
 
 /// Returns a page of the log.
 pub(super) fn events(conn: &Connection, filter: &EventFilter) -> Result<Vec<LoggedEvent>, Failure> {
     let (sql, of_aggregate, bound) = match filter.page {
         EventPage::Before(before) => {
-            (query::EVENTS_NEWEST, query::EVENTS_NEWEST_OF_AGGREGATE, before.unwrap_or(i64::MAX))
+            (sql!("event/newest"), sql!("event/newest_of_aggregate"), before.unwrap_or(i64::MAX))
         }
-        EventPage::After(after) => (query::EVENTS_AFTER, query::EVENTS_AFTER_OF_AGGREGATE, after),
+        EventPage::After(after) => (sql!("event/after"), sql!("event/after_of_aggregate"), after),
     };
     let (kind, limit) = (&filter.event_type, filter.limit);
     let events = match &filter.aggregate {

@@ -6,12 +6,13 @@ use milepost_core::error::StoreError;
 use milepost_core::event::Aggregate;
 use milepost_core::inbox::InvalidInbox;
 use milepost_core::inbox::listing::{DeadReason, LetterId};
+use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::seat::Seat;
 use crate::clock::now_ms;
-use crate::failure::Failure;
-use crate::{query, row};
+use crate::error::Failure;
+use crate::row;
 
 /// The consumer, the aggregate and the reason of a dead letter.
 struct Letter {
@@ -29,8 +30,8 @@ pub(super) fn retry(conn: &Connection, letters: &[LetterId]) -> Result<u64, Fail
         if letter.reason != DeadReason::Gap {
             return Err(refused(InvalidInbox::Past(id)));
         }
-        conn.prepare_cached(query::INBOX_REVIVE)?.execute((id.0, now_ms()))?;
-        conn.prepare_cached(query::INBOX_DROP)?.execute([id.0])?;
+        conn.prepare_cached(sql!("inbox/revive"))?.execute((id.0, now_ms()))?;
+        conn.prepare_cached(sql!("inbox/drop"))?.execute([id.0])?;
         letter.seat(conn).look_again()?;
     }
     Ok(letters.len() as u64)
@@ -47,7 +48,7 @@ pub(super) fn drop_all(conn: &Connection, letters: &[LetterId]) -> Result<u64, F
 
 /// Deletes up to `limit` dead letters older than a time; returns how many.
 pub(crate) fn forget_old(conn: &Connection, before_ms: i64, limit: u32) -> rusqlite::Result<u64> {
-    let mut old = conn.prepare_cached(query::INBOX_OLD_LETTERS)?;
+    let mut old = conn.prepare_cached(sql!("inbox/old_letters"))?;
     let old: Vec<i64> =
         old.query_map((before_ms, limit), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     for &id in &old {
@@ -59,7 +60,7 @@ pub(crate) fn forget_old(conn: &Connection, before_ms: i64, limit: u32) -> rusql
 /// Deletes a dead letter; returns whether it existed.
 fn drop_one(conn: &Connection, id: LetterId) -> rusqlite::Result<bool> {
     let Some(letter) = find(conn, id)? else { return Ok(false) };
-    conn.prepare_cached(query::INBOX_DROP)?.execute([id.0])?;
+    conn.prepare_cached(sql!("inbox/drop"))?.execute([id.0])?;
     if letter.reason == DeadReason::Gap {
         letter.seat(conn).look_again()?;
     }
@@ -67,7 +68,7 @@ fn drop_one(conn: &Connection, id: LetterId) -> rusqlite::Result<bool> {
 }
 
 fn find(conn: &Connection, id: LetterId) -> rusqlite::Result<Option<Letter>> {
-    let mut find = conn.prepare_cached(query::INBOX_LETTER)?;
+    let mut find = conn.prepare_cached(sql!("inbox/letter"))?;
     let letter = find.query_row([id.0], |row| {
         Ok(Letter {
             consumer: row.get(0)?,

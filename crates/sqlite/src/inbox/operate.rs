@@ -8,16 +8,17 @@ use milepost_core::event::listing::AggregatePlace;
 use milepost_core::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
 use milepost_core::inbox::{Consumer, check_position};
 use milepost_core::port::{InboxStore, StoreResult};
+use milepost_core::sql;
 use rusqlite::{Connection, Row};
 
 use super::letters;
 use super::seat::{Seat, read_settings, settings};
 use crate::clock::now_ms;
 use crate::command::Hint;
+use crate::error::Failure;
 use crate::event::{after_place, read_event};
-use crate::failure::Failure;
+use crate::row;
 use crate::store::SqliteStore;
-use crate::{query, row};
 
 type Sql<T> = rusqlite::Result<T>;
 
@@ -29,7 +30,7 @@ impl InboxStore for SqliteStore {
         self.act("put_consumer", Hint::NONE, deed, move |tx| {
             let Consumer { name, gap_wait, parked_max, gap_policy, begins_anywhere } = consumer;
             let put = (name, whole_ms(gap_wait), parked_max, gap_policy.as_str(), begins_anywhere);
-            tx.prepare_cached(query::INBOX_PUT_CONSUMER)?.execute(put)?;
+            tx.prepare_cached(sql!("inbox/put_consumer"))?.execute(put)?;
             Ok(())
         })
         .await
@@ -37,7 +38,7 @@ impl InboxStore for SqliteStore {
 
     async fn consumers(&self) -> StoreResult<Vec<ConsumerView>> {
         self.read("consumers", |conn| {
-            let mut consumers = conn.prepare_cached(query::INBOX_CONSUMERS)?;
+            let mut consumers = conn.prepare_cached(sql!("inbox/consumers"))?;
             let consumers = consumers.query_map((), view)?.collect::<Sql<_>>()?;
             Ok(consumers)
         })
@@ -58,7 +59,7 @@ impl InboxStore for SqliteStore {
     async fn inbox_ready(&self, consumer: &str, limit: u32) -> StoreResult<Vec<Aggregate>> {
         let consumer = consumer.to_owned();
         self.read("inbox_ready", move |conn| {
-            let mut ready = conn.prepare_cached(query::INBOX_READY)?;
+            let mut ready = conn.prepare_cached(sql!("inbox/ready"))?;
             let ready = ready.query_map((consumer, limit), |row| aggregate(row, 0))?.collect::<Sql<_>>()?;
             Ok(ready)
         })
@@ -73,7 +74,7 @@ impl InboxStore for SqliteStore {
     ) -> StoreResult<Vec<Gap>> {
         let (consumer, (at_ms, of, kind, id)) = (consumer.map(str::to_owned), after_place(after));
         self.read("gaps", move |conn| {
-            let mut gaps = conn.prepare_cached(query::INBOX_GAPS)?;
+            let mut gaps = conn.prepare_cached(sql!("inbox/gaps"))?;
             let gaps = gaps.query_map((consumer, at_ms, of, kind, id, limit), gap)?.collect::<Sql<_>>()?;
             Ok(gaps)
         })
@@ -93,7 +94,7 @@ impl InboxStore for SqliteStore {
     async fn dead_letters(&self, filter: &DeadFilter) -> StoreResult<Vec<DeadLetter>> {
         let DeadFilter { consumer, before, limit } = filter.clone();
         self.read("dead_letters", move |conn| {
-            let mut letters = conn.prepare_cached(query::INBOX_DEAD)?;
+            let mut letters = conn.prepare_cached(sql!("inbox/dead"))?;
             let before = before.map_or(i64::MAX, |before| before.0);
             let letters = letters.query_map((consumer, before, limit), dead_letter)?.collect::<Sql<_>>()?;
             Ok(letters)
@@ -114,7 +115,7 @@ impl InboxStore for SqliteStore {
 
 /// Returns aggregates whose wait for a missing event has expired.
 fn due(conn: &Connection, consumer: Option<&str>, limit: u32) -> Result<Vec<(String, Aggregate)>, Failure> {
-    let mut due = conn.prepare_cached(query::INBOX_DUE_GAPS)?;
+    let mut due = conn.prepare_cached(sql!("inbox/due_gaps"))?;
     let due = due.query_map((now_ms(), consumer, limit), |row| Ok((row.get(0)?, aggregate(row, 1)?)))?;
     Ok(due.collect::<Sql<_>>()?)
 }

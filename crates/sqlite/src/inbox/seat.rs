@@ -5,11 +5,12 @@ use std::time::Duration;
 use milepost_core::duration::whole_ms;
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::inbox::{Consumer, GapPolicy};
+use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::clock::{later_ms, now_ms};
 use crate::event::read_event;
-use crate::{query, row};
+use crate::row;
 
 type Sql<T> = rusqlite::Result<T>;
 
@@ -44,7 +45,7 @@ impl Seat<'_> {
 
     /// Returns the consumer's position; `None` if it has not received any event of the aggregate.
     pub(super) fn stand(&self) -> Sql<Option<Stand>> {
-        let mut stand = self.conn.prepare_cached(query::INBOX_CHECKPOINT)?;
+        let mut stand = self.conn.prepare_cached(sql!("inbox/checkpoint"))?;
         let read = |row: &Row<'_>| {
             Ok(Stand { last: row.get(0)?, parked: row.get(1)?, dead: row.get(2)?, ready: row.get(3)? })
         };
@@ -58,15 +59,15 @@ impl Seat<'_> {
 
     /// Sets the position to an event.
     pub(super) fn move_on(&self, sequence: i64) -> Sql<()> {
-        self.change(query::INBOX_MOVE_ON, sequence).map(drop)
+        self.change(sql!("inbox/move_on"), sequence).map(drop)
     }
 
     /// Parks an event that arrived too early; returns whether it was not stored yet.
     pub(super) fn park(&self, event: &Event, wait: Duration) -> Sql<bool> {
         let now_ms = now_ms();
-        let parked = self.keep(query::INBOX_PARK, event, now_ms)?;
+        let parked = self.keep(sql!("inbox/park"), event, now_ms)?;
         if parked {
-            let mut count = self.conn.prepare_cached(query::INBOX_WAITS)?;
+            let mut count = self.conn.prepare_cached(sql!("inbox/waits"))?;
             let (consumer, kind, id) = self.key();
             count.execute((consumer, kind, id, later_ms(now_ms, wait)))?;
         }
@@ -75,7 +76,7 @@ impl Seat<'_> {
 
     /// Stores an event that the consumer has skipped; returns whether it was not stored yet.
     pub(super) fn keep_late(&self, event: &Event) -> Sql<bool> {
-        self.keep(query::INBOX_KEEP_LATE, event, now_ms())
+        self.keep(sql!("inbox/keep_late"), event, now_ms())
     }
 
     fn keep(&self, sql: &str, event: &Event, now_ms: i64) -> Sql<bool> {
@@ -97,7 +98,7 @@ impl Seat<'_> {
 
     /// Removes the event with this sequence number from the stored ones and moves the position to it. `None`: it is not stored.
     pub(super) fn take_kept(&self, sequence: i64) -> Sql<Option<Event>> {
-        for (sql, parked, dead) in [(query::INBOX_TAKE_PARKED, 1, 0), (query::INBOX_TAKE_DEAD, 0, 1)] {
+        for (sql, parked, dead) in [(sql!("inbox/take_parked"), 1, 0), (sql!("inbox/take_dead"), 0, 1)] {
             let mut take = self.conn.prepare_cached(sql)?;
             let (consumer, kind, id) = self.key();
             let mut rows = take.query((consumer, kind, id, sequence))?;
@@ -112,7 +113,7 @@ impl Seat<'_> {
 
     fn took_kept(&self, sequence: i64, parked: u32, dead: u32) -> Sql<()> {
         let (consumer, kind, id) = self.key();
-        let mut took = self.conn.prepare_cached(query::INBOX_TOOK_KEPT)?;
+        let mut took = self.conn.prepare_cached(sql!("inbox/took_kept"))?;
         took.execute((consumer, kind, id, sequence, parked, dead)).map(drop)
     }
 
@@ -126,12 +127,12 @@ impl Seat<'_> {
 
     /// Returns whether the event is among the dead letters.
     pub(super) fn is_dead(&self, sequence: i64) -> Sql<bool> {
-        self.is(query::INBOX_IS_DEAD, sequence)
+        self.is(sql!("inbox/is_dead"), sequence)
     }
 
     /// Returns whether the consumer skipped the event.
     pub(super) fn was_passed(&self, sequence: i64) -> Sql<bool> {
-        self.is(query::INBOX_WAS_PASSED, sequence)
+        self.is(sql!("inbox/was_passed"), sequence)
     }
 
     fn is(&self, sql: &str, sequence: i64) -> Sql<bool> {
@@ -142,7 +143,7 @@ impl Seat<'_> {
     /// Recomputes whether the next event is stored, and the deadline of the others.
     pub(super) fn look_again(&self) -> Sql<()> {
         let wait_ms = whole_ms(self.settings()?.gap_wait);
-        self.change(query::INBOX_LOOK_AGAIN, wait_ms).map(drop)
+        self.change(sql!("inbox/look_again"), wait_ms).map(drop)
     }
 
     /// Sets the first expected event, unless the consumer has passed it. Returns whether that changed anything.
@@ -151,8 +152,8 @@ impl Seat<'_> {
             return Ok(false);
         }
         self.move_on(sequence - 1)?;
-        self.change(query::INBOX_DROP_PARKED_BELOW, sequence)?;
-        self.change(query::INBOX_MAKE_LATE_BELOW, sequence)?;
+        self.change(sql!("inbox/drop_parked_below"), sequence)?;
+        self.change(sql!("inbox/make_late_below"), sequence)?;
         self.look_again()?;
         Ok(true)
     }
@@ -161,22 +162,22 @@ impl Seat<'_> {
     pub(super) fn give_up(&self, why: &str, limit: u32) -> Sql<u64> {
         let (consumer, kind, id) = self.key();
         let Some(stand) = self.stand()? else { return Ok(0) };
-        let mut first = self.conn.prepare_cached(query::INBOX_FIRST_KEPT)?;
+        let mut first = self.conn.prepare_cached(sql!("inbox/first_kept"))?;
         let first: Option<i64> = first.query_row(self.key(), |row| row.get(0))?;
         let Some(first) = first.filter(|first| first - 1 > stand.last) else {
             return self.look_again().map(|()| 0);
         };
         if self.settings()?.gap_policy == GapPolicy::SkipGap {
-            let mut skip = self.conn.prepare_cached(query::INBOX_SKIP)?;
+            let mut skip = self.conn.prepare_cached(sql!("inbox/skip"))?;
             skip.execute((consumer, kind, id, stand.last + 1, first - 1, why, now_ms()))?;
-            self.change(query::INBOX_SKIP_TO, first - 1)?;
+            self.change(sql!("inbox/skip_to"), first - 1)?;
             return Ok(1);
         }
-        let mut bury = self.conn.prepare_cached(query::INBOX_BURY)?;
+        let mut bury = self.conn.prepare_cached(sql!("inbox/bury"))?;
         let buried = bury.execute((consumer, kind, id, why, now_ms(), limit))? as u64;
-        self.conn.prepare_cached(query::INBOX_DROP_BURIED)?.execute(self.key())?;
+        self.conn.prepare_cached(sql!("inbox/drop_buried"))?.execute(self.key())?;
         let count = i64::try_from(buried).unwrap_or(i64::MAX);
-        self.change(query::INBOX_BURIED, count)?;
+        self.change(sql!("inbox/buried"), count)?;
         Ok(buried)
     }
 
@@ -188,7 +189,7 @@ impl Seat<'_> {
 
 /// Returns the settings of a consumer, or the defaults.
 pub(super) fn settings(conn: &Connection, name: &str) -> Sql<Consumer> {
-    let mut settings = conn.prepare_cached(query::INBOX_SETTINGS)?;
+    let mut settings = conn.prepare_cached(sql!("inbox/settings"))?;
     let settings = settings.query_row([name], |row| read_settings(row, name.to_owned(), 0)).optional()?;
     Ok(settings.unwrap_or_else(|| Consumer::new(name)))
 }

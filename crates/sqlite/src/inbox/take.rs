@@ -4,12 +4,12 @@ use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
 use milepost_core::inbox::{Place, Received, check_consumer, check_position, check_received};
 use milepost_core::port::StoreResult;
+use milepost_core::sql;
 use rusqlite::{Connection, Transaction};
 
 use super::seat::{Seat, Stand};
 use crate::clock::now_ms;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 
 type Sql<T> = rusqlite::Result<T>;
 
@@ -70,7 +70,7 @@ fn told<T>(tx: &Transaction<'_>, verb: &'static str, answer: Sql<T>) -> StoreRes
 }
 
 fn first_time(conn: &Connection, consumer: &str, event: EventId) -> Sql<bool> {
-    let noted = conn.prepare_cached(query::INBOX_ONCE)?.execute((consumer, event.0.as_bytes(), now_ms()))?;
+    let noted = conn.prepare_cached(sql!("inbox/once"))?.execute((consumer, event.0.as_bytes(), now_ms()))?;
     if noted == 0 {
         note_duplicate(conn, consumer)?;
     }
@@ -78,7 +78,7 @@ fn first_time(conn: &Connection, consumer: &str, event: EventId) -> Sql<bool> {
 }
 
 fn note_duplicate(conn: &Connection, consumer: &str) -> Sql<()> {
-    conn.prepare_cached(query::INBOX_NOTE_DUPLICATE)?.execute([consumer]).map(drop)
+    conn.prepare_cached(sql!("inbox/note_duplicate"))?.execute([consumer]).map(drop)
 }
 
 impl Seat<'_> {

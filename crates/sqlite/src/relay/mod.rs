@@ -10,11 +10,11 @@ use async_trait::async_trait;
 use milepost_core::audit::Deed;
 use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, RelayError, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
+use milepost_core::sql;
 
 use crate::clock::now_ms;
 use crate::command::Hint;
-use crate::failure::Failure;
-use crate::query;
+use crate::error::Failure;
 use crate::store::SqliteStore;
 
 #[async_trait]
@@ -23,7 +23,7 @@ impl RelayStore for SqliteStore {
         let name = subscription.to_owned();
         self.write("subscribe", Hint::NONE, move |tx| {
             let made =
-                tx.prepare_cached(query::RELAY_SUBSCRIBE)?.execute((name, now_ms(), begin == Begin::Now))?;
+                tx.prepare_cached(sql!("relay/subscribe"))?.execute((name, now_ms(), begin == Begin::Now))?;
             Ok(made == 1)
         })
         .await
@@ -42,9 +42,9 @@ impl RelayStore for SqliteStore {
     async fn renew(&self, publisher: &Publisher) -> StoreResult<bool> {
         let (id, until_ms) = (publisher.id, reader::lease_until_ms(publisher));
         self.write("renew", Hint::NONE, move |tx| {
-            tx.prepare_cached(query::RELAY_RENEW)?.execute((id.0.as_bytes(), until_ms))?;
+            tx.prepare_cached(sql!("relay/renew"))?.execute((id.0.as_bytes(), until_ms))?;
             let renewed =
-                tx.prepare_cached(query::RELAY_RENEW_PUBLISHER)?.execute((id.0.as_bytes(), until_ms))?;
+                tx.prepare_cached(sql!("relay/renew_publisher"))?.execute((id.0.as_bytes(), until_ms))?;
             Ok(renewed > 0)
         })
         .await
@@ -54,8 +54,8 @@ impl RelayStore for SqliteStore {
         let id = publisher.id;
         // A publisher on standby can take over immediately.
         self.write("leave", Hint::READY, move |tx| {
-            tx.prepare_cached(query::RELAY_GIVE_BACK)?.execute([id.0.as_bytes()])?;
-            tx.prepare_cached(query::RELAY_LEAVE)?.execute([id.0.as_bytes()])?;
+            tx.prepare_cached(sql!("relay/give_back"))?.execute([id.0.as_bytes()])?;
+            tx.prepare_cached(sql!("relay/leave"))?.execute([id.0.as_bytes()])?;
             Ok(())
         })
         .await
@@ -64,7 +64,7 @@ impl RelayStore for SqliteStore {
     async fn report_sink(&self, publisher: &Publisher, down: Option<&str>) -> StoreResult<()> {
         let (id, down) = (publisher.id, down.map(str::to_owned));
         self.write("report_sink", Hint::NONE, move |tx| {
-            tx.prepare_cached(query::RELAY_REPORT_SINK)?.execute((id.0.as_bytes(), down, now_ms()))?;
+            tx.prepare_cached(sql!("relay/report_sink"))?.execute((id.0.as_bytes(), down, now_ms()))?;
             Ok(())
         })
         .await
@@ -74,7 +74,7 @@ impl RelayStore for SqliteStore {
         let deed = Deed::pause_subscription(subscription);
         let (name, why) = (subscription.to_owned(), why.to_owned());
         self.act("pause_subscription", Hint::NONE, deed, move |tx| {
-            match tx.prepare_cached(query::RELAY_PAUSE)?.execute((&name, why, now_ms()))? {
+            match tx.prepare_cached(sql!("relay/pause"))?.execute((&name, why, now_ms()))? {
                 0 => Err(Failure::Told(RelayError::NoSuchSubscription(name).into())),
                 _ => Ok(()),
             }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use milepost_core::event::{
     Aggregate, DueAggregate, DueEvents, Failure as Undeliverable, Publisher, Retried, Undelivered,
 };
+use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock::now_ms;
+use crate::error::Failure;
 use crate::event::read_event;
-use crate::failure::Failure;
-use crate::query;
 
 /// The maximum number of events returned at once of an aggregate that was parked only because it waits behind a failed event.
 const BEHIND_MAX: i64 = 100;
@@ -18,7 +18,7 @@ const BEHIND_MAX: i64 = 100;
 const SLOT: i16 = 0;
 
 pub(super) fn of(conn: &Connection, subscription: &str) -> Result<Vec<Aggregate>, Failure> {
-    let mut find = conn.prepare_cached(query::RELAY_PARKED_OF)?;
+    let mut find = conn.prepare_cached(sql!("relay/parked_of"))?;
     let parked =
         find.query_map([subscription], |row| Ok(Aggregate { kind: row.get(0)?, id: row.get(1)? }))?;
     Ok(parked.collect::<rusqlite::Result<_>>()?)
@@ -32,13 +32,13 @@ pub(super) fn due(
     let (name, now) = (&publisher.subscription, now_ms());
     let mut due = DueEvents::default();
     let Some(token) = held_token(conn, publisher)? else { return Ok(due) };
-    let mut find = conn.prepare_cached(query::RELAY_DUE)?;
+    let mut find = conn.prepare_cached(sql!("relay/due"))?;
     let mut rows = find.query((name, now, aggregates_max))?;
     while let Some(row) = rows.next()? {
         let aggregate = Aggregate { kind: row.get(0)?, id: row.get(1)? };
         let deliveries: u32 = row.get(2)?;
         let many = if deliveries > 0 { 1 } else { BEHIND_MAX };
-        let mut find = conn.prepare_cached(query::RELAY_DUE_EVENTS)?;
+        let mut find = conn.prepare_cached(sql!("relay/due_events"))?;
         let events = find.query_map((name, &aggregate.kind, &aggregate.id, many), read_event)?;
         let events = events.map(|logged| Ok(logged?.event)).collect::<rusqlite::Result<Vec<_>>>()?;
         if !events.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn due(
     }
     if due.aggregates.is_empty() {
         let next_ms: Option<i64> =
-            conn.prepare_cached(query::RELAY_NEXT_DUE)?.query_row([name], |row| row.get(0))?;
+            conn.prepare_cached(sql!("relay/next_due"))?.query_row([name], |row| row.get(0))?;
         due.next_in = next_ms.map(|ms| Duration::from_millis((ms - now).max(0).unsigned_abs()));
     }
     Ok(due)
@@ -55,7 +55,7 @@ pub(super) fn due(
 
 /// Returns the token with which the publisher owns the subscription, if it does.
 fn held_token(conn: &Connection, publisher: &Publisher) -> Result<Option<i64>, Failure> {
-    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
+    let mut find = conn.prepare_cached(sql!("relay/subscription"))?;
     let found = find.query_row([&publisher.subscription], |row| {
         let owner: Option<Vec<u8>> = row.get(1)?;
         Ok((owner.as_deref() == Some(publisher.id.0.as_bytes())).then_some(row.get(2)?))
@@ -69,7 +69,7 @@ pub(super) fn settle(
     retried: Vec<Retried>,
 ) -> Result<Vec<Aggregate>, Failure> {
     let mut drained = Vec::new();
-    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
+    let mut find = conn.prepare_cached(sql!("relay/subscription"))?;
     let held: Option<i64> = find.query_row([subscription], |row| row.get(2)).optional()?;
     for of in retried.into_iter().filter(|of| Some(of.token) == held) {
         if settle_one(conn, subscription, &of)? {
@@ -82,7 +82,7 @@ pub(super) fn settle(
 /// Stores the outcome for one aggregate; returns whether none of its events is left.
 fn settle_one(conn: &Connection, subscription: &str, of: &Retried) -> Result<bool, Failure> {
     let (Aggregate { kind, id }, now) = (&of.aggregate, now_ms());
-    let mut unpark = conn.prepare_cached(query::RELAY_UNPARK_EVENT)?;
+    let mut unpark = conn.prepare_cached(sql!("relay/unpark_event"))?;
     for event in &of.delivered {
         unpark.execute((subscription, kind, id, event.0.as_bytes()))?;
     }
@@ -99,13 +99,13 @@ fn settle_one(conn: &Connection, subscription: &str, of: &Retried) -> Result<boo
             Undelivered::Halt => head = (failure.deliveries, None, Some(&failure.why)),
         }
     }
-    if conn.prepare_cached(query::RELAY_UNPARK_EMPTY)?.execute((subscription, kind, id))? == 1 {
+    if conn.prepare_cached(sql!("relay/unpark_empty"))?.execute((subscription, kind, id))? == 1 {
         return Ok(true);
     }
     let (deliveries, due_ms, why) = head;
     let put_off = (subscription, kind, id, deliveries, due_ms, why);
     // No row: an operator has settled it since.
-    Ok(conn.prepare_cached(query::RELAY_PUT_OFF)?.execute(put_off)? == 0)
+    Ok(conn.prepare_cached(sql!("relay/put_off"))?.execute(put_off)? == 0)
 }
 
 /// Dead-letters an event.
@@ -113,7 +113,7 @@ pub(super) fn give_up(conn: &Connection, subscription: &str, failure: &Undeliver
     let is_skipped = failure.then == Undelivered::Skip;
     let given_up =
         (subscription, failure.event.0.as_bytes(), now_ms(), failure.deliveries, &failure.why, is_skipped);
-    conn.prepare_cached(query::RELAY_GIVE_UP)?.execute(given_up)?;
+    conn.prepare_cached(sql!("relay/give_up"))?.execute(given_up)?;
     Ok(())
 }
 

@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use milepost_core::event::{Aggregate, Holding, Outcome, Page, PageSize, Publisher, RelayError, Undelivered};
 use milepost_core::ident::EventId;
 use milepost_core::port::{LogReader, StoreResult};
+use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::clock::now_ms;
 use crate::command::Hint;
+use crate::error::Failure;
 use crate::event::read_event;
-use crate::failure::Failure;
-use crate::query;
 use crate::relay::parked;
 use crate::store::SqliteStore;
 
@@ -104,7 +104,7 @@ impl LogReader for FileReader {
         let (subscription, outcome) = (self.publisher.subscription.clone(), outcome.clone());
         let moved = self.store.write("advance", Hint::NONE, move |tx| {
             let moved = (&subscription, held.token, pos, now_ms());
-            if tx.prepare_cached(query::RELAY_ADVANCE)?.execute(moved)? == 0 {
+            if tx.prepare_cached(sql!("relay/advance"))?.execute(moved)? == 0 {
                 return Ok(false);
             }
             park(tx, &subscription, &outcome, &places)?;
@@ -127,7 +127,7 @@ fn look_around(
 ) -> Result<Found, Failure> {
     let (name, id) = (&publisher.subscription, publisher.id.0.as_bytes().to_vec());
     let (now, until_ms) = (now_ms(), lease_until_ms(publisher));
-    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
+    let mut find = conn.prepare_cached(sql!("relay/subscription"))?;
     let stands = find.query_row([name], |row| {
         let owner: Option<Vec<u8>> = row.get(1)?;
         let lease_until_ms: Option<i64> = row.get(3)?;
@@ -142,18 +142,18 @@ fn look_around(
         return Err(Failure::Told(RelayError::NoSuchSubscription(name.clone()).into()));
     };
     let attending = (&id, name, &publisher.label, now, until_ms, stands_aside);
-    conn.prepare_cached(query::RELAY_ATTEND)?.execute(attending)?;
-    conn.prepare_cached(query::RELAY_FORGET_SILENT)?.execute((name, now))?;
+    conn.prepare_cached(sql!("relay/attend"))?.execute(attending)?;
+    conn.prepare_cached(sql!("relay/forget_silent"))?.execute((name, now))?;
     if paused.is_some() {
-        conn.prepare_cached(query::RELAY_GIVE_BACK)?.execute([&id])?;
+        conn.prepare_cached(sql!("relay/give_back"))?.execute([&id])?;
         return Ok(Found { holding: Holding { paused, ..Holding::default() }, held: None });
     }
     if stands_aside && has_willing(conn, name)? {
-        conn.prepare_cached(query::RELAY_GIVE_BACK)?.execute([&id])?;
+        conn.prepare_cached(sql!("relay/give_back"))?.execute([&id])?;
         return Ok(Found { holding: Holding::default(), held: None });
     }
     if owner.as_ref() == Some(&id) {
-        conn.prepare_cached(query::RELAY_RENEW)?.execute((&id, until_ms))?;
+        conn.prepare_cached(sql!("relay/renew"))?.execute((&id, until_ms))?;
         let held = known.filter(|held| held.token == stands.token).unwrap_or(stands);
         let parked = if known.is_some() { Vec::new() } else { parked::of(conn, name)? };
         let holding = Holding { slots: 1, parked, ..Holding::default() };
@@ -162,14 +162,14 @@ fn look_around(
     if owner.is_some() && lease_until_ms.is_some_and(|until| until >= now) {
         return Ok(Found { holding: Holding::default(), held: None });
     }
-    conn.prepare_cached(query::RELAY_TAKE)?.execute((name, &id, now, until_ms))?;
+    conn.prepare_cached(sql!("relay/take"))?.execute((name, &id, now, until_ms))?;
     let taken_over = usize::from(owner.is_some());
     let holding = Holding { slots: 1, taken_over, parked: parked::of(conn, name)?, paused: None };
     Ok(Found { holding, held: Some(Held { token: stands.token + 1, ..stands }) })
 }
 
 fn has_willing(conn: &Connection, subscription: &str) -> rusqlite::Result<bool> {
-    conn.prepare_cached(query::RELAY_HAS_WILLING)?.query_row([subscription], |row| row.get(0))
+    conn.prepare_cached(sql!("relay/has_willing"))?.query_row([subscription], |row| row.get(0))
 }
 
 fn read(
@@ -179,7 +179,7 @@ fn read(
     size: PageSize,
 ) -> Result<(Page, ReadPage), Failure> {
     let (mut page, mut read, mut bytes, mut count) = (Page::default(), ReadPage::default(), 0, 0);
-    let mut find = conn.prepare_cached(query::RELAY_PAGE)?;
+    let mut find = conn.prepare_cached(sql!("relay/page"))?;
     let mut rows = find.query((after, i64::try_from(size.events_max).unwrap_or(i64::MAX)))?;
     while let Some(row) = rows.next()? {
         if bytes >= size.bytes_max {
@@ -220,7 +220,7 @@ fn park(
         };
         let Some((pos, of)) = places.get(&failure.event) else { continue };
         let aggregate = (subscription, &of.kind, &of.id, now, failure.deliveries, due_ms, &failure.why);
-        conn.prepare_cached(query::RELAY_PARK_AGGREGATE)?.execute(aggregate)?;
+        conn.prepare_cached(sql!("relay/park_aggregate"))?.execute(aggregate)?;
         park_event(conn, subscription, of, *pos, failure.event)?;
     }
     for id in &outcome.behind {
@@ -228,7 +228,7 @@ fn park(
         // An aggregate that has been drained since is parked again, due immediately.
         let aggregate =
             (subscription, &of.kind, &of.id, now, 0, Some(now), "waits behind an event that failed");
-        conn.prepare_cached(query::RELAY_PARK_AGGREGATE)?.execute(aggregate)?;
+        conn.prepare_cached(sql!("relay/park_aggregate"))?.execute(aggregate)?;
         park_event(conn, subscription, of, *pos, *id)?;
     }
     Ok(())
@@ -242,6 +242,6 @@ fn park_event(
     id: EventId,
 ) -> Result<(), Failure> {
     let event = (subscription, &of.kind, &of.id, pos, id.0.as_bytes());
-    conn.prepare_cached(query::RELAY_PARK_EVENT)?.execute(event)?;
+    conn.prepare_cached(sql!("relay/park_event"))?.execute(event)?;
     Ok(())
 }

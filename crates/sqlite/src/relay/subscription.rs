@@ -11,15 +11,15 @@ use milepost_core::event::relay_listing::{
 use milepost_core::event::{Aggregate, Failure as Undeliverable, RelayError, Undelivered};
 use milepost_core::ident::{EventId, JobId};
 use milepost_core::port::{StoreResult, SubscriptionStore};
+use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::clock::now_ms;
 use crate::command::Hint;
+use crate::error::Failure;
 use crate::event::{after_place, read_event};
-use crate::failure::Failure;
-use crate::query;
 use crate::relay::{changes, parked};
 use crate::row::{self, time};
 use crate::store::SqliteStore;
@@ -37,7 +37,7 @@ impl SubscriptionStore for SqliteStore {
         let (deed, name) = (Deed::resume_subscription(subscription), subscription.to_owned());
         self.act("resume_subscription", Hint::READY, deed, move |tx| {
             check(tx, &name)?;
-            Ok(tx.prepare_cached(query::RELAY_RESUME)?.execute([name])? == 1)
+            Ok(tx.prepare_cached(sql!("relay/resume"))?.execute([name])? == 1)
         })
         .await
     }
@@ -45,7 +45,7 @@ impl SubscriptionStore for SqliteStore {
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
         let (deed, name) = (Deed::remove_subscription(subscription), subscription.to_owned());
         self.act("remove_subscription", Hint::NONE, deed, move |tx| {
-            let removed = tx.prepare_cached(query::RELAY_REMOVE)?.execute([name])?;
+            let removed = tx.prepare_cached(sql!("relay/remove"))?.execute([name])?;
             changes::record_wanted(tx)?;
             Ok(removed == 1)
         })
@@ -60,7 +60,7 @@ impl SubscriptionStore for SqliteStore {
     ) -> StoreResult<Vec<ParkedView>> {
         let (name, (at_ms, of, kind, id)) = (subscription.map(str::to_owned), after_place(after));
         self.read("parked", move |conn| {
-            let mut find = conn.prepare_cached(query::RELAY_PARKED)?;
+            let mut find = conn.prepare_cached(sql!("relay/parked"))?;
             let parked = find.query_map((name, at_ms, of, kind, id, limit), parked_view)?;
             Ok(parked.collect::<rusqlite::Result<_>>()?)
         })
@@ -87,7 +87,7 @@ impl SubscriptionStore for SqliteStore {
     ) -> StoreResult<Vec<DeadView>> {
         let (name, before) = (subscription.map(str::to_owned), before.cloned());
         self.read("dead_events", move |conn| {
-            let mut find = conn.prepare_cached(query::RELAY_DEAD)?;
+            let mut find = conn.prepare_cached(sql!("relay/dead"))?;
             // The first page: values before all rows.
             let (at_ms, event, of) = before
                 .map_or((i64::MAX, EventId(Uuid::nil()), String::new()), |place| {
@@ -126,7 +126,7 @@ impl SubscriptionStore for SqliteStore {
 }
 
 fn list(conn: &Connection) -> Result<Vec<SubscriptionView>, Failure> {
-    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTIONS)?;
+    let mut find = conn.prepare_cached(sql!("relay/subscriptions"))?;
     let all = find.query_map((), |row| {
         Ok(SubscriptionView {
             name: row.get(0)?,
@@ -144,7 +144,7 @@ fn list(conn: &Connection) -> Result<Vec<SubscriptionView>, Failure> {
         })
     })?;
     let mut all = all.collect::<rusqlite::Result<Vec<_>>>()?;
-    let mut find = conn.prepare_cached(query::RELAY_PUBLISHERS)?;
+    let mut find = conn.prepare_cached(sql!("relay/publishers"))?;
     let publishers = find.query_map([now_ms()], |row| {
         let publisher = PublisherView {
             label: row.get(1)?,
@@ -196,7 +196,7 @@ fn told(error: RelayError) -> Failure {
 }
 
 fn check(conn: &Connection, subscription: &str) -> Result<(), Failure> {
-    let mut find = conn.prepare_cached(query::RELAY_SUBSCRIPTION)?;
+    let mut find = conn.prepare_cached(sql!("relay/subscription"))?;
     let found = find.query_row([subscription], |_| Ok(())).optional()?;
     found.ok_or_else(|| told(RelayError::NoSuchSubscription(subscription.to_owned())))
 }
@@ -209,7 +209,7 @@ fn change_parked(
 ) -> Result<(), Failure> {
     check(conn, subscription)?;
     let (kind, id) = (&aggregate.kind, &aggregate.id);
-    let mut find = conn.prepare_cached(query::RELAY_FIRST_PARKED)?;
+    let mut find = conn.prepare_cached(sql!("relay/first_parked"))?;
     let first = find.query_row((subscription, kind, id), |row| {
         Ok((row.get::<_, i64>(0)?, row::job_id(row, 1)?, row.get::<_, u32>(2)?, row.get::<_, String>(3)?))
     });
@@ -222,28 +222,28 @@ fn change_parked(
         ParkedVerb::Skip => {
             let skipped = Undeliverable { event: EventId(event), deliveries, why, then: Undelivered::Skip };
             parked::give_up(conn, subscription, &skipped)?;
-            conn.prepare_cached(query::RELAY_UNPARK_EVENT)?.execute((
+            conn.prepare_cached(sql!("relay/unpark_event"))?.execute((
                 subscription,
                 kind,
                 id,
                 event.as_bytes(),
             ))?;
-            if conn.prepare_cached(query::RELAY_UNPARK_EMPTY)?.execute((subscription, kind, id))? == 1 {
+            if conn.prepare_cached(sql!("relay/unpark_empty"))?.execute((subscription, kind, id))? == 1 {
                 return Ok(());
             }
         }
         ParkedVerb::Edit(payload) => {
-            conn.prepare_cached(query::RELAY_EDIT)?.execute((subscription, kind, id, pos, payload))?;
+            conn.prepare_cached(sql!("relay/edit"))?.execute((subscription, kind, id, pos, payload))?;
         }
     }
     let now = (subscription, kind, id, 0, Some(now_ms()), None::<String>);
-    conn.prepare_cached(query::RELAY_PUT_OFF)?.execute(now)?;
+    conn.prepare_cached(sql!("relay/put_off"))?.execute(now)?;
     Ok(())
 }
 
 fn change_dead(conn: &Connection, subscription: &str, event: EventId, verb: DeadVerb) -> Result<(), Failure> {
     check(conn, subscription)?;
-    let mut forget = conn.prepare_cached(query::RELAY_FORGET_DEAD)?;
+    let mut forget = conn.prepare_cached(sql!("relay/forget_dead"))?;
     let dead = forget.query_row((subscription, event.0.as_bytes()), |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?))
     });
@@ -254,15 +254,15 @@ fn change_dead(conn: &Connection, subscription: &str, event: EventId, verb: Dead
     if verb == DeadVerb::Drop {
         return Ok(());
     }
-    let mut find = conn.prepare_cached(query::EVENT)?;
+    let mut find = conn.prepare_cached(sql!("event/event"))?;
     let Some(logged) = find.query_row([event.0.as_bytes()], read_event).optional()? else { return Ok(()) };
     unite(conn, subscription, &logged.event.aggregate, "a dead letter is retried")?;
-    conn.prepare_cached(query::RELAY_PARK_AGAIN)?.execute((subscription, pos, edited))?;
+    conn.prepare_cached(sql!("relay/park_again"))?.execute((subscription, pos, edited))?;
     Ok(())
 }
 
 fn unite(conn: &Connection, subscription: &str, of: &Aggregate, why: &str) -> Result<(), Failure> {
-    conn.prepare_cached(query::RELAY_UNITE)?.execute((subscription, &of.kind, &of.id, now_ms(), why))?;
+    conn.prepare_cached(sql!("relay/unite"))?.execute((subscription, &of.kind, &of.id, now_ms(), why))?;
     Ok(())
 }
 
@@ -272,7 +272,7 @@ fn again(conn: &Connection, subscription: &str, replay: &Replay) -> Result<u64, 
     let parked = match replay {
         Replay::Aggregate { aggregate, from } => {
             let Aggregate { kind, id } = aggregate;
-            let mut find = conn.prepare_cached(query::RELAY_FIRST_OF_AGGREGATE)?;
+            let mut find = conn.prepare_cached(sql!("relay/first_of_aggregate"))?;
             match find.query_row((kind, id), |row| row.get::<_, Option<i64>>(0))? {
                 None => return Err(told(RelayError::NoEvents(aggregate.clone()))),
                 Some(first) if first > *from => {
@@ -281,36 +281,36 @@ fn again(conn: &Connection, subscription: &str, replay: &Replay) -> Result<u64, 
                 Some(_) => {}
             }
             unite(conn, subscription, aggregate, WHY)?;
-            let parked = conn.prepare_cached(query::RELAY_REPLAY_AGGREGATE)?.execute((
+            let parked = conn.prepare_cached(sql!("relay/replay_aggregate"))?.execute((
                 subscription,
                 kind,
                 id,
                 from,
             ))?;
-            conn.prepare_cached(query::RELAY_UNPARK_EMPTY)?.execute((subscription, kind, id))?;
+            conn.prepare_cached(sql!("relay/unpark_empty"))?.execute((subscription, kind, id))?;
             parked
         }
         Replay::Since(since) => {
             let since_ms = since.as_millisecond();
-            let mut find = conn.prepare_cached(query::RELAY_REPLAYED_AGGREGATES)?;
+            let mut find = conn.prepare_cached(sql!("relay/replayed_aggregates"))?;
             let aggregates = find.query_map((subscription, since_ms), |row| {
                 Ok(Aggregate { kind: row.get(0)?, id: row.get(1)? })
             })?;
             for aggregate in aggregates.collect::<rusqlite::Result<Vec<_>>>()? {
                 unite(conn, subscription, &aggregate, WHY)?;
             }
-            conn.prepare_cached(query::RELAY_REPLAY_SINCE)?.execute((subscription, since_ms))?
+            conn.prepare_cached(sql!("relay/replay_since"))?.execute((subscription, since_ms))?
         }
     };
     Ok(parked as u64)
 }
 
 fn prune(conn: &Connection, before_ms: i64) -> Result<Option<u64>, Failure> {
-    let after: i64 = conn.prepare_cached(query::RELAY_PRUNE_POS)?.query_row((), |row| row.get(0))?;
+    let after: i64 = conn.prepare_cached(sql!("relay/prune_pos"))?.query_row((), |row| row.get(0))?;
     let portion = (before_ms, after, PORTION);
     let end: Option<i64> =
-        conn.prepare_cached(query::RELAY_PRUNE_END)?.query_row(portion, |row| row.get(0))?;
-    let pruned = conn.prepare_cached(query::RELAY_PRUNE_LOG)?.execute(portion)? as u64;
-    conn.prepare_cached(query::RELAY_MOVE_PRUNE_POS)?.execute([end.unwrap_or(0)])?;
+        conn.prepare_cached(sql!("relay/prune_end"))?.query_row(portion, |row| row.get(0))?;
+    let pruned = conn.prepare_cached(sql!("relay/prune_log"))?.execute(portion)? as u64;
+    conn.prepare_cached(sql!("relay/move_prune_pos"))?.execute([end.unwrap_or(0)])?;
     Ok((pruned > 0 || end.is_some()).then_some(pruned))
 }

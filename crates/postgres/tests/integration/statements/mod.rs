@@ -3,15 +3,19 @@
 mod inbox;
 mod log;
 
+use std::path::Path;
 use std::time::Duration;
 
 use milepost_core::doctor::{Check, Stores};
 use milepost_core::job::NewJob;
 use milepost_core::port::{IntakeStore, WorkerStore};
 use milepost_core::worker::NewWorker;
-use milepost_postgres::{PostgresStore, statement};
+use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
-use sqlx::{Connection, Executor, PgConnection, SqlSafeStr};
+use milepost_testkit::queries;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqlSafeStr};
+
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Scripts of several statements in one message, which cannot be prepared.
 const SCRIPTS: &[&str] = &["begin_calm", "begin_own", "begin_pinned", "bulk/begin_chunk", "bulk/take_begin"];
@@ -20,15 +24,15 @@ const SCRIPTS: &[&str] = &["begin_calm", "begin_own", "begin_pinned", "bulk/begi
 async fn every_statement_prepares_against_a_migrated_database() {
     let (database, _store) = Database::with_store().await;
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
-    assert!(statement::ALL.len() > 30, "the list is generated from the files");
     for name in SCRIPTS {
         connection.execute(statement_named(name)).await.unwrap();
         connection.execute("rollback").await.unwrap();
     }
-    let statements = statement::ALL.iter().filter(|(name, _)| !SCRIPTS.contains(name));
-    for (name, sql) in statements.chain(statement::QUESTIONS) {
-        let prepared = connection.prepare((*sql).into_sql_str()).await;
-        assert!(prepared.is_ok(), "{name}.sql: {:?}", prepared.err());
+    let files = queries::all(CRATE);
+    assert!(files.len() > SCRIPTS.len());
+    for file in files.into_iter().filter(|file| !SCRIPTS.contains(&file.name.as_str())) {
+        let prepared = connection.prepare(AssertSqlSafe(file.sql).into_sql_str()).await;
+        assert!(prepared.is_ok(), "{}.sql: {:?}", file.name, prepared.err());
     }
 }
 
@@ -79,48 +83,14 @@ async fn changed_settings(connection: &mut PgConnection) -> Vec<(String, String)
 }
 
 #[test]
-fn every_query_file_is_a_listed_statement() {
-    let mut files: Vec<String> = [
-        "",
-        "audit/",
-        "batch/",
-        "bulk/",
-        "event/",
-        "feed/",
-        "inbox/",
-        "relay/",
-        "session/",
-        "token/",
-        "throttle/",
-        "mend/",
-        "move/",
-        "doctor/",
-    ]
-    .into_iter()
-    .flat_map(files_in)
-    .collect();
-    files.sort_unstable();
-    let questions = statement::QUESTIONS.iter().map(|(name, _)| format!("doctor/{name}"));
-    let mut listed: Vec<String> =
-        statement::ALL.iter().map(|(name, _)| (*name).to_owned()).chain(questions).collect();
-    listed.sort_unstable();
-    assert_eq!(files, listed);
-}
-
-/// Returns the query files of one folder, without their extension.
-fn files_in(folder: &str) -> Vec<String> {
-    let path = format!("{}/queries/{folder}", env!("CARGO_MANIFEST_DIR"));
-    let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-    files
-        .filter(|path| path.is_file())
-        .map(|path| format!("{folder}{}", path.file_stem().unwrap().to_string_lossy()))
-        .collect()
+fn every_query_file_is_used() {
+    assert_eq!(queries::unused(CRATE), [] as [&str; 0]);
 }
 
 #[test]
 fn every_check_about_this_store_has_a_question() {
     for check in Check::ALL {
-        let asked = statement::QUESTIONS.iter().any(|(name, _)| *name == check.as_str());
+        let asked = Path::new(CRATE).join(format!("queries/doctor/{check}.sql")).exists();
         assert_eq!(asked, check.stores() != Stores::Sqlite, "{check}");
     }
 }
@@ -283,8 +253,9 @@ async fn explain_all(connection: &mut PgConnection, lie: &str) {
     }
 }
 
-fn statement_named(wanted: &str) -> &'static str {
-    statement::ALL.iter().find(|(name, _)| *name == wanted).unwrap().1
+fn statement_named(name: &str) -> &'static str {
+    let path = format!("{CRATE}/queries/{name}.sql");
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")).leak()
 }
 
 async fn analyze(connection: &mut PgConnection) {

@@ -1,50 +1,30 @@
 //! The query files: each can be prepared, each begins with a comment, and the hot ones use index searches.
 
-use std::fs;
-use std::path::Path;
+use milepost_testkit::queries::{self, QueryFile};
 
 use crate::store::fixture::Home;
 
-fn files_in(folder: &str) -> Vec<(String, String)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("queries").join(folder);
-    let paths = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-    paths
-        .filter(|path| path.is_file())
-        .map(|path| {
-            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            (name, fs::read_to_string(path).unwrap())
-        })
-        .collect()
-}
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Queries of examinations, repairs and moves, which may read whole tables.
-fn rare_files() -> Vec<(String, String)> {
-    [files_in("doctor"), files_in("mend"), files_in("move")].concat()
-}
-
-fn files() -> Vec<(String, String)> {
-    let mut files = files_in("");
-    files.sort();
-    assert!(files.len() > 40);
-    files
-}
+/// Folders of queries of examinations, repairs and moves, which may read whole tables.
+const RARE: [&str; 3] = ["doctor/", "mend/", "move/"];
 
 #[tokio::test]
 async fn every_query_file_prepares_and_says_what_it_does() {
     let home = Home::new().await;
     let conn = home.connection();
-    for (name, sql) in [
-        &["", "audit", "bulk", "batch", "event", "feed", "inbox", "relay", "token", "session"]
-            .map(files_in)
-            .concat()[..],
-        &rare_files(),
-    ]
-    .concat()
-    {
+    let files = queries::all(CRATE);
+    assert!(files.len() > 40);
+    for QueryFile { name, sql } in files {
         conn.prepare(&sql).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(sql.starts_with("-- "), "{name} has no comment");
         assert!(sql.ends_with('\n'), "{name}");
     }
+}
+
+#[test]
+fn every_query_file_is_used() {
+    assert_eq!(queries::unused(CRATE), [] as [&str; 0]);
 }
 
 /// Lists and counts, which may read a whole table, and queries that read only a small table.
@@ -83,18 +63,12 @@ fn plan(conn: &rusqlite::Connection, sql: &str) -> Vec<String> {
 }
 
 fn assert_searches(conn: &rusqlite::Connection, when: &str) {
-    for (name, sql) in [
-        files(),
-        files_in("audit"),
-        files_in("bulk"),
-        files_in("batch"),
-        files_in("feed"),
-        files_in("inbox"),
-        files_in("relay"),
-    ]
-    .concat()
-    {
-        if MAY_SCAN.contains(&name.as_str()) {
+    for QueryFile { name, sql } in queries::all(CRATE) {
+        if RARE.iter().any(|folder| name.starts_with(folder)) {
+            continue;
+        }
+        let name = name.rsplit('/').next().unwrap();
+        if MAY_SCAN.contains(&name) {
             continue;
         }
         for step in plan(conn, &sql) {
@@ -125,10 +99,10 @@ fn assert_searches(conn: &rusqlite::Connection, when: &str) {
                 step == scan || step.starts_with(&format!("{scan} "))
             });
             // The recursions start at the first entry of an index; another index contains only the rows that are needed.
-            let probes = ["lost_workers", "unfilled_groups", "due_batches"].contains(&name.as_str());
+            let probes = ["lost_workers", "unfilled_groups", "due_batches"].contains(&name);
             assert!(!scans || probes, "{name} {when}: {step}");
             // A search may sort the rows that it examines, and a count the new rows; no other query may sort.
-            let may_sort = ["lost_workers", "search", "activity"].contains(&name.as_str());
+            let may_sort = ["lost_workers", "search", "activity"].contains(&name);
             let sorts = step.contains("TEMP B-TREE") && !may_sort;
             assert!(!sorts, "{name} {when}: {step}");
         }

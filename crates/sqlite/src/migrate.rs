@@ -5,7 +5,7 @@ use milepost_core::schema::Migrated;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::clock::now_ms;
-use crate::failure::Failure;
+use crate::error::Failure;
 
 struct Migration {
     version: i64,
