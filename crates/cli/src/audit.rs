@@ -106,8 +106,8 @@ fn print(entries: &[AuditEntry]) -> Result<()> {
         let fields = [
             Some(Field::text(entry.pos.to_string())),
             Some(Field::text(relative(entry.at, now))),
-            wide.then(|| Field::text(&entry.who)),
-            Some(Field::text(&entry.what)),
+            wide.then(|| Field::text(entry.who.replace('\n', "\u{fffd}"))),
+            Some(Field::text(entry.what.replace('\n', "\u{fffd}"))),
             Some(Field::maybe(entry.subject.as_ref())),
             wide.then(|| Field::text(changed(entry))),
             (wide && explained).then(|| Field::maybe(entry.why.as_ref())),

@@ -3,25 +3,24 @@
 use std::fmt;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use percent_encoding::percent_decode_str;
+
+use self::encoded::length_at;
+
+mod encoded;
 
 /// The minimum length of a secret, in bytes. Shorter values occur in too many texts that contain no secret.
 pub const SECRET_BYTES_MIN: usize = 8;
 /// The text that replaces a secret.
 pub const HIDDEN: &str = "[secret]";
 
-/// What RFC 3986 calls unreserved is not encoded in URLs.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
 /// A set of secret values. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[String]>);
 
 impl Secrets {
-    /// Creates a set of these values and their encoded forms (JSON, percent-encoded and decoded, Base64, HTML), without those shorter than
-    /// [`SECRET_BYTES_MIN`] bytes.
+    /// Creates a set of these values, without those shorter than [`SECRET_BYTES_MIN`] bytes.
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
         let long = values.into_iter().filter(|value| value.len() >= SECRET_BYTES_MIN);
         let forms = long.flat_map(|value| forms(&value));
@@ -42,50 +41,54 @@ impl Secrets {
         Self::of(self.0.iter().chain(&*more).cloned().collect())
     }
 
-    /// Returns the text with every secret replaced by [`HIDDEN`]. Because texts are truncated, this includes the end of a secret
+    /// Returns the text with every secret replaced by [`HIDDEN`], also if it is escaped as in JSON, HTML or URLs, or is part of a text in Base64.
+    /// Because texts are truncated, this includes the end of a secret
     /// at the start of the text and the beginning of a secret at its end, with or without an ellipsis.
     #[must_use]
     pub fn hide(&self, mut text: String) -> String {
         for secret in &*self.0 {
-            if text.contains(secret.as_str()) {
-                text = text.replace(secret.as_str(), HIDDEN);
-            }
-            text = hide_cut(text, secret);
+            text = hide_cut(hide_whole(text, secret), secret);
         }
         text
     }
 }
 
-/// Returns a value as programs and servers write it.
+/// Returns a value, and its forms that [`length_at`] does not find.
 fn forms(value: &str) -> Vec<String> {
-    let percent = utf8_percent_encode(value, RESERVED).to_string();
-    let html = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let mut forms = vec![
-        value.to_owned(),
-        in_json(value),
-        in_json(value).replace('/', "\\/"),
-        percent_decode_str(value).decode_utf8_lossy().into_owned(),
-        with_small_digits(&percent),
-        percent.replace("%20", "+"),
-        percent,
-        html.replace('"', "&quot;").replace('\'', "&#39;"),
-        html.replace('"', "&#34;").replace('\'', "&#x27;"),
-        html,
-    ];
-    let engines = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD];
-    forms.extend(engines.map(|engine| engine.encode(value)));
+    let decoded = percent_decode_str(value).decode_utf8_lossy().into_owned();
+    let mut forms = vec![value.to_owned(), in_json(value), decoded];
+    for before in 0..3 {
+        forms
+            .extend([in_base64(&STANDARD_NO_PAD, before, value), in_base64(&URL_SAFE_NO_PAD, before, value)]);
+    }
     forms
 }
 
-/// Returns a percent-encoded text with lowercase digits.
-fn with_small_digits(percent: &str) -> String {
-    let mut small = String::with_capacity(percent.len());
-    let mut digits = 0;
-    for c in percent.chars() {
-        small.push(if digits > 0 { c.to_ascii_lowercase() } else { c });
-        digits = if c == '%' { 2 } else { digits.max(1) - 1 };
+/// Returns the characters that a value determines in the Base64 of a text in which it follows `before` bytes, modulo 3.
+fn in_base64(engine: &impl base64::Engine, before: usize, value: &str) -> String {
+    let text = engine.encode([&vec![0; before], value.as_bytes()].concat());
+    text[(before * 8).div_ceil(6)..(before + value.len()) * 8 / 6].to_owned()
+}
+
+/// Replaces a secret, however it is escaped.
+fn hide_whole(text: String, secret: &str) -> String {
+    let mut hidden: Option<String> = None;
+    let (mut at, mut copied) = (0, 0);
+    while let Some(c) = text[at..].chars().next() {
+        let Some(length) = length_at(&text[at..], secret) else {
+            at += c.len_utf8();
+            continue;
+        };
+        let so_far = hidden.get_or_insert_default();
+        so_far.push_str(&text[copied..at]);
+        so_far.push_str(HIDDEN);
+        at += length;
+        copied = at;
     }
-    small
+    match hidden {
+        Some(hidden) => hidden + &text[copied..],
+        None => text,
+    }
 }
 
 fn in_json(value: &str) -> String {
@@ -134,19 +137,34 @@ mod tests {
         let secrets = Secrets::new(["pä/ss & <word>".to_owned(), "s3cr%2Ft%20x".to_owned()]);
         let encoded = [
             "p%C3%A4%2Fss%20%26%20%3Cword%3E",
-            "p%c3%a4%2fss%20%26%20%3cword%3e",
-            "p%C3%A4%2Fss+%26+%3Cword%3E",
+            "p%c3%a4%2fss+%26+%3cword%3e",
+            "%70%25C3%25A4/ss%20&%20%3Cword%3E",
             "pä/ss &amp; &lt;word&gt;",
-            "pä\\/ss & <word>",
-            "cMOkL3NzICYgPHdvcmQ+",
-            "cMOkL3NzICYgPHdvcmQ-",
+            "p&#228;&#x2F;ss &#38; &#x3c;word>",
+            r"pä\/ss & <word>",
+            r"p\u00e4/ss \u0026 \u003Cword\u003e",
+            r"p\\u00e4/ss & <word>",
             "s3cr/t x",
         ];
         for encoded in encoded {
             assert_eq!(secrets.hide(format!("it was {encoded}!")), "it was [secret]!", "{encoded}");
         }
         let more = secrets.and(["another secret".to_owned()]);
-        assert_eq!(more.hide("cMOkL3NzICYgPHdvcmQ+ another%20secret".to_owned()), "[secret] [secret]");
+        assert_eq!(more.hide("pä/ss%20&amp; <word> another%20secret".to_owned()), "[secret] [secret]");
+        assert_eq!(more.hide("100 % & more \\ of + it: &amp".to_owned()), "100 % & more \\ of + it: &amp");
+    }
+
+    #[test]
+    fn a_secret_within_base64_is_hidden() {
+        let secret = "Tk<7f&aQ-z9Lm44";
+        let secrets = Secrets::new([secret.to_owned()]);
+        for user in ["", "a", "ab", "abc", "user:"] {
+            for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+                let header = format!("Basic {}", engine.encode(format!("{user}{secret}")));
+                let hidden = secrets.hide(header);
+                assert!(hidden.contains(HIDDEN) && hidden.len() < 32, "{user}: {hidden}");
+            }
+        }
     }
 
     #[test]

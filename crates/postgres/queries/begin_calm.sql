@@ -3,4 +3,5 @@
 begin isolation level read committed;
 set local jit = off;
 set local standard_conforming_strings = on;
+set local array_nulls = on;
 set local search_path = pg_catalog, pg_temp

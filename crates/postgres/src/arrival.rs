@@ -13,8 +13,13 @@ use sqlx::postgres::PgRow;
 
 use crate::bring::bring;
 use crate::row::{self, Decoded, named};
-use crate::session::Session;
+use crate::session::{Query, Session};
 use crate::store::PostgresStore;
+
+fn begin_move(id: MoveId, from: &str) -> Query {
+    let parts: Vec<&str> = Part::ALL.iter().map(|part| part.as_str()).collect();
+    sqlx::query(sql!("move/begin_move")).bind(id.0).bind(from.to_owned()).bind(parts)
+}
 
 impl PostgresStore {
     /// Returns the import that is filling this store, or that has filled it.
@@ -41,9 +46,21 @@ impl PostgresStore {
     /// # Errors
     /// [`NotEmpty`](MoveError::NotEmpty) names what the store contains; nothing was changed.
     pub async fn begin_move(&self, id: MoveId, from: &str) -> StoreResult<()> {
-        let parts: Vec<&str> = Part::ALL.iter().map(|part| part.as_str()).collect();
-        let query = sqlx::query(sql!("move/begin_move")).bind(id.0).bind(from).bind(parts);
-        self.inner.calm.execute(query).await.map(drop).map_err(|e| self.fail("begin_move", e))
+        self.inner.calm.execute(begin_move(id, from)).await.map(drop).map_err(|e| self.fail("begin_move", e))
+    }
+
+    /// Checks that [`begin_move`](Self::begin_move) would accept this store, without a change.
+    ///
+    /// # Errors
+    /// Those of [`begin_move`](Self::begin_move).
+    pub async fn check_move(&self, id: MoveId, from: &str) -> StoreResult<()> {
+        let check = async {
+            let mut transaction = self.inner.calm.begin().await?;
+            let begun = transaction.session().execute(begin_move(id, from)).await;
+            transaction.end("rollback").await?;
+            begun.map(drop)
+        };
+        check.await.map_err(|e| self.fail("begin_move", e))
     }
 
     /// Inserts a page in one transaction with the position that it reaches.

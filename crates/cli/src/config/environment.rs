@@ -1,5 +1,7 @@
 //! Environment variables in the texts of a file: `${NAME}`; `$${` is an escaped `${`.
 
+use std::cell::RefCell;
+
 use super::document::{Node, Value};
 use super::fault::Faults;
 
@@ -10,7 +12,10 @@ pub(super) fn fill_in(
     variable: impl Fn(&str) -> Option<String>,
     faults: &mut Faults,
 ) {
+    let values = RefCell::new(Vec::new());
+    let variable = |name: &str| variable(name).inspect(|value| values.borrow_mut().push(value.clone()));
     fill_in_all(node, file, &variable, faults);
+    faults.hide(values.into_inner());
 }
 
 fn fill_in_all(node: &mut Node, file: &str, variable: &dyn Fn(&str) -> Option<String>, faults: &mut Faults) {

@@ -4,11 +4,16 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
+use milepost_core::secrets::Secrets;
 use serde::Serialize;
 
 /// The faults found so far, by their byte position in the text.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Vec<Found>);
+pub(crate) struct Faults {
+    found: Vec<Found>,
+    /// Values of environment variables, which are not reported.
+    hidden: Secrets,
+}
 
 #[derive(Debug)]
 struct Found {
@@ -22,29 +27,36 @@ struct Found {
 
 impl Faults {
     pub(crate) fn add(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
-        self.0.push(Found { at, repeats: false, what: what.into(), remedy: remedy.into() });
+        self.found.push(Found { at, repeats: false, what: what.into(), remedy: remedy.into() });
     }
 
     pub(crate) fn add_repeated(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
-        self.0.push(Found { at, repeats: true, what: what.into(), remedy: remedy.into() });
+        self.found.push(Found { at, repeats: true, what: what.into(), remedy: remedy.into() });
+    }
+
+    /// Hides these values in all faults.
+    pub(crate) fn hide(&mut self, values: Vec<String>) {
+        self.hidden = self.hidden.and(values);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found.is_empty()
     }
 
     /// Drops the faults within repeated sections: most of them result from mixing the two sections.
     pub(crate) fn forget(&mut self, sections: &[Range<usize>]) {
-        self.0.retain(|fault| fault.repeats || !sections.iter().any(|section| section.contains(&fault.at)));
+        self.found
+            .retain(|fault| fault.repeats || !sections.iter().any(|section| section.contains(&fault.at)));
     }
 
     /// Returns the faults with lines and columns, in the order of the text.
     pub(crate) fn placed(&self, text: &str) -> Vec<Fault> {
-        let mut found: Vec<&Found> = self.0.iter().collect();
+        let mut found: Vec<&Found> = self.found.iter().collect();
         found.sort_by_key(|fault| fault.at);
         let place = |fault: &Found| {
             let (line, column) = place(text, fault.at);
-            Fault { line, column, what: fault.what.clone(), remedy: fault.remedy.clone() }
+            let shown = |text: &String| self.hidden.hide(text.clone());
+            Fault { line, column, what: shown(&fault.what), remedy: shown(&fault.remedy) }
         };
         let mut faults: Vec<Fault> = found.into_iter().map(place).collect();
         faults.dedup();

@@ -122,6 +122,8 @@ async fn begin(ends: &Ends) -> Result<MoveId> {
     refuse_errors(&ends.from, &errors)?;
     refuse_errors(&ends.to, &doctor::errors_at_rest(&ends.target, &[Cost::Quick]).await)?;
     let id = MoveId::new();
+    // Before the old store is closed: it would stay closed if this process were killed before the refusal is undone.
+    ends.target.check_move(id, &ends.from.to_string()).await.with_context(|| ends.of_target())?;
     ends.source.depart(id, &ends.to.to_string()).await.with_context(|| ends.of_source())?;
     if let Err(error) = ends.begin_to_fill(id).await {
         // After any other error it is unknown whether the target is marked; running the same command again resumes the move.

@@ -131,7 +131,7 @@ pub(super) fn given_up(ends: &Ends, id: MoveId, json: bool) -> Result<()> {
                               "given_up": true }))
     } else {
         output::deed(format_args!(
-            "abandoned move {id}: {} can be used as before, {} is empty again",
+            "abandoned move {id}: {} can be used as before, {} has no rows of it",
             ends.from, ends.to
         ))
     })

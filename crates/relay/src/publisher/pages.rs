@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use milepost_core::error::StoreError;
-use milepost_core::event::{LeftOut, Outcome, Page, Publisher, Subscription};
+use milepost_core::event::{LeftOut, Outcome, Page, Publisher, RelayError, Subscription};
 use milepost_core::port::{LogReader, WakeStream};
 
 use super::unwanted::Unwanted;
@@ -16,6 +16,8 @@ const BALANCE_EVERY: Duration = Duration::from_secs(1);
 /// Maximum age, and maximum number of pages, of positions that are not stored yet: after a crash, this much is published again.
 const IN_HAND_MAX: Duration = Duration::from_secs(1);
 const PAGES_IN_HAND_MAX: usize = 4;
+/// How often a publisher checks whether the positions of a restored database were accepted.
+const RESEED_WAIT: Duration = Duration::from_secs(10);
 /// Wait after the store did not answer.
 const TROUBLE_WAIT: Duration = Duration::from_millis(500);
 
@@ -36,6 +38,11 @@ pub(super) async fn publish_for_ever(shared: &Arc<Shared>) -> Result<(), StoreEr
     while !shared.stop.is_cancelled() {
         match pages.step().await {
             Ok(()) => {}
+            Err(error @ StoreError::Relay(RelayError::Restored(_))) => {
+                tracing::error!(%error, "nothing is published until then");
+                pages.looked_around = None;
+                shared.rest(RESEED_WAIT).await;
+            }
             Err(error @ StoreError::Relay(_)) => return Err(error),
             Err(error) => {
                 let subscription = &shared.publisher.subscription;

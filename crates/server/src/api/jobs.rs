@@ -45,7 +45,7 @@ struct JobsParams {
     error: Option<String>,
     /// Only jobs with this value in their payload: a path and a value, such as `customer.id=42`.
     payload: Option<String>,
-    /// Only jobs created at this time or later.
+    /// Only jobs created at this time or later. Jobs whose id is not a UUID of version 7 of about that time are not found.
     #[param(value_type = Option<String>, format = DateTime)]
     created_from: Option<Timestamp>,
     /// Only jobs created before this time.

@@ -68,7 +68,7 @@ struct OperateFilter {
     error: Option<String>,
     /// Jobs with this value in their payload, such as `customer.id=42`.
     payload: Option<String>,
-    /// Jobs created at this time or later.
+    /// Jobs created at this time or later. Jobs whose id is not a UUID of version 7 of about that time are not found.
     #[schema(value_type = Option<String>, format = DateTime)]
     created_from: Option<Timestamp>,
     /// Jobs created before this time.

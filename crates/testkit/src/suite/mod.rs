@@ -191,6 +191,7 @@ macro_rules! conformance {
             rates {
                 a_claim_takes_no_more_of_a_kind_than_its_tokens
                 a_kind_that_is_let_go_faster_does_not_wait_by_its_old_rate
+                a_burst_that_is_lowered_and_raised_again_adds_no_tokens
                 a_kind_without_tokens_holds_up_nobody_else
                 slots_and_rate_hold_together
                 a_retry_counts_as_a_start_of_its_group

@@ -68,6 +68,20 @@ pub async fn a_kind_that_is_let_go_faster_does_not_wait_by_its_old_rate(scene: S
     assert!(tokens(&scene, KIND).await <= 5.0, "the change adds no tokens");
 }
 
+pub async fn a_burst_that_is_lowered_and_raised_again_adds_no_tokens(scene: Scene) {
+    let limit = |burst| Limit::kind(KIND, Rate::new(HOURLY, burst));
+    put(&scene, limit(10)).await;
+    for _ in 0..20 {
+        scene.enqueue(Scene::job()).await;
+    }
+    assert_eq!(scene.claim(6).await.len(), 6);
+    for burst in [1, 10, 2, 100, 10] {
+        put(&scene, limit(burst)).await;
+        assert!(tokens(&scene, KIND).await < 4.5, "burst {burst}");
+    }
+    assert!(scene.claim(20).await.len() <= 1, "only the token that was left after the lowest burst");
+}
+
 pub async fn a_kind_without_tokens_holds_up_nobody_else(scene: Scene) {
     put(&scene, Limit::kind(KIND, Rate::new(HOURLY, 1))).await;
     let mut jobs: Vec<NewJob> = (0..500).map(|_| Scene::job().priority(priority(1))).collect();

@@ -71,10 +71,12 @@ pub(super) struct Webhook {
     rest: Mutex<Option<(Instant, SinkDown)>>,
 }
 
-/// Returns the path, the query and the password of a URL: receivers often repeat an unknown path in their response.
+/// Returns the path, the query and the password of a URL, and each segment and each value in them: receivers often repeat them in their response.
 fn secrets_of(url: &Url) -> Secrets {
-    let parts = [Some(url.path().trim_matches('/')), url.query(), url.password()];
-    Secrets::new(parts.into_iter().flatten().map(str::to_owned))
+    let whole = [Some(url.path().trim_matches('/')), url.query(), url.password()];
+    let segments = url.path_segments().into_iter().flatten();
+    let texts = whole.into_iter().flatten().chain(segments).map(str::to_owned);
+    Secrets::new(texts.chain(url.query_pairs().map(|(_, value)| value.into_owned())))
 }
 
 // No derived `Debug`: the path of the URL may be secret.

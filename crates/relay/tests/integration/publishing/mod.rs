@@ -5,6 +5,7 @@ mod desk;
 mod failures;
 mod operations;
 mod order;
+mod restored;
 mod sharing;
 
 use std::sync::Arc;
