@@ -119,6 +119,8 @@ impl fmt::Debug for Secrets {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+
     use super::*;
 
     #[test]

@@ -36,20 +36,10 @@ pub(super) async fn publish_for_ever(shared: &Arc<Shared>) -> Result<(), StoreEr
         unwanted: Unwanted::new(),
     };
     while !shared.stop.is_cancelled() {
-        match pages.step().await {
-            Ok(()) => {}
-            Err(error @ StoreError::Relay(RelayError::Restored(_))) => {
-                tracing::error!(%error, "nothing is published until then");
-                pages.looked_around = None;
-                shared.rest(RESEED_WAIT).await;
-            }
-            Err(error @ StoreError::Relay(_)) => return Err(error),
-            Err(error) => {
-                let subscription = &shared.publisher.subscription;
-                tracing::warn!(subscription, %error, cause = cause(&error), "the store did not answer; trying again");
-                pages.looked_around = None;
-                shared.rest(TROUBLE_WAIT).await;
-            }
+        if let Err(error) = pages.step().await {
+            let wait = wait_after(error, &shared.publisher.subscription)?;
+            pages.looked_around = None;
+            shared.rest(wait).await;
         }
     }
     if let Err(error) = pages.write_down().await {
@@ -57,6 +47,24 @@ pub(super) async fn publish_for_ever(shared: &Arc<Shared>) -> Result<(), StoreEr
         tracing::warn!(subscription, %error, cause = cause(&error), "the position could not be stored");
     }
     Ok(())
+}
+
+/// Logs an error and returns how long to wait before the next attempt.
+///
+/// # Errors
+/// The error, if no attempt can succeed.
+fn wait_after(error: StoreError, subscription: &str) -> Result<Duration, StoreError> {
+    match error {
+        StoreError::Relay(RelayError::Restored(_)) => {
+            tracing::error!(%error, "nothing is published until then");
+            Ok(RESEED_WAIT)
+        }
+        StoreError::Relay(_) => Err(error),
+        _ => {
+            tracing::warn!(subscription, %error, cause = cause(&error), "the store did not answer; trying again");
+            Ok(TROUBLE_WAIT)
+        }
+    }
 }
 
 fn cause(error: &StoreError) -> String {
