@@ -107,7 +107,7 @@ fn a_secret_that_is_not_set_is_refused_with_its_name() {
 
 #[test]
 fn a_value_of_the_environment_is_in_no_fault() {
-    let text = "[schedules.a]\ncron = \"${TOKEN}\"\nkind = \"k\"\nzone = \"${TOKEN}\"\n";
+    let text = "[serve]\ntrusted_proxies = [\"${TOKEN}\"]\n";
     let faults = parse(text, Path::new("/etc"), |_| Some("Sup3rS3cretValue77".to_owned())).unwrap_err();
     let shown = format!("{faults:?}");
     assert!(shown.contains("[secret]") && !shown.contains("Sup3rS3cret"), "{shown}");
