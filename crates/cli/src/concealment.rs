@@ -1,4 +1,4 @@
-//! Protection of a store's password against other processes of this machine.
+//! Protection of passwords against other processes of this machine.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -6,22 +6,23 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use milepost_executors::exec::STORE_VARIABLE;
+use milepost_executors::exec::{REDIS_VARIABLE, STORE_VARIABLE};
 
 use crate::store;
 
-const STORE_OPTION: &str = "--store";
+/// Options whose value can contain a password, and the environment variables that replace them.
+const OPTIONS: [(&str, &str); 2] = [("--store", STORE_VARIABLE), ("--redis", REDIS_VARIABLE)];
 
-/// Executes this program again in the same process if `--store` contains a password, because every user of the machine can read a
-/// process's arguments. The new program gets the address in `MILEPOST_STORE`. Continues if this is not possible.
+/// Executes this program again in the same process if an option contains a password, because every user of the machine can read a process's
+/// arguments. The new program gets the values of these options in its environment. Continues if this is not possible.
 pub(crate) fn hide_arguments() {
     let mut arguments = std::env::args_os();
     let Some(name) = arguments.next() else { return };
-    let Some((address, others)) = without_password(arguments.collect()) else { return };
+    let Some((values, others)) = without_passwords(arguments.collect()) else { return };
     let Ok(program) = std::env::current_exe() else { return };
     let mut again = Command::new(program);
-    let error = again.arg0(name).args(others).env(STORE_VARIABLE, address).exec();
-    tracing::warn!(%error, "the password of --store is visible to other users of this machine");
+    let error = again.arg0(name).args(others).envs(values).exec();
+    tracing::warn!(%error, "the passwords of the arguments are visible to other users of this machine");
 }
 
 /// Prevents other processes of the same user, such as the programs of jobs, from reading the environment and the memory of this process.
@@ -46,15 +47,17 @@ pub(crate) fn warn_of_readers(path: &Path) {
     }
 }
 
-/// Returns the address of `--store` if it contains a password, and the other arguments.
-fn without_password(arguments: Vec<OsString>) -> Option<(OsString, Vec<OsString>)> {
+/// Returns the values of [`OPTIONS`] by their variables, if one contains a password, and the other arguments.
+fn without_passwords(arguments: Vec<OsString>) -> Option<(Vec<(&'static str, OsString)>, Vec<OsString>)> {
     let mut others = Vec::with_capacity(arguments.len());
-    let (mut address, mut rest) = (None, arguments.into_iter());
+    let (mut values, mut rest) = (Vec::new(), arguments.into_iter());
     while let Some(argument) = rest.next() {
-        let given = argument.to_str().and_then(|text| text.strip_prefix(STORE_OPTION)).map(str::to_owned);
-        match given.as_deref() {
-            Some("") => address = rest.next(),
-            Some(value) if value.starts_with('=') => address = Some(value[1..].into()),
+        let text = argument.to_str().unwrap_or_default();
+        let option =
+            OPTIONS.iter().find_map(|(option, variable)| Some((text.strip_prefix(option)?, *variable)));
+        match option {
+            Some(("", variable)) => values.extend(rest.next().map(|value| (variable, value))),
+            Some((value, variable)) if value.starts_with('=') => values.push((variable, value[1..].into())),
             _ => {
                 let ends = argument == OsStr::new("--");
                 others.push(argument);
@@ -64,10 +67,12 @@ fn without_password(arguments: Vec<OsString>) -> Option<(OsString, Vec<OsString>
             }
         }
     }
-    let address = address?;
-    let has_password =
-        address.to_str().is_some_and(|url| store::passwords(url).iter().any(|it| !it.is_empty()));
-    has_password.then_some((address, others))
+    values.iter().any(|(_, value)| has_password(value)).then_some((values, others))
+}
+
+fn has_password(value: &OsStr) -> bool {
+    let passwords = |url: &str| store::passwords(url).iter().any(|password| !password.is_empty());
+    value.to_str().is_some_and(|url| passwords(url) || url.starts_with("redis") && url.contains('@'))
 }
 
 #[cfg(test)]
@@ -75,25 +80,37 @@ mod tests {
     use super::*;
 
     fn split(arguments: &str) -> Option<(String, String)> {
-        let (address, others) = without_password(arguments.split(' ').map(OsString::from).collect())?;
+        let (values, others) = without_passwords(arguments.split(' ').map(OsString::from).collect())?;
+        let values: Vec<_> = values
+            .iter()
+            .map(|(variable, value)| format!("{variable}={}", value.to_str().unwrap()))
+            .collect();
         let others: Vec<_> = others.iter().map(|other| other.to_str().unwrap()).collect();
-        Some((address.into_string().unwrap(), others.join(" ")))
+        Some((values.join(" "), others.join(" ")))
     }
 
     #[test]
     fn a_password_is_taken_from_the_arguments_and_nothing_else_is() {
         let url = "postgres://ada:s3cret@db/app";
-        let taken = |others: &str| Some((url.to_owned(), others.to_owned()));
+        let taken = |others: &str| Some((format!("MILEPOST_STORE={url}"), others.to_owned()));
         assert_eq!(split(&format!("--store {url} work --config a.toml")), taken("work --config a.toml"));
         assert_eq!(split(&format!("work --store={url}")), taken("work"));
         assert_eq!(split("work --store postgres://ada@db/app"), None);
         assert_eq!(split("work --store sqlite:jobs.db"), None);
         assert_eq!(split("work --store-wait 5s"), None);
+        assert_eq!(split("work --redis redis://cache/0 --redis-prefix a@b"), None);
         assert_eq!(split(&format!("enqueue k -- --store {url}")), None);
         let parameter = "postgres://db/app?user=ada&password=s3cret";
         assert_eq!(
             split(&format!("work --store {parameter}")),
-            Some((parameter.to_owned(), "work".to_owned()))
+            Some((format!("MILEPOST_STORE={parameter}"), "work".to_owned()))
+        );
+        assert_eq!(
+            split("work --redis redis://:s3cret@cache/0 --store sqlite:jobs.db --redis-prefix p"),
+            Some((
+                "MILEPOST_REDIS=redis://:s3cret@cache/0 MILEPOST_STORE=sqlite:jobs.db".to_owned(),
+                "work --redis-prefix p".to_owned()
+            ))
         );
     }
 }
