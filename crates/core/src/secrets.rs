@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::percent_decode_str;
 
-use self::encoded::length_at;
+use self::encoded::{can_begin, length_at};
 
 mod encoded;
 
@@ -56,10 +56,15 @@ impl Secrets {
 /// Returns a value, and its forms that [`length_at`] does not find.
 fn forms(value: &str) -> Vec<String> {
     let decoded = percent_decode_str(value).decode_utf8_lossy().into_owned();
-    let mut forms = vec![value.to_owned(), in_json(value), decoded];
-    for before in 0..3 {
-        forms
-            .extend([in_base64(&STANDARD_NO_PAD, before, value), in_base64(&URL_SAFE_NO_PAD, before, value)]);
+    let mut forms = vec![in_json(value)];
+    for text in [value, &decoded] {
+        for before in 0..3 {
+            forms.extend([
+                in_base64(&STANDARD_NO_PAD, before, text),
+                in_base64(&URL_SAFE_NO_PAD, before, text),
+            ]);
+        }
+        forms.push(text.to_owned());
     }
     forms
 }
@@ -72,10 +77,12 @@ fn in_base64(engine: &impl base64::Engine, before: usize, value: &str) -> String
 
 /// Replaces a secret, however it is escaped.
 fn hide_whole(text: String, secret: &str) -> String {
+    let Some(&first) = secret.as_bytes().first() else { return text };
     let mut hidden: Option<String> = None;
     let (mut at, mut copied) = (0, 0);
     while let Some(c) = text[at..].chars().next() {
-        let Some(length) = length_at(&text[at..], secret) else {
+        let here = can_begin(text.as_bytes()[at], first).then(|| length_at(&text[at..], secret)).flatten();
+        let Some(length) = here else {
             at += c.len_utf8();
             continue;
         };
@@ -100,7 +107,10 @@ fn in_json(value: &str) -> String {
 fn hide_cut(text: String, secret: &str) -> String {
     let whole = text.strip_prefix('…').unwrap_or(&text);
     let parts = || (SECRET_BYTES_MIN..secret.len()).rev().filter(|&at| secret.is_char_boundary(at));
-    let ends = || (1..=secret.len() - SECRET_BYTES_MIN).filter(|&at| secret.is_char_boundary(at));
+    let ends = || {
+        let ends = 1..=secret.len() - SECRET_BYTES_MIN;
+        ends.filter(|&at| secret.is_char_boundary(at) && secret[at..] != *HIDDEN)
+    };
     if let Some(rest) = ends().find_map(|at| whole.strip_prefix(&secret[at..])) {
         return hide_cut(format!("{HIDDEN}{rest}"), secret);
     }
@@ -147,6 +157,7 @@ mod tests {
             r"p\u00e4/ss \u0026 \u003Cword\u003e",
             r"p\\u00e4/ss & <word>",
             "s3cr/t x",
+            "s3cr%252Ft%2520x",
         ];
         for encoded in encoded {
             assert_eq!(secrets.hide(format!("it was {encoded}!")), "it was [secret]!", "{encoded}");
@@ -154,6 +165,32 @@ mod tests {
         let more = secrets.and(["another secret".to_owned()]);
         assert_eq!(more.hide("pä/ss%20&amp; <word> another%20secret".to_owned()), "[secret] [secret]");
         assert_eq!(more.hide("100 % & more \\ of + it: &amp".to_owned()), "100 % & more \\ of + it: &amp");
+    }
+
+    #[test]
+    fn a_secret_with_the_characters_of_escapes_is_hidden_when_it_is_escaped() {
+        let secrets =
+            Secrets::new([r"CORP\nadmin\\pw".to_owned(), "pw%abcdefg".to_owned(), "my-[secret]".to_owned()]);
+        let texts = [
+            r"CORP\nadmin\\pw",
+            r"CORP\\nadmin\\\\pw",
+            r"CORP\\\\nadmin\\\\\\\\pw",
+            "pw%abcdefg",
+            "pw%25abcdefg",
+            "my-[secret]",
+        ];
+        for text in texts {
+            assert_eq!(secrets.hide(format!("{text} it was")), "[secret] it was", "{text}");
+        }
+    }
+
+    #[test]
+    fn long_secrets_and_long_runs_of_backslashes_end() {
+        let long = "k".repeat(100_000);
+        let secrets = Secrets::new([long.clone(), format!("aa{}b", "\\".repeat(40))]);
+        assert_eq!(secrets.hide(format!("-{long}-")), "-[secret]-");
+        let run = format!("aa{}c", "\\".repeat(60_000));
+        assert_eq!(secrets.hide(run.clone()), run);
     }
 
     #[test]

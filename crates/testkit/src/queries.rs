@@ -30,8 +30,11 @@ pub fn all(crate_folder: &str) -> Vec<QueryFile> {
 pub fn unused(crate_folder: &str) -> Vec<String> {
     let sources = files_below(&Path::new(crate_folder).join("src"));
     let sources: String = sources.iter().map(|path| read(path)).collect();
-    let names = all(crate_folder).into_iter().map(|file| file.name);
-    names.filter(|name| !sources.contains(&format!("\"{}\"", name.trim_start_matches("doctor/")))).collect()
+    let is_used = |name: &String| match name.strip_prefix("doctor/") {
+        Some(check) => sources.contains(&format!("\"{check}\"")),
+        None => sources.contains(&format!("sql!(\"{name}\")")),
+    };
+    all(crate_folder).into_iter().map(|file| file.name).filter(|name| !is_used(name)).collect()
 }
 
 fn files_below(folder: &Path) -> Vec<PathBuf> {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::document::{Node, Value};
 use super::fault::Faults;
 
-/// Replaces variables by their values from the environment. An unset variable is a fault; values are never reported.
+/// Replaces variables by their values from the environment. An unset variable is a fault. Values are hidden in faults, except those of fewer than 8 bytes.
 pub(super) fn fill_in(
     node: &mut Node,
     file: &str,

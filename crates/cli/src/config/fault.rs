@@ -55,8 +55,8 @@ impl Faults {
         found.sort_by_key(|fault| fault.at);
         let place = |fault: &Found| {
             let (line, column) = place(text, fault.at);
-            let shown = |text: &String| self.hidden.hide(text.clone());
-            Fault { line, column, what: shown(&fault.what), remedy: shown(&fault.remedy) }
+            let what = self.hidden.hide(fault.what.clone());
+            Fault { line, column, what, remedy: fault.remedy.clone() }
         };
         let mut faults: Vec<Fault> = found.into_iter().map(place).collect();
         faults.dedup();

@@ -20,6 +20,7 @@ on_each_store! {
 }
 
 fn one_job_is_enqueued_and_listed(place: Place) {
+    let place = place.emptied();
     let ran = place.run(&["enqueue", "mail", "--payload", r#"{"to": "ada"}"#, "--priority", "1"]).ok();
     let (id, words) = ran.out.trim().split_once("  ").unwrap();
     assert_eq!(words, "enqueued");

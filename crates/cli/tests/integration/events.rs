@@ -30,6 +30,7 @@ fn tail(place: &Place, more: &[&str]) -> Vec<(i64, String)> {
 }
 
 fn an_event_is_emitted_and_shown(place: Place) {
+    let place = place.emptied();
     let payload = ["--payload", r#"{"cents": 12.00}"#, "--header", "tenant=a=b", "--header", "b="];
     let ran = place.run(&[&["events", "emit", "order", "17", "order.paid"][..], &payload].concat()).ok();
     let (id, words) = ran.out.trim().split_once("  ").unwrap();

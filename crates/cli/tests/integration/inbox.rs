@@ -93,6 +93,7 @@ fn impatiently(place: &Place, sequences: &[i64]) {
 }
 
 fn consumers_are_listed_with_what_they_want_and_took_in(place: Place) {
+    let place = place.emptied();
     assert!(place.run(&["inbox", "list"]).err.contains("milepost migrate"), "there is no store");
     with_events(&place, &[1, 1, 3, 4]);
     let listed = inbox(&place, &["list"]);

@@ -111,6 +111,7 @@ fn run_now_makes_a_job_that_names_its_schedule(place: Place) {
 }
 
 fn a_bad_schedule_is_refused_with_a_remedy_and_makes_no_store(place: Place) {
+    let place = place.emptied();
     for (args, words) in [
         (
             ["--cron", "0 25 * * *"],

@@ -1,31 +1,61 @@
-//! Recognition of a value in a text that is escaped as in JSON, HTML or URLs, also several times and with a mixture of escapes.
+//! Recognition of a value in a text that is escaped as in JSON, HTML or URLs. JSON and percent-encoding are also recognized if they were applied several
+//! times, and each character may be escaped in another way.
+
+/// The maximum number of backslashes of an escape: JSON in four levels of JSON strings.
+const BACKSLASHES_MAX: usize = 16;
+
+/// Returns whether a text that begins with this byte can begin with a value that begins with `first`.
+pub(super) fn can_begin(byte: u8, first: u8) -> bool {
+    byte == first || matches!(byte, b'\\' | b'%' | b'&' | b'+')
+}
 
 /// Returns the length of a value at the start of a text, in bytes.
 pub(super) fn length_at(text: &str, value: &str) -> Option<usize> {
-    let Some(wanted) = value.chars().next() else { return Some(0) };
-    let rest = &value[wanted.len_utf8()..];
-    let literal = text.chars().next().filter(|&c| c == wanted).map(char::len_utf8);
-    let escaped = escaped(text).filter(|(c, _)| *c == wanted).map(|(_, length)| length);
-    [literal, escaped]
-        .into_iter()
-        .flatten()
-        .find_map(|length| Some(length + length_at(&text[length..], rest)?))
+    // Where each reading of the text has ended so far: nearly always there is one.
+    let (mut ends, mut next) = (vec![0], Vec::new());
+    for wanted in value.chars() {
+        next.clear();
+        for &end in &ends {
+            for length in lengths_of(&text[end..], wanted).into_iter().flatten() {
+                next.push(end + length);
+            }
+        }
+        if next.is_empty() {
+            return None;
+        }
+        next.sort_unstable();
+        next.dedup();
+        std::mem::swap(&mut ends, &mut next);
+    }
+    ends.into_iter().max()
 }
 
-/// Returns the character of an escape at the start of a text, and the length of the escape in bytes.
-fn escaped(text: &str) -> Option<(char, usize)> {
-    match text.as_bytes().first()? {
-        b'\\' => in_json(text),
-        b'%' => in_url(text),
-        b'&' => in_html(text),
-        b'+' => Some((' ', 1)),
+/// Returns the lengths of the readings of a text that begin with this character.
+fn lengths_of(text: &str, wanted: char) -> [Option<usize>; 6] {
+    let Some(first) = text.chars().next() else { return [None; 6] };
+    let read =
+        |escaped: Option<(char, usize)>| escaped.filter(|(c, _)| *c == wanted).map(|(_, length)| length);
+    let literal = (first == wanted).then(|| first.len_utf8());
+    let escaped = match first {
+        '\\' => read(in_json(text)),
+        '%' => read(in_url(text)),
+        '&' => read(in_html(text)),
+        '+' => read(Some((' ', 1))),
         _ => None,
-    }
+    };
+    // A backslash of JSON in one, two and three levels, and an encoded `%` that is followed by digits.
+    let backslash = |count: usize| {
+        let begins =
+            wanted == '\\' && text.len() >= count && text.bytes().take(count).all(|byte| byte == b'\\');
+        begins.then_some(count)
+    };
+    let percent = (wanted == '%' && text.starts_with("%25")).then_some(3);
+    [literal, escaped, backslash(2), backslash(4), backslash(8), percent]
 }
 
 /// An escape of JSON, with more backslashes if the JSON is itself in a JSON string.
 fn in_json(text: &str) -> Option<(char, usize)> {
-    let begin = text.bytes().take_while(|byte| *byte == b'\\').count();
+    let begin = text.bytes().take(BACKSLASHES_MAX).take_while(|byte| *byte == b'\\').count();
     let rest = &text[begin..];
     if let Some(digits) = rest.strip_prefix('u') {
         let unit = hex(digits.get(..4)?)?;
@@ -34,18 +64,18 @@ fn in_json(text: &str) -> Option<(char, usize)> {
         }
         let low = digits[4..].trim_start_matches('\\').strip_prefix('u')?;
         let low_unit = hex(low.get(..4)?)?;
-        let c = char::decode_utf16([unit as u16, low_unit as u16]).next()?.ok()?;
+        let c =
+            char::decode_utf16([u16::try_from(unit).ok()?, u16::try_from(low_unit).ok()?]).next()?.ok()?;
         return Some((c, text.len() - low.len() + 4));
     }
-    let c = match rest.chars().next() {
-        Some('n') => '\n',
-        Some('r') => '\r',
-        Some('t') => '\t',
-        Some('b') => '\u{8}',
-        Some('f') => '\u{c}',
-        Some(c @ ('"' | '/' | '\'')) => c,
-        // Two backslashes mean one.
-        _ => return (begin >= 2).then_some(('\\', 2)),
+    let c = match rest.chars().next()? {
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        c @ ('"' | '/' | '\'') => c,
+        _ => return None,
     };
     Some((c, begin + 1))
 }

@@ -57,7 +57,7 @@ pub trait Receipt: Send + Sync {
     /// The message is finished; the broker never delivers it again.
     async fn acknowledge(self: Box<Self>) -> Result<(), String>;
 
-    /// Redeliver the message after this delay or later.
+    /// Redeliver the message after this delay or later. Returns without waiting for the delay.
     async fn retry(self: Box<Self>, after: Duration) -> Result<(), String>;
 
     /// The message can never be processed; the broker must not deliver it again.

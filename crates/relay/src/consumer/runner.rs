@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures::future::join_all;
 use milepost_core::error::Cause;
 use milepost_core::event::Aggregate;
 use milepost_core::ident::EventId;
@@ -258,11 +259,11 @@ impl Desk {
 
     /// Finishes work in progress and returns the rest to the broker.
     async fn stop(mut self) {
-        for work in self.lanes.give_back() {
-            if let Work::Event(message) = work {
-                tell(message.receipt.retry(Duration::ZERO)).await;
-            }
-        }
+        let returned = self.lanes.give_back().into_iter().filter_map(|work| match work {
+            Work::Event(message) => Some(async move { tell(message.receipt.retry(Duration::ZERO)).await }),
+            Work::Drain => None,
+        });
+        join_all(returned).await;
         while let Some(done) = self.working.join_next_with_id().await {
             self.ended(done).await;
         }

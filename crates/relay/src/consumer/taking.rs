@@ -85,9 +85,10 @@ pub(super) async fn caught(doing: impl Future<Output = Result<(), Cause>>) -> Re
     AssertUnwindSafe(doing).catch_unwind().await.unwrap_or_else(|_| Err("the handler panicked".into()))
 }
 
-/// Reports a result to the broker, and logs if that fails. The broker then redelivers the message, and the inbox recognizes it.
+/// Reports a result to the broker, and logs if that fails. The broker redelivers the message at the latest when the connection or the process has ended,
+/// and the inbox recognizes it.
 pub(super) async fn tell(report: impl Future<Output = Result<(), String>>) {
     if let Err(why) = reply(report).await {
-        tracing::debug!(why, "the result of a message could not be sent to the broker");
+        tracing::warn!(why, "the result of a message could not be sent to the broker");
     }
 }

@@ -74,7 +74,9 @@ pub(super) struct Webhook {
 /// Returns the path, the query and the password of a URL, and each segment and each value in them: receivers often repeat them in their response.
 fn secrets_of(url: &Url) -> Secrets {
     let whole = [Some(url.path().trim_matches('/')), url.query(), url.password()];
-    let segments = url.path_segments().into_iter().flatten();
+    // Words such as "services" are no secrets, and errors would be hard to read without them.
+    let is_word = |segment: &&str| segment.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    let segments = url.path_segments().into_iter().flatten().filter(|segment| !is_word(segment));
     let texts = whole.into_iter().flatten().chain(segments).map(str::to_owned);
     Secrets::new(texts.chain(url.query_pairs().map(|(_, value)| value.into_owned())))
 }
