@@ -13,6 +13,9 @@ use crate::store;
 /// Options whose value can contain a password, and the environment variables that replace them.
 const OPTIONS: [(&str, &str); 2] = [("--store", STORE_VARIABLE), ("--redis", REDIS_VARIABLE)];
 
+/// Environment variables with their values.
+type Variables = Vec<(&'static str, OsString)>;
+
 /// Executes this program again in the same process if an option contains a password, because every user of the machine can read a process's
 /// arguments. The new program gets the values of these options in its environment. Continues if this is not possible.
 pub(crate) fn hide_arguments() {
@@ -48,7 +51,7 @@ pub(crate) fn warn_of_readers(path: &Path) {
 }
 
 /// Returns the values of [`OPTIONS`] by their variables, if one contains a password, and the other arguments.
-fn without_passwords(arguments: Vec<OsString>) -> Option<(Vec<(&'static str, OsString)>, Vec<OsString>)> {
+fn without_passwords(arguments: Vec<OsString>) -> Option<(Variables, Vec<OsString>)> {
     let mut others = Vec::with_capacity(arguments.len());
     let (mut values, mut rest) = (Vec::new(), arguments.into_iter());
     while let Some(argument) = rest.next() {
