@@ -18,6 +18,7 @@ use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+use tokio::net::TcpSocket;
 
 const TOPIC: &str = "milepost.order";
 const PARTITIONS: i32 = 3;
@@ -29,6 +30,27 @@ fn cluster() -> Cluster {
     let cluster = MockCluster::new(1).unwrap();
     cluster.create_topic(TOPIC, PARTITIONS, 1).unwrap();
     cluster
+}
+
+/// A cluster whose broker is gone. Its port stays bound: the mock broker aborts the process if another one has taken the port when it comes back.
+pub(crate) struct Gone<'a> {
+    cluster: &'a Cluster,
+    _port: TcpSocket,
+}
+
+impl<'a> Gone<'a> {
+    pub(crate) fn begin(cluster: &'a Cluster) -> Self {
+        let port = TcpSocket::new_v4().unwrap();
+        port.set_reuseaddr(true).unwrap();
+        cluster.broker_down(1).unwrap();
+        port.bind(cluster.bootstrap_servers().parse().unwrap()).unwrap();
+        Self { cluster, _port: port }
+    }
+
+    /// Brings the broker back.
+    pub(crate) fn end(self) {
+        self.cluster.broker_up(1).unwrap();
+    }
 }
 
 fn settings(cluster: &Cluster) -> String {
@@ -159,9 +181,9 @@ async fn a_broker_that_is_gone_is_used_again_when_it_is_back() {
     let cluster = cluster();
     let sink = common::open(&(settings(&cluster) + "timeout_ms = 5000"));
     common::publish_all(&*sink, &common::events("order", 10)).await;
-    cluster.broker_down(1).unwrap();
+    let gone = Gone::begin(&cluster);
     common::nothing_is_acknowledged_while_it_is_gone(&*sink).await;
-    cluster.broker_up(1).unwrap();
+    gone.end();
     common::until_it_works_again(&*sink).await;
     common::publish_all(&*sink, &common::events("order", 10)).await;
 }
@@ -208,10 +230,10 @@ async fn what_waited_for_a_broker_that_was_gone_stays_in_order() {
     let sink = common::open(&(settings(&cluster) + "timeout_ms = 5000"));
     until_taken(&*sink, &numbered("17", 1)).await;
     let second = numbered("17", 2);
-    cluster.broker_down(1).unwrap();
+    let gone = Gone::begin(&cluster);
     let sent = sink.publish(std::slice::from_ref(&second)).await;
     assert!(matches!(sent.as_deref(), Ok([Delivery::Unknown { .. }])), "{sent:?}");
-    cluster.broker_up(1).unwrap();
+    gone.end();
     common::until_it_works_again(&*sink).await;
     common::publish_all(&*sink, &[second, numbered("18", 1)]).await;
     common::publish_all(&*sink, &[numbered("17", 3)]).await;

@@ -19,6 +19,7 @@ use crate::consumers::broker::{BILLING, Broker, NO_EVENT};
 use crate::consumers::checks;
 use crate::consumers::checks::{history, publish, until_nothing_is_left};
 use crate::consumers::takes::{Running, Takes};
+use crate::kafka::Gone;
 
 const TOPIC: &str = "milepost.order";
 const PARTITIONS: i32 = 3;
@@ -133,9 +134,9 @@ async fn a_broker_that_is_gone_is_read_from_again_when_it_is_back() {
     publish(&kafka, &history(&["1"], 2)).await;
     let running = Running::start(kafka.runner(None, takes.clone()), &takes);
     wait::until("the first events are applied", || async { takes.effects("1").await == [1, 2] }).await;
-    cluster.broker_down(1).unwrap();
+    let gone = Gone::begin(&cluster);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    cluster.broker_up(1).unwrap();
+    gone.end();
     publish(&kafka, &history(&["2"], 3)).await;
     wait::until("the later events are applied", || async { takes.effects("2").await == [1, 2, 3] }).await;
     running.stop().await;
