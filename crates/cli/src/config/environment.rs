@@ -5,17 +5,20 @@ use std::cell::RefCell;
 use super::document::{Node, Value};
 use super::fault::Faults;
 
-/// Replaces variables by their values from the environment. An unset variable is a fault. Values are hidden in faults, except those of fewer than 8 bytes.
+/// Replaces variables by their values from the environment, and returns these values. An unset variable is a fault. Values are hidden in faults, except
+/// those of fewer than 8 bytes.
 pub(super) fn fill_in(
     node: &mut Node,
     file: &str,
     variable: impl Fn(&str) -> Option<String>,
     faults: &mut Faults,
-) {
+) -> Vec<String> {
     let values = RefCell::new(Vec::new());
     let variable = |name: &str| variable(name).inspect(|value| values.borrow_mut().push(value.clone()));
     fill_in_all(node, file, &variable, faults);
-    faults.hide(values.into_inner());
+    let values = values.into_inner();
+    faults.hide(values.iter().cloned());
+    values
 }
 
 fn fill_in_all(node: &mut Node, file: &str, variable: &dyn Fn(&str) -> Option<String>, faults: &mut Faults) {

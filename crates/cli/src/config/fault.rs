@@ -35,7 +35,7 @@ impl Faults {
     }
 
     /// Hides these values in all faults.
-    pub(crate) fn hide(&mut self, values: Vec<String>) {
+    pub(crate) fn hide(&mut self, values: impl IntoIterator<Item = String>) {
         self.hidden = self.hidden.and(values);
     }
 

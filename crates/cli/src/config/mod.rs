@@ -27,7 +27,6 @@ mod serve;
 mod subscription;
 mod worker;
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -227,9 +226,7 @@ fn parse(
     let mut faults = Faults::default();
     let document = Document::parse(text, &mut faults);
     let Some(mut document) = document else { return Err(faults.placed(text)) };
-    let filled_in = RefCell::new(Vec::new());
-    let variable = |name: &str| variable(name).inspect(|value| filled_in.borrow_mut().push(value.clone()));
-    environment::fill_in(&mut document.root, text, variable, &mut faults);
+    let filled_in = environment::fill_in(&mut document.root, text, variable, &mut faults);
     check::check(&document.root, &schema::of_sections(), folder, &mut faults);
     check_sections(&document.root, dialect(&document.root, folder, named), folder, &mut faults);
     faults.forget(&document.repeated);
@@ -270,7 +267,7 @@ fn parse(
         serve,
         retention,
         folder,
-        secrets: Secrets::new(filled_in.into_inner().into_iter().chain(passwords)),
+        secrets: Secrets::new(filled_in.into_iter().chain(passwords)),
         holds_password,
     })
 }

@@ -277,8 +277,8 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Result<T, String>) -
     loop {
         match ask() {
             Ok(answer) => return answer,
-            Err(told) => {
-                assert!(began.elapsed() < wait::LIMIT, "timed out while waiting until {what}\n{told}");
+            Err(problem) => {
+                assert!(began.elapsed() < wait::LIMIT, "timed out while waiting until {what}\n{problem}");
             }
         }
         std::thread::sleep(Duration::from_millis(20));
