@@ -13,6 +13,25 @@ macro_rules! sql {
     };
 }
 
+/// Declares `of_check`, which returns the statement of a doctor check from the folder `queries/doctor` of the calling crate, and `None` for a check that
+/// is not listed.
+#[macro_export]
+macro_rules! check_statements {
+    ($($check:literal,)+) => {
+        pub(crate) fn of_check(check: $crate::doctor::Check) -> Option<&'static str> {
+            match check.as_str() {
+                $($check => Some(include_str!(concat!(
+                    env!("CARGO_MANIFEST_DIR"),
+                    "/queries/doctor/",
+                    $check,
+                    ".sql"
+                ))),)+
+                _ => None,
+            }
+        }
+    };
+}
+
 pub mod audit;
 pub mod batch;
 pub mod bulk;

@@ -1,19 +1,6 @@
 //! The statements of doctor checks, in files named like the checks.
 
-use milepost_core::doctor::Check;
-
-macro_rules! questions {
-    ($($check:literal,)+) => {
-        const QUESTIONS: &[(&str, &str)] = &[$(($check, include_str!(concat!("../queries/doctor/", $check, ".sql")))),+];
-    };
-}
-
-/// Returns the statement of a check; `None` if the check of this store does not read rows.
-pub(crate) fn of_check(check: Check) -> Option<&'static str> {
-    QUESTIONS.iter().find(|(name, _)| *name == check.as_str()).map(|(_, sql)| *sql)
-}
-
-questions! {
+milepost_core::check_statements! {
     "aggregate_behind",
     "attempts_over",
     "batch_counts_differ",
