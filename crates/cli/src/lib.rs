@@ -42,6 +42,7 @@ mod work;
 mod workers;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
@@ -57,6 +58,9 @@ use crate::traces::Traces;
 const UNDECIDED: u8 = 3;
 /// The exit status of wrong usage, including a faulty configuration.
 const USAGE: u8 = 2;
+
+/// How long a command that has ended waits for computations on other threads.
+const COMPUTATION_MAX: Duration = Duration::from_secs(1);
 
 /// Runs the command given by the process's arguments; returns the exit status.
 pub fn main() -> ExitCode {
@@ -80,11 +84,7 @@ pub fn main() -> ExitCode {
         }
     };
     let _caller = traces::of_caller();
-    let outcome = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(run(cli.command, &selection)));
+    let outcome = in_runtime(run(cli.command, &selection));
     traces.end();
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -99,6 +99,15 @@ pub fn main() -> ExitCode {
             if error.is::<Faulty>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// Runs a command. A computation on another thread, such as the check of a payload, may still run when the command has ended. Its result is
+/// not needed then, so the process waits only [`COMPUTATION_MAX`] for it.
+fn in_runtime(command: impl Future<Output = anyhow::Result<Outcome>>) -> anyhow::Result<Outcome> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(command);
+    runtime.shutdown_timeout(COMPUTATION_MAX);
+    outcome
 }
 
 fn wrong_usage(why: String) -> ExitCode {
@@ -136,5 +145,23 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
         Command::Audit(args) => audit::run(&args, &store()?).await,
         Command::Prune(args) => prune::run(&args, selection).await,
         Command::Bench(command) => bench::run(command, &named.cloned().unwrap_or_default()).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_command_that_has_ended_does_not_wait_for_a_computation() {
+        let (release, held) = mpsc::channel::<()>();
+        let ended = in_runtime(async move {
+            tokio::task::spawn_blocking(move || held.recv());
+            Ok(Outcome::Done)
+        });
+        assert!(matches!(ended, Ok(Outcome::Done)));
+        drop(release);
     }
 }

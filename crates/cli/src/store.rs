@@ -199,7 +199,7 @@ pub(crate) async fn open_database(address: &StoreAddress, schema: Schema) -> Res
     Ok(database)
 }
 
-/// How long a process that works for itself waits for its store when it starts.
+/// How long a process that works for itself waits for its store when it starts. The time counts for each step of the start.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct StoreWait {
     /// How long to wait at the start if the store cannot be reached
@@ -211,15 +211,24 @@ impl StoreWait {
     /// Opens a store like [`open_database`] and creates it if it is empty. Retries while the store is unreachable, for example while the
     /// machine of the database starts.
     pub(crate) async fn open(self, address: &StoreAddress) -> Result<Database> {
+        let opened =
+            self.until_reachable(address, async || open_database(address, Schema::MadeWhenEmpty).await).await;
+        address.file().inspect(|path| concealment::warn_of_readers(path));
+        opened
+    }
+
+    /// Repeats a step of the start while the store is unreachable or accepts no changes, for example because its disk is full.
+    pub(crate) async fn until_reachable<T>(
+        self,
+        address: &StoreAddress,
+        mut step: impl AsyncFnMut() -> Result<T>,
+    ) -> Result<T> {
         let begun = Instant::now();
         let mut pause = Duration::from_millis(250);
         loop {
-            let error = match open_database(address, Schema::MadeWhenEmpty).await {
+            let error = match step().await {
                 Err(error) if is_unreachable(&error) => error,
-                opened => {
-                    address.file().inspect(|path| concealment::warn_of_readers(path));
-                    return opened;
-                }
+                done => return done,
             };
             if begun.elapsed() + pause > self.store_wait {
                 return Err(error);

@@ -206,6 +206,7 @@ impl NewJob {
     /// # Errors
     /// [`InvalidJob`] with the field and the reason.
     pub fn check(&self, payload_bytes_max: usize) -> Result<(), InvalidJob> {
+        check_id(self.id)?;
         check_name("kind", &self.kind, NAME_BYTES_MAX)?;
         check_name("queue", &self.queue, NAME_BYTES_MAX)?;
         if let Some(key) = &self.key {
@@ -226,6 +227,14 @@ impl NewJob {
     pub fn is_same(&self, queue: &str, group: Option<&str>, payload: &str) -> bool {
         self.queue == queue && self.group.as_deref() == group && is_same_json(self.payload.get(), payload)
     }
+}
+
+/// Rejects the highest UUID: lists begin below it.
+fn check_id(id: JobId) -> Result<(), InvalidJob> {
+    if id.0.is_max() {
+        return Err(unusable("id", &id.to_string(), "this UUID is reserved; generate a UUIDv7"));
+    }
+    Ok(())
 }
 
 pub(crate) fn check_attempts(max_attempts: u32) -> Result<(), InvalidJob> {
@@ -346,6 +355,13 @@ mod tests {
         let start = StartAt::After(too_long);
         assert!(NewJob { start, ..job.clone() }.check(10).is_err());
         assert_eq!(NewJob { start: StartAt::After(WAIT_MAX), ..job }.timeout(WAIT_MAX).check(10), Ok(()));
+    }
+
+    #[test]
+    fn the_highest_id_is_refused() {
+        let job = NewJob { id: JobId(uuid::Uuid::max()), ..NewJob::new("mail", &()).unwrap() };
+        let words = job.check(10).unwrap_err().to_string();
+        assert!(words.starts_with("the id \"ffffffff-ffff-ffff-ffff-ffffffffffff\" is invalid"), "{words}");
     }
 
     #[test]

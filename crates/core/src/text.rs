@@ -16,6 +16,13 @@ pub fn is_unprintable(c: char) -> bool {
     c.is_control() || is_deceptive(c)
 }
 
+/// Replaces NUL characters by U+FFFD in text that is stored for users, such as an error message. PostgreSQL's `text` cannot hold them, and
+/// SQLite's functions end a text at them.
+#[must_use]
+pub fn without_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,8 @@
 -- is lowered under a lock that excludes transactions that assign slots by the old limit (put_group_limit).
 --
 -- Advisory locks: (19793, slot) a transaction is about to take the slot; (19794, class) shared while slots of its groups are
--- assigned, exclusive while a limit is lowered; (19795, 0) one pacer; (19796, 0) one change of limits.
+-- assigned, exclusive while a limit is lowered; (19795, 0) one transaction that changes buckets (pace, put_group_limit);
+-- (19796, 0) one change of limits.
 
 -- Returns the class by which a group can be limited; a group without a class is its own class.
 create or replace function milepost.class_of(group_name text) returns text language sql immutable as $$
@@ -296,6 +297,20 @@ begin
 end
 $$;
 
+-- Converts the debts of the buckets that a limit applies to, so that each keeps its number of missing tokens at a new rate. rate: starts per
+-- second that apply after the change; null: none.
+create or replace function milepost.convert_debts(limited text, rate float8) returns void language sql as $$
+    update milepost.group_bucket b
+    set full_at = now() + least((b.full_at - now()) * (d.per_second / rate), interval '100000 years')
+    from (
+        select g.group_key, l.per_second
+        from milepost.group_bucket g
+        cross join lateral milepost.limit_of(g.group_key) l
+        where g.group_key = limited or (milepost.class_of(g.group_key) = limited and l.name = limited)
+    ) d
+    where b.group_key = d.group_key and b.full_at > now() and d.per_second <> rate
+$$;
+
 -- Creates or changes the limit of a group or class; all null: removes it. Returns whether it did: false if a configuration
 -- would change an operator's limit, or if there was none to remove. Returns null if a transaction that assigns slots is
 -- still open, so that the limit cannot be lowered now.
@@ -305,9 +320,11 @@ create or replace function milepost.put_group_limit(
 declare
     before milepost.group_limit;
     slots_after int := slots_max;
+    rate_after float8 := rate;
     done boolean := true;
 begin
     perform pg_advisory_xact_lock(19796, 0);
+    perform pg_advisory_xact_lock(19795, 0);
     if made_by = 'config'
        and exists (select from milepost.group_limit g where g.name = limited and g.source = 'operator')
     then
@@ -315,7 +332,7 @@ begin
     end if;
     select * into before from milepost.limit_of(limited);
     if slots_max is null and rate is null then
-        select case when g.name is null then 1 else g.slots end into slots_after
+        select case when g.name is null then 1 else g.slots end, g.per_second into slots_after, rate_after
         from (select milepost.class_of(limited) as class) c
         left join milepost.group_limit g on g.name = c.class and g.name <> limited;
     end if;
@@ -324,6 +341,7 @@ begin
     then
         return null;
     end if;
+    perform milepost.convert_debts(limited, rate_after);
     if slots_max is null and rate is null then
         delete from milepost.group_limit g where g.name = limited;
         done := found;

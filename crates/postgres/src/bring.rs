@@ -16,9 +16,9 @@ use milepost_core::relocation::rows::{
 };
 use milepost_core::sql;
 use milepost_core::state::JobState;
+use milepost_core::text::without_nul;
 use milepost_core::transition::Verb;
 
-use crate::finish::storable;
 use crate::session::Query;
 
 /// Returns the statement that inserts the rows.
@@ -85,13 +85,13 @@ fn names(names: &[String]) -> String {
 
 /// Replaces NUL characters, which PostgreSQL's text cannot contain.
 fn text(text: &Option<String>) -> Option<String> {
-    text.as_deref().map(storable)
+    text.as_deref().map(without_nul)
 }
 
 fn workers(rows: &[Worker]) -> Query {
     sqlx::query(sql!("move/worker"))
         .bind(each(rows, |r| r.id.0))
-        .bind(each(rows, |r| storable(&r.name)))
+        .bind(each(rows, |r| without_nul(&r.name)))
         .bind(each(rows, |r| names(&r.queues)))
         .bind(each(rows, |r| names(&r.kinds)))
         .bind(each(rows, |r| r.lease_ms))
@@ -160,28 +160,28 @@ fn schedules(rows: &[Schedule]) -> Query {
         .bind(each(rows, |r| r.dropped))
         .bind(each(rows, |r| r.dag.as_deref()))
         .bind(each(rows, |r| r.refused_at.map(time)))
-        .bind(each(rows, |r| r.refusal.as_deref().map(storable)))
+        .bind(each(rows, |r| r.refusal.as_deref().map(without_nul)))
 }
 
 fn audit(rows: &[Note]) -> Query {
     sqlx::query(sql!("move/audit"))
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| time(r.at)))
-        .bind(each(rows, |r| storable(&r.who)))
-        .bind(each(rows, |r| storable(&r.what)))
-        .bind(each(rows, |r| r.subject.as_deref().map(storable)))
-        .bind(each(rows, |r| r.why.as_deref().map(storable)))
+        .bind(each(rows, |r| without_nul(&r.who)))
+        .bind(each(rows, |r| without_nul(&r.what)))
+        .bind(each(rows, |r| r.subject.as_deref().map(without_nul)))
+        .bind(each(rows, |r| r.why.as_deref().map(without_nul)))
         .bind(each(rows, |r| r.detail.as_str()))
 }
 
 fn access_tokens(rows: &[AccessToken]) -> Query {
     sqlx::query(sql!("move/access_token"))
         .bind(each(rows, |r| r.view.prefix.as_str()))
-        .bind(each(rows, |r| storable(&r.view.name)))
+        .bind(each(rows, |r| without_nul(&r.view.name)))
         .bind(each(rows, |r| r.hash.as_bytes().as_slice()))
         .bind(each(rows, |r| r.view.role.as_str()))
         .bind(each(rows, |r| time(r.view.created_at)))
-        .bind(each(rows, |r| storable(&r.view.created_by)))
+        .bind(each(rows, |r| without_nul(&r.view.created_by)))
         .bind(each(rows, |r| time(r.view.starts_at)))
         .bind(each(rows, |r| r.view.expires_at.map(time)))
         .bind(each(rows, |r| r.view.revoked_at.map(time)))

@@ -8,6 +8,7 @@ use milepost_core::finish::{End, Finish, Finished, check_result};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
 use milepost_core::sql;
+use milepost_core::text::without_nul;
 use uuid::Uuid;
 
 use crate::batch;
@@ -219,12 +220,12 @@ pub(crate) async fn take_back(
         let (delay, failure, note) = match &finish.end {
             End::Retry { delay, failure } => (*delay, Some(failure), None),
             End::Fail { failure } => (std::time::Duration::ZERO, Some(failure), None),
-            End::Yield { delay, note } => (*delay, None, Some(storable(note))),
+            End::Yield { delay, note } => (*delay, None, Some(without_nul(note))),
             End::Succeed { .. } | End::Cancel | End::Abort => (std::time::Duration::ZERO, None, None),
         };
         delays_ms.push(whole_ms(delay));
-        codes.push(failure.map(|failure| storable(&failure.code)));
-        messages.push(failure.map(|failure| storable(&failure.message)));
+        codes.push(failure.map(|failure| without_nul(&failure.code)));
+        messages.push(failure.map(|failure| without_nul(&failure.message)));
         notes.push(note);
     }
     let (jobs, tokens) = runs(finishes);
@@ -247,7 +248,7 @@ pub(crate) async fn stop(session: &mut Session<'_>, finishes: &[&Finish]) -> Dec
     let verb = |end: &End| matches!(end, End::Cancel | End::Abort).then(|| end.verb().as_str());
     let failure = |end: &End| match end {
         End::Retry { failure, .. } | End::Fail { failure } => {
-            Some((storable(&failure.code), storable(&failure.message)))
+            Some((without_nul(&failure.code), without_nul(&failure.message)))
         }
         _ => None,
     };
@@ -268,9 +269,4 @@ fn runs(finishes: &[&Finish]) -> (Vec<Uuid>, Vec<i32>) {
 
 fn verbs(finishes: &[&Finish]) -> Vec<&'static str> {
     finishes.iter().map(|finish| finish.end.verb().as_str()).collect()
-}
-
-/// Replaces NUL characters, which handlers' texts may contain and PostgreSQL's text cannot.
-pub(crate) fn storable(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
 }

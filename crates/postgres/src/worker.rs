@@ -8,13 +8,13 @@ use milepost_core::finish::{Finish, Finished};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{StoreResult, WakeStream, WorkerStore};
 use milepost_core::sql;
+use milepost_core::text::without_nul;
 use milepost_core::worker::{Heartbeat, NewWorker, Report};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
-use crate::finish::storable;
 use crate::row::{self, Decoded, named};
 use crate::session::Session;
 use crate::store::PostgresStore;
@@ -79,7 +79,7 @@ impl WorkerStore for PostgresStore {
             .bind(
                 sorted
                     .iter()
-                    .map(|r| progress(r).and_then(|p| p.message).map(|text| storable(&text)))
+                    .map(|r| progress(r).and_then(|p| p.message).map(|text| without_nul(&text)))
                     .collect::<Vec<_>>(),
             )
             .bind(sorted.iter().map(|r| r.checkpoint.as_deref()).collect::<Vec<_>>());

@@ -4,6 +4,7 @@ use milepost_core::finish::Failure as Why;
 use milepost_core::ident::{JobId, RunToken, WorkerId};
 use milepost_core::sql;
 use milepost_core::state::JobState;
+use milepost_core::text::without_nul;
 use milepost_core::transition::Verb;
 use rusqlite::{CachedStatement, Connection};
 
@@ -43,9 +44,9 @@ impl<'conn> Recorder<'conn> {
             change.token.0,
             change.worker.map(|worker| worker.0),
             change.ready_at_ms,
-            change.failure.map(|why| why.code.as_str()),
-            change.failure.map(|why| why.message.as_str()),
-            change.note,
+            change.failure.map(|why| without_nul(&why.code)),
+            change.failure.map(|why| without_nul(&why.message)),
+            change.note.map(without_nul),
         ))?;
         Ok(())
     }

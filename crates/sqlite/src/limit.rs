@@ -47,6 +47,7 @@ fn put(conn: &Connection, limit: &Limit, source: Source) -> Result<Put, Failure>
         (Target::Group(name), rate) => {
             let (per_second, burst) = rate.map(|rate| (rate.per_second, rate.burst)).unzip();
             let limit = (name, limit.slots, per_second, burst, source);
+            convert_debts(conn, name, per_second, source)?;
             let written = conn.prepare_cached(sql!("put_group_limit"))?.execute(limit)?;
             look_at_groups(conn, name)?;
             written
@@ -62,11 +63,23 @@ fn remove(conn: &Connection, target: &Target, source: Source) -> Result<bool, Fa
             Ok(conn.prepare_cached(sql!("remove_kind_limit"))?.execute((kind, source))? == 1)
         }
         Target::Group(name) => {
+            convert_debts(conn, name, None, source)?;
             let removed = conn.prepare_cached(sql!("remove_group_limit"))?.execute((name, source))? == 1;
             look_at_groups(conn, name)?;
             Ok(removed)
         }
     }
+}
+
+/// Converts the debts of groups to the rate that will apply to them.
+fn convert_debts(
+    conn: &Connection,
+    name: &str,
+    per_second: Option<f64>,
+    source: &str,
+) -> Result<(), Failure> {
+    conn.prepare_cached(sql!("convert_debts"))?.execute((name, per_second, micros(now_ms()), source))?;
+    Ok(())
 }
 
 /// Assigns the slots that a changed limit of this name now allows.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use milepost_core::ident::JobId;
 use milepost_core::sql;
+use milepost_core::text::without_nul;
 use milepost_core::worker::Report;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -25,7 +26,7 @@ pub(crate) fn report_many(conn: &Connection, reports: &[Report]) -> Result<Vec<b
                 progress.is_some(),
                 progress.map(|progress| progress.done),
                 progress.and_then(|progress| progress.total),
-                progress.and_then(|progress| progress.message.as_deref()),
+                progress.and_then(|progress| progress.message.as_deref().map(without_nul)),
                 report.checkpoint.as_deref(),
                 now_ms,
             ))?;

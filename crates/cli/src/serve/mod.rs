@@ -24,6 +24,7 @@ use crate::redis::RedisArgs;
 use crate::selection::Selection;
 use crate::signals::{self, Signals};
 use crate::store::{StoreAddress, StoreWait};
+use crate::work::At;
 
 const HELP: &str = "\
 Runs everything in one process: the console, the API, workers for the
@@ -101,7 +102,8 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     let store = database.store();
     let listen = args.access.listen(config.as_ref());
     let options = args.access.options(config.as_mut());
-    access::check(&options, listen, store.as_ref()).await?;
+    let check = async || access::check(&options, listen, store.as_ref()).await;
+    args.store.until_reachable(&address, check).await?;
     let listener = TcpListener::bind(listen).await;
     let listener = listener.map_err(|e| {
         let why = access::unheard(listen, &e);
@@ -111,7 +113,11 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     let configuration = config.as_ref().map(|_| selection.file().to_owned());
     let configured = config.zip(configuration.clone());
     let pools = PoolNumbers(database.clone());
-    let parts = Parts::start(&args, configured, database, address.clone(), &stop).await?;
+    let at = At { database, address: address.clone(), wait: args.store };
+    let parts = tokio::select! {
+        parts = Parts::start(&args, configured, at, &stop) => parts?,
+        signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
+    };
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     tracing::info!(store = %address, "serving {scheme}://{}", listener.local_addr()?);
     let about = about(&address, configuration, &args);

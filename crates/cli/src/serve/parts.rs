@@ -13,8 +13,7 @@ use super::ServeArgs;
 use super::numbers::{PublisherNumbers, WorkerNumbers};
 use crate::config::Config;
 use crate::relay::Publishers;
-use crate::store::{Database, StoreAddress};
-use crate::work::{self, WorkerArgs};
+use crate::work::{self, At, WorkerArgs};
 
 /// A part of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -68,22 +67,23 @@ impl Parts {
     pub(super) async fn start(
         args: &ServeArgs,
         configured: Option<(Config, PathBuf)>,
-        database: Database,
-        address: StoreAddress,
+        at: At,
         stop: &CancellationToken,
     ) -> Result<Self> {
         let retention = configured.as_ref().map(|(config, _)| config.retention.policy()).unwrap_or_default();
         let operations = if args.wants(Part::Api) {
-            Some(work::operations::start(&database, retention).await?)
+            let start = async || work::operations::start(&at.database, retention).await;
+            Some(at.wait.until_reachable(&at.address, start).await?)
         } else {
             None
         };
         let Some((config, file)) = configured else { return Ok(Self { operations, ..Self::default() }) };
         let has = |part: Part| args.wants(part) && part.has_anything_to_do(Some(&config));
-        let publishers =
-            has(Part::Relay).then(|| Publishers::start(database.store(), &config, None, stop)).transpose()?;
+        let publishers = has(Part::Relay)
+            .then(|| Publishers::start(at.database.store(), &config, None, stop))
+            .transpose()?;
         let workers = if has(Part::Work) {
-            work::start(config, &file, WorkerArgs::default(), &args.redis, database, address).await?
+            work::start(config, &file, WorkerArgs::default(), &args.redis, at).await?
         } else {
             Vec::new()
         };

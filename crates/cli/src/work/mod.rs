@@ -14,7 +14,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 use futures::future::{Either, join_all, select};
-use milepost::{Coordination, Store, Worker, WorkerOptions};
+use milepost::{Coordination, Store, Worker, WorkerBuilder, WorkerOptions};
 use milepost_core::limit::Limit;
 use milepost_core::schedule::Schedule;
 
@@ -87,7 +87,11 @@ pub(crate) async fn run(args: WorkArgs, selection: &Selection) -> Result<Outcome
         database = args.store.open(&address) => database?,
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
-    let workers = start(config, selection.file(), args.worker, &args.redis, database, address).await?;
+    let at = At { database, address, wait: args.store };
+    let workers = tokio::select! {
+        workers = start(config, selection.file(), args.worker, &args.redis, at) => workers?,
+        signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
+    };
     leave(workers, &mut signals).await
 }
 
@@ -96,19 +100,30 @@ pub(crate) fn has_work(config: &Config) -> bool {
     !config.kinds.is_empty() || config.bulk.as_ref().is_some_and(|bulks| !bulks.is_empty())
 }
 
+/// The store of workers, and how long their start waits for it.
+pub(crate) struct At {
+    pub(crate) database: Database,
+    pub(crate) address: StoreAddress,
+    pub(crate) wait: StoreWait,
+}
+
 /// Applies the configuration in `path` to the store, and starts its workers.
 pub(crate) async fn start(
     mut config: Config,
     path: &Path,
     worker: WorkerArgs,
     redis: &RedisArgs,
-    database: Database,
-    address: StoreAddress,
+    at: At,
 ) -> Result<Vec<Worker>> {
+    let At { database, address, wait } = &at;
     let entries = config.bulk.take();
     let schedules = schedules(&config, entries.as_ref())?;
     if !config.batch.is_empty() {
-        batches::define_all(configuring(&database)?.as_ref(), &config.batch, &config.folder).await?;
+        let store = configuring(database)?;
+        wait.until_reachable(address, async || {
+            batches::define_all(store.as_ref(), &config.batch, &config.folder).await
+        })
+        .await?;
     }
     let bulks = match entries {
         Some(entries) => {
@@ -119,11 +134,11 @@ pub(crate) async fn start(
                 databases: std::mem::take(&mut config.databases),
                 secrets: config.secrets.clone(),
             };
-            Some(bulks.check(&database, &config.folder).await?)
+            Some(bulks.check(database, &config.folder).await?)
         }
         None => None,
     };
-    Start { database, bulks, schedules, address }.start(config, path, worker, redis).await
+    Start { at, bulks, schedules }.start(config, path, worker, redis).await
 }
 
 /// Waits until the workers have stopped; a second signal ends the process immediately.
@@ -196,11 +211,10 @@ async fn keep_schedules(store: &dyn Store, schedules: &[Schedule]) -> Result<()>
 
 /// What to start, and on which store.
 struct Start {
-    database: Database,
+    at: At,
     /// The bulk jobs, if the file has any.
     bulks: Option<Checked>,
     schedules: Option<Vec<Schedule>>,
-    address: StoreAddress,
 }
 
 impl Start {
@@ -212,8 +226,14 @@ impl Start {
         redis_given: &RedisArgs,
     ) -> Result<Vec<Worker>> {
         let Config { worker, redis, kinds, limits, retention, folder, secrets, .. } = config;
-        let store = self.database.store();
-        self.keep(configuring(&self.database)?.as_ref(), limits.as_deref()).await?;
+        let At { database, address, wait } = &self.at;
+        let store = database.store();
+        let configured = configuring(database)?;
+        wait.until_reachable(address, async || self.keep(configured.as_ref(), limits.as_deref()).await)
+            .await?;
+        let start = async |builder: WorkerBuilder| {
+            wait.until_reachable(address, async || Ok(builder.clone().start().await?)).await
+        };
         let mut options = WorkerOptions { retention: retention.policy(), ..WorkerOptions::default() };
         let bulk_concurrency = worker.bulk_concurrency();
         worker.apply(&mut options);
@@ -228,9 +248,9 @@ impl Start {
             if let Some(helper) = &helper {
                 builder = builder.coordination(helper.clone());
             }
-            workers.push(builder.start().await?);
+            workers.push(start(builder).await?);
             tracing::info!(
-                store = %self.address, concurrency = bulk_concurrency,
+                store = %address, concurrency = bulk_concurrency,
                 "{} runs the bulk jobs {names} from {file}", options.name
             );
         }
@@ -242,9 +262,9 @@ impl Start {
             }
             let (name, queues, concurrency) =
                 (options.name.clone(), options.queues.join(", "), options.concurrency);
-            workers.push(builder.options(|all| *all = options).start().await?);
+            workers.push(start(builder.options(|all| *all = options)).await?);
             tracing::info!(
-                store = %self.address, queues, concurrency,
+                store = %address, queues, concurrency,
                 "{name} runs {} from {file}", names.join(", ")
             );
         }

@@ -5,6 +5,8 @@
 use std::fs::File;
 use std::process::{Child, Stdio};
 
+use crate::support::http::ask;
+use crate::support::process::Process;
 use crate::support::{self, Place, on_each_store};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -99,4 +101,33 @@ fn what_is_old_and_published_is_forgotten_as_the_file_says(place: Place) {
     let relay = Relay::start(&place);
     relay.until("they are deleted", || count(&place, "milepost.event") == 0);
     relay.stop();
+}
+
+#[test]
+fn a_server_whose_positions_are_of_another_database_waits_for_the_reseed() {
+    let place = Place::postgres();
+    place.write("milepost.toml", "[subscription.all]\njsonl = { path = \"out.jsonl\" }\n");
+    emit(&place, "order", 1);
+    let (server, _) = Process::serve(&place, &[]);
+    support::until_true("the event is published", || published(&place) == 1);
+    server.leave();
+    place.sql("update milepost.subscription set log_identity = log_identity + 1");
+    emit(&place, "order", 1);
+
+    let (mut server, address) = Process::serve(&place, &[]);
+    server.hear("nothing is published until then");
+    let metrics = ask(&address, "GET", "/metrics", "");
+    assert!(metrics.contains("milepost_relay_reseed_needed{subscription=\"all\"} 1"), "{metrics}");
+    support::until_true("the overview shows the remedy", || {
+        ask(&address, "GET", "/", "").contains("milepost events reseed")
+    });
+    let lag = place.run(&["events", "lag"]).ok();
+    assert!(lag.out.contains("milepost events reseed"), "{}", lag.out);
+    assert_eq!(published(&place), 1);
+
+    place.run(&["events", "reseed", "--yes"]).ok();
+    support::until_true("the new event is published", || published(&place) == 2);
+    let metrics = ask(&address, "GET", "/metrics", "");
+    assert!(metrics.contains("milepost_relay_reseed_needed{subscription=\"all\"} 0"), "{metrics}");
+    server.leave();
 }

@@ -17,6 +17,7 @@ use milepost_core::finish::{Failure, UNREADABLE};
 use milepost_core::ident::BatchId;
 use milepost_core::json::Exact;
 use milepost_core::sql;
+use milepost_core::text::without_nul;
 use serde_json::Value;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -361,7 +362,7 @@ impl Ends {
         self.batches.push(batch);
         self.tasks.push(task);
         self.states.push(state.as_str());
-        self.whys.push(why.replace('\0', "\u{fffd}"));
+        self.whys.push(without_nul(&why));
     }
 
     fn query(self) -> Query {

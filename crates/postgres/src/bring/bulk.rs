@@ -2,9 +2,9 @@
 
 use milepost_core::relocation::rows::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
 use milepost_core::sql;
+use milepost_core::text::without_nul;
 
 use super::{each, text, time};
-use crate::finish::storable;
 use crate::session::Query;
 
 pub(super) fn definitions(rows: &[BulkDefinition]) -> Query {
@@ -74,8 +74,8 @@ pub(super) fn failures(rows: &[BulkFailure]) -> Query {
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| r.job.0))
         .bind(each(rows, |r| r.key.as_str()))
-        .bind(each(rows, |r| storable(&r.code)))
-        .bind(each(rows, |r| storable(&r.message)))
+        .bind(each(rows, |r| without_nul(&r.code)))
+        .bind(each(rows, |r| without_nul(&r.message)))
         .bind(each(rows, |r| time(r.at)))
         .bind(each(rows, |r| r.retried_by.map(|job| job.0)))
 }
@@ -83,7 +83,7 @@ pub(super) fn failures(rows: &[BulkFailure]) -> Query {
 pub(super) fn files(rows: &[BulkFile]) -> Query {
     sqlx::query(sql!("move/bulk_file"))
         .bind(each(rows, |r| r.run.0))
-        .bind(each(rows, |r| storable(&r.name)))
+        .bind(each(rows, |r| without_nul(&r.name)))
         .bind(each(rows, |r| r.rows))
         .bind(each(rows, |r| r.started_at.map(time)))
         .bind(each(rows, |r| time(r.touched_at)))

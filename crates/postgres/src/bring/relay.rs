@@ -2,9 +2,9 @@
 
 use milepost_core::relocation::rows::{ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Subscription};
 use milepost_core::sql;
+use milepost_core::text::without_nul;
 
 use super::{each, time};
-use crate::finish::storable;
 use crate::session::Query;
 
 pub(super) fn subscriptions(rows: &[Subscription]) -> Query {
@@ -12,7 +12,7 @@ pub(super) fn subscriptions(rows: &[Subscription]) -> Query {
         .bind(each(rows, |r| r.name.as_str()))
         .bind(each(rows, |r| time(r.made_at)))
         .bind(each(rows, |r| r.paused.as_ref().map(|pause| time(pause.at))))
-        .bind(each(rows, |r| r.paused.as_ref().map(|pause| storable(&pause.why))))
+        .bind(each(rows, |r| r.paused.as_ref().map(|pause| without_nul(&pause.why))))
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| r.advanced_at.map(time)))
         .bind(each(rows, |r| r.token))
@@ -26,7 +26,7 @@ pub(super) fn parked_aggregates(rows: &[ParkedAggregate]) -> Query {
         .bind(each(rows, |r| time(r.parked_at)))
         .bind(each(rows, |r| r.deliveries))
         .bind(each(rows, |r| r.next_delivery_at.map(time)))
-        .bind(each(rows, |r| storable(&r.why)))
+        .bind(each(rows, |r| without_nul(&r.why)))
 }
 
 pub(super) fn held_events(rows: &[HeldEvent]) -> Query {
@@ -46,7 +46,7 @@ pub(super) fn dead_events(rows: &[DeadEvent]) -> Query {
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| time(r.dead_at)))
         .bind(each(rows, |r| r.deliveries))
-        .bind(each(rows, |r| storable(&r.why)))
+        .bind(each(rows, |r| without_nul(&r.why)))
         .bind(each(rows, |r| r.skipped))
         .bind(each(rows, |r| r.edited.as_deref()))
 }

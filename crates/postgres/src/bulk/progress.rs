@@ -16,6 +16,7 @@ use milepost_core::ident::{JobId, Run};
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::{BulkProgress, StoreResult};
 use milepost_core::sql;
+use milepost_core::text::without_nul;
 use milepost_core::transition::Verb;
 use serde_json::Value;
 use sqlx::Row;
@@ -126,7 +127,7 @@ pub(super) async fn keep_failures(
 ) -> Decoded<()> {
     for TargetFailure { key, code, message, .. } in failures {
         let fail = sqlx::query(sql!("bulk/fail")).bind(run.job.0).bind(json(key));
-        session.execute(fail.bind(code.clone()).bind(message.clone())).await?;
+        session.execute(fail.bind(without_nul(code)).bind(without_nul(message))).await?;
     }
     Ok(())
 }

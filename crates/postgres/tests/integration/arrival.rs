@@ -100,6 +100,21 @@ async fn callers_in_any_language_are_refused_until_the_move_is_complete() {
 }
 
 #[tokio::test]
+async fn a_check_whether_a_move_can_begin_changes_nothing() {
+    let (_database, store) = Database::with_store().await;
+    store.check_move(MoveId::new(), FROM).await.unwrap();
+    store.begin_move(MoveId::new(), FROM).await.unwrap();
+    let words = refusal(store.check_move(MoveId::new(), FROM).await).to_string();
+    assert!(words.contains("another move"), "{words}");
+
+    let (_database, store) = Database::with_store().await;
+    store.check_move(MoveId::new(), FROM).await.unwrap();
+    store.enqueue_many(&[NewJob::new("mail", &()).unwrap()]).await.unwrap();
+    assert!(matches!(refusal(store.check_move(MoveId::new(), FROM).await), MoveError::NotEmpty { .. }));
+    store.enqueue_many(&[NewJob::new("mail", &()).unwrap()]).await.unwrap();
+}
+
+#[tokio::test]
 async fn every_table_is_closed_but_those_that_no_caller_writes() {
     let (_database, store) = Database::with_store().await;
     store.begin_move(MoveId::new(), FROM).await.unwrap();

@@ -77,6 +77,11 @@ async fn sql_callers_cannot_hand_over_what_no_reader_can_hold() {
         let complete = format!("select milepost.complete('{}', {}, '{document}')", run.job.0, run.token.0);
         assert_eq!(refusal(store.pool(), complete).await, "MP011", "{document:.40}");
     }
+    let enqueue = format!(
+        "select milepost.enqueue_many(array['{KIND}'], array['{{}}'::jsonb], ids => array['{}'::uuid])",
+        uuid::Uuid::max()
+    );
+    assert_eq!(refusal(store.pool(), enqueue).await, "MP001", "lists begin below this id");
     for time in ["infinity", "-infinity", "20000-01-01"] {
         let enqueue = format!(
             "select milepost.enqueue_many(array['{KIND}'], array['{{}}'::jsonb], nominal_ats => array['{time}'::timestamptz])"

@@ -18,6 +18,7 @@ use milepost_core::error::StoreError;
 use milepost_core::event::{Begin, Event, Failure, PageSize, Publisher, Subscription, Undelivered};
 use milepost_core::ident::PublisherId;
 use milepost_core::port::RelayStore;
+use milepost_core::text::without_nul;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -186,7 +187,7 @@ impl Shared {
             Delivery::Unacceptable { why } => (why, false),
         };
         self.stats.failed.add(1);
-        let why: String = why.chars().take(WHY_CHARS_MAX).collect();
+        let why = without_nul(&why.chars().take(WHY_CHARS_MAX).collect::<String>());
         let deliveries = attempts + 1;
         let then = self.options.subscription.after_failure(deliveries, acceptable, None, fastrand::f64());
         match then {
@@ -219,13 +220,13 @@ impl Shared {
             why,
             "the receiver accepts no more events; the subscription is paused until an operator resumes it"
         );
-        if let Err(error) = self.store.pause_subscription(subscription, why).await {
+        if let Err(error) = self.store.pause_subscription(subscription, &without_nul(why)).await {
             tracing::warn!(subscription, %error, "the subscription could not be paused");
         }
     }
 
     async fn report(&self, down: Option<&str>) {
-        if let Err(error) = self.store.report_sink(&self.publisher, down).await {
+        if let Err(error) = self.store.report_sink(&self.publisher, down.map(without_nul).as_deref()).await {
             let subscription = &self.publisher.subscription;
             tracing::warn!(subscription, %error, "the state of the sink could not be stored");
         }

@@ -16,6 +16,7 @@ use milepost_core::ident::{JobId, Run};
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkProgress, StoreResult};
 use milepost_core::sql;
+use milepost_core::text::without_nul;
 use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde_json::Value;
@@ -144,7 +145,7 @@ pub(super) fn advance(
 fn keep_failures(tx: &Transaction<'_>, job: JobId, failures: &[TargetFailure]) -> Result<(), Failure> {
     let mut statement = tx.prepare_cached(sql!("bulk/fail"))?;
     for TargetFailure { key, code, message, .. } in failures {
-        statement.execute((Id(&job), json(key), code, message, now_ms()))?;
+        statement.execute((Id(&job), json(key), without_nul(code), without_nul(message), now_ms()))?;
     }
     Ok(())
 }

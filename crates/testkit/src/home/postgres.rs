@@ -54,7 +54,8 @@ impl PostgresHome {
         rows
     }
 
-    pub(super) async fn open(url: &str, wake: WakeMode) -> Self {
+    /// Opens the home in this database.
+    pub async fn open(url: &str, wake: WakeMode) -> Self {
         let options = PostgresOptions { wake, ..PostgresOptions::default() };
         let store = PostgresStore::connect(url, options).await.expect("cannot connect to the store");
         Self { store, address: url.to_owned(), plain: Mutex::default(), _database: None }

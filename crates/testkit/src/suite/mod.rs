@@ -147,6 +147,7 @@ macro_rules! conformance {
                 jobs_are_found_in_every_state
                 the_last_change_and_the_last_failure_of_many_are_told
                 a_job_shows_its_last_failure_in_full
+                a_failure_with_a_nul_is_shown_whole
                 a_key_finds_all_that_ever_had_it
                 a_search_within_a_time_finds_what_is_of_it
                 a_search_goes_on_where_it_stopped
@@ -192,6 +193,7 @@ macro_rules! conformance {
                 a_claim_takes_no_more_of_a_kind_than_its_tokens
                 a_kind_that_is_let_go_faster_does_not_wait_by_its_old_rate
                 a_burst_that_is_lowered_and_raised_again_adds_no_tokens
+                a_group_keeps_its_missing_tokens_when_its_rate_changes
                 a_kind_without_tokens_holds_up_nobody_else
                 slots_and_rate_hold_together
                 a_retry_counts_as_a_start_of_its_group

@@ -82,6 +82,42 @@ pub async fn a_burst_that_is_lowered_and_raised_again_adds_no_tokens(scene: Scen
     assert!(scene.claim(20).await.len() <= 1, "only the token that was left after the lowest burst");
 }
 
+/// Waits until this number of jobs has started, and checks that no more can start.
+async fn wait_for_starts(scene: &Scene, wanted: usize) {
+    let mut started = 0;
+    for _ in 0..600 {
+        scene.store.fill_groups().await.unwrap();
+        started += scene.claim(20).await.len();
+        if started >= wanted {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    scene.store.fill_groups().await.unwrap();
+    assert_eq!(started + scene.claim(20).await.len(), wanted);
+}
+
+pub async fn a_group_keeps_its_missing_tokens_when_its_rate_changes(scene: Scene) {
+    let class = |rate| Limit::group("tenant:*").rate(rate);
+    put(&scene, class(Rate::new(HOURLY, 10))).await;
+    for _ in 0..20 {
+        scene.enqueue(Scene::job().group("tenant:a")).await;
+    }
+    wait_for_starts(&scene, 10).await;
+    let own = |rate| Limit::group("tenant:a").rate(rate);
+    for limit in
+        [class(Rate::new(HOURLY / 100.0, 10)), own(Rate::new(HOURLY / 500.0, 10)), own(Rate::new(HOURLY, 3))]
+    {
+        put(&scene, limit).await;
+        scene.store.fill_groups().await.unwrap();
+        assert_eq!(scene.claim(20).await.len(), 0);
+    }
+    assert!(tokens(&scene, "tenant:a").await < -6.9, "ten starts, and a burst of three");
+    put(&scene, class(Rate::new(HOURLY / 100.0, 11))).await;
+    scene.store.remove_limit(&Target::Group("tenant:a".into()), Source::Operator).await.unwrap();
+    wait_for_starts(&scene, 1).await;
+}
+
 pub async fn a_kind_without_tokens_holds_up_nobody_else(scene: Scene) {
     put(&scene, Limit::kind(KIND, Rate::new(HOURLY, 1))).await;
     let mut jobs: Vec<NewJob> = (0..500).map(|_| Scene::job().priority(priority(1))).collect();

@@ -51,7 +51,7 @@ pub async fn jobs_are_found_by_what_is_in_their_payload(scene: Scene) {
 }
 
 async fn fail(scene: &Scene, kind: &str, code: &str, message: &str) -> JobId {
-    let job = NewJob::new(kind, &json!({})).expect("a job").key(code);
+    let job = NewJob::new(kind, &json!({})).expect("a job").key(code.replace('\0', ""));
     let id = scene.enqueue(job).await;
     let run = scene.claim(1).await.remove(0);
     assert_eq!(run.run.job, id);
@@ -94,6 +94,15 @@ pub async fn a_job_shows_its_last_failure_in_full(scene: Scene) {
         "lists contain the beginning of the message"
     );
     assert_eq!(scene.view(fresh).await.last_failure, None);
+}
+
+pub async fn a_failure_with_a_nul_is_shown_whole(scene: Scene) {
+    let failed = fail(&scene, "other", "exec\0_1", "before\0after").await;
+    let shown = scene.view(failed).await.last_failure.expect("a failure");
+    assert_eq!(
+        (shown.code.as_deref(), shown.message.as_deref()),
+        (Some("exec\u{fffd}_1"), Some("before\u{fffd}after"))
+    );
 }
 
 pub async fn jobs_are_found_by_kind_state_queue_key_and_error(scene: Scene) {

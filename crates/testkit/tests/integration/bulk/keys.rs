@@ -2,6 +2,8 @@
 
 use milepost::JobState;
 use milepost::bulk::{Definition, Sizing};
+use milepost_postgres::WakeMode;
+use milepost_testkit::home::{Home, PostgresHome};
 use milepost_testkit::notes;
 
 use crate::bulk::members::Members;
@@ -102,6 +104,18 @@ pub(crate) async fn each_sort_of_key_leads_through_all_targets(members: Members)
     members.home.tamper("create type public.colour as enum ('red', 'Green', 'a b')").await;
     go_through(&members, "colour", "public.colour", &text("public.colour", &["red", "Green", "a b"])).await;
     go_through(&members, "truth", "boolean", &owned(&["false", "true"])).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_of_arrays_lead_through_all_targets_although_the_database_reads_null_as_text() {
+    let fresh = PostgresHome::fresh().await;
+    let set =
+        "do $$ begin execute format('alter database %I set array_nulls = off', current_database()); end $$";
+    fresh.tamper(set).await;
+    let members = Members::on(PostgresHome::open(&fresh.address(), WakeMode::Listen).await).await;
+    let keys = ["array[]", "array[1,null]", "array[1,2]", "array[null]", "array[null,1]", "array[2,null,3]"];
+    let keys: Vec<String> = keys.iter().map(|key| format!("{key}::integer[]")).collect();
+    go_through(&members, "list", "integer[]", &keys).await;
 }
 
 pub(crate) async fn a_key_that_is_text_of_any_sort_leads_through_all_targets(members: Members) {
