@@ -1,5 +1,5 @@
 -- Epochs of the database and timelines of the server, which detect commits that a failover has undone. See
--- migrations/0016_epoch.sql.
+-- migrations/0001/epoch.sql.
 
 -- Returns the id of the current epoch; begins one if the last one has ended.
 create or replace function milepost.current_epoch() returns text language plpgsql as $$

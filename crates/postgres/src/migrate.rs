@@ -2,33 +2,34 @@
 
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::port::StoreResult;
-use milepost_core::schema::Migrated;
+use milepost_core::schema::{Migrated, checksum};
 use sqlx::Row;
 
 use crate::row::{self, Decoded};
 use crate::session::Session;
 use crate::store::Inner;
 
-/// Every migration, in order; its version is its position, from 1. An applied migration is never edited.
-const MIGRATIONS: &[(&str, &str)] = &[
-    ("jobs", include_str!("../migrations/0001_jobs.sql")),
-    ("schedules", include_str!("../migrations/0002_schedules.sql")),
-    ("limits", include_str!("../migrations/0003_limits.sql")),
-    ("retention", include_str!("../migrations/0004_retention.sql")),
-    ("audit", include_str!("../migrations/0005_audit.sql")),
-    ("move", include_str!("../migrations/0006_move.sql")),
-    ("bulk", include_str!("../migrations/0007_bulk.sql")),
-    ("staged", include_str!("../migrations/0008_staged.sql")),
-    ("bulk_place", include_str!("../migrations/0009_bulk_place.sql")),
-    ("batches", include_str!("../migrations/0010_batches.sql")),
-    ("events", include_str!("../migrations/0011_events.sql")),
-    ("relay", include_str!("../migrations/0012_relay.sql")),
-    ("inbox", include_str!("../migrations/0013_inbox.sql")),
-    ("changes", include_str!("../migrations/0014_changes.sql")),
-    ("tokens", include_str!("../migrations/0015_tokens.sql")),
-    ("epoch", include_str!("../migrations/0016_epoch.sql")),
-    ("text_limits", include_str!("../migrations/0017_text_limits.sql")),
-];
+/// Every migration, in order; its version is its position, from 1. A released migration is never edited.
+const MIGRATIONS: &[(&str, &str)] = &[("baseline", BASELINE)];
+
+/// The tables of the first release, one file for each subject.
+const BASELINE: &str = concat!(
+    include_str!("../migrations/0001/jobs.sql"),
+    include_str!("../migrations/0001/schedules.sql"),
+    include_str!("../migrations/0001/limits.sql"),
+    include_str!("../migrations/0001/retention.sql"),
+    include_str!("../migrations/0001/audit.sql"),
+    include_str!("../migrations/0001/move.sql"),
+    include_str!("../migrations/0001/bulk.sql"),
+    include_str!("../migrations/0001/batches.sql"),
+    include_str!("../migrations/0001/events.sql"),
+    include_str!("../migrations/0001/subscriptions.sql"),
+    include_str!("../migrations/0001/inbox.sql"),
+    include_str!("../migrations/0001/changes.sql"),
+    include_str!("../migrations/0001/tokens.sql"),
+    include_str!("../migrations/0001/epoch.sql"),
+    include_str!("../migrations/0001/text_limits.sql")
+);
 
 /// The functions of schema `milepost`, all replaced by each migration.
 const API: &str = concat!(
@@ -144,10 +145,13 @@ async fn record(tx: &mut Session<'_>, version: i64, name: &str, sql: &str) -> De
     tx.execute(sqlx::query(insert).bind(version).bind(name).bind(checksum(sql))).await.map(drop)
 }
 
-/// Returns a fingerprint of a migration's text: FNV-1a, sufficient to detect an edit.
-fn checksum(sql: &str) -> String {
-    let hash = sql.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_released_migration_was_edited() {
+        let checksums: Vec<String> = MIGRATIONS.iter().map(|(_, sql)| checksum(sql)).collect();
+        assert_eq!(checksums, ["76012f6ed6cf869d"], "add a migration instead of editing a released one");
+    }
 }

@@ -1,39 +1,34 @@
 //! The schema: embedded, forward-only migrations.
 
 use milepost_core::error::{SchemaError, StoreError};
-use milepost_core::schema::Migrated;
+use milepost_core::schema::{Migrated, checksum};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::clock::now_ms;
 use crate::error::Failure;
 
-struct Migration {
-    version: i64,
-    name: &'static str,
-    sql: &'static str,
-}
+/// Every migration, in order; its version is its position, from 1. A released migration is never edited.
+const MIGRATIONS: &[(&str, &str)] = &[("baseline", BASELINE)];
 
-/// All migrations, oldest first. A released migration is never changed.
-const MIGRATIONS: &[Migration] = &[
-    Migration { version: 1, name: "jobs", sql: include_str!("../migrations/0001_jobs.sql") },
-    Migration { version: 2, name: "schedules", sql: include_str!("../migrations/0002_schedules.sql") },
-    Migration { version: 3, name: "limits", sql: include_str!("../migrations/0003_limits.sql") },
-    Migration { version: 4, name: "retention", sql: include_str!("../migrations/0004_retention.sql") },
-    Migration { version: 5, name: "audit", sql: include_str!("../migrations/0005_audit.sql") },
-    Migration { version: 6, name: "move", sql: include_str!("../migrations/0006_move.sql") },
-    Migration { version: 7, name: "bulk", sql: include_str!("../migrations/0007_bulk.sql") },
-    Migration { version: 8, name: "staged", sql: include_str!("../migrations/0008_staged.sql") },
-    Migration { version: 9, name: "bulk_place", sql: include_str!("../migrations/0009_bulk_place.sql") },
-    Migration { version: 10, name: "batches", sql: include_str!("../migrations/0010_batches.sql") },
-    Migration { version: 11, name: "events", sql: include_str!("../migrations/0011_events.sql") },
-    Migration { version: 12, name: "relay", sql: include_str!("../migrations/0012_relay.sql") },
-    Migration { version: 13, name: "inbox", sql: include_str!("../migrations/0013_inbox.sql") },
-    Migration { version: 14, name: "changes", sql: include_str!("../migrations/0014_changes.sql") },
-    Migration { version: 15, name: "tokens", sql: include_str!("../migrations/0015_tokens.sql") },
-];
+/// The tables of the first release, one file for each subject.
+const BASELINE: &str = concat!(
+    include_str!("../migrations/0001/jobs.sql"),
+    include_str!("../migrations/0001/schedules.sql"),
+    include_str!("../migrations/0001/limits.sql"),
+    include_str!("../migrations/0001/retention.sql"),
+    include_str!("../migrations/0001/audit.sql"),
+    include_str!("../migrations/0001/move.sql"),
+    include_str!("../migrations/0001/bulk.sql"),
+    include_str!("../migrations/0001/batches.sql"),
+    include_str!("../migrations/0001/events.sql"),
+    include_str!("../migrations/0001/subscriptions.sql"),
+    include_str!("../migrations/0001/inbox.sql"),
+    include_str!("../migrations/0001/changes.sql"),
+    include_str!("../migrations/0001/tokens.sql")
+);
 
 /// The schema version that this binary needs.
-const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+const KNOWN: i64 = MIGRATIONS.len() as i64;
 
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS milepost_schema_migration (
     version       INTEGER PRIMARY KEY,
@@ -51,11 +46,10 @@ const NOTE_APPLIED: &str =
 pub(crate) fn migrate(tx: &Transaction<'_>) -> Result<Migrated, Failure> {
     let from = found(tx)?;
     tx.execute(CREATE_LEDGER, ())?;
-    for migration in MIGRATIONS.iter().filter(|migration| migration.version > from) {
-        tx.execute_batch(migration.sql)?;
-        let checksum = checksum(migration.sql);
-        tx.execute(NOTE_APPLIED, (migration.version, migration.name, checksum, now_ms()))?;
-        tracing::debug!(version = migration.version, name = migration.name, "migrated");
+    for (version, (name, sql)) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from) {
+        tx.execute_batch(sql)?;
+        tx.execute(NOTE_APPLIED, (version, name, checksum(sql), now_ms()))?;
+        tracing::debug!(version, name, "migrated");
     }
     Ok(Migrated { from, to: KNOWN })
 }
@@ -83,10 +77,8 @@ fn found(conn: &Connection) -> Result<i64, Failure> {
         return Err(refuse(SchemaError::TooNew { found, known: KNOWN }));
     }
     for (version, applied_checksum) in applied {
-        let same = MIGRATIONS
-            .iter()
-            .any(|known| known.version == version && checksum(known.sql) == applied_checksum);
-        if !same {
+        let known = usize::try_from(version - 1).ok().and_then(|at| MIGRATIONS.get(at));
+        if known.is_none_or(|(_, sql)| checksum(sql) != applied_checksum) {
             return Err(refuse(SchemaError::Altered { version }));
         }
     }
@@ -97,10 +89,13 @@ fn refuse(error: SchemaError) -> Failure {
     Failure::Told(StoreError::Schema(error))
 }
 
-/// Returns the FNV-1a hash (64 bits). It detects accidental changes, not attacks.
-fn checksum(text: &str) -> String {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_released_migration_was_edited() {
+        let checksums: Vec<String> = MIGRATIONS.iter().map(|(_, sql)| checksum(sql)).collect();
+        assert_eq!(checksums, ["a3980df14d7c8bec"], "add a migration instead of editing a released one");
+    }
 }

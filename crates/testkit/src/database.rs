@@ -223,6 +223,6 @@ mod template {
             return vec![path.to_owned()];
         }
         let entries = std::fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        entries.map(|entry| entry.expect("cannot read a directory entry").path()).collect()
+        entries.flat_map(|entry| files_of(&entry.expect("cannot read a directory entry").path())).collect()
     }
 }

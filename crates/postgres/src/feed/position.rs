@@ -6,7 +6,7 @@ use milepost_core::feed::{FeedPosition, InvalidFeed};
 /// position 4711 of the job history (`j`), or after all of the job history and a position of the batch history (`b`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    /// The epoch of the database, in which transaction ids are unique: see `migrations/0016_epoch.sql`.
+    /// The epoch of the database, in which transaction ids are unique: see `migrations/0001/epoch.sql`.
     pub(super) epoch: String,
     /// The snapshot whose changes have all been reported.
     pub(super) seen: Snapshot,

@@ -124,18 +124,11 @@ fn addresses_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_store_of_another_version_is_refused_with_what_to_do() {
+fn a_store_of_a_newer_version_is_refused_with_what_to_do() {
     let both = Move::new();
     both.old.tamper("INSERT INTO milepost.schema_migration VALUES (999, 'later', 'x', 0) RETURNING name");
     let newer = both.run(&[]);
     assert!(newer.status == 1 && newer.err.contains("newer milepost"), "{}", newer.err);
-    for _ in 0..2 {
-        let last = "(SELECT max(version) FROM milepost.schema_migration)";
-        both.old
-            .tamper(&format!("DELETE FROM milepost.schema_migration WHERE version = {last} RETURNING name"));
-    }
-    let older = both.run(&[]);
-    assert!(older.status == 1 && older.err.contains("migrate`"), "{}", older.err);
 }
 
 #[test]

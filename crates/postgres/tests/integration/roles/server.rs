@@ -49,7 +49,7 @@ async fn by_server() -> (Database, Arc<dyn Store>) {
 }
 
 mod serves {
-    milepost_testkit::conformance! { crate::roles::server::by_server:
+    milepost_conformance::conformance! { crate::roles::server::by_server:
         admin {
             a_running_job_is_asked_to_stop_and_fenced_off_after_its_grace
         }

@@ -133,7 +133,7 @@ async fn by_worker() -> (Database, Arc<dyn Store>) {
 }
 
 mod runs {
-    milepost_testkit::conformance! { crate::roles::worker::by_worker:
+    milepost_conformance::conformance! { crate::roles::worker::by_worker:
         fences {
             checkpoints_and_progress_are_kept_for_the_next_attempt
         }
@@ -155,7 +155,7 @@ mod runs {
         }
     }
 
-    milepost_testkit::batch_conformance! { crate::roles::worker::by_worker:
+    milepost_conformance::batch_conformance! { crate::roles::worker::by_worker:
         ends {
             a_diamond_runs_in_order
         }

@@ -1,7 +1,10 @@
 -- Jobs: the request (job), the current state (live, ended) and the state changes (history). Times are Unix milliseconds of this machine's
 -- clock. States and verbs are those of the domain (milepost-core).
 
--- A job as it was enqueued. Rows are inserted and deleted; these columns are never updated.
+-- A job as it was enqueued. Rows are inserted and deleted; only batch_id and task are updated.
+-- nominal_at_ms: the tick of a schedule that the job is for.
+-- batch_id, task: the task for which the job was created. The task number changes when the batch switches to another version, in which the
+-- task has another number or does not exist (NULL). A job that is rerun separately has no task.
 CREATE TABLE milepost_job (
     id            BLOB    NOT NULL PRIMARY KEY,
     kind          TEXT    NOT NULL,
@@ -14,19 +17,27 @@ CREATE TABLE milepost_job (
     timeout_ms    INTEGER,
     created_at_ms INTEGER NOT NULL,
     -- The trace span that enqueued the job (W3C Trace Context).
-    traceparent   TEXT
+    traceparent   TEXT,
+    nominal_at_ms INTEGER,
+    batch_id      BLOB,
+    task          INTEGER
 ) STRICT, WITHOUT ROWID;
 
 -- A search by key finds every job that was enqueued with it, including jobs that no longer own it.
 CREATE INDEX milepost_job_key_id ON milepost_job (key, id) WHERE key IS NOT NULL;
+CREATE INDEX milepost_job_batch ON milepost_job (batch_id, task) WHERE batch_id IS NOT NULL;
 
 -- At most one job of a kind owns a key at a time. The key is the first column so that it can be searched without the kind.
 CREATE TABLE milepost_job_key (
-    kind   TEXT NOT NULL,
-    key    TEXT NOT NULL,
-    job_id BLOB NOT NULL,
+    kind            TEXT NOT NULL,
+    key             TEXT NOT NULL,
+    job_id          BLOB NOT NULL,
+    -- The end time of a job whose other rows have been deleted; NULL while they exist.
+    job_ended_at_ms INTEGER,
     PRIMARY KEY (key, kind)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX milepost_job_key_due ON milepost_job_key (job_ended_at_ms) WHERE job_ended_at_ms IS NOT NULL;
 
 -- The state of jobs that have not ended, and of failed jobs (dead letters).
 CREATE TABLE milepost_live (
@@ -59,6 +70,8 @@ CREATE INDEX milepost_live_worker ON milepost_live (worker_id) WHERE worker_id I
 CREATE INDEX milepost_live_waiting ON milepost_live (group_key, priority, due_at_ms, id)
     WHERE group_key IS NOT NULL AND due_at_ms IS NOT NULL AND timed IS NULL;
 CREATE INDEX milepost_live_timed ON milepost_live (due_at_ms) WHERE timed = 1;
+-- Jobs that neither wait for a worker nor run. Jobs on the hot path never enter this index.
+CREATE INDEX milepost_live_aside ON milepost_live (state, id) WHERE state <> 'pending' AND state <> 'running';
 CREATE INDEX milepost_live_stop ON milepost_live (stop_at_ms, worker_id) WHERE stop_at_ms IS NOT NULL;
 
 -- The final state of ended jobs. A rerun moves the row back to live.
@@ -74,6 +87,8 @@ CREATE TABLE milepost_ended (
     started_at_ms INTEGER,
     result        TEXT
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX milepost_ended_aside ON milepost_ended (state, id) WHERE state <> 'succeeded';
 
 -- One row for each state change, written in the same transaction.
 CREATE TABLE milepost_history (
@@ -153,3 +168,5 @@ CREATE TABLE milepost_group_slot (
     job_id    BLOB    NOT NULL,
     PRIMARY KEY (group_key, slot)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX milepost_group_slot_job ON milepost_group_slot (job_id);

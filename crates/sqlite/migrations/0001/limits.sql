@@ -29,5 +29,3 @@ CREATE TABLE milepost_group_bucket (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX milepost_group_bucket_look ON milepost_group_bucket (look_at_us) WHERE look_at_us IS NOT NULL;
-
-CREATE INDEX milepost_group_slot_job ON milepost_group_slot (job_id);

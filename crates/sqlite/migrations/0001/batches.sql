@@ -165,16 +165,3 @@ CROSS JOIN tally t ON t.batch_id = b.id
 LEFT JOIN milepost_dag_version v ON v.id = b.version_id
 LEFT JOIN milepost_batch_input i ON i.batch_id = b.id AND b.items_of IS NOT NULL
 WHERE t.tasks = iif(b.items_of IS NULL, v.tasks, json_array_length(i.input));
-
--- The task for which a job was created. The other columns of milepost_job never change. The task number changes when the batch switches to
--- another version, in which the task has another number or does not exist (NULL). A job that is rerun separately has no task.
-ALTER TABLE milepost_job ADD COLUMN batch_id BLOB;
-ALTER TABLE milepost_job ADD COLUMN task INTEGER;
-
-CREATE INDEX milepost_job_batch ON milepost_job (batch_id, task) WHERE batch_id IS NOT NULL;
-
--- dag: the DAG of which the schedule starts batches. payload is then their input, and the other job columns are not used.
--- refused_at_ms, refusal: the last tick, if its batch could not be started, and the reason.
-ALTER TABLE milepost_schedule ADD COLUMN dag TEXT;
-ALTER TABLE milepost_schedule ADD COLUMN refused_at_ms INTEGER;
-ALTER TABLE milepost_schedule ADD COLUMN refusal TEXT;

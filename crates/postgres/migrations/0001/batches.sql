@@ -154,15 +154,3 @@ create table milepost.batch_history (
 create index batch_history_batch on milepost.batch_history (batch_id, pos);
 create index batch_history_task on milepost.batch_history (batch_id, task, pos) where task is not null;
 create index batch_history_xid on milepost.batch_history (xid);
-
--- The task that the job was created for. All other columns of job never change. The task number changes when the batch is
--- moved to another version, in which the task has another number, or null if it does not exist there. A job that is rerun
--- alone is no longer a task.
-alter table milepost.job add column batch_id uuid;
-alter table milepost.job add column task int;
-
--- dag: the DAG whose batches the schedule starts. payload is then their input, and the other settings of jobs are ignored.
--- refused_at, refusal: the last tick whose batch could not be started, and the reason.
-alter table milepost.schedule add column dag text;
-alter table milepost.schedule add column refused_at timestamptz;
-alter table milepost.schedule add column refusal text;

@@ -1,7 +1,9 @@
--- Bulk jobs: definitions, progress of runs, settings, and failed targets.
+-- Bulk jobs: definitions, progress of runs, settings, failed targets, and targets from files.
 
 -- Bulk jobs that can be started. The name is the kind of their jobs. Workers use their own configuration; this table is for
 -- listings and for clients that start bulk jobs in SQL.
+-- columns: the columns of the file with which each run is started; null: its targets are in tables.
+-- place: name and address, without secrets, of the database that contains the targets, if it is another one.
 create table milepost.bulk_definition (
     name text primary key,
     type text,
@@ -20,7 +22,9 @@ create table milepost.bulk_definition (
     effects text not null,
     fingerprint text not null,
     source text not null,
-    updated_at timestamptz not null default now()
+    updated_at timestamptz not null default now(),
+    columns jsonb,
+    place text
 );
 
 create index bulk_definition_group on milepost.bulk_definition (group_key);
@@ -88,3 +92,24 @@ create table milepost.bulk_failure (
 
 create index bulk_failure_own on milepost.bulk_failure (job_id, pos) where retried_by is null;
 create index bulk_failure_retried on milepost.bulk_failure (retried_by, pos) where retried_by is not null;
+
+-- Files whose rows are the targets of a run.
+-- started_at: null while the file is being staged. touched_at: the time of the last write.
+create table milepost.bulk_file (
+    run uuid primary key,
+    name text not null,
+    rows bigint not null default 0,
+    started_at timestamptz,
+    touched_at timestamptz not null default now()
+);
+
+-- The rows of files, numbered from 1; each has the columns that the bulk job declares.
+create table milepost.bulk_target (
+    run uuid not null,
+    n bigint not null,
+    row jsonb not null,
+    primary key (run, n)
+);
+
+-- Finds out whether a run, or one that retries its failures, still needs its file.
+create index bulk_origin on milepost.bulk (origin);

@@ -1,11 +1,5 @@
 -- Schedules: recurring work. A tick enqueues jobs; each job records the tick that it is for.
 
-alter table milepost.job add column nominal_at timestamptz check (nominal_at between '0001-01-02 00:00Z' and '9999-12-30 00:00Z');
-
--- The new version has one more array; with both versions, calls would be ambiguous.
-drop function if exists milepost.enqueue_many(
-    text[], jsonb[], text[], text[], int[], text[], timestamptz[], bigint[], int[], bigint[], uuid[], bigint);
-
 create type milepost.schedule_source as enum ('operator', 'config');
 
 -- spec: a cron expression in the time of time_zone, or @every and an interval.
@@ -13,6 +7,8 @@ create type milepost.schedule_source as enum ('operator', 'config');
 -- the time of creation, so that a schedule that is removed and created again never has an earlier version.
 -- next_at: the first tick that has not been processed.
 -- fired, dropped: the number of jobs that its ticks enqueued, and of missed ticks that enqueued none.
+-- dag: the DAG whose batches the schedule starts. payload is then their input, and the other settings of jobs are ignored.
+-- refused_at, refusal: the last tick whose batch could not be started, and the reason.
 create table milepost.schedule (
     name text primary key,
     spec text not null,
@@ -33,7 +29,10 @@ create table milepost.schedule (
     next_at timestamptz,
     last_at timestamptz,
     fired bigint not null default 0,
-    dropped bigint not null default 0
+    dropped bigint not null default 0,
+    dag text,
+    refused_at timestamptz,
+    refusal text
 );
 
 create index schedule_due on milepost.schedule (next_at) where paused_at is null;

@@ -43,5 +43,3 @@ create table milepost.group_note (
 
 -- Slots of groups without a slot limit are numbered from here.
 create sequence milepost.group_slot_beyond minvalue 100000;
-
-alter table milepost.group_slot alter column slot type bigint;

@@ -9,7 +9,10 @@ create type milepost.verb as enum
     ('create', 'release', 'claim', 'succeed', 'retry', 'fail', 'yield', 'cancel', 'skip', 'mark', 'abort',
      'retry_now', 'resume', 'rerun', 'snooze');
 
--- Requests, as they were enqueued. Rows are never updated, except batch_id and task: see 0010_batches.sql.
+-- Requests, as they were enqueued. Rows are never updated, except batch_id and task.
+-- nominal_at: the tick of a schedule that the job is for.
+-- batch_id, task: the task that the job was created for. The task number changes when the batch is moved to another version, in
+-- which the task has another number, or null if it does not exist there. A job that is rerun alone is no longer a task.
 create table milepost.job (
     id uuid primary key,
     kind text not null,
@@ -22,7 +25,10 @@ create table milepost.job (
     timeout_ms bigint,
     -- The span of a trace that the job follows from (W3C Trace Context).
     traceparent text,
-    created_at timestamptz not null
+    created_at timestamptz not null,
+    nominal_at timestamptz check (nominal_at between '0001-01-02 00:00Z' and '9999-12-30 00:00Z'),
+    batch_id uuid,
+    task int
 );
 
 -- A search by key finds all jobs that ever had the key, whether they still hold it or not.
@@ -33,14 +39,19 @@ create table milepost.job_key (
     kind text not null,
     key text not null,
     job_id uuid not null,
+    -- When the job ended, if its rows have been deleted; null while they exist.
+    job_ended_at timestamptz,
     primary key (kind, key)
 );
+
+create index job_key_due on milepost.job_key (job_ended_at) where job_ended_at is not null;
 
 -- States of jobs that have not ended, and of failed and aborted ones.
 -- ready_at: the time from which the job can be claimed; null if it cannot (running, blocked, failed, aborted).
 -- due_at: the earliest start of a blocked job. timed: due_at is in the future, so that the job does not wait for a slot of
 -- its group yet.
 -- token: the fence, which every claim raises and nothing lowers.
+-- failed_at: when the job failed permanently; null in every other state.
 create table milepost.live (
     id uuid primary key,
     ready_at timestamptz,
@@ -59,7 +70,8 @@ create table milepost.live (
     kind text not null,
     queue text not null,
     group_key text,
-    timed boolean
+    timed boolean,
+    failed_at timestamptz
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 create index live_ready on milepost.live (queue, kind, priority, ready_at, id) where ready_at is not null;
@@ -68,8 +80,12 @@ create index live_stop on milepost.live (stop_at) where stop_at is not null;
 create index live_waiting on milepost.live (group_key, priority, due_at, id)
     where group_key is not null and due_at is not null and timed is null;
 create index live_timed on milepost.live (due_at) where timed;
+create index live_failed on milepost.live (failed_at) where failed_at is not null;
+-- Jobs that neither wait for a worker nor run. The usual states of a job (pending, running, ended) never enter this index.
+create index live_aside on milepost.live (state, id) where state <> 'pending' and state <> 'running';
 
 -- Ended jobs: succeeded, canceled or skipped. The token is kept because a rerun continues from it.
+-- shortened: whether retention has reduced the history to its last entry.
 create table milepost.ended (
     id uuid primary key,
     ended_at timestamptz not null,
@@ -78,8 +94,11 @@ create table milepost.ended (
     attempt int not null,
     max_attempts int not null,
     state milepost.job_state not null,
-    result jsonb
+    result jsonb,
+    shortened boolean not null default false
 );
+
+create index ended_aside on milepost.ended (state, id) where state <> 'succeeded';
 
 -- State changes: one row for each, written in the transaction that makes the change.
 create table milepost.history (
@@ -132,6 +151,7 @@ create table milepost.worker (
 ) with (fillfactor = 50);
 
 create index worker_lease on milepost.worker (lease_expires_at) where ended_at is null;
+create index worker_ended on milepost.worker (ended_at) where ended_at is not null;
 create index worker_uncleared on milepost.worker (ended_at) where ended_at is not null and cleared_at is null;
 
 -- Queues that an operator has paused or resumed; a queue without a row is not paused.
@@ -143,7 +163,7 @@ create table milepost.queue (
 -- One row for each slot that a job of the group holds. A group without a limit has one slot: its jobs run one at a time.
 create table milepost.group_slot (
     group_key text not null,
-    slot smallint not null default 1,
+    slot bigint not null default 1,
     job_id uuid not null unique,
     primary key (group_key, slot)
 );
