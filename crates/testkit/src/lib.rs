@@ -1,6 +1,4 @@
-//! Test support for stores: a conformance suite that runs against every store, fixtures, and faults.
-//!
-//! A store is correct if it passes [`conformance!`]. All functions here panic when an expectation fails.
+//! Support for tests: fixtures, servers, processes and faults. All functions here panic when an expectation fails.
 
 pub mod alone;
 pub mod database;
@@ -21,7 +19,6 @@ pub mod redis;
 pub mod relay;
 pub mod scene;
 pub mod server;
-pub mod suite;
 pub mod tls;
 pub mod wait;
 

@@ -127,7 +127,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `program` (`env!("CARGO_BIN_EXE_testkit-worker")` in an integration test) on the store at `url`.
+    /// Starts `program` (`env!("CARGO_BIN_EXE_conformance-worker")` in an integration test) on the store at `url`.
     pub fn start(program: impl AsRef<Path>, url: &str, settings: Settings) -> Self {
         Self::start_with(program, url, None, settings)
     }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::support::{Place, on_each_store};
+use milepost_conformance::inbox::event;
 use milepost_core::event::Event;
 use milepost_core::ident::EventId;
-use milepost_testkit::suite::inbox::event;
 use serde_json::{Value, json};
 
 on_each_store! {

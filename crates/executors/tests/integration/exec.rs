@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Stage, soon};
 use milepost::{KindOptions, NewJob};
+use milepost_conformance::runtime::KIND;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_executors::exec::ExecConfig;
-use milepost_testkit::suite::runtime::KIND;
 use milepost_testkit::wait;
 use serde_json::{Value, json};
 

@@ -28,14 +28,14 @@ async fn pooled() -> (Database, Arc<dyn Store>) {
     (database, Arc::new(store))
 }
 
-milepost_testkit::conformance!(crate::direct);
+milepost_conformance::conformance!(crate::direct);
 
 mod batches {
-    milepost_testkit::batch_conformance!(crate::direct);
+    milepost_conformance::batch_conformance!(crate::direct);
 }
 
 mod events {
-    milepost_testkit::event_conformance!(crate::direct);
+    milepost_conformance::event_conformance!(crate::direct);
 }
 
 async fn direct_desk() -> (Database, Desk) {
@@ -51,21 +51,21 @@ async fn pooled_desk() -> (Database, Desk) {
 }
 
 mod inbox {
-    milepost_testkit::inbox_conformance!(crate::direct_desk);
+    milepost_conformance::inbox_conformance!(crate::direct_desk);
 }
 
 mod through_a_pooler {
-    milepost_testkit::conformance!(crate::pooled, poll_only);
+    milepost_conformance::conformance!(crate::pooled, poll_only);
 
     mod batches {
-        milepost_testkit::batch_conformance!(crate::pooled);
+        milepost_conformance::batch_conformance!(crate::pooled);
     }
 
     mod events {
-        milepost_testkit::event_conformance!(crate::pooled);
+        milepost_conformance::event_conformance!(crate::pooled);
     }
 
     mod inbox {
-        milepost_testkit::inbox_conformance!(crate::pooled_desk);
+        milepost_conformance::inbox_conformance!(crate::pooled_desk);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_conformance::audit::{acting, only_entry};
 use milepost_core::error::StoreError;
 use milepost_core::event::Begin;
 use milepost_core::port::{Operation, Store};
@@ -10,7 +11,6 @@ use milepost_core::transition::Verb;
 use milepost_postgres::PostgresStore;
 use milepost_testkit::Scene;
 use milepost_testkit::database::{Database, until_one_waits, until_waiting};
-use milepost_testkit::suite::audit::{acting, only_entry};
 use serde_json::json;
 use sqlx::Executor;
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use milepost_conformance::batches::{Batches, done, graph, job};
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::rule::{Rule, Tally, decide};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
@@ -11,7 +12,6 @@ use milepost_core::port::{BatchStore, MaintenanceStore};
 use milepost_core::state::JobState;
 use milepost_testkit::database::{Database, until_one_waits};
 use milepost_testkit::scene::KIND;
-use milepost_testkit::suite::batches::{Batches, done, graph, job};
 use milepost_testkit::wait;
 use serde_json::json;
 use sqlx::{Connection, PgConnection, Postgres, Transaction};

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use milepost_conformance::changes::{assert_told, want, want_kinds};
 use milepost_core::event::{Begin, Changes};
 use milepost_core::port::{IntakeStore, RelayStore, Store, SubscriptionStore};
 use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
 use milepost_testkit::scene::KIND;
-use milepost_testkit::suite::changes::{assert_told, want, want_kinds};
 use milepost_testkit::{Scene, wait};
 use sqlx::{Connection, Executor, PgConnection};
 

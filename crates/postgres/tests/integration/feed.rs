@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use milepost_conformance::feed::{of_jobs, read_on};
 use milepost_core::error::StoreError;
 use milepost_core::feed::{CHANGES_BEHIND_MAX, FeedPosition, InvalidFeed};
 use milepost_core::ident::JobId;
 use milepost_core::port::{FeedStore, Store};
 use milepost_testkit::Scene;
 use milepost_testkit::database::Database;
-use milepost_testkit::suite::feed::{of_jobs, read_on};
 use sqlx::{Connection, PgConnection};
 
 async fn jobs_after(store: &Arc<dyn Store>, from: &FeedPosition) -> (Vec<JobId>, FeedPosition) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use milepost_conformance::batches::{Batches, graph};
 use milepost_core::ident::JobId;
 use milepost_core::job::{NewJob, StartAt};
 use milepost_core::limit::{Limit, Source};
@@ -10,7 +11,6 @@ use milepost_core::state::JobState;
 use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
 use milepost_testkit::scene::KIND;
-use milepost_testkit::suite::batches::{Batches, graph};
 use milepost_testkit::{Scene, wait};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use uuid::Uuid;

@@ -1,5 +1,6 @@
 //! Tests of values that readers cannot represent: they are refused in SQL, and do no harm if another program wrote them.
 
+use milepost_conformance::batches::{Batches, done, graph, job};
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::event::SEQUENCE_MAX;
 use milepost_core::finish::UNREADABLE;
@@ -8,7 +9,6 @@ use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::state::JobState;
 use milepost_testkit::database::Database;
 use milepost_testkit::scene::KIND;
-use milepost_testkit::suite::batches::{Batches, done, graph, job};
 use milepost_testkit::{Scene, wait};
 use serde_json::json;
 use sqlx::postgres::PgDatabaseError;

@@ -16,14 +16,14 @@ async fn fresh() -> (TempDir, Arc<dyn Store>) {
     (folder, Arc::new(store))
 }
 
-milepost_testkit::conformance!(crate::fresh);
+milepost_conformance::conformance!(crate::fresh);
 
 mod batches {
-    milepost_testkit::batch_conformance!(crate::fresh);
+    milepost_conformance::batch_conformance!(crate::fresh);
 }
 
 mod events {
-    milepost_testkit::event_conformance!(crate::fresh);
+    milepost_conformance::event_conformance!(crate::fresh);
 }
 
 async fn desk() -> (TempDir, Desk) {
@@ -34,5 +34,5 @@ async fn desk() -> (TempDir, Desk) {
 }
 
 mod inbox {
-    milepost_testkit::inbox_conformance!(crate::desk);
+    milepost_conformance::inbox_conformance!(crate::desk);
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_conformance::batches::{Batches, done, fails, gives, graph, job};
+use milepost_conformance::traces::span;
 use milepost_core::batch::listing::{BatchFilter, TaskFilter};
 use milepost_core::batch::operation::BatchVerb;
 use milepost_core::batch::start::NewBatch;
@@ -11,8 +13,6 @@ use milepost_core::dag::state::BatchState;
 use milepost_core::ident::BatchId;
 use milepost_core::port::Store;
 use milepost_testkit::scene::KIND;
-use milepost_testkit::suite::batches::{Batches, done, fails, gives, graph, job};
-use milepost_testkit::suite::traces::span;
 use serde_json::{Value, json};
 
 use crate::moving::{Move, assert_same};

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use milepost_conformance::inbox::event;
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
 use milepost_core::inbox::listing::DeadFilter;
 use milepost_core::inbox::{Consumer, GapPolicy};
 use milepost_core::port::{InboxStore, Store};
-use milepost_testkit::suite::inbox::event;
 use serde_json::{Value, json};
 
 use crate::moving::Move;

@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_conformance::changes::{assert_told, want_kinds};
 use milepost_core::event::relay_listing::{ParkedVerb, Replay};
 use milepost_core::event::{
     Aggregate, Begin, Changes, Event, Failure, NewEvent, Outcome, PageSize, Publisher, Undelivered,
 };
 use milepost_core::port::{LogReader, Store};
 use milepost_testkit::scene::KIND;
-use milepost_testkit::suite::changes::{assert_told, want_kinds};
 use milepost_testkit::{Scene, relay, wait};
 use serde_json::{Value, json};
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_conformance::traces::span;
 use milepost_core::audit::Actor;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finished};
@@ -16,7 +17,6 @@ use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, Report};
 use milepost_testkit::scene::{LONG, failure, register, retry};
-use milepost_testkit::suite::traces::span;
 use milepost_testkit::{Scene, wait};
 use serde_json::json;
 

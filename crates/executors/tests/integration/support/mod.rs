@@ -8,6 +8,7 @@ use std::time::Duration;
 use milepost::{
     Context, JobError, KindOptions, NewJob, Outcome, RetryPolicy, Schedule, Source, Spec, Worker,
 };
+use milepost_conformance::runtime::{self, KIND};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::job::Enqueued;
@@ -18,7 +19,6 @@ use milepost_core::transition::Verb;
 use milepost_executors::exec::{Exec, ExecConfig};
 use milepost_executors::http::{Http, HttpConfig};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
-use milepost_testkit::suite::runtime::{self, KIND};
 use milepost_testkit::{Scene, wait};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -1,0 +1,195 @@
+//! Access tokens and sessions.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use milepost_core::error::StoreError;
+use milepost_core::session::{NewSession, SessionTimes};
+use milepost_core::token::{Digest, InvalidToken, NewToken, RANDOM_BYTES, Role, Secret, Standing};
+
+use milepost_testkit::scene::Scene;
+use milepost_testkit::wait;
+
+/// Returns a secret that is different for each number.
+fn secret(number: u8) -> Secret {
+    Secret::of_random(&[number; RANDOM_BYTES])
+}
+
+fn token(name: &str, number: u8) -> NewToken {
+    NewToken::new(name, Role::Operator, &secret(number), "tester")
+}
+
+fn refusal<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> InvalidToken {
+    match answer {
+        Err(StoreError::Token(invalid)) => invalid,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn standing(scene: &Scene, number: u8) -> Standing {
+    scene.store.token(secret(number).prefix()).await.unwrap().expect("the token does not exist").standing()
+}
+
+pub async fn a_token_is_found_by_its_prefix_with_what_was_said_of_it(scene: Scene) {
+    assert!(!scene.store.has_tokens().await.unwrap());
+    let made = scene.store.create_token(&token("ci", 1)).await.unwrap();
+    assert!(scene.store.has_tokens().await.unwrap());
+    let found = scene.store.token(secret(1).prefix()).await.unwrap().expect("the token does not exist");
+    assert_eq!(found.view, made);
+    assert_eq!((made.name.as_str(), made.role, made.created_by.as_str()), ("ci", Role::Operator, "tester"));
+    assert_eq!((made.expires_at, made.revoked_at, made.last_used_at), (None, None, None));
+    assert!(found.hash == secret(1).hash() && found.hash != secret(2).hash());
+    assert_eq!(found.standing(), Standing::Valid);
+    assert!(scene.store.token(secret(2).prefix()).await.unwrap().is_none());
+}
+
+pub async fn tokens_are_valid_in_their_time_only(scene: Scene) {
+    let later = Timestamp::now() + jiff::Span::new().hours(1);
+    let ends = NewToken { lasts: Some(Duration::from_millis(1)), ..token("ends", 1) };
+    scene.store.create_token(&ends).await.unwrap();
+    let starts = NewToken { starts_at: Some(later), lasts: Some(Duration::MAX), ..token("starts", 2) };
+    let made = scene.store.create_token(&starts).await.unwrap();
+    assert!(made.expires_at.is_some_and(|at| at > later));
+    assert_eq!(standing(&scene, 2).await, Standing::NotYet);
+    milepost_testkit::wait::until("the token expires", || async {
+        standing(&scene, 1).await == Standing::Expired
+    })
+    .await;
+    assert!(scene.store.has_tokens().await.unwrap(), "expired tokens still count");
+}
+
+pub async fn a_revoked_token_stays_known_and_leaves_its_name(scene: Scene) {
+    scene.store.create_token(&token("ci", 1)).await.unwrap();
+    let taken = refusal(scene.store.create_token(&token("ci", 2)).await);
+    assert_eq!(taken, InvalidToken::NameTaken("ci".to_owned()));
+    let prefix = secret(1).prefix().to_owned();
+    assert!(scene.store.revoke_token(&prefix, "tester").await.unwrap());
+    assert!(!scene.store.revoke_token(&prefix, "tester").await.unwrap(), "already revoked");
+    assert_eq!(standing(&scene, 1).await, Standing::Revoked);
+    assert!(!scene.store.has_tokens().await.unwrap());
+    scene.store.create_token(&token("ci", 2)).await.unwrap();
+    let all = scene.store.tokens().await.unwrap();
+    let standings: Vec<Standing> = all.iter().map(|token| token.standing()).collect();
+    assert_eq!(standings, [Standing::Revoked, Standing::Valid]);
+    let nobody = refusal(scene.store.revoke_token("nobodyxx", "tester").await);
+    assert_eq!(nobody, InvalidToken::NoSuchToken("nobodyxx".to_owned()));
+}
+
+pub async fn the_use_of_a_token_is_remembered(scene: Scene) {
+    scene.store.create_token(&token("ci", 1)).await.unwrap();
+    let used = async || {
+        scene.store.touch_token(secret(1).prefix()).await.unwrap();
+        scene
+            .store
+            .token(secret(1).prefix())
+            .await
+            .unwrap()
+            .unwrap()
+            .view
+            .last_used_at
+            .expect("the token was never used")
+    };
+    let first = used().await;
+    assert_eq!(used().await, first, "a second use within a minute is not written");
+}
+
+fn id(text: &str) -> Digest {
+    Digest::of(text)
+}
+
+async fn begin(scene: &Scene, name: &str) {
+    let session =
+        NewSession { id: id(name), token: secret(1).prefix().to_owned(), csrf: format!("csrf of {name}") };
+    scene.store.begin_session(&session, &SessionTimes::default()).await.unwrap();
+}
+
+async fn goes_on(scene: &Scene, name: &str, times: &SessionTimes) -> bool {
+    scene.store.session(&id(name), times, true).await.unwrap().is_some()
+}
+
+pub async fn a_session_is_its_tokens_until_it_is_ended(scene: Scene) {
+    let times = SessionTimes::default();
+    scene.store.create_token(&token("ada", 1)).await.unwrap();
+    begin(&scene, "a").await;
+    let session =
+        scene.store.session(&id("a"), &times, true).await.unwrap().expect("the session does not exist");
+    assert_eq!((session.token.view.name.as_str(), session.csrf.as_str()), ("ada", "csrf of a"));
+    assert!(!session.rotate);
+    assert!(!goes_on(&scene, "b", &times).await);
+    scene.store.end_session(&id("a")).await.unwrap();
+    assert!(!goes_on(&scene, "a", &times).await);
+}
+
+pub async fn a_session_ends_with_its_token(scene: Scene) {
+    scene.store.create_token(&token("ada", 1)).await.unwrap();
+    begin(&scene, "a").await;
+    scene.store.revoke_token(secret(1).prefix(), "tester").await.unwrap();
+    assert!(!goes_on(&scene, "a", &SessionTimes::default()).await);
+}
+
+pub async fn a_session_is_over_when_it_is_idle_or_old(scene: Scene) {
+    scene.store.create_token(&token("ada", 1)).await.unwrap();
+    begin(&scene, "a").await;
+    let short = Duration::from_millis(20);
+    tokio::time::sleep(short * 2).await;
+    let times = SessionTimes::default();
+    assert!(!goes_on(&scene, "a", &SessionTimes { idle: short, ..times }).await);
+    assert!(!goes_on(&scene, "a", &SessionTimes { absolute: short, ..times }).await);
+    assert!(goes_on(&scene, "a", &times).await, "each server applies its configured times");
+    let session = NewSession { id: id("b"), token: secret(1).prefix().to_owned(), csrf: "csrf".to_owned() };
+    let strict = SessionTimes { absolute: short, ..times };
+    scene.store.begin_session(&session, &strict).await.unwrap();
+    assert!(!goes_on(&scene, "a", &times).await, "the expired session was deleted");
+    assert!(goes_on(&scene, "b", &times).await);
+}
+
+pub async fn a_session_goes_on_while_somebody_uses_it_and_not_by_a_page_left_open(scene: Scene) {
+    scene.store.create_token(&token("ada", 1)).await.unwrap();
+    let times = SessionTimes { idle: Duration::from_secs(2), ..SessionTimes::default() };
+    let mut number = 0;
+    let name = loop {
+        number += 1;
+        let name = format!("a{number}");
+        begin(&scene, &name).await;
+        if is_used_for(&scene, &name, &times, times.idle * 3 / 2).await {
+            break name;
+        }
+    };
+    let left = async || scene.store.session(&id(&name), &times, false).await.unwrap().is_some();
+    wait::until("the session expires although pages query it", async || !left().await).await;
+}
+
+/// Uses a session for this duration. Returns false if the machine was too slow to use it often enough.
+async fn is_used_for(scene: &Scene, name: &str, times: &SessionTimes, long: Duration) -> bool {
+    let began = Instant::now();
+    let mut used = began;
+    while began.elapsed() < long {
+        let goes_on = goes_on(scene, name, times).await;
+        if used.elapsed() > times.idle / 2 {
+            return false;
+        }
+        assert!(goes_on, "the used session has not expired");
+        used = Instant::now();
+        tokio::time::sleep(times.idle / 10).await;
+    }
+    true
+}
+
+pub async fn the_id_of_a_session_is_changed_once_and_the_old_one_counts_for_a_moment(scene: Scene) {
+    scene.store.create_token(&token("ada", 1)).await.unwrap();
+    begin(&scene, "a").await;
+    let due = SessionTimes { rotate: Duration::ZERO, ..SessionTimes::default() };
+    assert!(scene.store.session(&id("a"), &due, true).await.unwrap().is_some_and(|session| session.rotate));
+    assert!(scene.store.rotate_session(&id("a"), &id("b")).await.unwrap());
+    assert!(!scene.store.rotate_session(&id("a"), &id("c")).await.unwrap(), "the id was already rotated");
+    for name in ["a", "b"] {
+        let session =
+            scene.store.session(&id(name), &due, true).await.unwrap().expect("the session does not exist");
+        assert_eq!((session.csrf.as_str(), session.rotate), ("csrf of a", name == "b"), "{name}");
+        assert_eq!(session.id, id("b"), "the previous id returns the current one: {name}");
+    }
+    assert!(scene.store.rotate_session(&id("b"), &id("d")).await.unwrap());
+    assert!(!goes_on(&scene, "a", &due).await, "only the previous id is valid");
+    scene.store.end_session(&id("b")).await.unwrap();
+    assert!(!goes_on(&scene, "d", &due).await, "signing out with the previous id ends the session");
+}
