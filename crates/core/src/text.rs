@@ -23,6 +23,16 @@ pub fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
+/// Shortens a text to this many bytes, and marks the cut by `…`: error messages can have any size, and history stores their beginning.
+#[must_use]
+pub fn shorten(mut text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push('…');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,10 +9,12 @@ use futures::FutureExt;
 use milepost_core::claim::ClaimedJob;
 use milepost_core::finish::{End, Failure, check_result};
 use milepost_core::retry::RetryPolicy;
+use milepost_core::text::shorten;
 use milepost_core::transition::Verb;
 
 use crate::context::Context;
-use crate::handler::{JobError, KindEntry, NOT_COMMITTED, Outcome};
+use crate::handler::KindEntry;
+use crate::outcome::{JobError, NOT_COMMITTED, Outcome};
 
 /// The outcome that a handler returned, or the failure that its panic caused.
 pub(crate) struct Answer {
@@ -110,13 +112,4 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "the handler panicked with a value that is not text".to_owned())
-}
-
-/// Shortens a text, because error messages can have any size; history stores their beginning.
-pub(crate) fn shorten(mut text: String, bytes_max: usize) -> String {
-    if text.len() > bytes_max {
-        text.truncate(text.floor_char_boundary(bytes_max));
-        text.push('…');
-    }
-    text
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use milepost_core::port::StoreResult;
 
-use crate::incarnation::Shared;
+use crate::shared::Shared;
 
 /// The interval between two checks without a notification.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Runs until the incarnation ends.
+/// Runs until the registration ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         if let Err(error) = advance(&shared).await {

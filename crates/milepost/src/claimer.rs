@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::batches;
 use crate::executor;
-use crate::incarnation::Shared;
+use crate::shared::Shared;
 
 /// How long a claimer that is behind waits for more free places, so that its claims stay large.
 const GATHER: Duration = Duration::from_millis(2);
@@ -200,7 +200,7 @@ impl Claimer {
             thorough: shared.until_idle,
         };
         async move {
-            let alone = shared.flight.len() == 0;
+            let alone = shared.runs.len() == 0;
             let answer = shared.store.claim(&claim).await;
             Answered { places, answer, alone }
         }
@@ -209,7 +209,7 @@ impl Claimer {
 
     fn start(&self, jobs: Vec<ClaimedJob>, mut places: OwnedSemaphorePermit) {
         self.shared.stats.count_claimed(&jobs);
-        let stops = self.shared.flight.board(jobs.iter().map(|job| job.run));
+        let stops = self.shared.runs.begin(jobs.iter().map(|job| job.run));
         for (job, stop) in jobs.into_iter().zip(stops) {
             if let Some(place) = places.split(1) {
                 executor::start(self.shared.clone(), job, stop, place);
@@ -221,7 +221,7 @@ impl Claimer {
     fn look_in(&self) -> Duration {
         let every = match () {
             () if !self.unknown.is_empty() => LOOK_AGAIN,
-            () if self.shared.flight.is_stopping() => LOOK_EVERY_WHILE_STOPPING,
+            () if self.shared.runs.is_stopping() => LOOK_EVERY_WHILE_STOPPING,
             () => LOOK_EVERY,
         };
         every.saturating_sub(self.looked_at.elapsed())
@@ -233,7 +233,7 @@ impl Claimer {
         let interval = shared.options.poll_interval.mul_f64(0.9 + 0.2 * fastrand::f64());
         tokio::select! {
             () = shared.ready.notified() => {}
-            () = shared.flight.emptied(), if shared.until_idle => {}
+            () = shared.runs.emptied(), if shared.until_idle => {}
             () = tokio::time::sleep(interval) => {}
         }
     }
@@ -251,8 +251,8 @@ impl Claimer {
     /// be in flight.
     async fn reconcile(&mut self) {
         // Read before the store is asked, so that a run that ends in between is not mistaken for a lost claim.
-        let in_hand = self.shared.flight.all();
-        let handlers = self.shared.flight.handlers();
+        let in_hand = self.shared.runs.all();
+        let handlers = self.shared.runs.handlers();
         let Ok(held) = self.shared.store.held(self.shared.worker).await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             return;
@@ -265,7 +265,7 @@ impl Claimer {
         for &run in unknown.intersection(&self.unknown) {
             tracing::warn!(job = %run.job, token = %run.token,
                 "the run is no longer assigned to this worker; stopping its handler");
-            self.shared.flight.give_up(run);
+            self.shared.runs.give_up(run);
         }
         self.unknown = unknown;
 

@@ -9,11 +9,10 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Failure, Finish, Finished};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::handler::NOT_COMMITTED;
-use crate::incarnation::Shared;
+use crate::ends::BATCH_MAX;
+use crate::outcome::NOT_COMMITTED;
+use crate::shared::Shared;
 
-/// The most ends in one call.
-const BATCH_MAX: usize = 2000;
 /// The most ends in one call if some are tasks of batches. Their consequences are applied in the same transaction, and other calls with
 /// ends of tasks wait for it only if they have common successors.
 const TASKS_MAX: usize = 250;
@@ -25,24 +24,6 @@ const LINGER: Duration = Duration::from_millis(2);
 const IN_FLIGHT_MAX: usize = 3;
 /// The longest wait between attempts while the store does not answer.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
-
-/// The channel into which executors send their ends.
-#[derive(Clone, Debug)]
-pub(crate) struct Ends(mpsc::Sender<Finish>);
-
-impl Ends {
-    pub(crate) fn channel() -> (Self, mpsc::Receiver<Finish>) {
-        let (sender, receiver) = mpsc::channel(4 * BATCH_MAX);
-        (Self(sender), receiver)
-    }
-
-    /// Waits while too many ends are unanswered. This slows claims down when the store is slow.
-    pub(crate) async fn send(&self, finish: Finish) {
-        if self.0.send(finish).await.is_err() {
-            tracing::debug!("a run ended after its worker had stopped; the job will be rescued");
-        }
-    }
-}
 
 /// Runs until all senders are dropped and every end was sent.
 pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
@@ -58,7 +39,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
             break;
         };
         // If no other handler runs, no more ends arrive soon.
-        if batch.len() < BATCH_READY && shared.flight.len() > batch.len() {
+        if batch.len() < BATCH_READY && shared.runs.len() > batch.len() {
             tokio::time::sleep(LINGER).await;
         }
         while batch.len() < BATCH_MAX {
@@ -161,7 +142,7 @@ fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
     }
     stats.acknowledged.add(batch.len());
     stats.end_jobs.add(batch.len() as f64);
-    shared.flight.land(batch.iter().map(|finish| finish.run));
+    shared.runs.land(batch.iter().map(|finish| finish.run));
 }
 
 /// Returns whether this end makes a job ready immediately: the same job, or the next one of its group.

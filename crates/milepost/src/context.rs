@@ -9,14 +9,14 @@ use milepost_core::claim::ClaimedJob;
 use milepost_core::error::StoreError;
 use milepost_core::ident::Run;
 use milepost_core::port::StoreResult;
+use milepost_core::text::shorten;
 use milepost_core::worker::{Progress, check_checkpoint};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::shorten;
-use crate::handler::{JobError, Outcome};
-use crate::journal::Journal;
+use crate::outcome::{JobError, Outcome};
+use crate::run_reports::RunReports;
 
 /// The most bytes kept of a progress message.
 const MESSAGE_BYTES_MAX: usize = 10_000;
@@ -26,7 +26,7 @@ const MESSAGE_BYTES_MAX: usize = 10_000;
 pub struct Context {
     job: Arc<ClaimedJob>,
     stop: CancellationToken,
-    journal: Journal,
+    reports: RunReports,
     /// The chunk of a bulk job, if the function gets one.
     chunk: Option<ChunkName>,
 }
@@ -45,8 +45,8 @@ fn digest(text: &str) -> u64 {
 }
 
 impl Context {
-    pub(crate) const fn new(job: Arc<ClaimedJob>, stop: CancellationToken, journal: Journal) -> Self {
-        Self { job, stop, journal, chunk: None }
+    pub(crate) const fn new(job: Arc<ClaimedJob>, stop: CancellationToken, reports: RunReports) -> Self {
+        Self { job, stop, reports, chunk: None }
     }
 
     /// Returns a context of the same run for a function that gets one chunk of it.
@@ -104,7 +104,7 @@ impl Context {
     pub fn progress(&self, done: i64, total: impl Into<Option<i64>>, message: impl Into<Option<String>>) {
         let message = message.into().map(|message| shorten(message, MESSAGE_BYTES_MAX));
         let progress = Progress { done, total: total.into(), message };
-        self.journal.progress(self.run(), progress, &self.stop);
+        self.reports.progress(self.run(), progress, &self.stop);
     }
 
     /// Stores a checkpoint from which the next attempt can resume; it is durable when this returns.
@@ -127,7 +127,7 @@ impl Context {
     /// # Errors
     /// If the store does not answer, or, with code `checkpoint`, if the checkpoint does not fit the type.
     pub async fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, JobError> {
-        match self.journal.last_checkpoint(self.run()).await? {
+        match self.reports.last_checkpoint(self.run()).await? {
             Some(text) => serde_json::from_str(&text).map(Some).map_err(|error| {
                 JobError::retryable("checkpoint", format!("the checkpoint does not fit: {error}"))
             }),
@@ -151,7 +151,7 @@ impl Context {
     }
 
     async fn report(&self, checkpoint: Option<String>) -> StoreResult<()> {
-        if self.journal.report(self.run(), checkpoint).await? {
+        if self.reports.report(self.run(), checkpoint).await? {
             return Ok(());
         }
         self.stop.cancel();

@@ -9,21 +9,21 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::attempt::{self, Answer};
 use crate::context::Context;
-use crate::flight::Leash;
-use crate::handler::Outcome;
-use crate::incarnation::Shared;
-use crate::journal::Journal;
+use crate::outcome::Outcome;
+use crate::run_reports::RunReports;
+use crate::runs::RunControl;
+use crate::shared::Shared;
 use crate::span;
 
 /// Runs one job in a separate task. The permit is its place among the concurrent runs.
-pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, leash: Leash, permit: OwnedSemaphorePermit) {
+pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, control: RunControl, permit: OwnedSemaphorePermit) {
     let tracker = shared.tasks.clone();
     tracker.spawn(async move {
         let job = Arc::new(job);
         let began = Instant::now();
-        let answer = perform(&shared, &job, leash).await;
+        let answer = perform(&shared, &job, control).await;
         shared.stats.runs.add(job.kind.as_str(), began.elapsed());
-        let stop_verb = shared.flight.ending(job.run);
+        let stop_verb = shared.runs.ending(job.run);
         if let Some(answer) = answer {
             let kind = shared.kinds.get(&job.kind);
             let end = attempt::end_of(kind, &job, answer.outcome, stop_verb, fastrand::f64());
@@ -32,16 +32,16 @@ pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, leash: Leash, permit: 
                 Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() };
             shared.ends.send(finish).await;
         } else {
-            shared.flight.land(std::iter::once(job.run));
+            shared.runs.land(std::iter::once(job.run));
         }
         drop(permit);
     });
 }
 
 /// Returns the handler's answer; `None` if the lease was lost or the store released the run, so that nothing may be written any more.
-async fn perform(shared: &Arc<Shared>, job: &Arc<ClaimedJob>, leash: Leash) -> Option<Answer> {
-    let journal = Journal::Store { store: shared.store.clone(), reporter: shared.reporter.clone() };
-    let context = Context::new(job.clone(), leash.stop, journal);
+async fn perform(shared: &Arc<Shared>, job: &Arc<ClaimedJob>, control: RunControl) -> Option<Answer> {
+    let reports = RunReports::Store { store: shared.store.clone(), reporter: shared.reporter.clone() };
+    let context = Context::new(job.clone(), control.stop, reports);
     let attempt = span::traced(
         job,
         attempt::caught(async {
@@ -57,7 +57,7 @@ async fn perform(shared: &Arc<Shared>, job: &Arc<ClaimedJob>, leash: Leash) -> O
         biased;
         answer = attempt => Some(answer),
         () = shared.lost.cancelled() => None,
-        () = leash.cut.cancelled() => None,
+        () = control.cut.cancelled() => None,
         () = shared.hand_back.cancelled() => Some(Ok(Outcome::Snooze(Duration::ZERO)).into()),
     }
 }

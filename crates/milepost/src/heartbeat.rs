@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use milepost_core::error::StoreError;
 
-use crate::incarnation::Shared;
+use crate::shared::Shared;
 
 /// The number of renewals in one lease.
 const BEATS_PER_LEASE: u32 = 4;
 
-/// Runs until the incarnation ends. If the lease cannot be renewed in time, all runs in hand are dropped, because another worker may have
+/// Runs until the registration ends. If the lease cannot be renewed in time, all runs in hand are dropped, because another worker may have
 /// their jobs by then.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let lease = shared.options.lease;
@@ -27,7 +27,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             Ok(Ok(heartbeat)) => {
                 valid_until = sent_at + lease;
                 for (run, verb) in heartbeat.stops {
-                    shared.flight.stop(run, verb);
+                    shared.runs.stop(run, verb);
                 }
             }
             Ok(Err(StoreError::WorkerLost(_))) => return lose(&shared, "the store declared the worker dead"),
@@ -52,7 +52,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 }
 
 fn lose(shared: &Shared, why: &str) {
-    tracing::error!(worker = %shared.worker, handlers = shared.flight.handlers().len(),
+    tracing::error!(worker = %shared.worker, handlers = shared.runs.handlers().len(),
         "the lease is lost: {why}; stopping all running jobs and registering again");
     shared.lost.cancel();
 }

@@ -7,7 +7,7 @@ use milepost_core::inbox::listing::GivenUp;
 use milepost_core::port::StoreResult;
 use milepost_core::retry::RetryPolicy;
 
-use crate::incarnation::Shared;
+use crate::shared::Shared;
 
 /// The most jobs recovered or stopped at a time.
 const BATCH_MAX: u32 = 500;
@@ -20,7 +20,7 @@ const PROMOTIONS_EVERY: Duration = Duration::from_secs(5);
 /// The most events dead-lettered at a time.
 const GAP_EVENTS_MAX: u32 = 500;
 
-/// Runs until the incarnation ends.
+/// Runs until the registration ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let interval = (shared.options.lease / 10).clamp(Duration::from_millis(100), Duration::from_secs(1));
     let (mut fill_after, mut gaps_after, mut promotions_after) =

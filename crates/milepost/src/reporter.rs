@@ -28,7 +28,7 @@ impl Reporter {
         self.spoken.notify_one();
     }
 
-    /// Runs until the incarnation ends.
+    /// Runs until the registration ends.
     pub(crate) async fn run(self, store: Arc<dyn Store>) {
         loop {
             self.spoken.notified().await;

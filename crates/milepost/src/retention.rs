@@ -7,7 +7,7 @@ use milepost_core::port::{Store, StoreResult};
 use milepost_core::retention::{Keep, Pace, Pruned};
 use milepost_core::stats::Stats;
 
-use crate::incarnation::Shared;
+use crate::shared::Shared;
 
 /// Small batches with long pauses. All workers take turns, which uses at most an eleventh of one connection's time.
 const PACE: Pace = Pace { limit: 500, rest: 10 };
@@ -16,7 +16,7 @@ const IDLE: Duration = Duration::from_secs(30);
 /// The shortest wait while more is due.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// Runs until the incarnation ends.
+/// Runs until the registration ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         let began = tokio::time::Instant::now();

@@ -60,8 +60,9 @@ pub use milepost_core::finish::{End, Failure};
 
 use crate::attempt;
 use crate::context::Context;
-use crate::handler::{Handler, Job, JobError, KindOptions, Kinds, Outcome};
-use crate::journal::{Journal, Notes};
+use crate::handler::{Handler, Job, KindOptions, Kinds};
+use crate::outcome::{JobError, Outcome};
+use crate::run_reports::{Notes, RunReports};
 use crate::span;
 
 /// The middle of the jitter range.
@@ -141,7 +142,7 @@ impl Attempt {
         let notes = Arc::new(self.notes);
         // The time limit cancels only the child token, so that a stop request can be distinguished from it.
         let stop = notes.asked_to_stop.child_token();
-        let context = Context::new(job.clone(), stop, Journal::Notes(notes.clone()));
+        let context = Context::new(job.clone(), stop, RunReports::Notes(notes.clone()));
         let answer = span::traced(&job, attempt::caught(attempt::perform(kind, context))).await.outcome;
         let stop_verb = notes.asked_to_stop.is_cancelled().then_some(Verb::Cancel);
         let end = attempt::end_of(kind, &job, answer.clone(), stop_verb, NO_JITTER);

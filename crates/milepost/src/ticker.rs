@@ -8,7 +8,7 @@ use milepost_core::port::{Store, StoreResult};
 use milepost_core::schedule::{Clock, ScheduleView, Tick};
 use milepost_core::stats::Stats;
 
-use crate::incarnation::Shared;
+use crate::shared::Shared;
 
 /// How long it may take until a new or changed schedule is noticed.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ impl ClockWatch {
     }
 }
 
-/// Runs until the incarnation ends.
+/// Runs until the registration ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut watch = ClockWatch::default();
     loop {

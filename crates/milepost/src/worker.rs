@@ -1,71 +1,20 @@
-//! Workers: handlers, settings and incarnations.
+//! Workers: handlers and settings, and registrations one after another.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost_core::job::QUEUE_DEFAULT;
 use milepost_core::port::{Coordination, Store, StoreResult};
-use milepost_core::retention::RetentionPolicy;
 use milepost_core::stats::{SpreadView, Stats, StatsView};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::bulk::Bulk;
 use crate::context::Context;
-use crate::handler::{Handler, Job, JobError, KindOptions, Kinds, Outcome};
-use crate::incarnation::{Ended, Incarnation, Settings};
-
-/// The settings of a worker.
-#[derive(Clone, Debug)]
-pub struct WorkerOptions {
-    /// Its display name; by default host and process id.
-    pub name: String,
-    /// The queues it serves.
-    pub queues: Vec<String>,
-    /// The maximum number of concurrent jobs.
-    pub concurrency: usize,
-    /// The most jobs in one claim.
-    pub claim_batch: usize,
-    /// How long it can fail to renew its lease before it is declared dead and its jobs are recovered.
-    pub lease: Duration,
-    /// The interval between two checks for work without a notification.
-    pub poll_interval: Duration,
-    /// How long jobs may continue after a shutdown was requested.
-    pub drain: Duration,
-    /// How long jobs that have not ended by then may take to stop before they are handed back.
-    pub hand_back_grace: Duration,
-    /// How long finished jobs and other old data are kept. Workers of one store should have the same setting: the shortest period applies.
-    pub retention: RetentionPolicy,
-}
-
-impl Default for WorkerOptions {
-    fn default() -> Self {
-        Self {
-            name: format!("{}:{}", host(), std::process::id()),
-            queues: vec![QUEUE_DEFAULT.to_owned()],
-            concurrency: 64,
-            claim_batch: 500,
-            lease: Duration::from_secs(30),
-            poll_interval: Duration::from_secs(1),
-            drain: Duration::from_secs(20),
-            hand_back_grace: Duration::from_secs(2),
-            retention: RetentionPolicy::default(),
-        }
-    }
-}
-
-/// Returns the name of this machine.
-#[cfg(unix)]
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// Returns the name of this machine, if the system provides it.
-#[cfg(not(unix))]
-fn host() -> String {
-    std::env::var("COMPUTERNAME").unwrap_or_else(|_| "worker".to_owned())
-}
+use crate::handler::{Handler, Job, KindOptions, Kinds};
+use crate::options::WorkerOptions;
+use crate::outcome::{JobError, Outcome};
+use crate::registration::{Ended, Registration, Settings};
 
 /// Builds a [`Worker`].
 #[derive(Clone)]
@@ -165,7 +114,7 @@ impl WorkerBuilder {
             stop_claiming: stop_claiming.clone(),
             until_idle,
         };
-        let first = Incarnation::register(&settings).await?;
+        let first = Registration::register(&settings).await?;
         let task = tokio::spawn(live(settings, first));
         Ok(Worker { stats, coordination: self.coordination, stop_claiming, task })
     }
@@ -266,15 +215,15 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// Runs incarnation after incarnation, until one ends without losing its lease.
-async fn live(settings: Settings, first: Incarnation) {
-    let mut incarnation = first;
-    while incarnation.run().await == Ended::LeaseLost {
-        incarnation = loop {
+/// Runs under one registration after another, until one ends without losing its lease.
+async fn live(settings: Settings, first: Registration) {
+    let mut registration = first;
+    while registration.run().await == Ended::LeaseLost {
+        registration = loop {
             if settings.stop_claiming.is_cancelled() {
                 return;
             }
-            match Incarnation::register(&settings).await {
+            match Registration::register(&settings).await {
                 Ok(next) => break next,
                 Err(error) => {
                     tracing::warn!(error = error.chain(), "the worker could not register; trying again");
@@ -282,20 +231,5 @@ async fn live(settings: Settings, first: Incarnation) {
                 }
             }
         };
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-    use super::*;
-
-    #[test]
-    fn a_worker_is_named_after_its_machine_and_its_process() {
-        let uname = std::process::Command::new("uname").arg("-n").output().unwrap();
-        let host = String::from_utf8(uname.stdout).unwrap();
-        let expected = format!("{}:{}", host.trim(), std::process::id());
-        assert_eq!(WorkerOptions::default().name, expected);
     }
 }

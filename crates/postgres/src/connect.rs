@@ -14,13 +14,10 @@ use sqlx::{Connection, Executor, PgConnection, Row};
 
 use crate::error::store_error;
 use crate::session::Sessions;
-use crate::shelf::Shelf;
+use crate::shelf::{REST_TRUSTED, Shelf};
 
 /// The oldest supported server version.
 pub(crate) const VERSION_NUM_MIN: i32 = 150_000;
-
-/// Maximum idle time of a connection that is used without a test.
-pub(crate) const REST_TRUSTED: Duration = Duration::from_secs(1);
 
 /// Maximum time to wait for a connection that checks access: clients time out soon after.
 const ACCESS_PATIENCE: Duration = Duration::from_secs(3);

@@ -29,6 +29,7 @@ mod limit;
 mod migrate;
 pub mod pooled;
 mod questions;
+mod reached;
 mod relay;
 mod rescue;
 mod retention;

@@ -6,8 +6,7 @@ use milepost_core::schema::{Migrated, checksum};
 use sqlx::Row;
 
 use crate::row::{self, Decoded};
-use crate::session::Session;
-use crate::store::Inner;
+use crate::session::{Session, Sessions};
 
 /// Every migration, in order; its version is its position, from 1. A released migration is never edited.
 const MIGRATIONS: &[(&str, &str)] = &[("baseline", BASELINE)];
@@ -75,9 +74,9 @@ const SET_UP: &str = "
 /// Serializes migrations of the database, with an advisory lock number that no other verb uses.
 const LOCK: &str = "select pg_advisory_xact_lock(19792, 3)";
 
-pub(crate) async fn migrate(store: &Inner) -> StoreResult<Migrated> {
-    let migrated = store.calm.atomically(migrate_in).await;
-    migrated.map_err(|e| crate::error::store_error(&store.place, "migrate", e))?
+pub(crate) async fn migrate(sessions: &Sessions, place: &str) -> StoreResult<Migrated> {
+    let migrated = sessions.atomically(migrate_in).await;
+    migrated.map_err(|e| crate::error::store_error(place, "migrate", e))?
 }
 
 async fn migrate_in(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
@@ -99,9 +98,9 @@ async fn migrate_in(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
     Ok(Ok(Migrated { from, to: KNOWN }))
 }
 
-pub(crate) async fn check(store: &Inner) -> StoreResult<()> {
-    let found = store.calm.run(version).await;
-    match found.map_err(|e| crate::error::store_error(&store.place, "check_schema", e))?? {
+pub(crate) async fn check(sessions: &Sessions, place: &str) -> StoreResult<()> {
+    let found = sessions.run(version).await;
+    match found.map_err(|e| crate::error::store_error(place, "check_schema", e))?? {
         found if found > KNOWN => Err(StoreError::Schema(SchemaError::TooNew { found, known: KNOWN })),
         found if found < KNOWN => Err(StoreError::Schema(SchemaError::TooOld { found, known: KNOWN })),
         _ => Ok(()),

@@ -3,10 +3,8 @@
 //! Ended jobs are found by scanning the table `ended` block by block in physical order, repeatedly: new rows fill the space
 //! of deleted ones, so the oldest rows follow the newest. An index by time would add a cost to the end of every job.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use jiff_sqlx::Timestamp;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::StoreResult;
 use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
@@ -25,26 +23,6 @@ const BLOCKS: i64 = 500;
 const PERIOD_SHARE: u32 = 100;
 /// Upper limit of that pause.
 const REST_MAX: Duration = Duration::from_secs(3600);
-
-/// The position at which this process continues.
-#[derive(Debug, Default)]
-pub(crate) struct Reached(Mutex<Place>);
-
-#[derive(Debug, Default)]
-struct Place {
-    /// The time up to which dead letters have been deleted. Their index entries remain until vacuum removes them, so the
-    /// next batch starts after them. A batch that finds none makes the next one start from the beginning.
-    letters: Option<Timestamp>,
-    /// The block of `ended` at which the next batch without pauses starts. Batches with pauses keep their position in the
-    /// database.
-    block: i64,
-}
-
-impl Reached {
-    fn lock(&self) -> MutexGuard<'_, Place> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A range of blocks of `ended`.
 #[derive(Clone, Copy)]

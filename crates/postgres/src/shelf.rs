@@ -13,7 +13,8 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgPool;
 use sqlx::{Connection, Postgres};
 
-use crate::connect::REST_TRUSTED;
+/// Maximum idle time of a connection that is used without a test.
+pub(crate) const REST_TRUSTED: Duration = Duration::from_secs(1);
 
 /// Maximum time outside the pool, which enforces the maximum lifetime, and maximum idle time in the stack.
 const AWAY_MAX: Duration = Duration::from_secs(60);

@@ -12,7 +12,7 @@ use crate::connect::{self, Pools, PostgresOptions};
 use crate::error::store_error;
 use crate::lane::Floors;
 use crate::migrate;
-use crate::retention::Reached;
+use crate::reached::Reached;
 use crate::session::Sessions;
 
 /// Jobs in a PostgreSQL database. Cheap to clone; clones share connections.
@@ -75,7 +75,7 @@ impl PostgresStore {
     /// [`Schema`](milepost_core::error::StoreError::Schema) when the store is newer than the binary or its migrations
     /// differ.
     pub async fn migrate(&self) -> StoreResult<Migrated> {
-        migrate::migrate(&self.inner).await
+        migrate::migrate(&self.inner.calm, &self.inner.place).await
     }
 
     /// Checks that the schema has this binary's version.
@@ -83,7 +83,7 @@ impl PostgresStore {
     /// # Errors
     /// [`Schema`](milepost_core::error::StoreError::Schema) names the older side and the remedy.
     pub async fn check_schema(&self) -> StoreResult<()> {
-        migrate::check(&self.inner).await
+        migrate::check(&self.inner.calm, &self.inner.place).await
     }
 
     /// Returns a pool on the same database for a caller's own statements, without JIT compilation (`jit = off`). Behind a

@@ -5,14 +5,80 @@
 //! the process, starts all programs.
 
 use std::io;
-use std::process::Child;
+use std::process::{Child, ExitStatus};
 use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::process::Command;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use super::process::Members;
+/// The members of a process group. They are killed when this is dropped.
+///
+/// The child is one of the standard library: `tokio::process` registers a child with the runtime after it has started it, and loses a
+/// running child if the runtime shuts down in between.
+///
+/// The process id of a child cannot be reused before it is reaped. It is reaped last, so a signal to the group never reaches another process.
+pub(super) struct Members {
+    /// `None` once it is reaped.
+    pub(super) child: Option<Child>,
+    leader: Pid,
+}
+
+impl Members {
+    /// Creates the group that is led by this child.
+    pub(super) fn led_by(child: Child) -> io::Result<Self> {
+        let leader = Pid::from_raw(child.id().cast_signed());
+        let leader = leader.ok_or_else(|| io::Error::other("the program has no process id"))?;
+        Ok(Self { child: Some(child), leader })
+    }
+
+    pub(super) async fn exited(&self) {
+        let Ok(mut children) = signal(SignalKind::child()) else { return };
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(self.leader), look), Ok(None)) {
+            children.recv().await;
+        }
+    }
+
+    pub(super) async fn end(&self, grace: Duration) {
+        self.signal(Signal::TERM);
+        if tokio::time::timeout(grace, self.exited()).await.is_err() {
+            self.signal(Signal::KILL);
+            self.exited().await;
+        }
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        // The only possible error is that the group has no members left.
+        let _ = kill_process_group(self.leader, signal);
+    }
+
+    pub(super) async fn reap(mut self) -> io::Result<ExitStatus> {
+        self.signal(Signal::KILL);
+        self.exited().await;
+        match self.child.take() {
+            Some(mut child) => child.wait(),
+            None => Err(reaped_before()),
+        }
+    }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        if let Some(child) = self.child.take() {
+            self.signal(Signal::KILL);
+            reap(child);
+        }
+    }
+}
+
+/// Returns the error of a program that was waited for twice.
+pub(super) fn reaped_before() -> io::Error {
+    io::Error::other("the program has already been reaped")
+}
 
 enum Order {
     Start {

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::Perform;
 use crate::context::Context;
-use crate::handler::{JobError, Outcome};
+use crate::outcome::{JobError, Outcome};
 
 /// A run whose chunks are passed to a function.
 pub(super) struct Elsewhere {

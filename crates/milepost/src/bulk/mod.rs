@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use milepost_core::port::{BulkRows, BulkWork, Store};
 
 use crate::context::Context;
-use crate::handler::{JobError, Outcome};
+use crate::outcome::{JobError, Outcome};
 
 #[doc(inline)]
 pub use milepost_core::bulk::chunk::{Load, Sizing};

@@ -20,7 +20,7 @@ use super::elsewhere::Elsewhere;
 use super::hold::{Clock, Hold, Spacing};
 use super::{Bulk, Work};
 use crate::context::Context;
-use crate::handler::{JobError, Outcome};
+use crate::outcome::{JobError, Outcome};
 
 /// The interval at which a paused run checks whether it can continue.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

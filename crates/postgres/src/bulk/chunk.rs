@@ -8,10 +8,11 @@ use milepost_core::port::StoreResult;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::data_error::data_error;
 use super::row::key;
+use super::spec::Applied;
 use super::sql::Statement;
 use super::visit::Visit;
-use super::work::Applied;
 use crate::session::{Query, Session};
 
 /// The result of processing a part.
@@ -250,15 +251,4 @@ fn unreadable(trouble: Trouble) -> StoreError {
 fn stands(cursor: Option<&Key>, answered: Option<&Key>) -> Trouble {
     let words = |key: Option<&Key>| key.map_or_else(|| "the beginning".to_owned(), Key::to_string);
     Trouble::Other(InvalidBulk::Stands { cursor: words(cursor), answered: words(answered) }.into())
-}
-
-/// Returns code and message of an error that is about data: class 22 or 23, raised by a trigger or a function, or refused by
-/// one of Milepost's own functions.
-pub(super) fn data_error(error: &sqlx::Error) -> Option<(String, String)> {
-    let error = error.as_database_error()?;
-    let code = error.code()?;
-    let about_data = ["22", "23", "P0001", "MP001", "MP015", "MP016", "MP017"]
-        .iter()
-        .any(|prefix| code.starts_with(prefix));
-    about_data.then(|| (code.into_owned(), error.message().to_owned()))
 }

@@ -6,6 +6,7 @@
 
 mod admin;
 mod chunk;
+mod data_error;
 mod database;
 mod handler;
 mod operation;
@@ -14,7 +15,7 @@ mod progress;
 mod read;
 mod remote;
 mod row;
-mod run;
+mod spec;
 mod sql;
 mod staging;
 mod target;
@@ -27,5 +28,6 @@ pub use handler::{ChildEvents, ChildJobs, ChunkHandler};
 pub use operation::Operations;
 pub use read::PostgresRows;
 pub use remote::PostgresTargets;
+pub use spec::Effect;
 pub use throttle::{Measure, ServerThrottle};
-pub use work::{Effect, SqlBulk};
+pub use work::SqlBulk;

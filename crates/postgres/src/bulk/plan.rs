@@ -4,16 +4,24 @@ use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::port::StoreResult;
 use milepost_core::sql;
 use serde_json::Value;
-use sqlx::{AssertSqlSafe, Executor, PgConnection, SqlSafeStr};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqlSafeStr};
 
+use super::spec::Spec;
 use super::target::Targets;
-use super::work::Spec;
 use crate::row;
 use crate::session::Session;
 
+/// Checks the statements of a bulk job against the database on this connection.
+pub(super) async fn check_all(spec: &Spec, mut connection: PgConnection) -> StoreResult<()> {
+    let targets = Targets::prepare(spec, &mut connection).await?;
+    check(spec, &targets, &mut connection).await?;
+    drop(connection.close().await);
+    Ok(())
+}
+
 /// Refuses a source that would sort, or scan a large table, for every chunk. Sorts and sequential scans are disabled while
 /// the plan is made, so that it contains them only if there is no alternative.
-pub(super) async fn check(spec: &Spec, targets: &Targets, connection: &mut PgConnection) -> StoreResult<()> {
+async fn check(spec: &Spec, targets: &Targets, connection: &mut PgConnection) -> StoreResult<()> {
     let fail = |e| spec.database.fail(e);
     connection.execute(sql!("bulk/begin_chunk")).await.map_err(fail)?;
     let plan = explain(targets, connection).await.map_err(fail)?;

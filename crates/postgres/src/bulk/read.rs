@@ -14,8 +14,9 @@ use milepost_core::sql;
 use milepost_core::transition::Verb;
 
 use super::progress::{self, Begun};
-use super::run::Run;
-use super::work::{Applied, SqlBulk};
+use super::spec::Applied;
+use super::work::SqlBulk;
+use super::work::run::Run;
 use crate::store::PostgresStore;
 
 /// A bulk job whose targets are in the store's own database and whose effects are elsewhere.

@@ -12,8 +12,9 @@ use milepost_core::sql;
 use sqlx::Executor;
 
 use super::database::Database;
+use super::plan;
+use super::spec::{Applied, Effect, Spec};
 use super::visit::Visit;
-use super::work::{Applied, Effect, Spec};
 use crate::row;
 
 /// The targets of a bulk job on a PostgreSQL server; the store may be of any kind and elsewhere.
@@ -71,7 +72,7 @@ impl BulkTargets for PostgresTargets {
     }
 
     async fn check(&self) -> StoreResult<()> {
-        self.0.check(self.0.database.connect_remote("milepost bulk check").await?).await
+        plan::check_all(&self.0, self.0.database.connect_remote("milepost bulk check").await?).await
     }
 
     async fn visit(&self, order: &Order) -> StoreResult<Box<dyn BulkVisit>> {

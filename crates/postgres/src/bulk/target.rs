@@ -6,8 +6,8 @@ use milepost_core::port::StoreResult;
 use milepost_core::sql;
 use sqlx::{AssertSqlSafe, Column, Either, Executor, PgConnection, SqlSafeStr, Statement as _};
 
+use super::spec::{Applied, Spec};
 use super::sql::{Author, From, Slot, Statement, Types};
-use super::work::{Applied, Spec};
 use crate::row;
 use crate::session::Session;
 

@@ -13,12 +13,12 @@ use serde_json::Value;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row, SqlSafeStr};
 
-use super::chunk::data_error;
+use super::data_error::data_error;
 use super::row::plan;
+use super::spec::{Applied, Spec};
 use super::sql::{Slot, Statement};
 use super::staging::stage;
 use super::target::{Pages, Targets};
-use super::work::{Applied, Spec};
 use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
 

@@ -3,7 +3,6 @@
 mod changes;
 mod error;
 mod outcome;
-mod page;
 mod parked;
 mod reader;
 mod slot;

@@ -8,8 +8,8 @@ use milepost_core::sql;
 use serde_json::{Value, json};
 use sqlx::Row;
 
-use super::page::Place;
 use super::reader::SlotReader;
+use super::reader::page::Place;
 use super::slot::Slot;
 use crate::row::Decoded;
 use crate::session::Query;

@@ -11,7 +11,7 @@ use milepost_core::event::Event;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::config::{self, InvalidSink};
+use super::setting::{self, InvalidSink};
 use super::{Delivery, Sink, SinkDown};
 
 /// Block size when the last line is searched backwards from the end of a file.
@@ -28,7 +28,7 @@ pub struct JsonlConfig {
     #[serde(default = "line_bytes_max_default")]
     pub line_bytes_max: usize,
     /// The time limit of a call. The default is 5000.
-    #[serde(default = "config::timeout_default_ms")]
+    #[serde(default = "setting::timeout_default_ms")]
     pub timeout_ms: u64,
 }
 
@@ -77,7 +77,7 @@ impl Jsonl {
         Ok(Self {
             place,
             line_bytes_max: config.line_bytes_max,
-            timeout: config::timeout(config.timeout_ms)?,
+            timeout: setting::timeout(config.timeout_ms)?,
             output: Arc::new(Mutex::new(output)),
         })
     }

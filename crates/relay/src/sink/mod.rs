@@ -8,6 +8,7 @@ pub(crate) mod nats;
 mod null;
 pub(crate) mod rabbitmq;
 pub(crate) mod redis;
+mod setting;
 mod webhook;
 mod words;
 
@@ -18,13 +19,14 @@ use async_trait::async_trait;
 use milepost_core::event::Event;
 use thiserror::Error;
 
-pub use config::{InvalidSink, SecretUrl, SinkConfig, open};
+pub use config::{SinkConfig, open};
 pub use jsonl::JsonlConfig;
 pub use kafka::{KafkaConfig, KafkaProperties};
 pub use nats::NatsConfig;
 pub use null::NullConfig;
 pub use rabbitmq::RabbitmqConfig;
 pub use redis::RedisConfig;
+pub use setting::{InvalidSink, SecretUrl};
 pub use webhook::{WebhookConfig, WebhookSecret};
 
 /// A broker or another receiver of events.

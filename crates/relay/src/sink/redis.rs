@@ -15,8 +15,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::config::{self, InvalidSink, SecretUrl};
 use super::kept::{Connection, Kept};
+use super::setting::{self, InvalidSink, SecretUrl};
 use super::{Delivery, Sink, SinkDown};
 use crate::message::{CONTENT_TYPE, Message};
 use crate::template::Template;
@@ -40,10 +40,10 @@ pub struct RedisConfig {
     #[serde(default)]
     pub entries_max: Option<u64>,
     /// The CloudEvents attribute `source` of all events. The default is `milepost`.
-    #[serde(default = "config::source_default")]
+    #[serde(default = "setting::source_default")]
     pub source: String,
     /// The time limit of a call. The default is 5000.
-    #[serde(default = "config::timeout_default_ms")]
+    #[serde(default = "setting::timeout_default_ms")]
     pub timeout_ms: u64,
 }
 
@@ -86,10 +86,10 @@ impl Redis {
         Ok(Self {
             place,
             client,
-            stream: config::template("stream", &config.stream)?,
+            stream: setting::template("stream", &config.stream)?,
             entries_max: config.entries_max,
-            source: config::source(&config.source)?,
-            timeout: config::timeout(config.timeout_ms)?,
+            source: setting::source(&config.source)?,
+            timeout: setting::timeout(config.timeout_ms)?,
             line: Kept::none(),
         })
     }

@@ -17,7 +17,7 @@ use serde::Deserialize;
 pub(in crate::sink) use self::producer::Kafka;
 #[cfg(feature = "kafka")]
 pub(crate) use self::settings::in_words;
-use super::config;
+use super::setting;
 
 /// Kafka. An acknowledgement means that all in-sync replicas have the message (`acks=all`).
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -36,10 +36,10 @@ pub struct KafkaConfig {
     #[serde(default)]
     pub properties: KafkaProperties,
     /// The CloudEvents attribute `source` of all events. The default is `milepost`.
-    #[serde(default = "config::source_default")]
+    #[serde(default = "setting::source_default")]
     pub source: String,
     /// The time limit of a call. The default is 5000.
-    #[serde(default = "config::timeout_default_ms")]
+    #[serde(default = "setting::timeout_default_ms")]
     pub timeout_ms: u64,
 }
 

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use super::line::{Answer, Line, Outgoing};
 use super::{KafkaConfig, settings};
 use crate::message::{CONTENT_TYPE, Message};
-use crate::sink::config::{self, InvalidSink};
 use crate::sink::kept::{Connection as _, Kept};
+use crate::sink::setting::{self, InvalidSink};
 use crate::sink::{Delivery, Sink, SinkDown};
 use crate::template::Template;
 
@@ -45,7 +45,7 @@ impl fmt::Debug for Kafka {
 
 impl Kafka {
     pub(in crate::sink) fn open(config: &KafkaConfig) -> Result<Self, InvalidSink> {
-        let topic = config::template("topic", &config.topic)?;
+        let topic = setting::template("topic", &config.topic)?;
         if let Err(why) = check_topic(&topic.filled("x")) {
             return Err(InvalidSink::new("topic", why));
         }
@@ -58,14 +58,14 @@ impl Kafka {
             let why = format!("it must be {} to {}", MESSAGE_BYTES.start(), MESSAGE_BYTES.end());
             return Err(InvalidSink::new("message_bytes_max", why));
         }
-        let timeout = config::timeout(config.timeout_ms)?;
+        let timeout = setting::timeout(config.timeout_ms)?;
         let mut settings = settings::of(config, timeout)?;
         settings.set("bootstrap.servers", brokers);
         Ok(Self {
             place: format!("Kafka at {brokers}"),
             settings,
             topic,
-            source: config::source(&config.source)?,
+            source: setting::source(&config.source)?,
             timeout,
             line: Kept::none(),
         })

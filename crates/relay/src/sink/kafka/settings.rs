@@ -7,7 +7,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::producer::BaseProducer;
 
 use super::KafkaConfig;
-use crate::sink::config::InvalidSink;
+use crate::sink::setting::InvalidSink;
 
 /// Settings that the user cannot change, because acknowledgements and order depend on them.
 const OURS: [&str; 13] = [

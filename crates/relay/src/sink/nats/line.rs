@@ -13,8 +13,8 @@ use rustls::crypto::ring;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::sink::config::InvalidSink;
 use crate::sink::kept::Connection;
+use crate::sink::setting::InvalidSink;
 use crate::sink::words::in_full;
 use crate::sink::{Delivery, SinkDown};
 

@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use self::line::{Answer, Line, Place};
 use self::subject::Subjects;
-use super::config::{self, InvalidSink, SecretUrl};
 use super::kept::Kept;
+use super::setting::{self, InvalidSink, SecretUrl};
 use super::{Delivery, Sink, SinkDown};
 use crate::message::{CONTENT_TYPE, Message};
 
@@ -38,10 +38,10 @@ pub struct NatsConfig {
     #[serde(default)]
     pub create_stream: Option<String>,
     /// The CloudEvents attribute `source` of all events. The default is `milepost`.
-    #[serde(default = "config::source_default")]
+    #[serde(default = "setting::source_default")]
     pub source: String,
     /// The time limit of a call. The default is 5000.
-    #[serde(default = "config::timeout_default_ms")]
+    #[serde(default = "setting::timeout_default_ms")]
     pub timeout_ms: u64,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Nats {
 
 impl Nats {
     pub(super) fn open(config: &NatsConfig) -> Result<Self, InvalidSink> {
-        let subjects = Subjects::new(config::template("subject", &config.subject)?)?;
+        let subjects = Subjects::new(setting::template("subject", &config.subject)?)?;
         if let Some(stream) = &config.create_stream {
             subjects.check_stream(stream)?;
         }
@@ -70,8 +70,8 @@ impl Nats {
             place: Place::parse(config.url.expose())?,
             subjects,
             create_stream: config.create_stream.clone(),
-            source: config::source(&config.source)?,
-            timeout: config::timeout(config.timeout_ms)?,
+            source: setting::source(&config.source)?,
+            timeout: setting::timeout(config.timeout_ms)?,
             line: Kept::none(),
         })
     }

@@ -3,7 +3,7 @@
 use milepost_core::event::Event;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use crate::sink::config::InvalidSink;
+use crate::sink::setting::InvalidSink;
 use crate::template::{Field, Template};
 
 /// Characters that are not allowed in a subject or have a special meaning: blanks, wildcards, and the escape character.

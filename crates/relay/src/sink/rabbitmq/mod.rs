@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use self::line::{Line, Outgoing};
 use self::place::Place;
-use super::config::{self, InvalidSink, SecretUrl};
 use super::kept::Kept;
+use super::setting::{self, InvalidSink, SecretUrl};
 use super::{Delivery, Sink, SinkDown};
 use crate::message::{CONTENT_TYPE, Message};
 use crate::template::Template;
@@ -47,10 +47,10 @@ pub struct RabbitmqConfig {
     #[serde(default = "message_bytes_max_default")]
     pub message_bytes_max: usize,
     /// The CloudEvents attribute `source` of all events. The default is `milepost`.
-    #[serde(default = "config::source_default")]
+    #[serde(default = "setting::source_default")]
     pub source: String,
     /// The time limit of a call. The default is 5000.
-    #[serde(default = "config::timeout_default_ms")]
+    #[serde(default = "setting::timeout_default_ms")]
     pub timeout_ms: u64,
 }
 
@@ -86,11 +86,11 @@ impl Rabbitmq {
         Ok(Self {
             place: Place::parse(config.url.expose())?,
             exchange,
-            routing_key: config::template("routing_key", &config.routing_key)?,
+            routing_key: setting::template("routing_key", &config.routing_key)?,
             mandatory: config.mandatory,
             message_bytes_max: config.message_bytes_max,
-            source: config::source(&config.source)?,
-            timeout: config::timeout(config.timeout_ms)?,
+            source: setting::source(&config.source)?,
+            timeout: setting::timeout(config.timeout_ms)?,
             line: Kept::none(),
         })
     }

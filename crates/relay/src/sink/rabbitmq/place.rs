@@ -7,7 +7,7 @@ use lapin::types::{LongString, ShortString};
 use lapin::uri::{AMQPScheme, AMQPUri, AMQPUserInfo};
 use rustls::crypto::ring;
 
-use crate::sink::config::InvalidSink;
+use crate::sink::setting::InvalidSink;
 
 /// A server and an account.
 pub(crate) struct Place {

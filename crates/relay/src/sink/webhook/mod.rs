@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout_at};
 use self::answer::Answer;
 use self::signature::Signer;
 pub use self::signature::WebhookSecret;
-use super::config::{self, InvalidSink, SecretUrl};
+use super::setting::{self, InvalidSink, SecretUrl};
 use super::words::in_full;
 use super::{Delivery, Sink, SinkDown};
 
@@ -45,10 +45,10 @@ pub struct WebhookConfig {
     #[serde(default = "concurrency_default")]
     pub concurrency: usize,
     /// The CloudEvents attribute `source` of all events. The default is `milepost`.
-    #[serde(default = "config::source_default")]
+    #[serde(default = "setting::source_default")]
     pub source: String,
     /// The time limit of a request. A call that has taken this long starts no further requests. The default is 5000.
-    #[serde(default = "config::timeout_default_ms")]
+    #[serde(default = "setting::timeout_default_ms")]
     pub timeout_ms: u64,
 }
 
@@ -100,7 +100,7 @@ impl Webhook {
         if !(1..=CONCURRENCY_MAX).contains(&config.concurrency) {
             return Err(InvalidSink::new("concurrency", format!("it must be 1 to {CONCURRENCY_MAX}")));
         }
-        let timeout = config::timeout(config.timeout_ms)?;
+        let timeout = setting::timeout(config.timeout_ms)?;
         let no_client = |why: String| InvalidSink::new("url", why);
         let tls = milepost_http::tls_config(&url).map_err(|error| no_client(error.to_string()))?;
         let client = Client::builder()
@@ -121,7 +121,7 @@ impl Webhook {
             url,
             signer: Signer::new(&config.secrets)?,
             concurrency: config.concurrency,
-            source: config::source(&config.source)?,
+            source: setting::source(&config.source)?,
             timeout,
             rest: Mutex::default(),
         })

@@ -8,7 +8,7 @@ use ring::hmac;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::sink::config::InvalidSink;
+use crate::sink::setting::InvalidSink;
 
 /// Optional prefix of a secret.
 const PREFIX: &str = "whsec_";

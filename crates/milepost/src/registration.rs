@@ -1,11 +1,9 @@
-//! One incarnation of a worker: from its registration until it shuts down or loses its lease.
+//! One registration of a worker, until it shuts down or loses its lease.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost_core::finish::{End, Finish};
-use milepost_core::ident::WorkerId;
-use milepost_core::port::{Coordination, Store, StoreResult, Wake, WakeStream};
+use milepost_core::port::{Coordination, Store, StoreResult};
 use milepost_core::stats::Stats;
 use milepost_core::worker::NewWorker;
 use tokio::sync::Notify;
@@ -13,56 +11,23 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::claimer::Claimer;
-use crate::completer::{self, Ends};
-use crate::coordinator::{self, Coordinator};
-use crate::flight::Flight;
+use crate::coordinator::Coordinator;
+use crate::ends::Ends;
 use crate::handler::Kinds;
+use crate::options::WorkerOptions;
 use crate::reporter::Reporter;
-use crate::worker::WorkerOptions;
-use crate::{batches, heartbeat, maintenance, retention, ticker};
+use crate::runs::Runs;
+use crate::shared::Shared;
+use crate::{batches, completer, coordination, heartbeat, maintenance, retention, ticker};
 
-/// The time limit for dropping handlers.
-const DROP_GRACE: Duration = Duration::from_secs(5);
-
-/// The state shared by the parts of one incarnation.
-pub(crate) struct Shared {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) kinds: Arc<Kinds>,
-    pub(crate) options: WorkerOptions,
-    pub(crate) stats: Arc<Stats>,
-    pub(crate) worker: WorkerId,
-    pub(crate) flight: Flight,
-    pub(crate) ends: Ends,
-    pub(crate) reporter: Reporter,
-    pub(crate) coordinator: Coordinator,
-    pub(crate) until_idle: bool,
-    pub(crate) tasks: TaskTracker,
-    /// Notified when jobs may be ready.
-    pub(crate) ready: Notify,
-    /// Notified when a job may have a stop request.
-    pub(crate) beat_now: Notify,
-    /// Notified when batches may have work left.
-    pub(crate) advance_now: Notify,
-    /// Canceled to stop claims.
-    pub(crate) stop_claiming: CancellationToken,
-    /// Canceled when the drain time has passed: handlers are dropped and their jobs handed back.
-    pub(crate) hand_back: CancellationToken,
-    /// Canceled when the lease is lost: handlers are dropped and nothing is written.
-    pub(crate) lost: CancellationToken,
-    /// Canceled when the store does not answer and the worker stops waiting.
-    pub(crate) give_up: CancellationToken,
-    /// Canceled when the incarnation has ended.
-    pub(crate) ended: CancellationToken,
-}
-
-/// Why an incarnation ended.
+/// Why a registration ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Left,
     LeaseLost,
 }
 
-/// The settings that all incarnations of a worker share.
+/// The settings that all registrations of a worker share.
 pub(crate) struct Settings {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) kinds: Arc<Kinds>,
@@ -75,15 +40,15 @@ pub(crate) struct Settings {
 }
 
 /// A registered worker, ready to run.
-pub(crate) struct Incarnation {
+pub(crate) struct Registration {
     shared: Arc<Shared>,
     completer: AbortOnDropHandle<()>,
     helpers: Vec<AbortOnDropHandle<()>>,
-    /// Ends automatically when the incarnation ends.
+    /// Ends automatically when the registration ends.
     mirror: AbortOnDropHandle<()>,
 }
 
-impl Incarnation {
+impl Registration {
     pub(crate) async fn register(settings: &Settings) -> StoreResult<Self> {
         let options = settings.options.clone();
         let worker = NewWorker {
@@ -101,7 +66,7 @@ impl Incarnation {
             options,
             stats: settings.stats.clone(),
             worker,
-            flight: Flight::default(),
+            runs: Runs::default(),
             ends,
             reporter: Reporter::default(),
             coordinator: Coordinator::new(settings.coordination.clone()),
@@ -124,10 +89,10 @@ impl Incarnation {
             spawn(retention::run(shared.clone())),
             spawn(listen(shared.clone())),
             spawn(shared.reporter.clone().run(shared.store.clone())),
-            spawn(coordinator::listen(shared.clone())),
-            spawn(coordinator::announce(shared.clone())),
+            spawn(coordination::listen(shared.clone())),
+            spawn(coordination::announce(shared.clone())),
         ];
-        let mirror = spawn(coordinator::mirror(shared.clone()));
+        let mirror = spawn(coordination::mirror(shared.clone()));
         let completer = spawn(completer::run(shared.clone(), receiver));
         Ok(Self { shared, completer, helpers, mirror })
     }
@@ -147,8 +112,8 @@ impl Incarnation {
             () = shared.lost.cancelled() => return self.lose().await,
         };
         if !drained {
-            for run in shared.flight.handlers() {
-                shared.flight.warn(run);
+            for run in shared.runs.handlers() {
+                shared.runs.warn(run);
             }
             let _ = tokio::time::timeout(shared.options.hand_back_grace, shared.tasks.wait()).await;
             shared.hand_back.cancel();
@@ -166,9 +131,9 @@ impl Incarnation {
     /// not block the process forever.
     async fn settle(self) {
         let Self { shared, completer, helpers, mirror } = self;
-        if tokio::time::timeout(shared.options.lease, shared.flight.emptied()).await.is_err() {
+        if tokio::time::timeout(shared.options.lease, shared.runs.emptied()).await.is_err() {
             tracing::error!(
-                jobs = shared.flight.len(),
+                jobs = shared.runs.len(),
                 "the store did not accept the ends of some runs; their jobs will be rescued"
             );
             shared.give_up.cancel();
@@ -191,62 +156,10 @@ impl Incarnation {
         // Earlier ends are still sent: they count if no other worker has claimed the job since.
         tokio::spawn(async move {
             let _ = mirror.await;
-            shared.flight.emptied().await;
+            shared.runs.emptied().await;
             drop(completer);
         });
         Ended::LeaseLost
-    }
-}
-
-impl Shared {
-    /// Waits until every handler is dropped. A handler that blocks its thread cannot be dropped and is abandoned.
-    async fn wait_for_tasks(&self) {
-        if tokio::time::timeout(DROP_GRACE, self.tasks.wait()).await.is_err() {
-            tracing::error!(
-                handlers = self.tasks.len(),
-                "handlers that block their thread could not be stopped; they continue after the worker has ended"
-            );
-        }
-    }
-
-    /// Checks the store on every hint, and once at the start, because changes may have been announced before the subscription.
-    pub(crate) async fn heed(&self, mut hints: Box<dyn WakeStream>) {
-        self.ready.notify_one();
-        loop {
-            match hints.next().await {
-                Wake::Ready => self.ready.notify_one(),
-                Wake::Stop => self.beat_now.notify_one(),
-                Wake::Batch => self.advance_now.notify_one(),
-            }
-        }
-    }
-
-    /// Signs off, if the store answers in time.
-    async fn leave_word(&self) {
-        let why = match tokio::time::timeout(self.options.lease, self.sign_off()).await {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.chain(),
-            Err(_) => "the store does not answer".to_owned(),
-        };
-        tracing::warn!(why, "the worker could not sign off; its lease will expire");
-    }
-
-    /// Hands back jobs of a claim whose answer was lost, and retires the worker.
-    async fn sign_off(&self) -> StoreResult<()> {
-        let held = self.store.held(self.worker).await?;
-        let note = "handed back at shutdown".to_owned();
-        let ends: Vec<Finish> = held
-            .into_iter()
-            .map(|job| {
-                let end = End::Yield { delay: Duration::ZERO, note: note.clone() };
-                Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() }
-            })
-            .collect();
-        if !ends.is_empty() {
-            tracing::warn!(jobs = ends.len(), "the answer to a claim was lost; handing its jobs back");
-            self.store.finish_many(self.worker, &ends).await?;
-        }
-        self.store.retire_worker(self.worker).await
     }
 }
 

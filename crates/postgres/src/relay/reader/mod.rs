@@ -1,5 +1,7 @@
 //! Reader of the log of a publisher's slots, page by page.
 
+pub(super) mod page;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_trait::async_trait;
@@ -8,8 +10,8 @@ use milepost_core::port::{LogReader, StoreResult};
 use milepost_core::sql;
 use sqlx::Row;
 
+use self::page::ReadPage;
 use super::error::relay_error;
-use super::page::ReadPage;
 use super::slot::Slot;
 use crate::row::Decoded;
 use crate::store::PostgresStore;

@@ -8,25 +8,25 @@ use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::reader::SlotReader;
+use super::SlotReader;
 use crate::event::read_event_with;
 use crate::row::Decoded;
 use crate::session::Query;
 
 /// A page whose events are being published.
 #[derive(Debug, Default)]
-pub(super) struct ReadPage {
+pub(in crate::relay) struct ReadPage {
     /// The position of each slot once every event has been answered.
-    pub(super) ends: BTreeMap<i16, End>,
+    pub(in crate::relay) ends: BTreeMap<i16, End>,
     /// The places of the events in the page.
-    pub(super) places: Vec<(EventId, Place)>,
+    pub(in crate::relay) places: Vec<(EventId, Place)>,
 }
 
 #[derive(Debug)]
-pub(super) struct End {
-    pub(super) pos: i64,
+pub(in crate::relay) struct End {
+    pub(in crate::relay) pos: i64,
     /// Whether the window has been read to its end.
-    pub(super) closes: bool,
+    pub(in crate::relay) closes: bool,
 }
 
 /// A row with its slot and position; a slot without events has one row without a position.
@@ -37,14 +37,14 @@ type Large = HashMap<(i16, i64), String>;
 
 /// The place of an event in the log.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) slot: i16,
-    pub(super) pos: i64,
-    pub(super) aggregate: Aggregate,
+pub(in crate::relay) struct Place {
+    pub(in crate::relay) slot: i16,
+    pub(in crate::relay) pos: i64,
+    pub(in crate::relay) aggregate: Aggregate,
 }
 
 impl SlotReader {
-    pub(super) async fn read_page(&mut self, size: PageSize) -> Decoded<Page> {
+    pub(in crate::relay) async fn read_page(&mut self, size: PageSize) -> Decoded<Page> {
         let shares = self.shares(size.events_max);
         let rows = self.store.inner.hot.rows(self.read(size, &shares)).await?;
         if rows.is_empty() {

@@ -10,17 +10,17 @@ use milepost_core::port::{BulkRun, StoreResult};
 use milepost_core::sql;
 use sqlx::Executor;
 
-use super::progress::{self, Begun, told};
-use super::visit::Visit;
-use super::work::SqlBulk;
+use super::SqlBulk;
+use crate::bulk::progress::{self, Begun, told};
+use crate::bulk::visit::Visit;
 use crate::enqueue;
 use crate::error::enqueue_error;
 use crate::row::Decoded;
 use crate::session::Session;
 
 /// A run and its session on the store's database.
-pub(super) struct Run {
-    pub(super) visit: Visit,
+pub(in crate::bulk) struct Run {
+    pub(in crate::bulk) visit: Visit,
     /// Transactions that were writing when the run began.
     since: String,
     /// The failures that the run retries, if it does.
@@ -29,7 +29,7 @@ pub(super) struct Run {
 
 impl Run {
     /// Takes the run over from its previous holder.
-    pub(super) async fn take(bulk: &SqlBulk, order: &Order) -> StoreResult<(Position, Self)> {
+    pub(in crate::bulk) async fn take(bulk: &SqlBulk, order: &Order) -> StoreResult<(Position, Self)> {
         let visit = bulk.visit(order).await?;
         let mut run = Self { visit, since: String::new(), failures: None };
         // A previous process that hangs in the middle of a chunk would hold the run's lock until the server ends its
@@ -46,7 +46,7 @@ impl Run {
     }
 
     /// Runs a step of the run's progress in the open transaction.
-    pub(super) async fn step<T>(
+    pub(in crate::bulk) async fn step<T>(
         &mut self,
         step: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T>,
     ) -> StoreResult<T> {
@@ -55,7 +55,7 @@ impl Run {
     }
 
     /// Commits or rolls back the open transaction, depending on the result.
-    pub(super) async fn settle<T>(
+    pub(in crate::bulk) async fn settle<T>(
         &mut self,
         done: StoreResult<T>,
         commits: impl Fn(&T) -> bool,

@@ -11,14 +11,14 @@ use crate::reporter::Reporter;
 
 /// Stores progress and checkpoints.
 #[derive(Clone)]
-pub(crate) enum Journal {
+pub(crate) enum RunReports {
     /// In the store; progress is stored through the reporter.
     Store { store: Arc<dyn Store>, reporter: Reporter },
     /// In memory.
     Notes(Arc<Notes>),
 }
 
-impl Journal {
+impl RunReports {
     /// Stores progress without making the run wait. A run that turns out to be fenced is asked to stop.
     pub(crate) fn progress(&self, run: Run, progress: Progress, stop: &CancellationToken) {
         match self {

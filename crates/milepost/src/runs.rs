@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The tokens that control a running handler.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Leash {
+pub(crate) struct RunControl {
     /// Asks the handler to stop.
     pub(crate) stop: CancellationToken,
     /// Drops the handler without storing its end, because the store has released its run.
@@ -22,7 +22,7 @@ pub(crate) struct Leash {
 #[derive(Debug)]
 struct Entry {
     token: RunToken,
-    leash: Leash,
+    control: RunControl,
     stop_verb: Option<Verb>,
     /// Whether its handler has finished and its end is being stored.
     ending: bool,
@@ -30,21 +30,21 @@ struct Entry {
 
 /// All runs in hand.
 #[derive(Debug, Default)]
-pub(crate) struct Flight {
+pub(crate) struct Runs {
     runs: Mutex<HashMap<JobId, Entry>>,
     /// Notified when no runs are left.
     emptied: Notify,
 }
 
-impl Flight {
-    /// Adds runs; returns their leashes, in order.
-    pub(crate) fn board(&self, runs: impl Iterator<Item = Run>) -> Vec<Leash> {
+impl Runs {
+    /// Adds runs; returns their controles, in order.
+    pub(crate) fn begin(&self, runs: impl Iterator<Item = Run>) -> Vec<RunControl> {
         let mut all = self.lock();
         runs.map(|run| {
-            let leash = Leash::default();
-            let entry = Entry { token: run.token, leash: leash.clone(), stop_verb: None, ending: false };
+            let control = RunControl::default();
+            let entry = Entry { token: run.token, control: control.clone(), stop_verb: None, ending: false };
             all.insert(run.job, entry);
-            leash
+            control
         })
         .collect()
     }
@@ -53,18 +53,18 @@ impl Flight {
     pub(crate) fn stop(&self, run: Run, verb: Verb) {
         if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
             entry.stop_verb = Some(verb);
-            entry.leash.stop.cancel();
+            entry.control.stop.cancel();
         }
     }
 
     /// Releases a run that the store does not know: its handler is asked to stop, and dropped if it was already asked.
     pub(crate) fn give_up(&self, run: Run) {
         if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
-            if entry.leash.stop.is_cancelled() {
-                entry.leash.cut.cancel();
+            if entry.control.stop.is_cancelled() {
+                entry.control.cut.cancel();
             }
             entry.stop_verb.get_or_insert(Verb::Cancel);
-            entry.leash.stop.cancel();
+            entry.control.stop.cancel();
         }
     }
 
@@ -77,7 +77,7 @@ impl Flight {
     pub(crate) fn warn(&self, run: Run) {
         if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
             entry.stop_verb.get_or_insert(Verb::Yield);
-            entry.leash.stop.cancel();
+            entry.control.stop.cancel();
         }
     }
 
