@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest file with a payload or an input: more than any store accepts, including blanks and all digits of numbers.
+/// The largest configuration, and the largest file with a payload or an input: more than any store accepts, including blanks and all digits of numbers.
 pub(crate) const DOCUMENT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The largest file with a DAG definition.
 pub(crate) const DAG_BYTES_MAX: u64 = 64 * 1024 * 1024;

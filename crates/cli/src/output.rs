@@ -81,7 +81,8 @@ pub(crate) fn error(error: &anyhow::Error) {
 /// Writes a line to stderr in the format of the log. The prefix is written in text format only.
 fn remark(level: &str, prefix: &str, text: impl Display) {
     let _ = match log::format() {
-        LogFormat::Text => writeln!(io::stderr().lock(), "{prefix}{text}"),
+        // Messages repeat arguments and parts of files.
+        LogFormat::Text => writeln!(io::stderr().lock(), "{prefix}{}", printable(&text.to_string())),
         LogFormat::Json => {
             let (timestamp, message) = (jiff::Timestamp::now(), text.to_string());
             let object = json!({ "timestamp": timestamp, "level": level, "message": message.trim_end(), "target": "milepost" });
@@ -110,5 +111,7 @@ pub(crate) fn colours_on(stream: &impl IsTerminal) -> bool {
 
 /// Replaces characters in stored text that could control a terminal.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if is_unprintable(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
+    text.chars()
+        .map(|c| if is_unprintable(c) && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c })
+        .collect()
 }

@@ -1,5 +1,6 @@
 //! The signals that ask a process to stop.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -8,6 +9,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Signals within this time count as one: `timeout`, shells and supervisors signal both a process and its group, so that a signal arrives
 /// twice.
 const SAME_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long the start of a process may go on after a signal, so that it can end as after the start. It takes longer if the store does not answer.
+const START_MAX: Duration = Duration::from_secs(2);
 
 /// Returns the name of a signal that [`Signals`] listens for.
 pub(crate) fn name(signal: u8) -> &'static str {
@@ -21,11 +25,28 @@ pub(crate) struct Signals {
     last: Option<Instant>,
 }
 
+/// The result of a start: `signal` is the one that came meanwhile, and `started` is missing if the start then took too long.
+pub(crate) struct Start<T> {
+    pub(crate) started: Option<T>,
+    pub(crate) signal: Option<u8>,
+}
+
 impl Signals {
     pub(crate) fn listen() -> Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         let (terminate, interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
         Ok(Self { terminate, interrupt, last: None })
+    }
+
+    /// Waits for the start of a process. After a signal it has [`START_MAX`] to complete.
+    pub(crate) async fn during<T>(&mut self, start: impl Future<Output = Result<T>>) -> Result<Start<T>> {
+        let mut start = pin!(start);
+        let signal = tokio::select! {
+            started = &mut start => return Ok(Start { started: Some(started?), signal: None }),
+            signal = self.next() => signal,
+        };
+        let started = tokio::time::timeout(START_MAX, start).await.ok().transpose()?;
+        Ok(Start { started, signal: Some(signal) })
     }
 
     /// Waits for the next signal and returns its number. Signals within a second of the last returned one are ignored.

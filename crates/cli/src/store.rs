@@ -91,6 +91,10 @@ impl FromStr for StoreAddress {
             ":memory:" => Err(format!(
                 "cannot use the store {text:?}: it would disappear when the command ends; {FORMS}"
             )),
+            path if path.contains("://") => Err(format!(
+                "cannot use the store {:?}: it is the URL of another store; {FORMS}",
+                masked(text)
+            )),
             path if path.starts_with("file:") => Err(format!(
                 "cannot use the store {text:?}: it is a URI of SQLite, whose options could disable locks; give only the path; {FORMS}"
             )),

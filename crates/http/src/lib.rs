@@ -7,6 +7,7 @@ mod capped;
 mod guard;
 mod networks;
 mod retry_after;
+mod secret_parts;
 mod tls;
 
 pub use answer::{leads_to, origin, read};
@@ -14,4 +15,5 @@ pub use capped::Capped;
 pub use guard::{Guard, forbidden};
 pub use networks::{Forbidden, InvalidNetwork, Networks};
 pub use retry_after::wait as retry_after;
+pub use secret_parts::secret_parts;
 pub use tls::config as tls_config;

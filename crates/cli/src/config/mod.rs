@@ -50,8 +50,8 @@ pub(crate) use self::schedule::ScheduleEntry;
 use self::serve::Serve;
 pub(crate) use self::subscription::SubscriptionEntry;
 use self::worker::Worker;
-use crate::concealment;
 use crate::store::StoreAddress;
+use crate::{concealment, input};
 
 // A new section is a field here and a module beside this one. Rules that a schema cannot express belong in `check_sections`.
 /// The configuration of `milepost work`, `milepost relay` and `milepost serve`.
@@ -178,7 +178,7 @@ pub(crate) fn load(path: &Path, named: Option<&StoreAddress>) -> Result<Config> 
 }
 
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).with_context(|| {
+    input::read_text(path, input::DOCUMENT_BYTES_MAX).with_context(|| {
         format!("cannot read the configuration {}; `milepost config init` writes an example", path.display())
     })
 }

@@ -114,9 +114,14 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     let configured = config.zip(configuration.clone());
     let pools = PoolNumbers(database.clone());
     let at = At { database, address: address.clone(), wait: args.store };
-    let parts = tokio::select! {
-        parts = Parts::start(&args, configured, at, &stop) => parts?,
-        signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
+    let begun = signals.during(Parts::start(&args, configured, at, &stop)).await?;
+    let parts = match (begun.started, begun.signal) {
+        (Some(parts), None) => parts,
+        (Some(parts), Some(_)) => {
+            stop.cancel();
+            return parts.leave().await.map(|()| Outcome::Done);
+        }
+        (None, signal) => return Ok(Outcome::Interrupted(signal.unwrap_or_default())),
     };
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     tracing::info!(store = %address, "serving {scheme}://{}", listener.local_addr()?);

@@ -88,11 +88,11 @@ pub(crate) async fn run(args: WorkArgs, selection: &Selection) -> Result<Outcome
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
     let at = At { database, address, wait: args.store };
-    let workers = tokio::select! {
-        workers = start(config, selection.file(), args.worker, &args.redis, at) => workers?,
-        signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
-    };
-    leave(workers, &mut signals).await
+    let begun = signals.during(start(config, selection.file(), args.worker, &args.redis, at)).await?;
+    match (begun.started, begun.signal) {
+        (None, signal) => Ok(Outcome::Interrupted(signal.unwrap_or_default())),
+        (Some(workers), asked) => leave(workers, asked, &mut signals).await,
+    }
 }
 
 /// Returns whether the configuration contains anything for a worker to run.
@@ -141,9 +141,12 @@ pub(crate) async fn start(
     Start { at, bulks, schedules }.start(config, path, worker, redis).await
 }
 
-/// Waits until the workers have stopped; a second signal ends the process immediately.
-async fn leave(workers: Vec<Worker>, signals: &mut Signals) -> Result<Outcome> {
-    let signal = signals.next().await;
+/// Waits for a signal, unless one came already, and until the workers have stopped; a second signal ends the process immediately.
+async fn leave(workers: Vec<Worker>, asked: Option<u8>, signals: &mut Signals) -> Result<Outcome> {
+    let signal = match asked {
+        Some(signal) => signal,
+        None => signals.next().await,
+    };
     tracing::info!(
         "{}: claiming no further jobs; waiting for running jobs, or handing them back",
         signals::name(signal)

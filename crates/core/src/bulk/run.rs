@@ -10,7 +10,7 @@ use super::chunk::{Load, Sizing};
 use super::error::InvalidBulk;
 use super::key::Key;
 use crate::ident::{JobId, Run};
-use crate::job::NewJob;
+use crate::job::{Enqueued, NewJob};
 use crate::transition::Verb;
 
 /// A worker's request to a store to process a run.
@@ -360,4 +360,17 @@ impl Chunk<'_> {
         };
         self.targets.iter().map(child).collect()
     }
+}
+
+/// Checks that each target of a chunk got its own job. The jobs were enqueued in the transaction of the chunk, so a job that existed before
+/// belongs to another target with the same key.
+///
+/// # Errors
+/// [`BadTarget`]: the chunk is then applied in smaller parts, and the targets without a job are recorded as failures.
+pub fn check_children(made: &[Enqueued]) -> Result<(), BadTarget> {
+    if made.iter().all(|job| !job.duplicate) {
+        return Ok(());
+    }
+    let message = "another target of this run has the same key, and there is one job for each key".to_owned();
+    Err(BadTarget { code: "same_key".to_owned(), message })
 }

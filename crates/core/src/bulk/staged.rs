@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 
 use super::sql::Dialect;
-use crate::job::PAYLOAD_DEPTH_MAX;
-use crate::json::{depth, holds_nul};
+use crate::job::PAYLOAD_BYTES_MAX;
+use crate::json::check_text;
 use crate::state::named_enum;
 
 /// The key column of staged rows: their number in the file, from 1.
@@ -259,7 +259,7 @@ impl ColumnType {
                 let is_json = serde_json::from_str::<serde_json::Number>(text).is_ok();
                 let is_number = is_json && text.parse::<f64>().is_ok_and(f64::is_finite);
                 if is_number {
-                    Ok(text.to_owned())
+                    checked(text)
                 } else {
                     Err(format!("is {:?}, which is not a number", shown()))
                 }
@@ -273,16 +273,8 @@ impl ColumnType {
 
 /// Checks JSON that both databases can store.
 fn checked(json: &str) -> Result<String, String> {
-    if depth(json) > PAYLOAD_DEPTH_MAX {
-        return Err(format!("is nested deeper than {PAYLOAD_DEPTH_MAX} levels"));
-    }
-    if holds_nul(json) {
-        return Err("contains a NUL character, which no database can store".to_owned());
-    }
-    match serde_json::from_str::<Value>(json) {
-        Ok(_) => Ok(json.to_owned()),
-        Err(error) => Err(format!("is not JSON: {error}")),
-    }
+    check_text(json, PAYLOAD_BYTES_MAX).map_err(|invalid| invalid.to_string().replace("the payload ", ""))?;
+    Ok(json.to_owned())
 }
 
 #[cfg(test)]

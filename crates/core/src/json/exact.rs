@@ -180,7 +180,7 @@ fn marked(json: &str) -> Option<String> {
 }
 
 /// Returns where the numbers of JSON text are that may not be exact: those with many digits or an exponent.
-fn numbers(json: &str) -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn numbers(json: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut bytes = bytes(json).chain([(json.len(), b' ', false)]);
     std::iter::from_fn(move || {
         let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');

@@ -23,7 +23,8 @@ static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bun
 /// Returns the time zone with this name. The machine's own data take precedence because they are updated more often than binaries.
 pub(crate) fn named(name: &str) -> Result<TimeZone, InvalidSchedule> {
     let unknown = |nearest| InvalidSchedule::Zone { given: name.chars().take(60).collect(), nearest };
-    if name.len() > NAME_BYTES_MAX {
+    // The names of files beside the zones, of which the first has another meaning on each machine.
+    if name.len() > NAME_BYTES_MAX || ["localtime", "posixrules", "Factory"].contains(&name) {
         return Err(unknown(Vec::new()));
     }
     tz::db().get(name).or_else(|_| BUNDLED.get(name)).map_err(|_| unknown(nearest(name)))
@@ -59,6 +60,13 @@ mod tests {
         assert!(BUNDLED.get("Europe/Berlin").is_ok());
         assert!(named("US/Pacific").is_ok(), "an old name that some systems omit");
         assert!(named("utc").is_ok());
+    }
+
+    #[test]
+    fn files_beside_the_zones_are_no_zones() {
+        for name in ["localtime", "posixrules", "Factory"] {
+            assert!(named(name).is_err(), "{name}");
+        }
     }
 
     #[test]

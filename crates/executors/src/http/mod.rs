@@ -52,6 +52,8 @@ pub struct Http {
     url: Url,
     timeout: Duration,
     secrets: Secrets,
+    /// These, and the parts of the URL: a result may contain such a part, a message not.
+    secrets_of_messages: Secrets,
 }
 
 impl Http {
@@ -79,7 +81,8 @@ impl Http {
             config.headers.values().flat_map(|value| std::iter::once(value.as_str()).chain(value.split(' ')));
         let told = told.chain(url.password()).map(str::to_owned);
         let secrets = config.secrets.and(told.collect::<Vec<_>>());
-        Ok(Self { client, url, timeout: config.timeout, secrets })
+        let secrets_of_messages = secrets.and(milepost_http::secret_parts(&url));
+        Ok(Self { client, url, timeout: config.timeout, secrets, secrets_of_messages })
     }
 
     /// Runs one attempt. If the context is canceled, or this future is dropped, the call is canceled immediately.
@@ -145,7 +148,7 @@ impl Http {
         let _ = timeout_at(deadline, read(response, &mut words, WORDS_BYTES_MAX)).await;
         let mut message = format!("{} answered {status}", origin(&self.url));
         if !words.bytes.is_empty() {
-            message = format!("{message}: {}", self.secrets.hide(words.text()));
+            message = format!("{message}: {}", self.secrets_of_messages.hide(words.text()));
         }
         if !is_retryable(status) {
             return JobError::fatal(code, message);

@@ -152,10 +152,13 @@ impl PostgresStore {
     /// Enqueues a job and registers it as a bulk job, over the failures of `retry_of` if given, in one commit.
     async fn begin_run(&self, deed: &Deed, job: &NewJob, retry_of: Option<JobId>) -> StoreResult<Enqueued> {
         let begin = async |session: &mut Session<'_>| {
-            let made = progress::start(session, job, retry_of).await?;
-            let Some(parent) = retry_of.filter(|_| !made.duplicate) else { return Ok(Ok(made)) };
-            let given = give(session, parent, made.job).await?;
-            Ok(if given == 0 { Err(InvalidBulk::NoFailures { job: parent }) } else { Ok(made) })
+            // Before the job is made: another caller may have assigned the failures while this one waited for it.
+            if let Some(parent) = retry_of
+                && give(session, parent, job.id).await? == 0
+            {
+                return Ok(Err(InvalidBulk::NoFailures { job: parent }));
+            }
+            progress::start(session, job, retry_of).await.map(Ok)
         };
         let tell = |made: &Result<Enqueued, InvalidBulk>| {
             let made = *made.as_ref().ok()?;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use milepost_core::bulk::event_template::EventTemplate;
-use milepost_core::bulk::run::Chunk;
+use milepost_core::bulk::run::{Chunk, check_children};
 use milepost_core::error::Cause;
 use milepost_core::job::NewJob;
 use sqlx::PgConnection;
@@ -37,8 +37,8 @@ pub struct ChildJobs {
 impl ChunkHandler for ChildJobs {
     async fn apply(&self, chunk: &Chunk<'_>, connection: &mut PgConnection) -> Result<(), Cause> {
         let jobs = chunk.child_jobs(&self.template)?;
-        enqueue::enqueue_many(connection, &jobs).await?;
-        Ok(())
+        let made = enqueue::enqueue_many(connection, &jobs).await?;
+        Ok(check_children(&made)?)
     }
 }
 

@@ -120,6 +120,7 @@ impl Visit {
     fn parameter(&self, name: &str) -> Option<Option<String>> {
         match name {
             "bulk_id" | ORIGIN => Some(Some(self.origin.to_string())),
+            "run_id" => Some(Some(self.order.run.job.to_string())),
             "nominal_at" => Some(self.order.nominal_at.map(|at| at.to_string())),
             name => self.parameters.get(name).map(Parameter::into_text),
         }

@@ -16,6 +16,8 @@ use super::{Delivery, Sink, SinkDown};
 
 /// Block size when the last line is searched backwards from the end of a file.
 const BLOCK_BYTES: u64 = 64 * 1024;
+/// The start of each line: the first member of an event.
+const FIRST_BYTES: &[u8] = br#"{"event_id":""#;
 
 /// One JSON object per line. An acknowledgement means that the line is on the disk (fsync) or, on the standard output, that it was written.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -168,6 +170,7 @@ fn open_whole(path: &Path) -> io::Result<File> {
     file.try_lock().map_err(|_| io::Error::other("another process writes to it"))?;
     let bytes = file.metadata()?.len();
     let whole = whole_bytes(&mut file, bytes)?;
+    check_own(&mut file, bytes)?;
     if whole < bytes {
         tracing::warn!(path = %path.display(), cut_bytes = bytes - whole, "removing the incomplete last line");
         file.set_len(whole)?;
@@ -177,6 +180,23 @@ fn open_whole(path: &Path) -> io::Result<File> {
         File::open(folder)?.sync_all()?;
     }
     Ok(file)
+}
+
+/// Refuses a file that this sink has not written: it must be empty, or begin with the start of an event.
+fn check_own(file: &mut File, bytes: u64) -> io::Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    let start = &FIRST_BYTES[..FIRST_BYTES.len().min(usize::try_from(bytes).unwrap_or(usize::MAX))];
+    let mut found = vec![0; start.len()];
+    file.seek(SeekFrom::Start(0))?;
+    file.read_exact(&mut found)?;
+    if found == start {
+        return Ok(());
+    }
+    Err(io::Error::other(
+        "its first line is not an event, so another program has written the file; name a new file",
+    ))
 }
 
 /// Returns the number of bytes up to and including the last line break.

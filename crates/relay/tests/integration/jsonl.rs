@@ -57,9 +57,23 @@ async fn a_line_that_a_crash_left_half_written_is_cut_off() {
         common::publish_all(&*common::open(&settings(&path)), &common::events("order", 1)).await;
         assert_eq!(read(&path).len(), 4);
     }
-    fs::write(&path, "half").unwrap();
+    fs::write(&path, "{\"event_").unwrap();
     common::publish_all(&*common::open(&settings(&path)), &common::events("order", 1)).await;
     assert_eq!(read(&path).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_another_program_has_written_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("theirs");
+    for content in
+        ["a note without an end", "[relay]\nname = 1", "SQLite format 3\0\0\x10", "{\"id\": 1}\n{\"id\""]
+    {
+        fs::write(&path, content).unwrap();
+        let down = common::open(&settings(&path)).publish(&common::events("order", 1)).await.unwrap_err();
+        assert!(down.to_string().contains("another program has written the file"), "{down}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), content);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

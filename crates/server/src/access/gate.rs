@@ -23,6 +23,7 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
         Err(problem) => return problem.into_response(),
     };
     let (admitted, cookie) = admit(&app, request, needed).await;
+    let admitted = admitted.and_then(|request| check_query(&app, path.as_str(), request));
     let mut response = match admitted {
         Ok(request) => next.run(request).await,
         Err(problem) => problem.into_response(),
@@ -43,6 +44,17 @@ fn needed(app: &App, method: &Method, path: &str) -> Result<Needed, Problem> {
             Problem::new(StatusCode::FORBIDDEN, "no_role_known", format!("no role is defined for {path}"))
         }
     })
+}
+
+/// Refuses a query for an operation that has no query parameters. The others refuse unknown parameters themselves.
+fn check_query(app: &App, path: &str, request: Request) -> Result<Request, Problem> {
+    let query = request.uri().query().unwrap_or_default();
+    let name = query.split(['=', '&']).next().unwrap_or_default();
+    if query.is_empty() || app.roles.may_have_query(request.method(), path) {
+        return Ok(request);
+    }
+    let words = format!("unknown parameter `{name}`: this operation has no query parameters");
+    Err(Problem::bad_request("invalid_parameter", words).at(format!("query {name}")))
 }
 
 /// Authenticates and authorizes the request. If the id of the session was rotated, also returns the cookie with the new id, even

@@ -1,13 +1,13 @@
 //! The role that each route needs. For the API, it is read from the OpenAPI document; other routes declare it when they are
 //! added.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use axum::http::Method;
 use milepost_core::token::Role;
 use thiserror::Error;
-use utoipa::openapi::path::Operation;
-use utoipa::openapi::{OpenApi, PathItem};
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
+use utoipa::openapi::{OpenApi, PathItem, RefOr};
 
 /// The access that a route needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,11 @@ pub(crate) enum Needed {
 
 /// The access that all routes need.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Roles(HashMap<String, HashMap<Method, Needed>>);
+pub(crate) struct Roles {
+    needed: HashMap<String, HashMap<Method, Needed>>,
+    /// Operations of the document that have no query parameters.
+    without_query: HashSet<(Method, String)>,
+}
 
 /// An operation of the document that does not name the role it needs.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -39,6 +43,9 @@ impl Roles {
                 let Some(role) = role(operation) else {
                     return Err(UnknownRole { method, path: path.clone() });
                 };
+                if !has_query(operation) {
+                    roles.without_query.insert((method.clone(), path.clone()));
+                }
                 roles.add(method, path, Needed::Role(role));
             }
         }
@@ -47,19 +54,34 @@ impl Roles {
 
     /// Adds the access that a route needs.
     pub(crate) fn add(&mut self, method: Method, path: &str, needed: Needed) {
-        self.0.entry(path.to_owned()).or_default().insert(method, needed);
+        self.needed.entry(path.to_owned()).or_default().insert(method, needed);
     }
 
     /// Returns the access that a request to this route needs. HEAD needs the same as GET.
     pub(crate) fn needed(&self, method: &Method, path: &str) -> Option<Needed> {
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        self.0.get(path)?.get(method).copied()
+        self.needed.get(path)?.get(method).copied()
+    }
+
+    /// Returns whether the operation may have a query: its handler reads it, and refuses unknown parameters. Routes that are not in the
+    /// document may have one.
+    pub(crate) fn may_have_query(&self, method: &Method, path: &str) -> bool {
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        !self.without_query.contains(&(method.clone(), path.to_owned()))
     }
 
     /// Returns whether there is a route with this path.
     pub(crate) fn knows(&self, path: &str) -> bool {
-        self.0.contains_key(path)
+        self.needed.contains_key(path)
     }
+}
+
+fn has_query(operation: &Operation) -> bool {
+    let is_query = |parameter: &RefOr<Parameter>| match parameter {
+        RefOr::T(parameter) => parameter.parameter_in == ParameterIn::Query,
+        RefOr::Ref(_) => true,
+    };
+    operation.parameters.iter().flatten().any(is_query)
 }
 
 fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
@@ -104,6 +126,18 @@ mod tests {
         assert_eq!(roles.needed(&Method::PUT, "/a"), Some(Needed::Role(Role::Operator)));
         assert_eq!(roles.needed(&Method::GET, "/a"), None);
         assert!(roles.knows("/a") && !roles.knows("/b"));
+    }
+
+    #[test]
+    fn a_query_is_read_only_where_the_document_has_parameters() {
+        let security = r#", "security": [{"token": ["viewer"]}]"#;
+        let query = r#", "parameters": [{"name": "limit", "in": "query", "required": false}]"#;
+        let path = r#", "parameters": [{"name": "id", "in": "path", "required": true}]"#;
+        for (parameters, may) in [("", false), (path, false), (query, true)] {
+            let roles = Roles::of(&document(&format!("{security}{parameters}"))).unwrap();
+            assert_eq!(roles.may_have_query(&Method::PUT, "/a"), may, "{parameters}");
+        }
+        assert!(Roles::default().may_have_query(&Method::GET, "/jobs"), "pages are not in the document");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! TLS: the certificate and its key, reloaded when the files change.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -13,6 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Interval of the check for changed files.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Maximum size of such a file.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The files with a certificate and its key, in PEM format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,13 +109,14 @@ impl TlsFiles {
 
 fn config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     let TlsFiles { cert, key } = files;
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(cert)
-        .and_then(Iterator::collect)
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&read(cert)?)
+        .collect::<Result<_, _>>()
         .map_err(|error| unusable(cert, error.to_string()))?;
     if chain.is_empty() {
         return Err(unusable(cert, "it contains no certificate"));
     }
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, error.to_string()))?;
+    let secret =
+        PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|error| unusable(key, error.to_string()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let pair = |why| TlsError::Pair { cert: cert.clone(), key: key.clone(), why };
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -121,6 +127,19 @@ fn config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
         .map_err(pair)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
+}
+
+/// Reads a file, but never an endless device.
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) if bytes.len() as u64 > FILE_BYTES_MAX => {
+            Err(unusable(path, format!("it has more than {FILE_BYTES_MAX} bytes")))
+        }
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(unusable(path, error.to_string())),
+    }
 }
 
 fn unusable(file: &Path, why: impl Into<String>) -> TlsError {

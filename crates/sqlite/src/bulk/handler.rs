@@ -1,7 +1,7 @@
 //! Handlers that apply chunks in Rust.
 
 use milepost_core::bulk::event_template::EventTemplate;
-use milepost_core::bulk::run::Chunk;
+use milepost_core::bulk::run::{Chunk, check_children};
 use milepost_core::error::Cause;
 use milepost_core::job::NewJob;
 use rusqlite::Transaction;
@@ -36,8 +36,8 @@ pub struct ChildJobs {
 impl ChunkHandler for ChildJobs {
     fn apply(&self, chunk: &Chunk<'_>, tx: &Transaction<'_>) -> Result<(), Cause> {
         let jobs = chunk.child_jobs(&self.template)?;
-        enqueue::enqueue_many(tx, &jobs)?;
-        Ok(())
+        let made = enqueue::enqueue_many(tx, &jobs)?;
+        Ok(check_children(&made)?)
     }
 }
 

@@ -87,6 +87,7 @@ impl Facts {
     fn parameter(&self, name: &str) -> Option<Sql> {
         match name {
             "bulk_id" => Some(Sql::Text(self.origin.to_string())),
+            "run_id" => Some(Sql::Text(self.order.run.job.to_string())),
             ORIGIN => Some(Sql::Blob(self.origin.0.as_bytes().to_vec())),
             "nominal_at" => Some(self.order.nominal_at.map_or(Sql::Null, |at| Sql::Text(at.to_string()))),
             name => self.parameters.get(name).map(bulk_row::of_parameter),

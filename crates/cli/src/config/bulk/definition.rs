@@ -168,7 +168,7 @@ impl BulkEntry {
 }
 
 /// The parameters that Milepost provides.
-pub(super) const GIVEN: [&str; 3] = ["bulk_id", "nominal_at", ORIGIN];
+pub(super) const GIVEN: [&str; 4] = ["bulk_id", "run_id", "nominal_at", ORIGIN];
 
 fn missing(names: &[&str], part: &'static str, given: &Parameters) -> Result<(), InvalidBulk> {
     let missing = names.iter().find(|name| !GIVEN.contains(name) && given.get(name).is_none());

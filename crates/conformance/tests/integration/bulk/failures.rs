@@ -150,6 +150,22 @@ pub(crate) async fn failures_are_tried_again_and_again_until_their_cause_is_gone
     }
 }
 
+pub(crate) async fn failures_that_many_ask_to_retry_at_once_are_retried_by_one_run(members: Members) {
+    members.add(0..20).await;
+    with_bars(&members).await;
+    bar(&members, 1, &[3, 4, 5]).await;
+    let bulk = members.home.bulk(with_budget("notify", 40, 10), SOURCE, &["id"], UNLESS_BARRED).unwrap();
+    let job = members.start_with(&bulk, serde_json::json!({ "which": 1 })).await;
+    members.drain(&bulk, job).await;
+    let store = members.store();
+    let asked = futures::future::join_all((0..8).map(|_| store.retry_bulk_failures(job))).await;
+    let made: Vec<_> = asked.iter().filter_map(|asked| asked.as_ref().ok()).collect();
+    assert_eq!(made.len(), 1, "{asked:?}");
+    let runs = "select count(*) from milepost.job where kind = 'notify'";
+    assert_eq!(members.home.count(runs).await, 2, "a refused call leaves no run");
+    assert_eq!(members.home.count("select count(*) from milepost.audit").await, 1);
+}
+
 pub(crate) async fn failures_that_a_canceled_run_did_not_come_to_can_be_tried_again(members: Members) {
     members.add(0..20).await;
     with_bars(&members).await;

@@ -62,6 +62,26 @@ pub(crate) async fn each_target_has_its_child_job_once(members: Members) {
     assert_eq!(members.home.count(distinct).await, 300);
 }
 
+pub(crate) async fn of_targets_with_the_same_key_one_has_a_child_job_and_the_others_fail(members: Members) {
+    members
+        .home
+        .tamper(
+            "create table public.visit (place bigint not null, who text not null); create index visit_place on public.visit (place);
+             insert into public.visit values (1, 'a'), (2, 'b'), (2, 'c'), (2, 'd'), (3, 'e'), (4, 'f'), (4, 'g')",
+        )
+        .await;
+    let source = "select place, who from visit where place > :cursor order by place limit :limit";
+    let definition = Definition { failures_max: 10, ..notes::definition("visits", 4) };
+    let template = NewJob::new("child", &()).unwrap();
+    let work = members.home.bulk_work(&definition, source, &["place"], Deed::Children(template)).unwrap();
+    let bulk = Bulk::new(definition, work);
+    let job = members.start(&bulk).await;
+    let view = members.drain(&bulk, job).await;
+    assert_eq!((view.state, view.counts.done, view.counts.failed), (JobState::Succeeded, 4, 3), "{view:#?}");
+    assert_eq!(members.home.count("select count(*) from milepost.job where kind = 'child'").await, 4);
+    assert!(members.failures(job).await.iter().all(|failure| failure.code == "same_key"));
+}
+
 pub(crate) async fn child_jobs_are_made_once_although_a_worker_dies(members: Members) {
     members.add(0..100).await;
     let template = NewJob::new("child", &()).unwrap();

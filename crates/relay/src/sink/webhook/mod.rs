@@ -71,16 +71,6 @@ pub(super) struct Webhook {
     rest: Mutex<Option<(Instant, SinkDown)>>,
 }
 
-/// Returns the path, the query and the password of a URL, and each segment and each value in them: receivers often repeat them in their response.
-fn secrets_of(url: &Url) -> Secrets {
-    let whole = [Some(url.path().trim_matches('/')), url.query(), url.password()];
-    // Words such as "services" are no secrets, and errors would be hard to read without them.
-    let is_word = |segment: &&str| segment.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-    let segments = url.path_segments().into_iter().flatten().filter(|segment| !is_word(segment));
-    let texts = whole.into_iter().flatten().chain(segments).map(str::to_owned);
-    Secrets::new(texts.chain(url.query_pairs().map(|(_, value)| value.into_owned())))
-}
-
 // No derived `Debug`: the path of the URL may be secret.
 impl fmt::Debug for Webhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -117,7 +107,7 @@ impl Webhook {
         Ok(Self {
             place: format!("the webhook at {}", milepost_http::origin(&url)),
             client,
-            secrets: secrets_of(&url),
+            secrets: Secrets::new(milepost_http::secret_parts(&url)),
             url,
             signer: Signer::new(&config.secrets)?,
             concurrency: config.concurrency,
