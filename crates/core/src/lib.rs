@@ -43,6 +43,7 @@ pub mod error;
 pub mod event;
 pub mod feed;
 pub mod finish;
+pub mod format;
 pub mod history;
 pub mod ident;
 pub mod inbox;
