@@ -32,6 +32,7 @@ macro_rules! check_statements {
     };
 }
 
+pub mod actions;
 pub mod audit;
 pub mod batch;
 pub mod bulk;

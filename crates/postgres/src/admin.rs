@@ -195,3 +195,18 @@ fn queues_with_kinds(rows: &[PgRow]) -> Decoded<Vec<QueueKinds>> {
     }
     Ok(queues)
 }
+
+#[cfg(test)]
+mod tests {
+    use milepost_core::actions::GRACE_DEFAULT;
+    use milepost_core::duration::whole_ms;
+
+    #[test]
+    fn the_functions_for_operators_have_the_same_default_grace_as_their_actions() {
+        let default = format!("grace_ms bigint default {}", whole_ms(GRACE_DEFAULT));
+        for sql in [include_str!("../sql/api.sql"), include_str!("../sql/batch_operations.sql")] {
+            let all = sql.matches("grace_ms bigint default ").count();
+            assert!(all > 0 && all == sql.matches(&default).count(), "{all} functions have a grace time");
+        }
+    }
+}
