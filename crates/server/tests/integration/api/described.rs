@@ -126,6 +126,31 @@ pub(crate) async fn the_document_names_a_role_for_every_operation(place: Place) 
     assert!(operations > 8, "{operations}");
 }
 
+/// Returns whether the request has a member, or a parameter, for the reason.
+fn has_reason(document: &Value, operation: &Value) -> bool {
+    let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+    let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/components/schemas/"));
+    let body = name.map_or(schema, |name| &document["components"]["schemas"][name]);
+    let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+    body["properties"]["reason"].is_object() || parameters.any(|parameter| parameter["name"] == "reason")
+}
+
+pub(crate) async fn every_change_by_an_operator_can_have_a_reason(place: Place) {
+    let document = place.get("/openapi.json").await.body;
+    let mut changes = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let role = operation["security"][0]["token"][0].as_str();
+            if method == "get" || !matches!(role, Some("operator" | "admin")) {
+                continue;
+            }
+            assert!(has_reason(&document, operation), "{method} {path}: {operation}");
+            changes += 1;
+        }
+    }
+    assert!(changes > 20, "{changes}");
+}
+
 pub(crate) async fn people_can_read_all_that_the_document_says(place: Place) {
     let document = place.get("/openapi.json").await.body;
     let (status, html) = place.page("/reference").await;
