@@ -59,7 +59,7 @@ struct OperateAnswer {
 
 /// Operate on a job
 ///
-/// Cancel, abort, resume, retry, rerun, snooze, skip, mark or release it. 409 when its state does not allow the operation.
+/// 409 when the state of the job does not allow the operation; `detail` names the states that do.
 #[utoipa::path(
     post, path = "/v1/jobs/{id}/operate", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
     request_body = OperateRequest, responses((status = 200, body = OperateAnswer)), security(("token" = ["operator"]))

@@ -1,6 +1,7 @@
 //! Checks of responses against the OpenAPI document.
 
 use boon::{Compiler, Schemas};
+use milepost_core::actions::REASON_CHARS_MAX;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -126,13 +127,15 @@ pub(crate) async fn the_document_names_a_role_for_every_operation(place: Place) 
     assert!(operations > 8, "{operations}");
 }
 
-/// Returns whether the request has a member, or a parameter, for the reason.
-fn has_reason(document: &Value, operation: &Value) -> bool {
+/// Returns the maximum length of the reason in the request, which is a member of the body or a parameter.
+fn reason_max(document: &Value, operation: &Value) -> Value {
     let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
     let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/components/schemas/"));
     let body = name.map_or(schema, |name| &document["components"]["schemas"][name]);
     let mut parameters = operation["parameters"].as_array().into_iter().flatten();
-    body["properties"]["reason"].is_object() || parameters.any(|parameter| parameter["name"] == "reason")
+    let parameter = parameters.find(|parameter| parameter["name"] == "reason");
+    let schema = parameter.map_or(&body["properties"]["reason"], |parameter| &parameter["schema"]);
+    schema["maxLength"].clone()
 }
 
 pub(crate) async fn every_change_by_an_operator_can_have_a_reason(place: Place) {
@@ -144,7 +147,7 @@ pub(crate) async fn every_change_by_an_operator_can_have_a_reason(place: Place) 
             if method == "get" || !matches!(role, Some("operator" | "admin")) {
                 continue;
             }
-            assert!(has_reason(&document, operation), "{method} {path}: {operation}");
+            assert_eq!(reason_max(&document, operation), REASON_CHARS_MAX, "{method} {path}: {operation}");
             changes += 1;
         }
     }
