@@ -200,7 +200,9 @@ impl Sent {
 
     /// Returns the required reason, truncated to the maximum length.
     pub(crate) fn reason(&self) -> Result<String, Flash> {
-        Ok(self.needed("reason")?.chars().take(REASON_CHARS_MAX).collect())
+        let reason =
+            self.field("reason").ok_or_else(|| Flash::refused("nothing was done: the reason is missing"))?;
+        Ok(reason.chars().take(REASON_CHARS_MAX).collect())
     }
 
     /// Returns the action that the form is for.

@@ -176,7 +176,7 @@ pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     }
     let form = |action: RunAction| {
         let id = view.id;
-        Action::new(page, format!("{action}-{id}"), format!("/jobs/{id}/operate"), action)
+        Action::new(page, format!("{}-{id}", action.of_job()), format!("/jobs/{id}/operate"), action)
             .asks(format!("{} {}?", action.title(), view.name))
             .sends(action.of_job())
     };
