@@ -1,12 +1,11 @@
 //! The command line: the top-level commands and the value parsers that commands share.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use jiff::Timestamp;
-use milepost_core::duration::WAIT_MAX;
+pub(crate) use milepost_core::duration::{parse as duration, parse_positive as positive_duration};
 use milepost_core::ident::JobId;
 use milepost_core::job::{Priority, StartAt};
 use milepost_core::retention::Keep;
@@ -93,7 +92,7 @@ pub(crate) enum Command {
     Config(ConfigCommand),
     /// List and show jobs; cancel, retry, snooze, abort, resume them, and more
     #[command(subcommand)]
-    Jobs(JobsCommand),
+    Jobs(Box<JobsCommand>),
     /// Bulk jobs over many targets: start, inspect, stop and resume them
     Bulk(Box<BulkArgs>),
     /// Batches (DAGs of jobs): define, start, inspect, stop, resume and rerun them
@@ -167,24 +166,6 @@ pub(crate) fn job_id(text: &str) -> Result<JobId, String> {
     text.parse().map_err(|_| "give the full job id, as `milepost jobs list` shows it".to_owned())
 }
 
-/// Parses a duration such as `90s`, `10m` or `1h 30m`, up to a hundred years.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let duration = humantime::parse_duration(text)
-        .map_err(|e| format!("{e}; a duration looks like 90s, 10m or \"1h 30m\""))?;
-    if duration > WAIT_MAX {
-        return Err("it is longer than a hundred years; give a shorter duration".to_owned());
-    }
-    Ok(duration)
-}
-
-/// Parses a duration greater than zero.
-pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
-    match duration(text)? {
-        Duration::ZERO => Err("it must be longer than 0".to_owned()),
-        duration => Ok(duration),
-    }
-}
-
 /// Parses a retention period: a duration, or `forever`.
 pub(crate) fn keep(text: &str) -> Result<Keep, String> {
     match text {
@@ -221,6 +202,8 @@ pub(crate) fn job_state() -> impl TypedValueParser<Value = JobState> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use clap::CommandFactory;
 
     use super::*;
@@ -240,6 +223,77 @@ mod tests {
                 assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
             }
             commands.extend(command.get_subcommands().cloned());
+        }
+    }
+
+    /// Returns every command without subcommands, by its full name.
+    fn commands() -> Vec<(String, clap::Command)> {
+        let (mut left, mut found) = (vec![(String::new(), Cli::command())], Vec::new());
+        while let Some((name, command)) = left.pop() {
+            let mut inner: Vec<_> = command.get_subcommands().cloned().collect();
+            left.extend(inner.drain(..).map(|inner| (format!("{name} {}", inner.get_name()), inner)));
+            if !command.is_subcommand_required_set() {
+                found.push((name.trim_start().to_owned(), command));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_command_that_changes_something_takes_a_reason() {
+        const READ: [&str; 30] = [
+            "jobs list",
+            "jobs show",
+            "bulk list",
+            "bulk show",
+            "bulk watch",
+            "bulk failures",
+            "bulk dry-run",
+            "batch list",
+            "batch versions",
+            "batch show",
+            "batch graph",
+            "batch watch",
+            "events tail",
+            "events subscriptions",
+            "events lag",
+            "events parked",
+            "inbox list",
+            "inbox gaps",
+            "queues list",
+            "schedules list",
+            "schedules show",
+            "schedules preview",
+            "limits list",
+            "workers list",
+            "tokens list",
+            "audit",
+            "doctor list",
+            "config check",
+            "config schema",
+            "config reference",
+        ];
+        // They act without an operator, on another store, or before there is an audit.
+        const OTHER: [&str; 8] =
+            ["migrate", "move", "work", "relay", "serve", "demo", "demo-worker", "config init"];
+        let mut changing = 0;
+        for (name, command) in commands() {
+            let takes_reason = command.get_arguments().any(|arg| arg.get_long() == Some("reason"));
+            let exempt = READ.contains(&&*name) || OTHER.contains(&&*name) || name.starts_with("bench");
+            assert_eq!(takes_reason, !exempt, "{name}");
+            changing += usize::from(takes_reason);
+        }
+        assert!(changing > 40, "{changing}");
+    }
+
+    #[test]
+    fn old_names_of_the_reason_are_accepted() {
+        for line in [
+            ["jobs", "cancel", "0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c", "--reason", "x"],
+            ["batch", "abort", "0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c", "--note", "x"],
+            ["events", "pause", "orders", "--why", "x"],
+        ] {
+            assert!(Cli::try_parse_from(["milepost"].iter().chain(&line)).is_ok(), "{line:?}");
         }
     }
 

@@ -128,7 +128,7 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
         Command::Migrate => migrate::run(&store()?).await,
         Command::Move(args) => moving::run(*args).await,
         Command::Enqueue(args) => enqueue::run(*args, &store()?).await,
-        Command::Jobs(command) => jobs::run(command, &store()?).await,
+        Command::Jobs(command) => jobs::run(*command, &store()?).await,
         Command::Bulk(args) => bulk::run(*args, selection).await,
         Command::Batch(command) => batch::run(*command, selection).await,
         Command::Events(command) => events::run(*command, selection).await,

@@ -2,10 +2,13 @@
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
+use milepost_core::actions::Action as _;
+use milepost_core::actions::limit::LimitAction;
 use milepost_core::limit::{Limit, LimitView, Rate, SLOTS_MAX, Source, Target};
 use milepost_core::port::Store;
 use serde::Serialize;
 
+use crate::operator::{self, ReasonArgs, help};
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
 use crate::table::{Column, Field, Listing};
@@ -19,11 +22,9 @@ pub(crate) enum LimitsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Limit a kind or a group, or change its limit
-    #[command(after_help = SET_EXAMPLES)]
+    #[command(about = LimitAction::SlowDown.description().summary, after_help = SET_EXAMPLES)]
     Set(SetArgs),
-    /// Remove a limit
-    #[command(after_help = REMOVE_EXAMPLES)]
+    #[command(about = LimitAction::Remove.description().summary, after_help = help(LimitAction::Remove, REMOVE_EXAMPLES))]
     Remove(TargetArgs),
 }
 
@@ -67,6 +68,8 @@ pub(crate) struct TargetArgs {
     /// The group, or a class of groups: prefix:*
     #[arg(long, group = "target")]
     group: Option<String>,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -124,13 +127,13 @@ pub(crate) async fn run(command: LimitsCommand, address: &StoreAddress) -> Resul
 }
 
 async fn set(args: SetArgs, address: &StoreAddress) -> Result<()> {
-    let json = args.target.json;
+    let (json, reason) = (args.target.json, args.target.reason.reason.clone());
     let limit = args.limit();
     // Checked before the store is opened, because opening may create it.
     limit.check()?;
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let configured = is_configured(store.as_ref(), &limit.target).await?;
-    store.put_limit(&limit, Source::Operator).await?;
+    operator::acting_because(store.as_ref(), reason.as_deref())?.put_limit(&limit, Source::Operator).await?;
     if configured {
         output::note(format_args!(
             "{} was limited by a configuration, which is ignored until you remove this limit",
@@ -147,7 +150,7 @@ async fn is_configured(store: &dyn Store, target: &Target) -> Result<bool> {
 }
 
 async fn remove(args: TargetArgs, address: &StoreAddress) -> Result<()> {
-    let json = args.json;
+    let (json, reason) = (args.json, args.reason.reason.clone());
     let target = args.target();
     let store = store::open(address, Schema::MustFit).await?;
     if is_configured(store.as_ref(), &target).await? {
@@ -156,6 +159,7 @@ async fn remove(args: TargetArgs, address: &StoreAddress) -> Result<()> {
              it (`milepost limits set`) until you remove the new one"
         );
     }
+    let store = operator::acting_because(store.as_ref(), reason.as_deref())?;
     let removed = store.remove_limit(&target, Source::Operator).await?;
     if json {
         return output::heard_or_not(output::json(&Removed { target: &target, removed }));

@@ -1,8 +1,11 @@
-//! The operator: the user in whose name changes of this command are audited.
+//! The operator, in whose name changes of this command are audited, and the options that commands of operators share.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use clap::Args;
+use milepost_core::actions::{Action, GRACE_DEFAULT};
 use milepost_core::audit::Actor;
 use milepost_core::port::Store;
 
@@ -14,6 +17,57 @@ pub(crate) fn acting(store: &dyn Store) -> Result<Arc<dyn Store>> {
 /// Returns the store for changes by the operator with this reason.
 pub(crate) fn acting_because(store: &dyn Store, why: Option<&str>) -> Result<Arc<dyn Store>> {
     Ok(store.acting_as(Actor::new(operator()?)?.because(why)?))
+}
+
+/// The width of help texts.
+const COLUMNS: usize = 80;
+
+/// The option for the reason, which every command has that changes something.
+#[derive(Debug, Args)]
+pub(crate) struct ReasonArgs {
+    /// The reason, recorded in the audit and in the history
+    #[arg(long, aliases = ["note", "why"], value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+impl ReasonArgs {
+    /// Returns the store for changes by the operator with this reason.
+    pub(crate) fn acting(&self, store: &dyn Store) -> Result<Arc<dyn Store>> {
+        acting_because(store, self.reason.as_deref())
+    }
+}
+
+/// The option for the grace time of actions that stop running jobs.
+#[derive(Debug, Args)]
+pub(crate) struct GraceArgs {
+    /// How long running jobs may take to stop
+    #[arg(long, value_name = "DURATION", default_value = GRACE.as_str(), value_parser = crate::args::duration)]
+    pub(crate) grace: Duration,
+}
+
+static GRACE: LazyLock<String> = LazyLock::new(|| humantime::format_duration(GRACE_DEFAULT).to_string());
+
+/// Returns the help text of an action: its effect, and then notes and examples.
+pub(crate) fn help(action: impl Action, notes: &str) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in action.effect().split_whitespace() {
+        let width = word.chars().count();
+        match column {
+            0 => {}
+            _ if column + 1 + width > COLUMNS => {
+                text.push('\n');
+                column = 0;
+            }
+            _ => {
+                text.push(' ');
+                column += 1;
+            }
+        }
+        text.push_str(word);
+        column += width;
+    }
+    format!("{text}\n\n{notes}")
 }
 
 /// Returns the user and the host that this command runs as.

@@ -10,6 +10,7 @@ use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
 use serde::Serialize;
 
 use crate::args;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::selection::Selection;
 use crate::store::{self, Schema};
@@ -70,6 +71,8 @@ pub(crate) struct PruneArgs {
     /// How long entries of the audit are kept [default: as configured, else 400d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     audit: Option<Keep>,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Only count the rows that would be deleted; events are not counted
     #[arg(long)]
     dry_run: bool,
@@ -105,7 +108,7 @@ pub(crate) async fn run(args: &PruneArgs, selection: &Selection) -> Result<Outco
         report(args, &policy, &Report { dry_run: true, counts: &due, rows: None, seconds: None })?;
         return Ok(Outcome::Done);
     }
-    let began = Instant::now();
+    let (store, began) = (args.reason.acting(store.as_ref())?, Instant::now());
     // Batches are deleted first, so that their jobs can be deleted with the other jobs.
     let rows = prune_batches(store.as_ref(), &policy).await?;
     let mut pruned = prune(store.as_ref(), &policy, due.total()).await?;

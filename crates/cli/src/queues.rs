@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::queue::QueueAction;
 use milepost_core::job::check_queue;
 use milepost_core::listing::QueueView;
 use milepost_core::port::Store;
 use milepost_core::state::JobState;
 use serde::Serialize;
 
+use crate::operator::{ReasonArgs, help};
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
 use crate::table::{Column, Field, Listing};
@@ -26,13 +29,20 @@ pub(crate) enum QueuesCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Stop workers from claiming jobs of a queue; running jobs continue
-    #[command(after_help = "Examples:\n  milepost queues pause mail\n  milepost queues resume mail")]
-    Pause(QueueName),
-    /// Let workers claim jobs of a paused queue again
-    #[command(after_help = "Examples:\n  milepost queues resume mail")]
-    Resume(QueueName),
+    #[command(about = QueueAction::Pause.description().summary, after_help = help(QueueAction::Pause, PAUSE_EXAMPLES))]
+    Pause(QueueArgs),
+    #[command(about = QueueAction::Resume.description().summary, after_help = help(QueueAction::Resume, RESUME_EXAMPLES))]
+    Resume(QueueArgs),
 }
+
+const PAUSE_EXAMPLES: &str = "\
+Examples:
+  milepost queues pause mail --reason 'the provider is down'
+  milepost queues resume mail";
+
+const RESUME_EXAMPLES: &str = "\
+Examples:
+  milepost queues resume mail";
 
 impl QueuesCommand {
     /// Returns whether the command is read-only.
@@ -42,33 +52,32 @@ impl QueuesCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct QueueName {
+pub(crate) struct QueueArgs {
     /// The queue's name
     name: String,
+    #[command(flatten)]
+    reason: ReasonArgs,
 }
 
 pub(crate) async fn run(command: QueuesCommand, address: &StoreAddress) -> Result<Outcome> {
     let store = store::open(address, Schema::MustFit).await?;
     match command {
         QueuesCommand::List { json } => list(&store.queues().await?, json)?,
-        QueuesCommand::Pause(QueueName { name }) => {
-            check_queue(&name)?;
-            let changed = store.pause_queue(&name, true).await?;
-            let words = if changed { "is paused" } else { "was paused already" };
-            output::deed(format_args!("queue {name} {words}"))?;
-            doubt(&name, store.as_ref()).await?;
-        }
-        QueuesCommand::Resume(QueueName { name }) => {
-            check_queue(&name)?;
-            let changed = store.pause_queue(&name, false).await?;
-            let words = if changed { "is resumed" } else { "was not paused" };
-            output::deed(format_args!("queue {name} {words}"))?;
-            if !changed {
-                doubt(&name, store.as_ref()).await?;
-            }
-        }
+        QueuesCommand::Pause(args) => set(args, QueueAction::Pause, store.as_ref()).await?,
+        QueuesCommand::Resume(args) => set(args, QueueAction::Resume, store.as_ref()).await?,
     }
     Ok(Outcome::Done)
+}
+
+async fn set(args: QueueArgs, action: QueueAction, store: &dyn Store) -> Result<()> {
+    let (name, paused) = (&args.name, action == QueueAction::Pause);
+    check_queue(name)?;
+    let changed = args.reason.acting(store)?.pause_queue(name, paused).await?;
+    output::deed(format_args!("queue {name} {}", action.result(changed)))?;
+    if paused || !changed {
+        doubt(name, store).await?;
+    }
+    Ok(())
 }
 
 /// Prints a note if the queue has no jobs and no running worker serves it: its name may be mistyped.

@@ -1,6 +1,5 @@
 //! The signals that ask a process to stop.
 
-use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -40,7 +39,7 @@ impl Signals {
 
     /// Waits for the start of a process. After a signal it has [`START_MAX`] to complete.
     pub(crate) async fn during<T>(&mut self, start: impl Future<Output = Result<T>>) -> Result<Start<T>> {
-        let mut start = pin!(start);
+        let mut start = Box::pin(start);
         let signal = tokio::select! {
             started = &mut start => return Ok(Start { started: Some(started?), signal: None }),
             signal = self.next() => signal,

@@ -4,10 +4,10 @@
 
 use clap::Parser;
 use milepost::WorkerOptions;
-use milepost_server::Limits;
 use serde_json::{Value, json};
 
 use crate::args::{Cli, Command};
+use crate::serve::server::Limits;
 
 const SERVICE: &str = include_str!("../../../ops/systemd/milepost.service");
 

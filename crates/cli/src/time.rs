@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-pub(crate) use milepost_server::words::{length, relative};
+pub(crate) use milepost_core::format::{length, relative};
 
 /// Formats a time exactly, and relative to now.
 pub(crate) fn exact(time: Timestamp, now: Timestamp) -> String {

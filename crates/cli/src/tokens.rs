@@ -10,7 +10,7 @@ use milepost_core::token::{FoundToken, NewToken, RANDOM_BYTES, Role, Secret, Sta
 use serde::Serialize;
 
 use crate::args::{point_in_time, positive_duration};
-use crate::operator::operator;
+use crate::operator::{ReasonArgs, operator};
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
 use crate::table::{Column, Field, Listing, WIDE, terminal_columns};
@@ -61,7 +61,7 @@ The prefix is the part of a token between mp_ and the next _; `milepost tokens
 list` shows it. Servers refuse a revoked token within a second.
 
 Examples:
-  milepost tokens revoke k3x9mfpa";
+  milepost tokens revoke k3x9mfpa --reason 'the laptop is lost'";
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
@@ -76,6 +76,8 @@ pub(crate) struct CreateArgs {
     /// When it becomes valid, such as 2026-05-01T09:00:00Z [default: now]
     #[arg(long, value_name = "WHEN", value_parser = point_in_time)]
     starts: Option<Timestamp>,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -85,6 +87,8 @@ pub(crate) struct CreateArgs {
 pub(crate) struct RevokeArgs {
     /// The token's prefix
     prefix: String,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -127,7 +131,7 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
     check_end(&token)?;
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let first = !store.has_tokens().await?;
-    let view = store.create_token(&token).await?;
+    let view = args.reason.acting(store.as_ref())?.create_token(&token).await?;
     if args.json {
         return output::heard_or_not(output::json(&Created { token: secret.reveal(), view: &view }));
     }
@@ -163,7 +167,7 @@ async fn revoke(args: RevokeArgs, address: &StoreAddress) -> Result<()> {
         bail!("this is a complete token; give only its prefix, and do not type tokens into a shell");
     }
     let store = store::open(address, Schema::MustFit).await?;
-    let revoked = store.revoke_token(&args.prefix, &operator()?).await?;
+    let revoked = args.reason.acting(store.as_ref())?.revoke_token(&args.prefix, &operator()?).await?;
     if !store.has_tokens().await? {
         output::note(
             "no token is left: a server at a loopback address requires none, unless it has --require-tokens",

@@ -5,22 +5,22 @@ use std::time::Duration;
 use milepost_core::finish::{End, Failure};
 use milepost_core::ident::JobId;
 use milepost_core::job::{NewJob, StartAt};
+use milepost_core::listing::JobFilter;
 use milepost_core::port::Operation;
-use milepost_core::search::{JobSearch, PayloadMatch, SCAN_MAX};
+use milepost_core::search::{PayloadMatch, SCAN_MAX};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use serde_json::json;
 
 use milepost_testkit::scene::{KIND, Scene, retry};
 
-async fn find(scene: &Scene, search: JobSearch) -> Vec<JobId> {
-    let limit = if search.limit == 0 { 100 } else { search.limit };
-    let found = scene.store.search_jobs(&JobSearch { limit, ..search }).await.expect("found");
+async fn find(scene: &Scene, search: JobFilter) -> Vec<JobId> {
+    let found = scene.store.search_jobs(&search).await.expect("found");
     found.rows.into_iter().map(|row| row.id).collect()
 }
 
-fn payload(text: &str) -> JobSearch {
-    JobSearch { payload: Some(PayloadMatch::parse(text).expect("path=value")), ..JobSearch::default() }
+fn payload(text: &str) -> JobFilter {
+    JobFilter { payload: Some(PayloadMatch::parse(text).expect("path=value")), ..JobFilter::default() }
 }
 
 async fn job(scene: &Scene, payload: serde_json::Value) -> JobId {
@@ -46,7 +46,7 @@ pub async fn jobs_are_found_by_what_is_in_their_payload(scene: Scene) {
     ] {
         assert_eq!(find(&scene, payload(text)).await, expected, "{text}");
     }
-    let both = JobSearch { state: Some(JobState::Pending), ..JobSearch::default() };
+    let both = JobFilter { state: Some(JobState::Pending), ..JobFilter::default() };
     assert_eq!(find(&scene, both).await, [three, two, one]);
 }
 
@@ -111,23 +111,23 @@ pub async fn jobs_are_found_by_kind_state_queue_key_and_error(scene: Scene) {
     scene.finish(&run, End::Succeed { result: None }).await;
     let full = fail(&scene, "other", "disk_full", "No space left on device").await;
     let slow = fail(&scene, "other", "timeout", "took 30 s").await;
-    let all = JobSearch::default;
-    assert_eq!(find(&scene, JobSearch { error: Some("disk_full".to_owned()), ..all() }).await, [full]);
-    assert_eq!(find(&scene, JobSearch { error: Some("SPACE left".to_owned()), ..all() }).await, [full]);
-    assert_eq!(find(&scene, JobSearch { error: Some("0 s".to_owned()), ..all() }).await, [slow]);
-    assert_eq!(find(&scene, JobSearch { error: Some("no such".to_owned()), ..all() }).await, []);
-    let failed = JobSearch { state: Some(JobState::Failed), ..all() };
+    let all = JobFilter::default;
+    assert_eq!(find(&scene, JobFilter { error: Some("disk_full".to_owned()), ..all() }).await, [full]);
+    assert_eq!(find(&scene, JobFilter { error: Some("SPACE left".to_owned()), ..all() }).await, [full]);
+    assert_eq!(find(&scene, JobFilter { error: Some("0 s".to_owned()), ..all() }).await, [slow]);
+    assert_eq!(find(&scene, JobFilter { error: Some("no such".to_owned()), ..all() }).await, []);
+    let failed = JobFilter { state: Some(JobState::Failed), ..all() };
     assert_eq!(find(&scene, failed.clone()).await, [slow, full]);
-    assert_eq!(find(&scene, JobSearch { error: Some("timeout".to_owned()), ..failed.clone() }).await, [slow]);
-    assert_eq!(find(&scene, JobSearch { key: Some("timeout".to_owned()), ..failed.clone() }).await, [slow]);
-    assert_eq!(find(&scene, JobSearch { state: Some(JobState::Succeeded), ..all() }).await, [done]);
-    assert_eq!(find(&scene, JobSearch { kind: Some("other".to_owned()), ..all() }).await, [slow, full]);
+    assert_eq!(find(&scene, JobFilter { error: Some("timeout".to_owned()), ..failed.clone() }).await, [slow]);
+    assert_eq!(find(&scene, JobFilter { key: Some("timeout".to_owned()), ..failed.clone() }).await, [slow]);
+    assert_eq!(find(&scene, JobFilter { state: Some(JobState::Succeeded), ..all() }).await, [done]);
+    assert_eq!(find(&scene, JobFilter { kind: Some("other".to_owned()), ..all() }).await, [slow, full]);
     assert_eq!(
-        find(&scene, JobSearch { queue: Some("default".to_owned()), ..all() }).await,
+        find(&scene, JobFilter { queue: Some("default".to_owned()), ..all() }).await,
         [slow, full, done]
     );
-    assert_eq!(find(&scene, JobSearch { queue: Some("nowhere".to_owned()), ..all() }).await, []);
-    assert_eq!(find(&scene, JobSearch { kind: Some("nothing".to_owned()), ..all() }).await, []);
+    assert_eq!(find(&scene, JobFilter { queue: Some("nowhere".to_owned()), ..all() }).await, []);
+    assert_eq!(find(&scene, JobFilter { kind: Some("nothing".to_owned()), ..all() }).await, []);
 }
 
 pub async fn jobs_are_found_in_every_state(scene: Scene) {
@@ -158,12 +158,12 @@ pub async fn jobs_are_found_in_every_state(scene: Scene) {
         (JobState::Failed, failed),
         (JobState::Canceled, canceled),
     ] {
-        let of = || JobSearch { state: Some(state), ..JobSearch::default() };
+        let of = || JobFilter { state: Some(state), ..JobFilter::default() };
         assert_eq!(find(&scene, of()).await, [job], "{state}");
-        assert_eq!(find(&scene, JobSearch { kind: Some("none".to_owned()), ..of() }).await, [], "{state}");
-        assert_eq!(find(&scene, JobSearch { before: Some(job), ..of() }).await, [], "{state}");
+        assert_eq!(find(&scene, JobFilter { kind: Some("none".to_owned()), ..of() }).await, [], "{state}");
+        assert_eq!(find(&scene, JobFilter { before: Some(job), ..of() }).await, [], "{state}");
     }
-    assert_eq!(find(&scene, JobSearch::default()).await.len(), 6);
+    assert_eq!(find(&scene, JobFilter::default()).await.len(), 6);
 }
 
 pub async fn a_key_finds_all_that_ever_had_it(scene: Scene) {
@@ -176,12 +176,12 @@ pub async fn a_key_finds_all_that_ever_had_it(scene: Scene) {
     for _ in 0..2 {
         scene.enqueue_many(SCAN_MAX as usize / 2 + 1, KIND, json!({})).await;
     }
-    let of = || JobSearch { key: Some("order-17".to_owned()), ..JobSearch::default() };
+    let of = || JobFilter { key: Some("order-17".to_owned()), ..JobFilter::default() };
     assert_eq!(find(&scene, of()).await, [other, first]);
-    assert_eq!(find(&scene, JobSearch { kind: Some("other".to_owned()), ..of() }).await, [other]);
-    assert_eq!(find(&scene, JobSearch { state: Some(JobState::Succeeded), ..of() }).await, [first]);
-    assert_eq!(find(&scene, JobSearch { before: Some(other), ..of() }).await, [first]);
-    assert_eq!(find(&scene, JobSearch { key: Some("order-1".to_owned()), ..of() }).await, []);
+    assert_eq!(find(&scene, JobFilter { kind: Some("other".to_owned()), ..of() }).await, [other]);
+    assert_eq!(find(&scene, JobFilter { state: Some(JobState::Succeeded), ..of() }).await, [first]);
+    assert_eq!(find(&scene, JobFilter { before: Some(other), ..of() }).await, [first]);
+    assert_eq!(find(&scene, JobFilter { key: Some("order-1".to_owned()), ..of() }).await, []);
 }
 
 pub async fn a_search_within_a_time_finds_what_is_of_it(scene: Scene) {
@@ -192,13 +192,13 @@ pub async fn a_search_within_a_time_finds_what_is_of_it(scene: Scene) {
     let between = scene.store.clock().await.unwrap().now;
     tokio::time::sleep(Duration::from_millis(5)).await;
     let two = fail(&scene, KIND, "b", "b").await;
-    let failed = || JobSearch { state: Some(JobState::Failed), ..JobSearch::default() };
-    for all in [JobSearch::default as fn() -> JobSearch, failed] {
-        assert_eq!(find(&scene, JobSearch { created_from: Some(between), ..all() }).await, [two]);
-        assert_eq!(find(&scene, JobSearch { created_before: Some(between), ..all() }).await, [one]);
-        assert_eq!(find(&scene, JobSearch { failed_from: Some(between), ..all() }).await, [two]);
-        assert_eq!(find(&scene, JobSearch { failed_from: Some(before), ..all() }).await, [two, one]);
-        let window = JobSearch { created_from: Some(before), created_before: Some(between), ..all() };
+    let failed = || JobFilter { state: Some(JobState::Failed), ..JobFilter::default() };
+    for all in [JobFilter::default as fn() -> JobFilter, failed] {
+        assert_eq!(find(&scene, JobFilter { created_from: Some(between), ..all() }).await, [two]);
+        assert_eq!(find(&scene, JobFilter { created_before: Some(between), ..all() }).await, [one]);
+        assert_eq!(find(&scene, JobFilter { failed_from: Some(between), ..all() }).await, [two]);
+        assert_eq!(find(&scene, JobFilter { failed_from: Some(before), ..all() }).await, [two, one]);
+        let window = JobFilter { created_from: Some(before), created_before: Some(between), ..all() };
         assert_eq!(find(&scene, window).await, [one]);
     }
 }
@@ -209,21 +209,21 @@ pub async fn a_search_goes_on_where_it_stopped(scene: Scene) {
         scene.enqueue_many(SCAN_MAX as usize / 10, KIND, json!({ "n": "other" })).await;
     }
     let last = job(&scene, json!({ "n": "wanted" })).await;
-    let search = JobSearch { limit: 1, ..payload("n=wanted") };
+    let search = JobFilter { limit: 1, ..payload("n=wanted") };
     let page = scene.store.search_jobs(&search).await.unwrap();
     assert_eq!(page.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [last]);
-    let short = JobSearch { scan: Some(10), before: page.next, ..search.clone() };
+    let short = JobFilter { scan: Some(10), before: page.next, ..search.clone() };
     let stopped = scene.store.search_jobs(&short).await.unwrap();
-    let tenth = scene.store.search_jobs(&JobSearch { limit: 11, ..JobSearch::default() }).await.unwrap().next;
+    let tenth = scene.store.search_jobs(&JobFilter { limit: 11, ..JobFilter::default() }).await.unwrap().next;
     assert_eq!(
         (stopped.rows.len(), stopped.next),
         (0, tenth),
         "the search stopped at its limit of examined jobs"
     );
-    let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search.clone() }).await.unwrap();
+    let page = scene.store.search_jobs(&JobFilter { before: page.next, ..search.clone() }).await.unwrap();
     assert!(page.rows.is_empty(), "the search stopped at its limit of examined jobs: {page:?}");
-    let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search.clone() }).await.unwrap();
+    let page = scene.store.search_jobs(&JobFilter { before: page.next, ..search.clone() }).await.unwrap();
     assert_eq!(page.rows.iter().map(|row| row.id).collect::<Vec<_>>(), [first]);
-    let page = scene.store.search_jobs(&JobSearch { before: page.next, ..search }).await.unwrap();
+    let page = scene.store.search_jobs(&JobFilter { before: page.next, ..search }).await.unwrap();
     assert!(page.rows.is_empty() && page.next.is_none(), "{page:?}");
 }

@@ -14,6 +14,30 @@ pub fn whole_ms(duration: Duration) -> i64 {
     i64::try_from(duration.min(WAIT_MAX).as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }
 
+/// Parses a duration such as `90s`, `10m` or `1h 30m`, up to [`WAIT_MAX`].
+///
+/// # Errors
+/// A message with the accepted forms.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text)
+        .map_err(|e| format!("{e}; a duration looks like 90s, 10m or \"1h 30m\""))?;
+    if duration > WAIT_MAX {
+        return Err("it is longer than a hundred years; give a shorter duration".to_owned());
+    }
+    Ok(duration)
+}
+
+/// Parses a duration greater than zero.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_positive(text: &str) -> Result<Duration, String> {
+    match parse(text)? {
+        Duration::ZERO => Err("it must be longer than 0".to_owned()),
+        duration => Ok(duration),
+    }
+}
+
 /// Rejects a wait longer than [`WAIT_MAX`].
 ///
 /// # Errors

@@ -32,6 +32,7 @@ macro_rules! check_statements {
     };
 }
 
+pub mod actions;
 pub mod audit;
 pub mod batch;
 pub mod bulk;
@@ -43,6 +44,7 @@ pub mod error;
 pub mod event;
 pub mod feed;
 pub mod finish;
+pub mod format;
 pub mod history;
 pub mod ident;
 pub mod inbox;

@@ -8,12 +8,12 @@ use serde_json::value::RawValue;
 
 use crate::ident::{JobId, RunToken, WorkerId};
 use crate::limit::Target;
-use crate::search::LastFailure;
+use crate::search::{LastFailure, PayloadMatch};
 use crate::state::JobState;
 use crate::trace::Traceparent;
 use crate::worker::Progress;
 
-/// A filter for lists of jobs, newest first.
+/// Which jobs to find, newest first, and which page of them. A job must match all given fields.
 #[derive(Clone, Debug)]
 pub struct JobFilter {
     /// Only in this state.
@@ -24,15 +24,51 @@ pub struct JobFilter {
     pub queue: Option<String>,
     /// Only those with this key.
     pub key: Option<String>,
-    /// Only those older than this one: the last job of the previous page.
+    /// Only those with a failed attempt that has this error code, or this text in its message (case-insensitive).
+    pub error: Option<String>,
+    /// Only those whose payload matches.
+    pub payload: Option<PayloadMatch>,
+    /// Only those created at this time or later.
+    pub created_from: Option<Timestamp>,
+    /// Only those created before this time.
+    pub created_before: Option<Timestamp>,
+    /// Only those that failed permanently at this time or later, and are still failed.
+    pub failed_from: Option<Timestamp>,
+    /// Only those older than this one: the position where the previous page ended.
     pub before: Option<JobId>,
+    /// The number of jobs that a search reads before it returns; `None`: [`SCAN_MAX`](crate::search::SCAN_MAX), which is also the maximum.
+    pub scan: Option<u32>,
     /// The maximum number of results.
     pub limit: u32,
 }
 
 impl Default for JobFilter {
     fn default() -> Self {
-        Self { state: None, kind: None, queue: None, key: None, before: None, limit: 50 }
+        Self {
+            state: None,
+            kind: None,
+            queue: None,
+            key: None,
+            error: None,
+            payload: None,
+            created_from: None,
+            created_before: None,
+            failed_from: None,
+            before: None,
+            scan: None,
+            limit: 50,
+        }
+    }
+}
+
+impl JobFilter {
+    /// Returns whether the jobs themselves must be searched, because no index finds them: for errors, payloads and times, and for a kind
+    /// or a queue, of which few jobs may match among many. A key identifies its jobs.
+    #[must_use]
+    pub fn needs_search(&self) -> bool {
+        let of_some = self.key.is_none() && (self.kind.is_some() || self.queue.is_some());
+        let times = [self.created_from, self.created_before, self.failed_from];
+        of_some || self.error.is_some() || self.payload.is_some() || times.iter().any(Option::is_some)
     }
 }
 

@@ -6,42 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ident::JobId;
-use crate::listing::JobRow;
+use crate::listing::{JobFilter, JobRow};
 use crate::state::JobState;
 
 /// The maximum number of jobs that a search reads before it returns: few enough for 10 to 20 ms.
 pub const SCAN_MAX: u32 = 5_000;
 /// The maximum depth of a path into a payload.
 pub const PATH_DEPTH_MAX: usize = 16;
-
-/// A filter for a search of jobs, newest first.
-#[derive(Clone, Debug, Default)]
-pub struct JobSearch {
-    /// Only in this state.
-    pub state: Option<JobState>,
-    /// Only of this kind.
-    pub kind: Option<String>,
-    /// Only in this queue.
-    pub queue: Option<String>,
-    /// Only those with this key.
-    pub key: Option<String>,
-    /// Only those with a failed attempt that has this error code, or this text in its message (case-insensitive).
-    pub error: Option<String>,
-    /// Only those whose payload matches.
-    pub payload: Option<PayloadMatch>,
-    /// Only those created at this time or later.
-    pub created_from: Option<Timestamp>,
-    /// Only those created before this time.
-    pub created_before: Option<Timestamp>,
-    /// Only those that failed permanently at this time or later, and are still failed.
-    pub failed_from: Option<Timestamp>,
-    /// Only those older than this one: the position where the previous page ended.
-    pub before: Option<JobId>,
-    /// The number of jobs to read before the search returns; `None`: [`SCAN_MAX`], which is also the maximum.
-    pub scan: Option<u32>,
-    /// The maximum number of results.
-    pub limit: u32,
-}
 
 /// The smallest set of rows that contains every possible match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +95,7 @@ impl JobsFound {
     }
 }
 
-impl JobSearch {
+impl JobFilter {
     /// Returns the set of rows to search.
     #[must_use]
     pub fn place(&self) -> SearchPlace {
@@ -225,10 +196,10 @@ mod tests {
     #[test]
     fn a_window_of_time_is_one_of_ids_with_a_day_at_each_end() {
         let at: Timestamp = "2026-11-22T12:00:00Z".parse().unwrap();
-        let search = JobSearch { created_from: Some(at), created_before: Some(at), ..JobSearch::default() };
+        let search = JobFilter { created_from: Some(at), created_before: Some(at), ..JobFilter::default() };
         let day = |id: JobId| time_of(id).as_millisecond() - at.as_millisecond();
         assert_eq!((day(search.oldest()), day(search.newest())), (-DAY_MS, DAY_MS));
-        let open = JobSearch::default();
+        let open = JobFilter::default();
         assert_eq!((open.oldest().0, open.newest().0), (uuid::Uuid::nil(), uuid::Uuid::max()));
     }
 }

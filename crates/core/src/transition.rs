@@ -4,7 +4,6 @@
 //! conformance suite checks all pairs against both.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -96,10 +95,28 @@ pub struct IllegalTransition {
 
 impl fmt::Display for IllegalTransition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.from {
-            Some(state) => write!(f, "a job that is {state} cannot {}", self.verb),
-            None => write!(f, "a job that does not exist cannot {}", self.verb),
+        let verb = if self.verb == Verb::RetryNow { "retry" } else { self.verb.as_str() };
+        let Some(state) = self.from else { return write!(f, "a job that does not exist cannot {verb}") };
+        write!(f, "a job that is {state} cannot {verb}")?;
+        let allowed = self.allowed();
+        match allowed.split_last() {
+            // The state allows the verb, but something else does not, such as a group without a free slot.
+            _ if allowed.contains(&state.as_str()) => Ok(()),
+            None => Ok(()),
+            Some((last, [])) => write!(f, "; only jobs that are {last} can"),
+            Some((last, others)) => write!(f, "; only jobs that are {} or {last} can", others.join(", ")),
         }
+    }
+}
+
+impl IllegalTransition {
+    /// Returns the names of the states in which the verb is allowed; for a retry, those in which an operator can retry a job.
+    fn allowed(self) -> Vec<&'static str> {
+        let allows = |state: JobState| match self.verb {
+            Verb::RetryNow => Verb::that_retries(state).is_some(),
+            verb => transition(Some(state), verb, Readiness::Ready).is_ok(),
+        };
+        JobState::ALL.iter().filter(|state| allows(**state)).map(|state| state.as_str()).collect()
     }
 }
 

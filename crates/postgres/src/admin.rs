@@ -195,3 +195,24 @@ fn queues_with_kinds(rows: &[PgRow]) -> Decoded<Vec<QueueKinds>> {
     }
     Ok(queues)
 }
+
+#[cfg(test)]
+mod tests {
+    use milepost_core::actions::GRACE_DEFAULT;
+    use milepost_core::duration::whole_ms;
+
+    #[test]
+    fn the_functions_for_operators_have_the_same_default_grace_as_their_actions() {
+        let expected = whole_ms(GRACE_DEFAULT).to_string();
+        for sql in [include_str!("../sql/api.sql"), include_str!("../sql/batch_operations.sql")] {
+            let mut defaults: Vec<&str> = sql
+                .split("grace_ms bigint default ")
+                .skip(1)
+                .filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next())
+                .collect();
+            // The functions that apply any verb have none.
+            defaults.retain(|ms| *ms != "0");
+            assert!(!defaults.is_empty() && defaults.iter().all(|ms| *ms == expected), "{defaults:?}");
+        }
+    }
+}

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use jiff_sqlx::ToSqlx;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
-use milepost_core::listing::JobRow;
+use milepost_core::listing::{JobFilter, JobRow};
 use milepost_core::port::{SearchStore, StoreResult};
-use milepost_core::search::{JobSearch, JobsFound, LISTED_CHARS_MAX, LastFailure};
+use milepost_core::search::{JobsFound, LISTED_CHARS_MAX, LastFailure};
 use milepost_core::sql;
 use milepost_core::state::JobState;
 use sqlx::postgres::PgRow;
@@ -18,7 +18,7 @@ use crate::store::PostgresStore;
 
 #[async_trait]
 impl SearchStore for PostgresStore {
-    async fn search_jobs(&self, search: &JobSearch) -> StoreResult<JobsFound> {
+    async fn search_jobs(&self, search: &JobFilter) -> StoreResult<JobsFound> {
         let rows = self.inner.calm.rows(query(search)).await;
         let found = rows.and_then(|rows| {
             let looked_to: Option<uuid::Uuid> = match rows.first() {
@@ -60,7 +60,7 @@ impl PostgresStore {
     }
 }
 
-fn query(search: &JobSearch) -> Query {
+fn query(search: &JobFilter) -> Query {
     let (path, value) = match &search.payload {
         Some(found) => (Some(found.path.clone()), Some(found.value.to_string())),
         None => (None, None),

@@ -23,7 +23,8 @@ impl TokenStore for PostgresStore {
             .bind(token.role.as_str())
             .bind(token.created_by.clone())
             .bind(token.starts_at.map(jiff_sqlx::Timestamp::from))
-            .bind(token.lasts.map(whole_ms));
+            .bind(token.lasts.map(whole_ms))
+            .bind(self.reason());
         let made = self.inner.access.row(query).await.and_then(|row| row.as_ref().map(found).transpose());
         let made = made.map_err(|e| self.fail("create_token", e))?;
         Ok(made.ok_or_else(|| InvalidToken::NameTaken(token.name.clone()))?.view)
@@ -45,7 +46,10 @@ impl TokenStore for PostgresStore {
     }
 
     async fn revoke_token(&self, prefix: &str, who: &str) -> StoreResult<bool> {
-        let query = sqlx::query(sql!("token/revoke")).bind(prefix.to_owned()).bind(who.to_owned());
+        let query = sqlx::query(sql!("token/revoke"))
+            .bind(prefix.to_owned())
+            .bind(who.to_owned())
+            .bind(self.reason());
         let revoked = self.inner.access.row(query).await.and_then(|row| {
             let row = row.ok_or(sqlx::Error::RowNotFound)?;
             Ok((row.try_get(0)?, row.try_get(1)?))
@@ -59,6 +63,13 @@ impl TokenStore for PostgresStore {
     async fn touch_token(&self, prefix: &str) -> StoreResult<()> {
         let query = sqlx::query(sql!("token/touch")).bind(prefix.to_owned());
         self.inner.access.execute(query).await.map(drop).map_err(|e| self.fail("touch_token", e))
+    }
+}
+
+impl PostgresStore {
+    /// Returns the reason of the actor, if there is one.
+    fn reason(&self) -> Option<String> {
+        self.actor.as_ref()?.why().map(str::to_owned)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Group commit of single creates: jobs of many requests share few transactions.
 //!
 //! Jobs of other requests wait while a transaction is running; the next transaction stores all of them. Each caller is answered
-//! after its job has been committed. A job that the store refuses does not affect the others. Only jobs of the same actor share a
-//! transaction.
+//! after its job has been committed. A job that the store refuses does not affect the others. Only jobs of the same actor, with the same
+//! reason, share a transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,7 +113,7 @@ fn in_parts(gathered: Vec<Waiting>) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for waiting in gathered {
         let bytes = waiting.job.payload.get().len();
-        let last = parts.iter_mut().rfind(|part| part.actor.who() == waiting.actor.who());
+        let last = parts.iter_mut().rfind(|part| part.actor == waiting.actor);
         match last.filter(|part| part.payload_bytes + bytes <= PAYLOAD_BYTES_MAX) {
             Some(part) => {
                 part.payload_bytes += bytes;

@@ -17,7 +17,6 @@ mod health;
 mod idempotency;
 mod intake;
 mod last;
-pub mod layout;
 mod limits;
 mod listen;
 mod many;
@@ -32,7 +31,6 @@ mod reference;
 mod session;
 mod stream;
 mod trace;
-pub mod words;
 
 use std::sync::Arc;
 use std::time::Duration;

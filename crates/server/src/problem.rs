@@ -3,6 +3,8 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use milepost_core::actions::job::ActionError;
+use milepost_core::actions::select::SelectError;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::dag::fault::InvalidDag;
@@ -173,6 +175,24 @@ impl From<StoreError> for Problem {
             StoreError::Schema(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "schema_does_not_fit", words),
             StoreError::Move(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_moves", words),
             _ => Self::failed(&error),
+        }
+    }
+}
+
+impl From<ActionError> for Problem {
+    fn from(error: ActionError) -> Self {
+        match error {
+            ActionError::NoDelay(_) => Self::unprocessable("invalid_body", error.to_string()).at("delay_ms"),
+            ActionError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SelectError> for Problem {
+    fn from(error: SelectError) -> Self {
+        match error {
+            SelectError::TooMany => Self::unprocessable("too_many_jobs", error.to_string()).at("filter"),
+            SelectError::Store(error) => error.into(),
         }
     }
 }

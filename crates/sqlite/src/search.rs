@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
+use milepost_core::listing::JobFilter;
 use milepost_core::port::{SearchStore, StoreResult};
-use milepost_core::search::{JobSearch, JobsFound, LISTED_CHARS_MAX, LastFailure, PayloadMatch};
+use milepost_core::search::{JobsFound, LISTED_CHARS_MAX, LastFailure, PayloadMatch};
 use milepost_core::sql;
 use milepost_core::state::JobState;
 use rusqlite::types::Type;
@@ -17,7 +18,7 @@ use crate::store::SqliteStore;
 
 #[async_trait]
 impl SearchStore for SqliteStore {
-    async fn search_jobs(&self, search: &JobSearch) -> StoreResult<JobsFound> {
+    async fn search_jobs(&self, search: &JobFilter) -> StoreResult<JobsFound> {
         let search = search.clone();
         self.read("search_jobs", move |conn| find(conn, &search)).await
     }
@@ -65,7 +66,7 @@ fn read_failure(row: &Row<'_>) -> rusqlite::Result<LastFailure> {
     })
 }
 
-fn find(conn: &Connection, search: &JobSearch) -> Result<JobsFound, Failure> {
+fn find(conn: &Connection, search: &JobFilter) -> Result<JobsFound, Failure> {
     let payload = search.payload.as_ref();
     let params = named_params! {
         "?1": Id(&search.newest()),

@@ -32,8 +32,8 @@ const USE_NOTED_WITHIN: Duration = Duration::from_millis(250);
 impl TokenStore for SqliteStore {
     async fn create_token(&self, token: &NewToken) -> StoreResult<TokenView> {
         token.check()?;
-        let token = token.clone();
-        self.write("create_token", Hint::NONE, move |tx| create(tx, &token)).await
+        let (token, actor) = (token.clone(), self.named(&token.created_by));
+        self.write("create_token", Hint::NONE, move |tx| create(tx, &token, &actor)).await
     }
 
     async fn token(&self, prefix: &str) -> StoreResult<Option<FoundToken>> {
@@ -58,8 +58,8 @@ impl TokenStore for SqliteStore {
     }
 
     async fn revoke_token(&self, prefix: &str, who: &str) -> StoreResult<bool> {
-        let (prefix, who) = (prefix.to_owned(), who.to_owned());
-        self.write("revoke_token", Hint::NONE, move |tx| revoke(tx, prefix, &who)).await
+        let (prefix, actor) = (prefix.to_owned(), self.named(who));
+        self.write("revoke_token", Hint::NONE, move |tx| revoke(tx, prefix, &actor)).await
     }
 
     async fn touch_token(&self, prefix: &str) -> StoreResult<()> {
@@ -72,7 +72,16 @@ impl TokenStore for SqliteStore {
     }
 }
 
-fn create(conn: &Connection, token: &NewToken) -> Result<TokenView, Failure> {
+impl SqliteStore {
+    /// Returns an actor with this name and the reason of the current one.
+    fn named(&self, who: &str) -> Actor {
+        let current = self.actor();
+        let why = current.as_deref().and_then(Actor::why);
+        Actor::new(who).and_then(|actor| actor.because(why)).unwrap_or_else(|_| Actor::nobody())
+    }
+}
+
+fn create(conn: &Connection, token: &NewToken, actor: &Actor) -> Result<TokenView, Failure> {
     let now_ms = now_ms();
     let starts_ms = token.starts_at.map_or(now_ms, jiff::Timestamp::as_millisecond);
     let expires_ms = token.lasts.map(|lasts| later_ms(starts_ms, lasts));
@@ -84,11 +93,11 @@ fn create(conn: &Connection, token: &NewToken) -> Result<TokenView, Failure> {
     let view = find(conn, prefix)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.view;
     let after =
         json!({ "prefix": prefix, "role": role, "starts_at": view.starts_at, "expires_at": view.expires_at });
-    note(conn, created_by, "token.create", name, json!({ "after": after }))?;
+    note(conn, actor, "token.create", name, json!({ "after": after }))?;
     Ok(view)
 }
 
-fn revoke(conn: &Connection, prefix: String, who: &str) -> Result<bool, Failure> {
+fn revoke(conn: &Connection, prefix: String, actor: &Actor) -> Result<bool, Failure> {
     let Some(FoundToken { view, .. }) = find(conn, &prefix)? else {
         return Err(refused(InvalidToken::NoSuchToken(prefix)));
     };
@@ -97,7 +106,7 @@ fn revoke(conn: &Connection, prefix: String, who: &str) -> Result<bool, Failure>
     }
     conn.prepare_cached(sql!("session/end_of_token"))?.execute([&prefix])?;
     let before = json!({ "prefix": prefix, "role": view.role });
-    note(conn, who, "token.revoke", &view.name, json!({ "before": before }))?;
+    note(conn, actor, "token.revoke", &view.name, json!({ "before": before }))?;
     Ok(true)
 }
 
@@ -105,9 +114,8 @@ fn refused(invalid: InvalidToken) -> Failure {
     Failure::Told(StoreError::Token(invalid))
 }
 
-fn note(conn: &Connection, who: &str, what: &'static str, name: &str, detail: Value) -> Sql<()> {
-    let actor = Actor::new(who).unwrap_or_else(|_| Actor::nobody());
-    audit::write(conn, &actor, &Note { what, subject: Some(name.to_owned()), detail })
+fn note(conn: &Connection, actor: &Actor, what: &'static str, name: &str, detail: Value) -> Sql<()> {
+    audit::write(conn, actor, &Note { what, subject: Some(name.to_owned()), detail })
 }
 
 fn find(conn: &Connection, prefix: &str) -> Sql<Option<FoundToken>> {

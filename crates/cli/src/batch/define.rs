@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::file::{self, Faulty};
 use super::words;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::selection::Selection;
 use crate::store::Schema;
@@ -34,6 +35,8 @@ pub(crate) struct DefineArgs {
     /// Definitions: .toml, .yaml, .yml or .json, one DAG per file
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Only check the definitions; needs no store
     #[arg(long)]
     check: bool,
@@ -49,7 +52,7 @@ pub(super) async fn run(args: DefineArgs, selection: &Selection) -> Result<Outco
         return Ok(Outcome::Done);
     }
     let store = super::open(selection, Schema::MadeWhenEmpty).await?;
-    define(&dags, args.json, store.as_ref()).await?;
+    define(&dags, args.json, args.reason.acting(store.as_ref())?.as_ref()).await?;
     Ok(Outcome::Done)
 }
 

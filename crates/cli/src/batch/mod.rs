@@ -19,8 +19,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Subcommand;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::batch::BatchAction;
 use milepost_core::port::Store;
 
+use crate::operator::help;
 use crate::output::Outcome;
 use crate::selection::Selection;
 use crate::store::{self, Schema};
@@ -41,19 +44,15 @@ pub(crate) enum BatchCommand {
     Graph(graph::GraphArgs),
     /// Follow a batch until it ends; exit status 1 if it is not done
     Watch(watch::WatchArgs),
-    /// Run tasks of a batch again, after a preview
+    #[command(about = BatchAction::Rerun.description().summary)]
     Rerun(rerun::RerunArgs),
-    /// Stop a batch so that it can be resumed; no further task starts
-    #[command(after_help = operate::ABORT_HELP)]
+    #[command(about = BatchAction::Abort.description().summary, after_help = help(BatchAction::Abort, operate::ABORT_EXAMPLES))]
     Abort(operate::StopArgs),
-    /// Resume an aborted batch
-    #[command(after_help = operate::RESUME_HELP)]
+    #[command(about = BatchAction::Resume.description().summary, after_help = help(BatchAction::Resume, operate::RESUME_EXAMPLES))]
     Resume(operate::ResumeArgs),
-    /// Permanently cancel a batch, or a task and its successors
-    #[command(after_help = operate::CANCEL_HELP)]
+    #[command(about = BatchAction::Cancel.description().summary, after_help = help(BatchAction::Cancel, operate::CANCEL_EXAMPLES))]
     Cancel(operate::CancelArgs),
-    /// Set the outcome of a task that was handled manually
-    #[command(after_help = operate::MARK_HELP)]
+    #[command(about = BatchAction::Mark.description().summary, after_help = help(BatchAction::Mark, operate::MARK_EXAMPLES))]
     Mark(operate::MarkArgs),
 }
 

@@ -12,60 +12,43 @@ use milepost_core::port::Store;
 
 use super::find::{self, WhichArgs};
 use super::words;
-use crate::args;
-use crate::operator;
+use crate::operator::{GraceArgs, ReasonArgs};
 use crate::output::{self, Outcome};
 use crate::redis::RedisArgs;
 
-pub(super) const ABORT_HELP: &str = "\
-No further task starts. Waiting jobs are aborted. Running jobs are asked to
-stop; if they have not stopped after the grace time, their workers lose them.
-Completed work is kept: `milepost batch resume` continues from there.
+pub(super) const ABORT_EXAMPLES: &str = "\
+`milepost batch resume` continues from the completed work.
 
 Examples:
-  milepost batch abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --note 'wrong prices'
+  milepost batch abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'wrong prices'
   milepost batch abort settlement --key 2026-11-01 --grace 1m";
 
-pub(super) const RESUME_HELP: &str = "\
-Aborted tasks continue from their checkpoints, and waiting tasks start when
-their predecessors end. Failed tasks stay failed: use `milepost batch rerun`.
+pub(super) const RESUME_EXAMPLES: &str = "\
+`milepost batch rerun` reruns failed tasks.
 
 Examples:
   milepost batch resume 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
 
-pub(super) const CANCEL_HELP: &str = "\
-Ended tasks stay as they are; running tasks are asked to stop. With --subtree,
-only that task and its successors are canceled. Tasks with the rule `always`,
-which are for cleanup, still run, and so do tasks that only they lead to.
-
+pub(super) const CANCEL_EXAMPLES: &str = "\
 Examples:
   milepost batch cancel 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
-  milepost batch cancel settlement --key 2026-11-01 --subtree report --note 'not today'";
+  milepost batch cancel settlement --key 2026-11-01 --subtree report --reason 'not today'";
 
-pub(super) const MARK_HELP: &str = "\
-The successors of the task continue: after `success` as if the task had
-succeeded without a result, after `skip` as if its condition were false, after
-`failed` as after a failure. A task whose state does not allow this is left
-unchanged and reported.
+pub(super) const MARK_EXAMPLES: &str = "\
+The successors continue after `success` as if the task had succeeded without a
+result, after `skip` as if its condition were false, after `failed` as after a
+failure. A task whose state does not allow this is left unchanged and reported.
 
 Examples:
   milepost batch mark 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c load success
-  milepost batch mark settlement --key 2026-11-01 report skip --note 'sent by hand'";
+  milepost batch mark settlement --key 2026-11-01 report skip --reason 'sent by hand'";
 
 #[derive(Debug, Args)]
 pub(super) struct WhyArgs {
-    /// The reason, recorded in the history and the audit
-    #[arg(long, alias = "reason", value_name = "TEXT")]
-    pub(super) note: Option<String>,
+    #[command(flatten)]
+    pub(super) reason: ReasonArgs,
     #[command(flatten)]
     pub(super) redis: RedisArgs,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct GraceArgs {
-    /// How long running jobs may take to stop
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::duration)]
-    grace: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -174,11 +157,10 @@ pub(super) async fn operate(
     store: &dyn Store,
 ) -> Result<BatchOperated> {
     let row = &subject.row;
-    let (generation, note) = (Some(row.generation), why.note.clone());
+    let (generation, note) = (Some(row.generation), why.reason.reason.clone());
     let teller = why.redis.teller();
     let operation = BatchOperation { batch: row.id, generation, grace, note, what };
-    let store = operator::acting_because(store, operation.note.as_deref())?;
-    let operated = store.operate_batch(&operation).await?;
+    let operated = why.reason.acting(store)?.operate_batch(&operation).await?;
     teller.ready().await;
     Ok(operated)
 }

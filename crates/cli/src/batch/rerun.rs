@@ -34,7 +34,7 @@ Examples:
   milepost batch rerun 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --failed
   milepost batch rerun settlement --key 2026-11-01 --failed --version latest
   milepost batch rerun settlement --key 2026-11-01 --downstream-of load --yes
-  milepost batch rerun settlement --key 2026-11-01 --task report --task mail --note 'new logo'";
+  milepost batch rerun settlement --key 2026-11-01 --task report --task mail --reason 'new logo'";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("what").required(true))]

@@ -9,12 +9,13 @@ use jiff::civil::Date;
 use milepost_core::batch::nominal::{NominalTime, ZONE_DEFAULT};
 use milepost_core::batch::start::{NewBatch, check_fit};
 use milepost_core::error::StoreError;
-use milepost_core::port::BatchStore;
+use milepost_core::port::Store;
 use serde_json::value::RawValue;
 
 use super::{find, watch};
 use crate::args::point_in_time;
 use crate::input;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::redis::RedisArgs;
 
@@ -62,6 +63,8 @@ pub(crate) struct StartArgs {
     /// Follow the batch until it ends; exit status 1 if it is not done
     #[arg(long, conflicts_with = "json")]
     watch: bool,
+    #[command(flatten)]
+    reason: ReasonArgs,
     #[command(flatten)]
     redis: RedisArgs,
     /// Print one JSON object
@@ -111,7 +114,9 @@ fn nominal(text: &str, zone: &str) -> Result<NominalTime> {
     Ok(at)
 }
 
-pub(super) async fn run(args: StartArgs, store: &dyn BatchStore) -> Result<Outcome> {
+pub(super) async fn run(args: StartArgs, store: &dyn Store) -> Result<Outcome> {
+    let store = args.reason.acting(store)?;
+    let store = store.as_ref();
     let input = args.input()?;
     let latest = find::dag(&args.dag, store).await?;
     let version = match &args.version {

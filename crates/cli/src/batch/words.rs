@@ -7,7 +7,7 @@ use milepost_core::batch::listing::{BatchView, TaskView};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
 use milepost_core::dag::version::Version;
 
-pub(super) use milepost_server::words::count;
+pub(super) use milepost_core::format::count;
 
 use super::find::VERSION_DIGITS;
 

@@ -11,7 +11,6 @@ use hdrhistogram::Histogram;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::{Method, Request, StatusCode, header};
-use milepost_server::Options;
 use serde::Serialize;
 
 use super::latency::micros;
@@ -19,6 +18,7 @@ use super::process;
 use super::report::{Percentiles, median, per_s, print};
 use super::served::{Connection, Served, connect};
 use super::target::{QUEUE, Target};
+use crate::serve::server::Options;
 use crate::store::StoreAddress;
 
 /// The number of jobs in a request that creates many.

@@ -12,10 +12,11 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use milepost_core::port::Store;
-use milepost_server::{Options, ServerError};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use crate::serve::server::{self, Options, ServerError};
 
 /// A server on a port of the loopback address.
 pub(super) struct Served {
@@ -28,7 +29,7 @@ impl Served {
     pub(super) async fn start(store: &Arc<dyn Store>, options: Options) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let (at, stop) = (listener.local_addr()?, CancellationToken::new());
-        let serving = milepost_server::serve(listener, store.clone(), options, stop.clone());
+        let serving = server::serve(listener, store.clone(), options, stop.clone());
         Ok(Self { at, stop, serving: tokio::spawn(serving) })
     }
 

@@ -12,7 +12,6 @@ use hdrhistogram::{Histogram, RecordError};
 use memchr::memmem;
 use milepost_core::job::NewJob;
 use milepost_core::port::Store;
-use milepost_server::{Options, StreamLimits};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -25,6 +24,7 @@ use super::report::{Percentiles, print};
 use super::served::Served;
 use super::target::Target;
 use super::workload::noop;
+use crate::serve::server::{Options, StreamLimits};
 use crate::store::StoreAddress;
 
 /// The interval at which jobs are created in portions.

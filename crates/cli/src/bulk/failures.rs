@@ -8,6 +8,7 @@ use milepost_core::ident::JobId;
 use milepost_core::port::Store;
 
 use crate::args;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::redis::RedisArgs;
 use crate::table::{Column, Field, Listing};
@@ -22,10 +23,7 @@ Examples:
   milepost bulk failures 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --limit 10000 --json \\
     | jq -r '.[].key[0]'";
 
-const RETRY_HELP: &str = "\
-Starts a new run in the same group, with the same parameters, over the failed
-targets that no other run retries already.
-
+pub(super) const RETRY_EXAMPLES: &str = "\
 Examples:
   milepost bulk retry-failures 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
 
@@ -47,11 +45,12 @@ pub(super) struct FailuresArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = RETRY_HELP)]
 pub(super) struct RetryArgs {
     /// The run's full id
     #[arg(value_parser = args::job_id)]
     id: JobId,
+    #[command(flatten)]
+    reason: ReasonArgs,
     #[command(flatten)]
     redis: RedisArgs,
     /// Print one JSON object
@@ -106,7 +105,7 @@ pub(super) fn print(failures: &[TargetFailure]) -> Result<()> {
 pub(super) async fn retry(args: RetryArgs, store: &dyn Store) -> Result<Outcome> {
     super::view(args.id, store).await?;
     let teller = args.redis.teller();
-    let started = store.retry_bulk_failures(args.id).await?;
+    let started = args.reason.acting(store)?.retry_bulk_failures(args.id).await?;
     teller.ready().await;
     if args.json {
         output::heard_or_not(output::json(&started))?;

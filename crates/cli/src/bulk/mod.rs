@@ -16,6 +16,8 @@ mod words;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use milepost_core::actions::Action as _;
+use milepost_core::actions::bulk_run::{RunAction, RunChange};
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::error::StoreError;
@@ -23,7 +25,7 @@ use milepost_core::ident::JobId;
 use milepost_core::port::Store;
 
 use self::scene::Scene;
-use crate::operator;
+use crate::operator::{self, help};
 use crate::output::Outcome;
 use crate::selection::Selection;
 
@@ -43,20 +45,17 @@ enum BulkCommand {
     Show(show::ShowArgs),
     /// Follow a run until it ends; exit status 1 if it did not succeed
     Watch(watch::WatchArgs),
-    /// Stop runs so that they can be resumed; no further chunk starts
-    #[command(after_help = operate::ABORT_HELP)]
+    #[command(about = RunAction::Abort.description().summary, after_help = operate::abort_help())]
     Abort(operate::AbortArgs),
-    /// Resume aborted or failed runs after their cursors
-    #[command(after_help = operate::RESUME_HELP)]
+    #[command(about = RunAction::Resume.description().summary, after_help = help(RunAction::Resume, operate::RESUME_EXAMPLES))]
     Resume(operate::ChangeArgs),
-    /// Cancel runs permanently
-    #[command(after_help = operate::CANCEL_HELP)]
+    #[command(about = RunAction::Cancel.description().summary, after_help = help(RunAction::Cancel, operate::CANCEL_EXAMPLES))]
     Cancel(operate::ChangeArgs),
-    /// Change the rate, duty and chunk sizes of a run
+    #[command(about = RunChange::Set.description().summary, after_help = help(RunChange::Set, set::EXAMPLES))]
     Set(set::SetArgs),
     /// List the failed targets of a run
     Failures(failures::FailuresArgs),
-    /// Start a run over the failed targets of another run
+    #[command(about = RunChange::RetryFailures.description().summary, after_help = help(RunChange::RetryFailures, failures::RETRY_EXAMPLES))]
     RetryFailures(failures::RetryArgs),
     /// Execute a few chunks, roll them back, and estimate the cost of a run
     DryRun(Box<dry_run::DryRunArgs>),

@@ -1,45 +1,49 @@
 //! `milepost bulk abort`, `resume` and `cancel`.
 
-use std::time::Duration;
-
 use anyhow::{Result, bail};
 use clap::Args;
 use humantime::format_duration;
 use milepost::bulk::{BulkView, InvalidBulk};
+use milepost_core::actions::GRACE_DEFAULT;
+use milepost_core::actions::bulk_run::RunAction;
+use milepost_core::actions::job::Inputs;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
-use milepost_core::port::{Operated, Operation, Store};
+use milepost_core::port::{Operated, Store};
 use milepost_core::state::JobState;
-use milepost_core::transition::Verb;
 
 use super::scene::Scene;
 use crate::args;
 use crate::jobs::{Reports, operate};
+use crate::operator::{ReasonArgs, help};
 use crate::output::Outcome;
 use crate::redis::{RedisArgs, Teller};
 use crate::store::Database;
 
-/// The time that the current chunk may take before its worker loses the run.
-const GRACE: Duration = Duration::from_secs(10);
-
-pub(super) const ABORT_HELP: &str = "\
+pub(super) fn abort_help() -> String {
+    let grace = format_duration(GRACE_DEFAULT);
+    help(
+        RunAction::Abort,
+        &format!(
+            "\
 When this command returns, no further chunk starts. The current chunk may still
-commit within 10 s; with --hard, its statement is canceled and the chunk is
+commit within {grace}; with --hard, its statement is canceled and the chunk is
 rolled back. Completed work is kept: `milepost bulk resume` continues after it.
 
 Examples:
   milepost bulk abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'wrong text'
-  milepost bulk abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --hard";
+  milepost bulk abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --hard"
+        ),
+    )
+}
 
-pub(super) const RESUME_HELP: &str = "\
-A run continues after its last completed target when its group is free.
-
+pub(super) const RESUME_EXAMPLES: &str = "\
 Examples:
-  milepost bulk resume 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
+  milepost bulk resume 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost bulk resume 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'the text is corrected'";
 
-pub(super) const CANCEL_HELP: &str = "\
-Completed targets stay; the others are never processed. The next run of the
-group starts.
+pub(super) const CANCEL_EXAMPLES: &str = "\
+The next run of the group starts.
 
 Examples:
   milepost bulk cancel 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'sent by mistake'";
@@ -49,9 +53,8 @@ pub(super) struct ChangeArgs {
     /// The full ids of the runs
     #[arg(required = true, value_name = "ID", value_parser = args::job_id)]
     ids: Vec<JobId>,
-    /// The reason, recorded in the history
-    #[arg(long, alias = "note", value_name = "TEXT")]
-    reason: Option<String>,
+    #[command(flatten)]
+    reason: ReasonArgs,
     #[command(flatten)]
     redis: RedisArgs,
 }
@@ -65,29 +68,23 @@ pub(super) struct AbortArgs {
     hard: bool,
 }
 
-impl ChangeArgs {
-    fn operation(&self, verb: Verb) -> Operation {
-        Operation { note: self.reason.clone(), ..Operation::new(verb) }.grace(GRACE)
-    }
-}
-
 pub(super) async fn abort(
     args: AbortArgs,
     scene: &Scene,
     database: &Database,
     store: &dyn Store,
 ) -> Result<Outcome> {
-    let operation = args.targets.operation(Verb::Abort);
-    let teller = args.targets.redis.teller();
+    let store = args.targets.reason.acting(store)?;
+    let (store, teller) = (store.as_ref(), args.targets.redis.teller());
     let mut reports = Reports::default();
     for &id in &args.targets.ids {
-        let words = stop(id, &operation, &teller, store).await;
+        let words = perform(id, RunAction::Abort, &args.targets, &teller, store).await;
         // The statement is interrupted only after the stop was requested; otherwise the run could begin another chunk.
         let words = match words {
             Ok(Operated::StopRequested) if args.hard => hard(id, scene, database, store).await,
             Ok(Operated::StopRequested) => Ok(format!(
                 "no further chunk starts; aborted after the current one, within {} at the latest",
-                format_duration(GRACE)
+                format_duration(GRACE_DEFAULT)
             )),
             Ok(Operated::Done(state)) => Ok(state.to_string()),
             Err(error) => Err(error),
@@ -106,7 +103,7 @@ async fn hard(id: JobId, scene: &Scene, database: &Database, store: &dyn Store) 
             return Ok(format!(
                 "no further chunk starts; the current one is on the {place}, which this configuration does not \
                  contain: it ends, or is abandoned after {}",
-                format_duration(GRACE)
+                format_duration(GRACE_DEFAULT)
             ));
         }
         (None, None) => store.interrupt_bulk(id).await?,
@@ -122,15 +119,16 @@ async fn hard(id: JobId, scene: &Scene, database: &Database, store: &dyn Store) 
 }
 
 pub(super) async fn cancel(args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
-    let operation = args.operation(Verb::Cancel);
+    let store = args.reason.acting(store)?;
     let teller = args.redis.teller();
     let mut reports = Reports::default();
     for &id in &args.ids {
-        let words = stop(id, &operation, &teller, store).await.map(|operated| match operated {
+        let operated = perform(id, RunAction::Cancel, &args, &teller, store.as_ref()).await;
+        let words = operated.map(|operated| match operated {
             Operated::Done(state) => state.to_string(),
             Operated::StopRequested => format!(
                 "no further chunk starts; canceled after the current one, within {} at the latest",
-                format_duration(GRACE)
+                format_duration(GRACE_DEFAULT)
             ),
         });
         reports.add(id, words);
@@ -138,25 +136,33 @@ pub(super) async fn cancel(args: ChangeArgs, store: &dyn Store) -> Result<Outcom
     reports.outcome()
 }
 
-async fn stop(id: JobId, operation: &Operation, teller: &Teller, store: &dyn Store) -> Result<Operated> {
+/// Performs the action on the job of the run.
+async fn perform(
+    id: JobId,
+    action: RunAction,
+    args: &ChangeArgs,
+    teller: &Teller,
+    store: &dyn Store,
+) -> Result<Operated> {
     super::view(id, store).await?;
-    operate(store, teller, id, operation).await
+    let inputs = Inputs { reason: args.reason.reason.clone(), ..Inputs::default() };
+    operate(action.of_job(), id, &inputs, teller, store).await
 }
 
 pub(super) async fn resume(args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
+    let store = args.reason.acting(store)?;
     let teller = args.redis.teller();
     let mut reports = Reports::default();
     for &id in &args.ids {
-        reports.add(id, resume_one(id, &args, &teller, store).await);
+        reports.add(id, resume_one(id, &args, &teller, store.as_ref()).await);
     }
     reports.outcome()
 }
 
 async fn resume_one(id: JobId, args: &ChangeArgs, teller: &Teller, store: &dyn Store) -> Result<String> {
     let view = super::view(id, store).await?;
-    let verb = match view.state {
-        JobState::Aborted => Verb::Resume,
-        JobState::Failed => Verb::RetryNow,
+    match view.state {
+        JobState::Aborted | JobState::Failed => {}
         JobState::Succeeded => return Err(StoreError::from(InvalidBulk::Done { job: id }).into()),
         JobState::Canceled | JobState::Skipped => {
             bail!("job {id} is {} and cannot be resumed; start a new run", view.state)
@@ -165,8 +171,8 @@ async fn resume_one(id: JobId, args: &ChangeArgs, teller: &Teller, store: &dyn S
             bail!("job {id} is about to stop; resume it when `milepost bulk list` shows it as aborted")
         }
         state => bail!("job {id} is {state}: there is nothing to resume"),
-    };
-    operate(store, teller, id, &args.operation(verb)).await?;
+    }
+    perform(id, RunAction::Resume, args, teller, store).await?;
     let now = super::view(id, store).await?;
     Ok(format!("{}; continues {}", now.state, after(&view)))
 }

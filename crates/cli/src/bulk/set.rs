@@ -10,20 +10,21 @@ use serde_json::json;
 
 use super::words;
 use crate::args;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 
 const ROWS_MAX: i64 = 1_000_000;
 
-const EXAMPLES: &str = "\
-The settings apply from the next chunk on and stay when the run is aborted and
-resumed; the definition is not changed.
+pub(super) const EXAMPLES: &str = "\
+The settings stay when the run is aborted and resumed; the definition is not
+changed.
 
 Examples:
   milepost bulk set 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --rate 500
-  milepost bulk set 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --duty 0.25 --chunk-ms 100";
+  milepost bulk set 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --duty 0.25 --chunk-ms 100 --reason 'office hours'";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, group = ArgGroup::new("setting").required(true).multiple(true))]
+#[command(group = ArgGroup::new("setting").required(true).multiple(true))]
 pub(super) struct SetArgs {
     /// The run's full id
     #[arg(value_parser = args::job_id)]
@@ -46,6 +47,8 @@ pub(super) struct SetArgs {
     /// The priority within the group, from 1 (first) to 4 (last)
     #[arg(long, group = "setting", value_parser = args::priority)]
     priority: Option<Priority>,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -87,7 +90,7 @@ pub(super) async fn run(args: SetArgs, store: &dyn Store) -> Result<Outcome> {
             "a chunk would have at least {min} and at most {max} rows; set --chunk-min and --chunk-max together"
         );
     }
-    store.set_bulk(id, &settings, args.priority).await?;
+    args.reason.acting(store)?.set_bulk(id, &settings, args.priority).await?;
     if args.json {
         let priority = args.priority.map(Priority::get);
         output::heard_or_not(output::json(&json!({ "job": id, "settings": all, "priority": priority })))?;

@@ -14,6 +14,7 @@ use super::staged::{FileArgs, Staged};
 use super::words;
 use crate::args;
 use crate::jobs::why;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::redis::RedisArgs;
 
@@ -50,6 +51,8 @@ pub(super) struct StartArgs {
     #[arg(long, value_parser = args::priority)]
     priority: Option<Priority>,
     #[command(flatten)]
+    reason: ReasonArgs,
+    #[command(flatten)]
     redis: RedisArgs,
     /// Print one JSON object
     #[arg(long)]
@@ -57,7 +60,8 @@ pub(super) struct StartArgs {
 }
 
 pub(super) async fn run(args: StartArgs, scene: &Scene, store: &dyn Store) -> Result<Outcome> {
-    let name = &args.name;
+    let (name, store) = (&args.name, args.reason.acting(store)?);
+    let store = store.as_ref();
     let definition = scene.definition(name, store).await?;
     let parameters = args.parameters.read()?;
     if let Some(entry) = scene.entry(name) {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use milepost::bulk::{BulkView, Effects, Settings};
 use milepost_core::state::JobState;
 
-pub(super) use milepost_server::words::{count, per_second as rate};
+pub(super) use milepost_core::format::{count, per_second as rate};
 
 use crate::time::{length, relative};
 

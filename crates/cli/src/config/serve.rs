@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use milepost_core::limit::Rate;
-use milepost_server::{ForwardedHeader, Options, TlsFiles, TrustedProxies};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
+use crate::serve::server::{ForwardedHeader, Options, TlsFiles, TrustedProxies};
 
 /// The address and the access control of `milepost serve` ([SECURITY.md](SECURITY.md)). Insecure options exist on the command line
 /// only.

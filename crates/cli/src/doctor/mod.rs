@@ -13,6 +13,7 @@ use milepost_core::port::Store;
 
 use self::examination::{Examination, Plan};
 use crate::args::{duration, positive_duration};
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
 
@@ -58,6 +59,8 @@ pub(crate) struct DoctorArgs {
     /// The time limit of a check; 0s for no limit
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     time_limit: Duration,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -92,7 +95,8 @@ pub(crate) async fn run(args: DoctorArgs, address: &StoreAddress) -> Result<Outc
         report::list(json)?;
         return Ok(Outcome::Done);
     }
-    let store = match store::open(address, Schema::MustFit).await {
+    let opened = store::open(address, Schema::MustFit).await;
+    let store = match opened.and_then(|store| args.reason.acting(store.as_ref())) {
         Ok(store) => store,
         Err(error) => {
             output::error(&error);

@@ -40,6 +40,7 @@ pub(crate) async fn run(
     let (mut jobs, bad_lines) = jobs.looked_through(args.skip_bad.as_deref(), from)?;
     let teller = args.redis.teller();
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
+    let store = args.reason.acting(store.as_ref())?;
     let mut enqueueing = Enqueueing {
         store: store.as_ref(),
         teller: &teller,

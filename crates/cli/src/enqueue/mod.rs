@@ -12,6 +12,7 @@ use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, PAYLOAD_BYTES_MAX, Priority, QUEU
 
 use self::template::JobTemplate;
 use crate::args;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::records::Format;
 use crate::redis::RedisArgs;
@@ -96,6 +97,8 @@ pub(crate) struct EnqueueArgs {
     timeout: Option<Duration>,
 
     #[command(flatten)]
+    reason: ReasonArgs,
+    #[command(flatten)]
     redis: RedisArgs,
 
     /// Print one JSON object
@@ -127,6 +130,7 @@ async fn one(args: EnqueueArgs, template: &JobTemplate, address: &StoreAddress) 
     job.check(PAYLOAD_BYTES_MAX)?;
     let teller = args.redis.teller();
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
+    let store = args.reason.acting(store.as_ref())?;
     let answer = store.enqueue(&job).await?;
     if !answer.duplicate {
         teller.ready().await;

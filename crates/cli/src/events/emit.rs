@@ -8,11 +8,12 @@ use milepost_core::error::StoreError;
 use milepost_core::event::{Aggregate, Emitted, InvalidEvent, NewEvent};
 use milepost_core::ident::EventId;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
-use milepost_core::port::EventLog;
+use milepost_core::port::Store;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::input;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 
 const HELP: &str = "\
@@ -58,6 +59,8 @@ pub(crate) struct EmitArgs {
     /// A header; may be given several times
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -105,12 +108,8 @@ fn payload(given: &str) -> Result<Box<RawValue>> {
     RawValue::from_string(text.trim().to_owned()).with_context(|| format!("{place} is not JSON"))
 }
 
-pub(super) async fn run(
-    args: &EmitArgs,
-    event: &NewEvent,
-    store: &(impl EventLog + ?Sized),
-) -> Result<Outcome> {
-    let Emitted { sequence, duplicate } = store.emit(event).await.map_err(remedy)?;
+pub(super) async fn run(args: &EmitArgs, event: &NewEvent, store: &dyn Store) -> Result<Outcome> {
+    let Emitted { sequence, duplicate } = args.reason.acting(store)?.emit(event).await.map_err(remedy)?;
     let (id, aggregate) = (event.id, &event.aggregate);
     if args.json {
         let answer = json!({ "event_id": id, "aggregate_seq": sequence, "duplicate": duplicate });

@@ -9,9 +9,12 @@ mod upkeep;
 
 use anyhow::Result;
 use clap::Subcommand;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::parked::ParkedAction;
+use milepost_core::actions::subscription::SubscriptionAction;
 use milepost_core::event::Aggregate;
-use milepost_core::event::relay_listing::ParkedVerb;
 
+use crate::operator::help;
 use crate::output::Outcome;
 use crate::selection::Selection;
 use crate::store::{self, Schema};
@@ -26,23 +29,28 @@ pub(crate) enum EventsCommand {
     Subscriptions(subscriptions::ListArgs),
     /// Show the lag of each subscription
     Lag(subscriptions::ListArgs),
-    /// Pause a subscription until it is resumed
-    Pause(subscriptions::PauseArgs),
-    /// Resume a paused subscription
-    Resume(subscriptions::SubscriptionName),
+    #[command(about = SubscriptionAction::Pause.description().summary,
+        after_help = help(SubscriptionAction::Pause, "Examples:\n  milepost events pause orders --reason 'the broker moves'"))]
+    Pause(subscriptions::SubscriptionArgs),
+    #[command(about = SubscriptionAction::Resume.description().summary,
+        after_help = help(SubscriptionAction::Resume, "Examples:\n  milepost events resume orders"))]
+    Resume(subscriptions::SubscriptionArgs),
     /// Delete a subscription with its position in the log
     Forget(subscriptions::ForgetArgs),
     /// List parked aggregates, which wait because one of their events failed
     Parked(parked::ParkedArgs),
-    /// Retry the first event of a parked aggregate now
+    #[command(about = ParkedAction::Retry.description().summary,
+        after_help = help(ParkedAction::Retry, "Examples:\n  milepost events retry orders order/17"))]
     Retry(parked::Which),
-    /// Skip the first event of a parked aggregate; it is kept as a skipped event
+    #[command(about = ParkedAction::Skip.description().summary,
+        after_help = help(ParkedAction::Skip, "Examples:\n  milepost events skip orders order/17 --reason duplicate"))]
     Skip(parked::Which),
-    /// Publish the first event of a parked aggregate with a changed payload
+    #[command(about = ParkedAction::Edit.description().summary,
+        after_help = help(ParkedAction::Edit, "Examples:\n  milepost events edit orders order/17 --payload '{}'"))]
     Edit(parked::EditArgs),
     /// List dead-lettered events, publish or delete one
     Dead(parked::DeadArgs),
-    /// Publish events again
+    #[command(about = SubscriptionAction::Replay.description().summary)]
     Replay(parked::ReplayArgs),
     /// Delete old published events
     Prune(upkeep::PruneArgs),
@@ -61,7 +69,8 @@ pub(crate) async fn run(command: EventsCommand, selection: &Selection) -> Result
     let address = &selection.store()?;
     if let EventsCommand::Emit(args) = command {
         let event = args.event()?;
-        return emit::run(&args, &event, store::open(address, Schema::MadeWhenEmpty).await?.as_ref()).await;
+        let store = store::open(address, Schema::MadeWhenEmpty).await?;
+        return emit::run(&args, &event, store.as_ref()).await;
     }
     let store = store::open(address, Schema::MustFit).await?;
     let store = store.as_ref();
@@ -74,12 +83,8 @@ pub(crate) async fn run(command: EventsCommand, selection: &Selection) -> Result
         EventsCommand::Resume(args) => subscriptions::resume(&args, store).await,
         EventsCommand::Forget(args) => subscriptions::forget(&args, store).await,
         EventsCommand::Parked(args) => parked::parked(&args, store).await,
-        EventsCommand::Retry(which) => {
-            parked::change(which, &ParkedVerb::Retry, "is retried now", store).await
-        }
-        EventsCommand::Skip(which) => {
-            parked::change(which, &ParkedVerb::Skip, "its first event is skipped", store).await
-        }
+        EventsCommand::Retry(which) => parked::change(which, ParkedAction::Retry, None, store).await,
+        EventsCommand::Skip(which) => parked::change(which, ParkedAction::Skip, None, store).await,
         EventsCommand::Edit(args) => parked::edit(args, store).await,
         EventsCommand::Dead(args) => parked::dead(&args, store).await,
         EventsCommand::Replay(args) => parked::replay(args, store).await,

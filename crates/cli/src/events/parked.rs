@@ -4,15 +4,18 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use indicatif::HumanCount;
 use jiff::Timestamp;
+use milepost_core::actions::dead_letter::DeadEventAction;
+use milepost_core::actions::parked::ParkedAction;
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
-use milepost_core::event::relay_listing::{DeadVerb, ParkedVerb, ParkedView, Replay};
+use milepost_core::event::relay_listing::{ParkedView, Replay};
 use milepost_core::ident::EventId;
 use milepost_core::port::Store;
 
 use super::follow::on_one_line;
 use super::subscriptions::known;
 use crate::args::{duration, point_in_time};
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
@@ -41,6 +44,8 @@ pub(crate) struct Which {
     /// All parked aggregates
     #[arg(long, conflicts_with = "aggregate")]
     all: bool,
+    #[command(flatten)]
+    reason: ReasonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -53,6 +58,8 @@ pub(crate) struct EditArgs {
     /// The new payload of its first event, as JSON
     #[arg(long, value_name = "JSON")]
     payload: String,
+    #[command(flatten)]
+    reason: ReasonArgs,
 }
 
 const DEAD_HELP: &str = "\
@@ -75,6 +82,8 @@ pub(crate) struct DeadArgs {
     /// Delete this event
     #[arg(long, value_name = "EVENT_ID", conflicts_with = "json", requires = "subscription")]
     drop: Option<EventId>,
+    #[command(flatten)]
+    reason: ReasonArgs,
 }
 
 const REPLAY_HELP: &str = "\
@@ -99,6 +108,8 @@ pub(crate) struct ReplayArgs {
     /// Events emitted since a time (2026-11-22T08:00:00Z) or a duration ago (2h)
     #[arg(long, value_name = "T", value_parser = since)]
     since: Option<Timestamp>,
+    #[command(flatten)]
+    reason: ReasonArgs,
 }
 
 /// Parses a time, or a duration before now.
@@ -163,11 +174,12 @@ fn next(of: &ParkedView, now: Timestamp) -> String {
 
 pub(super) async fn change(
     which: Which,
-    verb: &ParkedVerb,
-    done: &str,
+    action: ParkedAction,
+    payload: Option<&str>,
     store: &dyn Store,
 ) -> Result<Outcome> {
     let name = &which.subscription;
+    let verb = action.verb(payload).context("--payload cannot be used")?;
     known(name, store).await?;
     let aggregates = match which.aggregate {
         Some(aggregate) => vec![aggregate],
@@ -179,29 +191,30 @@ pub(super) async fn change(
     if aggregates.is_empty() {
         output::note("nothing is parked");
     }
+    let store = which.reason.acting(store)?;
     for aggregate in aggregates {
-        store.change_parked(name, &aggregate, verb).await?;
-        output::deed(format_args!("{aggregate}  {done}"))?;
+        store.change_parked(name, &aggregate, &verb).await?;
+        output::deed(format_args!("{aggregate}  {}", action.result()))?;
     }
     Ok(Outcome::Done)
 }
 
 pub(super) async fn edit(args: EditArgs, store: &dyn Store) -> Result<Outcome> {
-    let verb = ParkedVerb::edit(args.payload).context("--payload cannot be used")?;
-    let which = Which { subscription: args.subscription, aggregate: Some(args.aggregate), all: false };
-    change(which, &verb, "its first event is published with this payload now", store).await
+    let EditArgs { subscription, aggregate, payload, reason } = args;
+    let which = Which { subscription, aggregate: Some(aggregate), all: false, reason };
+    change(which, ParkedAction::Edit, Some(&payload), store).await
 }
 
 pub(super) async fn dead(args: &DeadArgs, store: &dyn Store) -> Result<Outcome> {
     if let Some(name) = &args.list.subscription {
         known(name, store).await?;
-        let (event, verb, done) = match (args.retry, args.drop) {
-            (Some(event), _) => (event, DeadVerb::Retry, "is published now"),
-            (_, Some(event)) => (event, DeadVerb::Drop, "is deleted"),
+        let (event, action) = match (args.retry, args.drop) {
+            (Some(event), _) => (event, DeadEventAction::Retry),
+            (_, Some(event)) => (event, DeadEventAction::Drop),
             _ => return list_dead(args, store).await,
         };
-        store.change_dead(name, event, verb).await?;
-        output::deed(format_args!("{event}  {done}"))?;
+        args.reason.acting(store)?.change_dead(name, event, action.verb()).await?;
+        output::deed(format_args!("{event}  {}", action.result()))?;
         return Ok(Outcome::Done);
     }
     list_dead(args, store).await
@@ -253,7 +266,7 @@ pub(super) async fn replay(args: ReplayArgs, store: &dyn Store) -> Result<Outcom
         }
         (None, None) => bail!("give --aggregate TYPE/ID or --since TIME"),
     };
-    let again = store.replay(&args.subscription, &replay).await?;
+    let again = args.reason.acting(store)?.replay(&args.subscription, &replay).await?;
     let events =
         if again == 1 { "1 event is".to_owned() } else { format!("{} events are", HumanCount(again)) };
     output::deed(format_args!("{events} published again"))?;

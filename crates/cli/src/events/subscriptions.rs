@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::port::Store;
 
-use crate::operator;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
@@ -20,18 +20,11 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SubscriptionName {
+pub(crate) struct SubscriptionArgs {
     /// The subscription's name
     name: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PauseArgs {
-    /// The subscription's name
-    name: String,
-    /// The reason, shown in lists [default: paused by an operator]
-    #[arg(long)]
-    why: Option<String>,
+    #[command(flatten)]
+    reason: ReasonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -41,6 +34,8 @@ pub(crate) struct ForgetArgs {
     /// Delete it despite parked aggregates or dead letters
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    reason: ReasonArgs,
 }
 
 /// Returns all subscriptions, unless there is no table to print: because they were printed as JSON, or because there are none.
@@ -141,21 +136,23 @@ pub(super) async fn lag(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-pub(super) async fn pause(args: &PauseArgs, store: &dyn Store) -> Result<Outcome> {
+pub(super) async fn pause(args: &SubscriptionArgs, store: &dyn Store) -> Result<Outcome> {
     let found = known(&args.name, store).await?;
-    if let (None, Some(why)) = (&args.why, &found.paused_why) {
+    let reason = args.reason.reason.as_deref();
+    if let (None, Some(why)) = (reason, &found.paused_why) {
         output::deed(format_args!("subscription {} was paused already: {why}", args.name))?;
         return Ok(Outcome::Done);
     }
-    let store = operator::acting_because(store, args.why.as_deref())?;
-    store.pause_subscription(&args.name, args.why.as_deref().unwrap_or("paused by an operator")).await?;
+    let store = args.reason.acting(store)?;
+    store.pause_subscription(&args.name, reason.unwrap_or("paused by an operator")).await?;
     output::deed(format_args!("subscription {} is paused; deliveries in progress are completed", args.name))?;
     Ok(Outcome::Done)
 }
 
-pub(super) async fn resume(args: &SubscriptionName, store: &dyn Store) -> Result<Outcome> {
+pub(super) async fn resume(args: &SubscriptionArgs, store: &dyn Store) -> Result<Outcome> {
     known(&args.name, store).await?;
-    let words = if store.resume_subscription(&args.name).await? { "is resumed" } else { "was not paused" };
+    let resumed = args.reason.acting(store)?.resume_subscription(&args.name).await?;
+    let words = if resumed { "is resumed" } else { "was not paused" };
     output::deed(format_args!("subscription {} {words}", args.name))?;
     Ok(Outcome::Done)
 }
@@ -175,7 +172,7 @@ pub(super) async fn forget(args: &ForgetArgs, store: &dyn Store) -> Result<Outco
             "subscription {name} has parked aggregates ({parked}) and dead letters ({dead}); give --force to delete them, too"
         );
     }
-    store.remove_subscription(name).await?;
+    args.reason.acting(store)?.remove_subscription(name).await?;
     output::deed(format_args!(
         "subscription {name} is deleted; a relay that has it configured starts it again as a new one"
     ))?;

@@ -7,6 +7,7 @@ use milepost_core::port::Store;
 use milepost_core::retention::Keep;
 
 use crate::args;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::selection::Selection;
 
@@ -24,6 +25,8 @@ pub(crate) struct PruneArgs {
     /// The minimum age of deleted events [default: as configured, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     keep: Option<Keep>,
+    #[command(flatten)]
+    reason: ReasonArgs,
 }
 
 const RESEED_HELP: &str = "\
@@ -38,6 +41,8 @@ pub(crate) struct ReseedArgs {
     /// Confirm the change
     #[arg(long)]
     yes: bool,
+    #[command(flatten)]
+    reason: ReasonArgs,
 }
 
 pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn Store) -> Result<Outcome> {
@@ -49,6 +54,7 @@ pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn S
         output::deed("events are kept forever: nothing was deleted")?;
         return Ok(Outcome::Done);
     };
+    let store = args.reason.acting(store)?;
     let mut pruned = 0;
     while let Some(portion) = store.prune_log(period).await? {
         pruned += portion;
@@ -63,7 +69,7 @@ pub(super) async fn reseed(args: &ReseedArgs, store: &dyn Store) -> Result<Outco
         output::note("nothing was changed: give --yes to adopt the log, which publishes some events again");
         return Ok(Outcome::WrongUsage);
     }
-    let changed = store.reseed().await?;
+    let changed = args.reason.acting(store)?.reseed().await?;
     if changed == 0 {
         output::deed("no change was needed")?;
         return Ok(Outcome::Done);

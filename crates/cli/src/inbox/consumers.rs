@@ -16,6 +16,7 @@ use serde_json::json;
 use super::known;
 use crate::args;
 use crate::events::aggregate;
+use crate::operator::ReasonArgs;
 use crate::output;
 use crate::selection::Selection;
 use crate::table::{Column, Field, Listing};
@@ -94,6 +95,8 @@ pub(crate) struct SetArgs {
     /// Whether an aggregate may begin with any event
     #[arg(long, group = "what", value_name = "BOOL")]
     begins_anywhere: Option<bool>,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Print one JSON object with the new settings
     #[arg(long)]
     json: bool,
@@ -117,6 +120,8 @@ pub(crate) struct ExpectArgs {
     /// The sequence of the next event to process
     #[arg(value_name = "SEQ", value_parser = clap::value_parser!(i64).range(1..))]
     sequence: i64,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -137,6 +142,8 @@ pub(crate) struct PruneArgs {
     /// The minimum age of deleted ids [default: as configured, else 14d]
     #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
     keep: Option<Keep>,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -234,7 +241,7 @@ pub(super) async fn set(args: SetArgs, store: &dyn Store) -> Result<()> {
         begins_anywhere: args.begins_anywhere.unwrap_or(stands.begins_anywhere),
         name: stands.name,
     };
-    store.put_consumer(&consumer).await?;
+    args.reason.acting(store)?.put_consumer(&consumer).await?;
     if args.json {
         return output::heard_or_not(output::json(&consumer));
     }
@@ -250,8 +257,8 @@ pub(super) async fn set(args: SetArgs, store: &dyn Store) -> Result<()> {
 }
 
 pub(super) async fn expect(args: &ExpectArgs, store: &dyn Store) -> Result<()> {
-    let ExpectArgs { consumer, aggregate, sequence, json } = args;
-    let changed = store.expect_from(consumer, aggregate, *sequence).await?;
+    let ExpectArgs { consumer, aggregate, sequence, reason, json } = args;
+    let changed = reason.acting(store)?.expect_from(consumer, aggregate, *sequence).await?;
     if *json {
         return output::heard_or_not(output::json(&json!({ "changed": changed })));
     }
@@ -268,6 +275,7 @@ pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn S
     };
     let policy = RetentionPolicy { inbox: keep, ..RetentionPolicy::FOREVER };
     policy.check()?;
+    let store = args.reason.acting(store)?;
     let mut ids = 0;
     loop {
         let pruned = store.prune(&policy, PACE).await?;

@@ -3,11 +3,13 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use jiff::Timestamp;
+use milepost_core::actions::dead_letter::LetterAction;
 use milepost_core::inbox::listing::{DeadFilter, DeadLetter, LetterId};
 use milepost_core::port::Store;
 use serde_json::json;
 
 use super::known;
+use crate::operator::ReasonArgs;
 use crate::output;
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
@@ -38,6 +40,8 @@ pub(crate) struct DeadArgs {
     /// Delete these events permanently
     #[arg(long, value_name = "ID", num_args = 1..)]
     drop: Vec<i64>,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// The maximum number of listed dead letters
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
@@ -51,10 +55,10 @@ pub(crate) struct DeadArgs {
 
 pub(super) async fn run(args: DeadArgs, store: &dyn Store) -> Result<()> {
     known(&args.consumer, store).await?;
-    let (ids, words) = match (args.retry.as_slice(), args.drop.as_slice()) {
+    let (ids, action) = match (args.retry.as_slice(), args.drop.as_slice()) {
         ([], []) => return list(&args, store).await,
-        ([], ids) => (ids, "dropped"),
-        (ids, _) => (ids, "retried"),
+        ([], ids) => (ids, LetterAction::Drop),
+        (ids, _) => (ids, LetterAction::Retry),
     };
     let mut letters: Vec<LetterId> = ids.iter().copied().map(LetterId).collect();
     letters.sort_unstable();
@@ -62,15 +66,12 @@ pub(super) async fn run(args: DeadArgs, store: &dyn Store) -> Result<()> {
     for letter in &letters {
         check_owner(&args.consumer, *letter, store).await?;
     }
-    let count = match words {
-        "dropped" => store.drop_dead(&letters).await?,
-        _ => store.retry_dead(&letters).await?,
-    };
+    let count = action.perform(&letters, args.reason.acting(store)?.as_ref()).await?;
     if args.json {
-        return output::heard_or_not(output::json(&json!({ words: count })));
+        let name = if action == LetterAction::Drop { "dropped" } else { "retried" };
+        return output::heard_or_not(output::json(&json!({ name: count })));
     }
-    let becomes = if words == "dropped" { "were deleted permanently" } else { "wait again" };
-    output::deed(format_args!("dead letters of {} that {becomes}: {count}", args.consumer))
+    output::deed(format_args!("dead letters of {} that {}: {count}", args.consumer, action.result()))
 }
 
 /// Checks that the dead letter belongs to the consumer. Ids are unique across consumers, so a mistyped id could be that of another one.

@@ -5,11 +5,11 @@ use clap::Args;
 use jiff::Timestamp;
 use milepost_core::ident::JobId;
 use milepost_core::job::QUEUE_DEFAULT;
-use milepost_core::listing::JobRow;
+use milepost_core::listing::{JobFilter, JobRow};
 use milepost_core::port::Store;
-use milepost_core::search::JobSearch;
 use milepost_core::state::JobState;
 
+use super::filter::FilterArgs;
 use crate::args;
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
@@ -20,6 +20,7 @@ Examples:
   milepost jobs list
   milepost jobs list --state failed --kind mail
   milepost jobs list --key order-4711
+  milepost jobs list --payload customer.id=42 --created-from 2026-05-01T00:00:00Z
   milepost jobs list --limit 10000 --json | jq -r '.[].id'
 
 At most --limit jobs are listed; a note on stderr reports if there are more.
@@ -34,18 +35,8 @@ its time or a worker), running, retry_wait (failed, will be retried), failed
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ListArgs {
-    /// Only jobs in this state
-    #[arg(long, value_parser = args::job_state())]
-    state: Option<JobState>,
-    /// Only jobs of this kind
-    #[arg(long)]
-    kind: Option<String>,
-    /// Only jobs in this queue
-    #[arg(long)]
-    queue: Option<String>,
-    /// Only jobs with this key
-    #[arg(long)]
-    key: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
     /// The maximum number of listed jobs
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
@@ -59,15 +50,8 @@ pub(crate) struct ListArgs {
 
 pub(crate) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
     let limit = args.limit as usize;
-    let search = JobSearch {
-        state: args.state,
-        kind: args.kind,
-        queue: args.queue,
-        key: args.key,
-        before: args.before,
-        ..JobSearch::default()
-    };
-    let mut rows = find(store, search, limit + 1).await?;
+    let filter = JobFilter { before: args.before, ..args.filter.filter() };
+    let mut rows = find(store, filter, limit + 1).await?;
     let cut = rows.len() > limit;
     rows.truncate(limit);
     if args.json {
@@ -90,14 +74,14 @@ pub(crate) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
 
 /// Returns up to `limit` jobs, newest first. The store is searched in several steps, so that no statement runs long when only few of ten
 /// million jobs match.
-async fn find(store: &dyn Store, mut search: JobSearch, limit: usize) -> Result<Vec<JobRow>> {
+async fn find(store: &dyn Store, mut filter: JobFilter, limit: usize) -> Result<Vec<JobRow>> {
     let mut rows = Vec::new();
     while rows.len() < limit {
-        search.limit = (limit - rows.len()) as u32;
-        let found = store.search_jobs(&search).await?;
+        filter.limit = (limit - rows.len()) as u32;
+        let found = store.search_jobs(&filter).await?;
         rows.extend(found.rows);
-        search.before = found.next;
-        if search.before.is_none() {
+        filter.before = found.next;
+        if filter.before.is_none() {
             break;
         }
     }

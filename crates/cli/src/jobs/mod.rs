@@ -1,12 +1,12 @@
 //! `milepost jobs`: commands that list, show and change jobs.
 
+mod filter;
 mod list;
 mod operate;
 mod show;
 
 use anyhow::Result;
 use clap::Subcommand;
-use milepost_core::transition::Verb;
 
 pub(crate) use self::operate::{Reports, operate};
 pub(crate) use self::show::{print_json, print_timeline, why};
@@ -19,33 +19,8 @@ pub(crate) enum JobsCommand {
     List(list::ListArgs),
     /// Show one job: why it waits, its history, payload and result
     Show(show::ShowArgs),
-    /// Cancel jobs permanently
-    #[command(after_help = operate::CANCEL_HELP)]
-    Cancel(operate::StopArgs),
-    /// Stop jobs so that they can be resumed
-    #[command(after_help = operate::ABORT_HELP)]
-    Abort(operate::StopArgs),
-    /// Resume aborted jobs from their last checkpoints
-    #[command(after_help = operate::RESUME_HELP)]
-    Resume(operate::ChangeArgs),
-    /// Run failed, retrying or aborted jobs again now
-    #[command(after_help = operate::RETRY_HELP)]
-    Retry(operate::ChangeArgs),
-    /// Run ended jobs again, from the start
-    #[command(after_help = operate::RERUN_HELP)]
-    Rerun(operate::ChangeArgs),
-    /// Delay waiting jobs
-    #[command(after_help = operate::SNOOZE_HELP)]
-    Snooze(operate::SnoozeArgs),
-    /// Skip waiting jobs
-    #[command(after_help = operate::SKIP_HELP)]
-    Skip(operate::ChangeArgs),
-    /// Mark jobs that were done manually as succeeded
-    #[command(after_help = operate::MARK_HELP)]
-    Mark(operate::ChangeArgs),
-    /// Release blocked jobs, which then no longer wait for others
-    #[command(after_help = operate::RELEASE_HELP)]
-    Release(operate::ChangeArgs),
+    #[command(flatten)]
+    Operate(operate::OperateCommand),
 }
 
 impl JobsCommand {
@@ -61,14 +36,6 @@ pub(crate) async fn run(command: JobsCommand, address: &StoreAddress) -> Result<
     match command {
         JobsCommand::List(args) => list::run(args, store).await,
         JobsCommand::Show(args) => show::run(args, store).await,
-        JobsCommand::Cancel(args) => operate::stop(Verb::Cancel, args, store).await,
-        JobsCommand::Abort(args) => operate::stop(Verb::Abort, args, store).await,
-        JobsCommand::Resume(args) => operate::change(Verb::Resume, args, store).await,
-        JobsCommand::Retry(args) => operate::retry(args, store).await,
-        JobsCommand::Rerun(args) => operate::change(Verb::Rerun, args, store).await,
-        JobsCommand::Snooze(args) => operate::snooze(args, store).await,
-        JobsCommand::Skip(args) => operate::change(Verb::Skip, args, store).await,
-        JobsCommand::Mark(args) => operate::change(Verb::Mark, args, store).await,
-        JobsCommand::Release(args) => operate::change(Verb::Release, args, store).await,
+        JobsCommand::Operate(command) => command.run(store).await,
     }
 }

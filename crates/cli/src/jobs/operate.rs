@@ -1,215 +1,203 @@
-//! `milepost jobs cancel`, `retry` and similar: change each of the named jobs.
+//! `milepost jobs cancel`, `retry` and similar: an action on the named jobs, or on all jobs that match a filter.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use clap::Args;
-use humantime::format_duration;
-use milepost_core::error::StoreError;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use milepost_core::actions::job::{Inputs, JobAction};
+use milepost_core::actions::select::select;
+use milepost_core::actions::{Action, Input};
+use milepost_core::format::several;
 use milepost_core::ident::JobId;
-use milepost_core::port::{Operated, Operation, Store};
+use milepost_core::port::{Operated, Store};
 use milepost_core::state::JobState;
-use milepost_core::transition::Verb;
 
+use super::filter::FilterArgs;
 use crate::args;
-use crate::operator;
+use crate::operator::{GraceArgs, ReasonArgs, help};
 use crate::output::{self, Outcome};
 use crate::redis::{RedisArgs, Teller};
 
-pub(super) const CANCEL_HELP: &str = "\
-A waiting job is canceled immediately. A running job is asked to stop; if it
-has not stopped after the grace time, its worker loses it, and later reports of
-the worker about it are refused.
+/// The number of jobs that a preview lists.
+const PREVIEWED: usize = 10;
+const ID: &str = "0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
 
-Examples:
-  milepost jobs cancel 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason twice
-  milepost jobs list --kind mail --state pending --limit 10000 --json \\
-    | jq -r '.[].id' | xargs milepost jobs cancel";
-
-pub(super) const ABORT_HELP: &str = "\
-A waiting job is aborted immediately. A running job is asked to stop; if it has
-not stopped after the grace time, its worker loses it, and later reports of the
-worker about it are refused. An aborted job stays until it is resumed or
-canceled.
-
-Examples:
-  milepost jobs abort 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'too slow'
-  milepost jobs list --state running --limit 10000 --json | jq -r '.[].id' \\
-    | xargs milepost jobs abort --grace 1m";
-
-pub(super) const RESUME_HELP: &str = "\
-An aborted job runs as soon as a worker is free, from its last checkpoint.
-
-Examples:
-  milepost jobs resume 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
-  milepost jobs list --state aborted --limit 10000 --json | jq -r '.[].id' \\
-    | xargs milepost jobs resume --reason 'the disk was replaced'";
-
-pub(super) const RETRY_HELP: &str = "\
-A failed job, or one that waits for its retry, runs as soon as a worker is
-free. An aborted job continues from its last checkpoint. A job in any other
-state is not changed and is reported.
-
-Examples:
-  milepost jobs retry 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
-  milepost jobs list --state failed --limit 10000 --json | jq -r '.[].id' \\
-    | xargs milepost jobs retry --reason 'the API is back'";
-
-pub(super) const RERUN_HELP: &str = "\
-A job that succeeded, was canceled or was skipped runs again from the start,
-with all its attempts and without its old checkpoint. Its history continues.
-
-Examples:
-  milepost jobs rerun 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
-  milepost jobs list --state canceled --limit 10000 --json | jq -r '.[].id' \\
-    | xargs milepost jobs rerun --reason 'canceled by mistake'";
-
-pub(super) const SNOOZE_HELP: &str = "\
-Examples:
-  milepost jobs snooze 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --for 10m
-  milepost jobs snooze 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --for '1h 30m'";
-
-pub(super) const SKIP_HELP: &str = "\
-A job that waits, for its time or for others, ends as skipped without running.
-
-Examples:
-  milepost jobs skip 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
-  milepost jobs skip 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'not this month'";
-
-pub(super) const MARK_HELP: &str = "\
-A job that waits or has failed ends as succeeded without running.
-
-Examples:
-  milepost jobs mark 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
-  milepost jobs mark 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'sent by hand'";
-
-pub(super) const RELEASE_HELP: &str = "\
-A blocked job runs when it is due and a worker is free. A job whose group is
-taken is not changed and is reported: a group runs one job at a time.
-
-Examples:
-  milepost jobs release 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
-  milepost jobs release 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --reason 'go ahead'";
-
-#[derive(Debug, Args)]
-pub(crate) struct StopArgs {
-    #[command(flatten)]
-    targets: ChangeArgs,
-    /// How long a running job may take to stop
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = args::duration)]
-    grace: Duration,
+/// A command for each action on jobs.
+#[derive(Debug)]
+pub(crate) struct OperateCommand {
+    action: JobAction,
+    args: OperateArgs,
+    inputs: Inputs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SnoozeArgs {
-    #[command(flatten)]
-    targets: ChangeArgs,
-    /// The delay from now
-    #[arg(long = "for", value_name = "DURATION", value_parser = args::positive_duration)]
-    wait: Duration,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ChangeArgs {
+struct OperateArgs {
     /// The full ids of the jobs
-    #[arg(required = true, value_name = "ID", value_parser = args::job_id)]
+    #[arg(value_name = "ID", value_parser = args::job_id, required_unless_present = "filter", conflicts_with = "filter")]
     ids: Vec<JobId>,
-    /// The reason, recorded in the jobs' history and in the audit
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Apply the action to all jobs that match; without it, they are only listed
+    #[arg(long, requires = "filter")]
+    yes: bool,
+    #[command(flatten)]
+    reason: ReasonArgs,
     #[command(flatten)]
     redis: RedisArgs,
 }
 
-impl ChangeArgs {
-    fn operation(&self, verb: Verb) -> Operation {
-        Operation { note: self.reason.clone(), ..Operation::new(verb) }
+#[derive(Debug, Args)]
+struct DelayArgs {
+    /// How long the jobs are not claimed, from now
+    #[arg(long = "for", value_name = "DURATION", value_parser = args::positive_duration)]
+    delay: Option<Duration>,
+}
+
+impl Subcommand for OperateCommand {
+    fn augment_subcommands(command: Command) -> Command {
+        JobAction::ALL.iter().fold(command, |command, &action| command.subcommand(describe(action)))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        name.parse::<JobAction>().is_ok()
     }
 }
 
-/// Cancels or aborts jobs.
-pub(crate) async fn stop(verb: Verb, args: StopArgs, store: &dyn Store) -> Result<Outcome> {
-    let operation = args.targets.operation(verb).grace(args.grace);
-    let then = if verb == Verb::Abort { JobState::Aborted } else { JobState::Canceled };
-    let teller = args.targets.redis.teller();
-    let mut reports = Reports::default();
-    for &id in &args.targets.ids {
-        let words = operate(store, &teller, id, &operation).await.map(|operated| match operated {
-            Operated::Done(state) => state.to_string(),
-            Operated::StopRequested => {
-                format!("asked to stop; {then} after {} at the latest", format_duration(args.grace))
+impl FromArgMatches for OperateCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let unknown = || clap::Error::new(clap::error::ErrorKind::InvalidSubcommand);
+        let (name, matches) = matches.subcommand().ok_or_else(unknown)?;
+        let action: JobAction = name.parse().map_err(|_| unknown())?;
+        let args = OperateArgs::from_arg_matches(matches)?;
+        let mut inputs = Inputs { reason: args.reason.reason.clone(), ..Inputs::default() };
+        for input in action.description().inputs {
+            match input {
+                Input::Grace => inputs.grace = Some(GraceArgs::from_arg_matches(matches)?.grace),
+                Input::Delay | Input::RequiredDelay => {
+                    inputs.delay = DelayArgs::from_arg_matches(matches)?.delay;
+                }
             }
-        });
-        reports.add(id, words);
+        }
+        Ok(Self { action, args, inputs })
     }
-    reports.outcome()
-}
 
-/// Applies a verb that has no arguments.
-pub(crate) async fn change(verb: Verb, args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
-    let operation = args.operation(verb);
-    let teller = args.redis.teller();
-    let mut reports = Reports::default();
-    for &id in &args.ids {
-        reports.add(id, operate(store, &teller, id, &operation).await.map(in_words));
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
-    reports.outcome()
 }
 
-pub(crate) async fn retry(args: ChangeArgs, store: &dyn Store) -> Result<Outcome> {
-    let teller = args.redis.teller();
-    let mut reports = Reports::default();
-    for &id in &args.ids {
-        reports.add(id, retry_one(&args, &teller, id, store).await);
+/// Returns the command of an action, with the options for its inputs.
+fn describe(action: JobAction) -> Command {
+    let description = action.description();
+    let mut command = OperateArgs::augment_args(Command::new(action.as_str()));
+    let mut required = String::new();
+    for input in description.inputs {
+        command = match input {
+            Input::Grace => GraceArgs::augment_args(command),
+            Input::Delay => DelayArgs::augment_args(command),
+            Input::RequiredDelay => {
+                " --for 10m".clone_into(&mut required);
+                DelayArgs::augment_args(command).mut_arg("delay", |delay| delay.required(true))
+            }
+        };
     }
-    reports.outcome()
+    let state = action.usual_state();
+    // The structs of options have descriptions of their own, which clap would show.
+    command.about(description.summary).after_help(help(
+        action,
+        &format!(
+            "\
+Instead of ids, options such as --state and --kind select jobs. The command then
+lists the matching jobs and changes nothing; with --yes, it changes them.
+
+Examples:
+  milepost jobs {action} {ID}{required}
+  milepost jobs {action} {ID}{required} --reason 'TEXT'
+  milepost jobs {action} --state {state} --kind mail{required}
+  milepost jobs {action} --state {state} --kind mail{required} --reason 'TEXT' --yes"
+        ),
+    ))
 }
 
-async fn retry_one(args: &ChangeArgs, teller: &Teller, id: JobId, store: &dyn Store) -> Result<String> {
-    let Some(view) = store.job(id).await? else {
-        return Err(StoreError::NoSuchJob(id).into());
-    };
-    let state = view.row.state;
-    let Some(verb) = Verb::that_retries(state) else {
-        bail!("job {id} is {state}; only failed, retry_wait and aborted jobs can be retried")
-    };
-    operate(store, teller, id, &args.operation(verb)).await.map(in_words)
-}
-
-pub(crate) async fn snooze(args: SnoozeArgs, store: &dyn Store) -> Result<Outcome> {
-    let operation = args.targets.operation(Verb::Snooze).delay(args.wait);
-    let teller = args.targets.redis.teller();
-    let mut reports = Reports::default();
-    for &id in &args.targets.ids {
-        let words = operate(store, &teller, id, &operation)
-            .await
-            .map(|_| format!("snoozed for {}", format_duration(args.wait)));
-        reports.add(id, words);
+impl OperateCommand {
+    pub(super) async fn run(self, store: &dyn Store) -> Result<Outcome> {
+        let store = self.args.reason.acting(store)?;
+        if !self.args.filter.is_given() {
+            return self.apply(&self.args.ids, store.as_ref()).await;
+        }
+        let found = select(self.args.filter.filter(), store.as_ref()).await?;
+        let (jobs, others): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|(_, state)| self.action.verb(*state).is_some());
+        if !others.is_empty() {
+            output::note(format_args!("not changed: {}", by_state(&others)));
+        }
+        if jobs.is_empty() {
+            bail!("no job matches that {} can change", self.action);
+        }
+        if !self.args.yes {
+            self.preview(&jobs)?;
+            return Ok(Outcome::Done);
+        }
+        let ids: Vec<JobId> = jobs.into_iter().map(|(job, _)| job).collect();
+        self.apply(&ids, store.as_ref()).await
     }
-    reports.outcome()
+
+    /// Lists the first of the jobs that the action would change.
+    fn preview(&self, jobs: &[(JobId, JobState)]) -> Result<()> {
+        for (job, state) in jobs.iter().take(PREVIEWED) {
+            output::line(format_args!("{job}  {state}"))?;
+        }
+        let more = jobs.len().saturating_sub(PREVIEWED);
+        if more > 0 {
+            output::line(format_args!("and {more} more"))?;
+        }
+        let (jobs, action) = (several(jobs.len() as u64, "job matches", "jobs match"), self.action);
+        output::note(format_args!("{jobs}; nothing was changed: give --yes to {action} them"));
+        Ok(())
+    }
+
+    /// Performs the action on each of these jobs, and reports each result.
+    async fn apply(&self, jobs: &[JobId], store: &dyn Store) -> Result<Outcome> {
+        let teller = self.args.redis.teller();
+        let mut reports = Reports::default();
+        for &job in jobs {
+            let operated = operate(self.action, job, &self.inputs, &teller, store).await;
+            reports.add(job, operated.map(|operated| self.action.result(operated, &self.inputs)));
+        }
+        reports.outcome()
+    }
 }
 
-/// Applies the verb, then notifies workers of a stop, or that this job or the next one of its group may be ready.
+/// Counts jobs by state: `2 succeeded, 1 canceled`.
+fn by_state(jobs: &[(JobId, JobState)]) -> String {
+    let mut counts: BTreeMap<JobState, usize> = BTreeMap::new();
+    for (_, state) in jobs {
+        *counts.entry(*state).or_default() += 1;
+    }
+    let counts: Vec<String> = counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
+    counts.join(", ")
+}
+
+/// Performs the action, then notifies workers of a stop, or that this job or the next one of its group may be ready.
 pub(crate) async fn operate(
-    store: &dyn Store,
+    action: JobAction,
+    job: JobId,
+    inputs: &Inputs,
     teller: &Teller,
-    id: JobId,
-    operation: &Operation,
+    store: &dyn Store,
 ) -> Result<Operated> {
-    let store = operator::acting_because(store, operation.note.as_deref())?;
-    let operated = store.operate(id, operation).await?;
-    match operated {
-        Operated::StopRequested => teller.stop(id, operation.verb).await,
-        Operated::Done(_) => teller.ready().await,
+    let operated = action.perform(job, inputs, store).await?;
+    match (operated, action.verb(JobState::Running)) {
+        (Operated::StopRequested, Some(verb)) => teller.stop(job, verb).await,
+        _ => teller.ready().await,
     }
     Ok(operated)
-}
-
-fn in_words(operated: Operated) -> String {
-    match operated {
-        Operated::Done(state) => state.to_string(),
-        Operated::StopRequested => "asked to stop".to_owned(),
-    }
 }
 
 /// Reports the result for each job and records whether any failed. An output error does not prevent the remaining jobs from being
@@ -242,5 +230,26 @@ impl Reports {
     pub(crate) fn outcome(self) -> Result<Outcome> {
         output::heard_or_not(self.told)?;
         Ok(self.outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_action_has_a_command_with_its_description_and_its_inputs() {
+        for &action in JobAction::ALL {
+            let command = describe(action);
+            assert_eq!(
+                command.get_about().map(ToString::to_string).as_deref(),
+                Some(action.description().summary)
+            );
+            let has = |option| command.get_arguments().any(|arg| arg.get_long() == Some(option));
+            let inputs = action.description().inputs;
+            assert_eq!(has("grace"), inputs.contains(&Input::Grace), "{action}");
+            assert_eq!(has("for"), inputs.iter().any(|input| *input != Input::Grace), "{action}");
+            assert!(has("state") && has("yes") && has("reason"), "{action}");
+        }
     }
 }

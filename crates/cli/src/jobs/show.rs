@@ -4,13 +4,13 @@ use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
+use milepost_core::format::pretty;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobRow, JobView, Waiting};
 use milepost_core::port::Store;
 use milepost_core::schedule::schedule_of_key;
 use milepost_core::worker::Progress;
-use milepost_server::words::pretty;
 use serde::Serialize;
 
 use crate::args;

@@ -15,6 +15,7 @@ use milepost_core::schedule::{BatchTemplate, Makes, Misfire, Schedule, Source, S
 use serde_json::value::RawValue;
 
 use crate::args;
+use crate::operator::{self, ReasonArgs};
 use crate::output::{self, Outcome};
 use crate::store::{self, Schema, StoreAddress};
 use crate::time::exact;
@@ -94,6 +95,8 @@ pub(crate) struct AddArgs {
     #[arg(long, value_name = "DURATION", value_parser = args::duration, default_value = "60s")]
     misfire_grace: Duration,
 
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Replace the schedule with this name; a paused schedule stays paused
     #[arg(long)]
     replace: bool,
@@ -163,7 +166,7 @@ async fn check_input(batch: &BatchTemplate, spec: &Spec, store: &dyn Store) -> R
 }
 
 pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome> {
-    let replace = args.replace;
+    let (replace, reason) = (args.replace, args.reason.reason.clone());
     let schedule = args.schedule()?;
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let name = &schedule.name;
@@ -174,7 +177,9 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
     if let Makes::Batch(batch) = &schedule.makes {
         check_input(batch, &schedule.spec, store.as_ref()).await?;
     }
-    store.put_schedule(&schedule, Source::Operator).await?;
+    operator::acting_because(store.as_ref(), reason.as_deref())?
+        .put_schedule(&schedule, Source::Operator)
+        .await?;
     if before.as_ref().is_some_and(|view| view.source == Source::Config) {
         output::note(format_args!(
             "schedule {name} came from a configuration, which is ignored until you remove the schedule"

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::operate::none;
 use crate::args::point_in_time;
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
 
@@ -47,6 +48,8 @@ pub(crate) struct BackfillArgs {
     /// Only show the preview
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -95,7 +98,7 @@ pub(super) async fn run(args: BackfillArgs, store: &dyn Store) -> Result<Outcome
             None => bail!("nothing was changed: confirmation needs a terminal; give --yes to skip it"),
         }
     }
-    make_all(&schedule, &mut found, store).await?;
+    make_all(&schedule, &mut found, args.reason.acting(store)?.as_ref()).await?;
     tell(&schedule, &found, args.json)?;
     Ok(Outcome::Done)
 }

@@ -10,7 +10,10 @@ mod spec;
 
 use anyhow::Result;
 use clap::Subcommand;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::schedule::ScheduleAction;
 
+use crate::operator::help;
 use crate::output::Outcome;
 use crate::store::{self, Schema, StoreAddress};
 
@@ -24,16 +27,15 @@ pub(crate) enum SchedulesCommand {
     Add(Box<add::AddArgs>),
     /// Remove a schedule; its jobs and batches stay
     #[command(after_help = "Examples:\n  milepost schedules remove nightly")]
-    Remove(operate::ScheduleName),
-    /// Pause a schedule
-    #[command(after_help = "Ticks that come while a schedule is paused are dropped.\n\n\
-        Examples:\n  milepost schedules pause nightly\n  milepost schedules resume nightly")]
-    Pause(operate::ScheduleName),
-    /// Resume a paused schedule with its next tick from now
-    #[command(after_help = "Examples:\n  milepost schedules resume nightly")]
-    Resume(operate::ScheduleName),
-    /// Enqueue a job, or start a batch, of a schedule now; its ticks are not changed
-    #[command(after_help = "Examples:\n  milepost schedules run-now nightly")]
+    Remove(operate::ScheduleArgs),
+    #[command(about = ScheduleAction::Pause.description().summary,
+        after_help = help(ScheduleAction::Pause, "Examples:\n  milepost schedules pause nightly --reason maintenance"))]
+    Pause(operate::ScheduleArgs),
+    #[command(about = ScheduleAction::Resume.description().summary,
+        after_help = help(ScheduleAction::Resume, "Examples:\n  milepost schedules resume nightly"))]
+    Resume(operate::ScheduleArgs),
+    #[command(about = ScheduleAction::RunNow.description().summary,
+        after_help = help(ScheduleAction::RunNow, "Examples:\n  milepost schedules run-now nightly"))]
     RunNow(operate::RunNowArgs),
     /// Create the missing jobs or batches of past ticks, after a preview
     Backfill(backfill::BackfillArgs),

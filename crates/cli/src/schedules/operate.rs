@@ -6,31 +6,36 @@ use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use milepost_core::schedule::{Made, Source};
 
+use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
 
 #[derive(Debug, Args)]
-pub(crate) struct ScheduleName {
+pub(crate) struct ScheduleArgs {
     /// The schedule's name
     name: String,
+    #[command(flatten)]
+    reason: ReasonArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunNowArgs {
     /// The schedule's name
     name: String,
+    #[command(flatten)]
+    reason: ReasonArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-pub(super) async fn remove(args: &ScheduleName, store: &dyn Store) -> Result<Outcome> {
+pub(super) async fn remove(args: &ScheduleArgs, store: &dyn Store) -> Result<Outcome> {
     let name = &args.name;
     match store.schedule(name).await? {
         Some(view) if view.source == Source::Config => bail!(
             "schedule {name} comes from a configuration, which would create it again; remove it there, pause it \
              (`milepost schedules pause {name}`), or replace it (`milepost schedules add {name} … --replace`)"
         ),
-        _ if !store.remove_schedule(name, Source::Operator).await? => Err(none(name)),
+        _ if !args.reason.acting(store)?.remove_schedule(name, Source::Operator).await? => Err(none(name)),
         _ => {
             output::deed(format_args!("schedule {name} is removed; its jobs and batches stay"))?;
             Ok(Outcome::Done)
@@ -38,9 +43,9 @@ pub(super) async fn remove(args: &ScheduleName, store: &dyn Store) -> Result<Out
     }
 }
 
-pub(super) async fn pause(args: &ScheduleName, store: &dyn Store) -> Result<Outcome> {
+pub(super) async fn pause(args: &ScheduleArgs, store: &dyn Store) -> Result<Outcome> {
     let name = &args.name;
-    let changed = store.pause_schedule(name).await?;
+    let changed = args.reason.acting(store)?.pause_schedule(name).await?;
     if !changed && store.schedule(name).await?.is_none() {
         return Err(none(name));
     }
@@ -49,16 +54,22 @@ pub(super) async fn pause(args: &ScheduleName, store: &dyn Store) -> Result<Outc
     Ok(Outcome::Done)
 }
 
-pub(super) async fn resume(args: &ScheduleName, store: &dyn Store) -> Result<Outcome> {
+pub(super) async fn resume(args: &ScheduleArgs, store: &dyn Store) -> Result<Outcome> {
     let name = &args.name;
-    let changed = store.resume_schedule(name).await.map_err(|error| known(error, name))?;
+    let changed =
+        args.reason.acting(store)?.resume_schedule(name).await.map_err(|error| known(error, name))?;
     let words = if changed { "is resumed" } else { "was not paused" };
     output::deed(format_args!("schedule {name} {words}"))?;
     Ok(Outcome::Done)
 }
 
 pub(super) async fn run_now(args: &RunNowArgs, store: &dyn Store) -> Result<Outcome> {
-    let made = store.run_schedule_now(&args.name, None).await.map_err(|error| known(error, &args.name))?;
+    let made = args
+        .reason
+        .acting(store)?
+        .run_schedule_now(&args.name, None)
+        .await
+        .map_err(|error| known(error, &args.name))?;
     if args.json {
         output::heard_or_not(output::json(&made))?;
     } else {

@@ -91,7 +91,11 @@ pub(crate) async fn run(args: WorkArgs, selection: &Selection) -> Result<Outcome
     let begun = signals.during(start(config, selection.file(), args.worker, &args.redis, at)).await?;
     match (begun.started, begun.signal) {
         (None, signal) => Ok(Outcome::Interrupted(signal.unwrap_or_default())),
-        (Some(workers), asked) => leave(workers, asked, &mut signals).await,
+        (Some(workers), Some(signal)) => leave(workers, signal, &mut signals).await,
+        (Some(workers), None) => {
+            let signal = signals.next().await;
+            leave(workers, signal, &mut signals).await
+        }
     }
 }
 
@@ -141,12 +145,8 @@ pub(crate) async fn start(
     Start { at, bulks, schedules }.start(config, path, worker, redis).await
 }
 
-/// Waits for a signal, unless one came already, and until the workers have stopped; a second signal ends the process immediately.
-async fn leave(workers: Vec<Worker>, asked: Option<u8>, signals: &mut Signals) -> Result<Outcome> {
-    let signal = match asked {
-        Some(signal) => signal,
-        None => signals.next().await,
-    };
+/// Waits until the workers have stopped, for which this signal has asked; a second signal ends the process immediately.
+async fn leave(workers: Vec<Worker>, signal: u8, signals: &mut Signals) -> Result<Outcome> {
     tracing::info!(
         "{}: claiming no further jobs; waiting for running jobs, or handing them back",
         signals::name(signal)

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 on_each_store! {
     what_a_command_changes_is_told_with_who_and_why,
+    the_reason_of_every_command_is_in_the_audit,
     commands_that_change_nothing_are_not_told,
     the_audit_is_listed_in_pages_by_who_what_and_subject,
 }
@@ -34,6 +35,35 @@ fn what_a_command_changes_is_told_with_who_and_why(place: Place) {
     assert_eq!(place.job(&id)["history"][1]["note"], "ordered twice", "history has the reason, too");
     let shown = place.run(&["audit"]).ok().out;
     assert!(shown.contains("state: pending → canceled") && shown.contains("ordered twice"), "{shown}");
+}
+
+fn the_reason_of_every_command_is_in_the_audit(place: Place) {
+    let id = place.enqueue(&["--reason", "spring"]);
+    let mut expected = vec!["job.create"];
+    let mut change = |what: &'static str, line: &[&str]| {
+        expected.push(what);
+        place.run(&[line, &["--reason", "spring"]].concat()).ok().out
+    };
+    change("job.abort", &["jobs", "abort", &id]);
+    change("job.resume", &["jobs", "retry", "--state", "aborted", "--yes"]);
+    change("queue.pause", &["queues", "pause", "mail"]);
+    change("queue.resume", &["queues", "resume", "mail"]);
+    change("limit.put", &["limits", "set", "--kind", "mail", "--rate", "10/s"]);
+    change("limit.remove", &["limits", "remove", "--kind", "mail"]);
+    change("schedule.put", &["schedules", "add", "nightly", "--every", "1d", "--kind", "report"]);
+    change("schedule.pause", &["schedules", "pause", "nightly"]);
+    change("schedule.resume", &["schedules", "resume", "nightly"]);
+    change("schedule.run", &["schedules", "run-now", "nightly"]);
+    change("schedule.remove", &["schedules", "remove", "nightly"]);
+    change("event.emit", &["events", "emit", "order", "17", "order.paid"]);
+    change("consumer.put", &["inbox", "set", "billing", "--parked-max", "5"]);
+    change("inbox.expect", &["inbox", "expect", "billing", "order/17", "4"]);
+    let token = change("token.create", &["tokens", "create", "ci", "--role", "viewer"]);
+    change("token.revoke", &["tokens", "revoke", token.split('_').nth(1).unwrap()]);
+    let audit = audit(&place, &[]);
+    let told: Vec<_> = audit.iter().rev().map(|it| it["what"].as_str().unwrap()).collect();
+    assert_eq!(told, expected);
+    assert!(audit.iter().all(|it| it["why"] == "spring"), "{audit:#?}");
 }
 
 fn commands_that_change_nothing_are_not_told(place: Place) {

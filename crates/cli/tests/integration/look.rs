@@ -177,7 +177,7 @@ fn a_list_that_was_cut_says_so_whatever_its_form(place: Place) {
     }
     for recipe in ["cancel", "retry", "abort", "resume", "rerun"] {
         let help = place.run(&["jobs", recipe, "--help"]).ok().out;
-        assert!(help.contains("--limit 10000 --json"), "{help}");
+        assert!(help.contains("--kind mail --reason 'TEXT' --yes"), "{help}");
     }
 }
 

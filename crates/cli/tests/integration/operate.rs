@@ -17,6 +17,8 @@ on_each_store! {
     a_cancel_of_many_jobs_is_finished_though_nobody_reads_its_words,
     a_snoozed_job_waits_and_says_until_when,
     a_start_in_the_future_is_kept,
+    jobs_that_match_a_filter_are_listed_first_and_changed_with_yes,
+    a_filter_that_cannot_be_applied_is_refused,
     a_paused_queue_is_why_its_jobs_wait,
     a_queue_that_nobody_knows_is_remarked_upon_and_leaves_nothing_behind,
 }
@@ -59,7 +61,11 @@ fn failed_jobs_and_those_that_wait_to_be_retried_are_retried_now(place: Place) {
     let ran = place.run(&["jobs", "retry", &failed, &waiting, &ended, "--reason", "mended"]);
     assert_eq!(ran.status, 1);
     assert_eq!(ran.out, format!("{failed}  pending\n{waiting}  pending\n"));
-    assert!(ran.err.contains("is succeeded; only failed, retry_wait and aborted"), "{}", ran.err);
+    assert!(
+        ran.err.contains("succeeded cannot retry; only jobs that are retry_wait, failed or aborted can"),
+        "{}",
+        ran.err
+    );
     let list = place.run(&["jobs", "list", "--state", "pending", "--json"]).json();
     assert_eq!(list.as_array().unwrap().len(), 2);
     assert_eq!(place.job(&ended)["result"]["sent"], true);
@@ -89,6 +95,58 @@ fn a_start_in_the_future_is_kept(place: Place) {
         let id = place.enqueue(&["--at", at]);
         assert_eq!(place.job(&id)["waiting_for"]["reason"], "time", "{at}");
     }
+}
+
+fn jobs_that_match_a_filter_are_listed_first_and_changed_with_yes(place: Place) {
+    let failed = place.enqueue(&["--payload", "{\"to\": \"ada\"}"]);
+    place.work(Some(End::Fail { failure: failure("http_500") }));
+    let canceled = place.enqueue(&["--payload", "{\"to\": \"ada\"}"]);
+    place.run(&["jobs", "cancel", &canceled]).ok();
+    let other = place.enqueue(&[]);
+    let retry = |filter: &[&str]| place.run(&[&["jobs", "retry"], filter].concat());
+    let preview = retry(&["--state", "failed", "--kind", "mail"]).ok();
+    assert_eq!(preview.out, format!("{failed}  failed\n"));
+    assert!(preview.err.contains("1 job matches; nothing was changed: give --yes"), "{}", preview.err);
+    assert_eq!(place.job(&failed)["state"], "failed");
+    for filter in
+        [["--error", "http_500"], ["--payload", "to=ada"], ["--failed-from", "2020-01-01T00:00:00Z"]]
+    {
+        assert_eq!(retry(&filter).ok().out, format!("{failed}  failed\n"), "{filter:?}");
+    }
+    for filter in [["--queue", "none"], ["--created-before", "2020-01-01T00:00:00Z"]] {
+        let none = retry(&filter);
+        assert!(none.status == 1 && none.err.contains("no job matches"), "{filter:?}: {}", none.err);
+    }
+    let ran = retry(&["--payload", "to=ada", "--yes", "--reason", "the API is back"]).ok();
+    assert_eq!(ran.out, format!("{failed}  pending\n"));
+    assert!(ran.err.contains("not changed: 1 canceled"), "{}", ran.err);
+    let history = place.job(&failed)["history"].clone();
+    assert_eq!(history.as_array().unwrap().last().unwrap()["note"], "the API is back");
+    let snoozed = place.run(&["jobs", "snooze", "--kind", "mail", "--for", "1h", "--yes"]).ok();
+    assert_eq!(snoozed.out, format!("{failed}  snoozed for 1h\n{other}  snoozed for 1h\n"));
+    let many = place.enqueue_many(12);
+    let preview = place.run(&["jobs", "skip", "--state", "pending"]).ok();
+    assert!(
+        preview.out.ends_with("and 4 more\n") && preview.err.contains("14 jobs match"),
+        "{}",
+        preview.out
+    );
+    assert_eq!(many.len(), 15);
+}
+
+fn a_filter_that_cannot_be_applied_is_refused(place: Place) {
+    let id = place.enqueue(&[]);
+    for line in [
+        &["jobs", "cancel"][..],
+        &["jobs", "cancel", &id, "--state", "pending"],
+        &["jobs", "cancel", &id, "--yes"],
+        &["jobs", "cancel", "--payload", "x"],
+        &["jobs", "snooze", "--state", "pending"],
+    ] {
+        let ran = place.run(line);
+        assert_eq!(ran.status, 2, "{line:?}: {}", ran.err);
+    }
+    assert_eq!(place.job(&id)["state"], "pending");
 }
 
 fn a_paused_queue_is_why_its_jobs_wait(place: Place) {

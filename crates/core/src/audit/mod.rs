@@ -14,13 +14,12 @@ use thiserror::Error;
 pub use deed::{Deed, Subject, WHATS};
 pub use note::{LISTED_MAX, Note, made_batch, made_events, made_jobs, made_run};
 
+use crate::actions::{self, REASON_CHARS_MAX};
 use crate::error::InvalidJob;
 use crate::text::is_unprintable;
 
 /// The maximum length of an actor's name, in bytes.
 pub const WHO_BYTES_MAX: usize = 200;
-/// The maximum length of a reason, in characters.
-pub const WHY_CHARS_MAX: usize = 1_000;
 
 /// The author of a change, and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,18 +41,13 @@ impl Actor {
         Ok(Self { who, why: None })
     }
 
-    /// Adds the reason, if there is one. An empty reason is ignored.
+    /// Adds the reason, if there is one, without surrounding whitespace. An empty reason is ignored.
     ///
     /// # Errors
     /// [`InvalidActor`] when the reason is too long or has control characters other than line breaks and tabs.
     pub fn because(self, why: Option<&str>) -> Result<Self, InvalidActor> {
-        let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-        match why {
-            Some(why) if why.chars().count() > WHY_CHARS_MAX || why.contains(is_odd) => {
-                Err(InvalidActor::Why)
-            }
-            why => Ok(Self { why: why.filter(|why| !why.is_empty()).map(str::to_owned), ..self }),
-        }
+        let why = why.map(actions::reason).transpose().map_err(|()| InvalidActor::Why)?;
+        Ok(Self { why: why.flatten().map(str::to_owned), ..self })
     }
 
     /// Returns the actor for repairs without a named author.
@@ -85,7 +79,7 @@ pub enum InvalidActor {
     Who,
     /// The reason is invalid.
     #[error(
-        "a reason must have at most {WHY_CHARS_MAX} characters, and no control characters except line breaks and tabs"
+        "a reason must have at most {REASON_CHARS_MAX} characters, and no control characters except line breaks and tabs"
     )]
     Why,
 }
@@ -96,7 +90,7 @@ pub enum InvalidActor {
 /// [`InvalidJob::OutOfRange`].
 pub(crate) fn check_reason(reason: Option<&str>) -> Result<(), InvalidJob> {
     let chars = reason.map_or(0, |reason| reason.chars().count());
-    if chars <= WHY_CHARS_MAX {
+    if chars <= REASON_CHARS_MAX {
         return Ok(());
     }
     let value = i64::try_from(chars).unwrap_or(i64::MAX);
@@ -154,9 +148,9 @@ mod tests {
         for who in [String::new(), "a\u{0}".to_owned(), "a".repeat(WHO_BYTES_MAX + 1)] {
             assert_eq!(Actor::new(who), Err(InvalidActor::Who));
         }
-        for why in ["\u{0}".to_owned(), "ä".repeat(WHY_CHARS_MAX + 1)] {
+        for why in ["\u{0}".to_owned(), "ä".repeat(REASON_CHARS_MAX + 1)] {
             assert_eq!(Actor::nobody().because(Some(&why)), Err(InvalidActor::Why));
         }
-        assert!(Actor::nobody().because(Some(&"ä".repeat(WHY_CHARS_MAX))).is_ok());
+        assert!(Actor::nobody().because(Some(&"ä".repeat(REASON_CHARS_MAX))).is_ok());
     }
 }

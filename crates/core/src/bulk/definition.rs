@@ -6,8 +6,6 @@ use super::chunk::{Load, Sizing};
 use super::staged::Columns;
 use crate::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority};
 use crate::state::named_enum;
-use std::fmt;
-use std::str::FromStr;
 
 /// The default queue of bulk jobs.
 pub const QUEUE_DEFAULT: &str = "bulk";

@@ -1,8 +1,6 @@
 //! Targets from a file: rows that are staged in a table of the store, numbered from 1, and then read by a source like any other targets.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -19,9 +19,6 @@
 //! timing, and a task would start before its predecessors ended. An early skip is decided only when every possible
 //! continuation leads to it. The decision therefore depends only on the final tally, not on the order of ends.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::state::{JobState, named_enum};

@@ -1,8 +1,5 @@
 //! States of tasks and batches, and how a batch's state follows from those of its tasks.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use super::rule::Outcome;

@@ -1,10 +1,5 @@
 //! The list of checks. To add a check, add an entry here and a statement in the stores.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-
 use super::{Cost, Severity, Stores};
 use crate::state::named_enum;
 

@@ -1,7 +1,5 @@
 //! Settings of consumers: how long they wait for missing events, and what happens afterwards.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

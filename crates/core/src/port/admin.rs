@@ -79,6 +79,17 @@ pub enum Operated {
     StopRequested,
 }
 
+impl Operated {
+    /// Returns its name for programs: the new state, or `stop_requested`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done(state) => state.as_str(),
+            Self::StopRequested => "stop_requested",
+        }
+    }
+}
+
 /// Inspection and control by operators.
 #[async_trait]
 pub trait AdminStore: Send + Sync {
@@ -86,7 +97,7 @@ pub trait AdminStore: Send + Sync {
     /// [`Illegal`](crate::error::StoreError::Illegal) when the job's state does not allow it.
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated>;
 
-    /// Lists jobs, newest first.
+    /// Lists jobs by state, kind, queue and key, newest first. The other fields need a [search](super::SearchStore::search_jobs).
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>>;
 
     /// Returns one job, with the reason why it does not run now.

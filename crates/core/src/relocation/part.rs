@@ -1,8 +1,5 @@
 //! Parts of a store (types of rows) and positions in them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::ident::{BatchId, EventId, JobId};

@@ -1,10 +1,5 @@
 //! Roles of access tokens.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-
 use crate::state::named_enum;
 
 named_enum! {

@@ -1,5 +1,5 @@
 -- Stores a token and records its creator in the audit log; no row if its name is taken. $1 prefix, $2 name, $3 hash, $4
--- role, $5 who, $6 when it becomes valid (null: now), $7 lifetime in ms (null: unlimited)
+-- role, $5 who, $6 when it becomes valid (null: now), $7 lifetime in ms (null: unlimited), $8 the reason
 with made as (
     insert into milepost.access_token (prefix, name, hash, role, created_by, starts_at, expires_at)
     select $1::text, $2::text, $3::bytea, $4::text, $5::text, start.at,
@@ -10,8 +10,8 @@ with made as (
     returning *
 ),
 noted as (
-    insert into milepost.audit (who, what, subject, detail)
-    select created_by, 'token.create', name,
+    insert into milepost.audit (who, what, subject, why, detail)
+    select created_by, 'token.create', name, $8::text,
            jsonb_build_object('after', jsonb_build_object('prefix', prefix, 'role', role, 'starts_at', starts_at, 'expires_at', expires_at))
     from made
 )

@@ -67,6 +67,9 @@ pub(crate) struct JobRequest {
     delay_ms: Option<u64>,
     /// The earliest start time.
     start_at: Option<Timestamp>,
+    /// The reason, for the audit log. A request for many jobs has one reason, beside `jobs`.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
 }
 
 impl JobRequest {
@@ -88,6 +91,15 @@ impl JobRequest {
         job.start = start;
         job.check(PAYLOAD_BYTES_MAX).map_err(invalid)?;
         Ok(job)
+    }
+
+    /// Converts one of the jobs of a request.
+    fn into_one_of_many(self) -> Result<NewJob, Problem> {
+        if self.reason.is_some() {
+            let words = "a request for many jobs has one reason; give it beside jobs";
+            return Err(Problem::unprocessable("invalid_job", words));
+        }
+        self.into_job()
     }
 }
 
@@ -144,10 +156,11 @@ async fn create_job(
     idempotency: IdempotencyKey,
     Body(request): Body<JobRequest>,
 ) -> Result<Created, Problem> {
+    let actor = actor.because(request.reason.as_deref())?;
     let mut job = request.into_job()?;
     let keyed = idempotency.give(&mut job.key, 0);
     let asked = keyed.then(|| job.clone());
-    let created = app.intake.create(actor.actor(), job).await?;
+    let created = app.intake.create(actor, job).await?;
     if let Some(asked) = asked.filter(|_| created.duplicate) {
         idempotency::check_held(app.store.as_ref(), &asked).await?;
     }
@@ -161,6 +174,9 @@ struct JobsRequest {
     /// The jobs.
     #[schema(min_items = 1, max_items = 5000)]
     jobs: Vec<JobRequest>,
+    /// The reason, for the audit log.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
 }
 
 /// Options for creating many jobs.
@@ -209,9 +225,10 @@ async fn create_jobs(
     Body(request): Body<JobsRequest>,
 ) -> Result<(StatusCode, Json<CreatedMany>), Problem> {
     page::check_count(request.jobs.len(), JOBS_MAX, "jobs")?;
+    let store = app.acting(actor.because(request.reason.as_deref())?);
     let (mut asked, mut repeatable) = (Vec::with_capacity(request.jobs.len()), Vec::new());
     for (index, request) in request.jobs.into_iter().enumerate() {
-        let mut job = request.into_job().map_err(|problem| problem.at(format!("jobs[{index}]")));
+        let mut job = request.into_one_of_many().map_err(|problem| problem.at(format!("jobs[{index}]")));
         if let Ok(job) = &mut job
             && idempotency.give(&mut job.key, index)
         {
@@ -219,7 +236,6 @@ async fn create_jobs(
         }
         asked.push(job);
     }
-    let store = app.acting(actor.actor());
     let store = store.as_ref();
     let jobs = if params.each {
         each(store, asked, &repeatable).await?

@@ -37,6 +37,9 @@ struct EmitRequest {
     /// The events. Events of the same aggregate are emitted in this order.
     #[schema(min_items = 1, max_items = 1000)]
     events: Vec<EventRequest>,
+    /// The reason, for the audit log.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
 }
 
 /// An event to emit.
@@ -114,13 +117,14 @@ async fn emit_events(
     Body(request): Body<EmitRequest>,
 ) -> Result<(StatusCode, Json<EmitAnswer>), Problem> {
     page::check_count(request.events.len(), EVENTS_MAX, "events")?;
+    let store = app.acting(actor.because(request.reason.as_deref())?);
     let events = request.events.into_iter().enumerate().map(|(index, event)| {
         event.into_event(idempotency.id(index).map(EventId)).map_err(|invalid| {
             Problem::unprocessable("invalid_event", invalid.to_string()).at(format!("events[{index}]"))
         })
     });
     let events: Vec<NewEvent> = events.collect::<Result<_, _>>()?;
-    let emitted = app.acting(actor.actor()).emit_many(&events).await?;
+    let emitted = store.emit_many(&events).await?;
     let emitted = events.iter().zip(emitted).map(|(event, emitted)| EmittedEvent {
         event_id: event.id,
         aggregate_seq: emitted.sequence,

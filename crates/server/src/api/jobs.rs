@@ -7,7 +7,7 @@ use milepost_core::error::StoreError;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobFilter, JobRow, JobView};
-use milepost_core::search::{JobSearch, PayloadMatch};
+use milepost_core::search::PayloadMatch;
 use milepost_core::state::JobState;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -75,31 +75,23 @@ async fn list_jobs(
     Query(params): Query<JobsParams>,
 ) -> Result<Json<Page<JobRow>>, Problem> {
     let limit = page::limit(params.limit)?;
-    if let Some(search) = params.search(limit)? {
-        let found = app.store.search_jobs(&search).await?;
+    let filter = params.filter(limit)?;
+    if filter.needs_search() {
+        let found = app.store.search_jobs(&filter).await?;
         return Ok(Json(Page { items: found.rows, next_cursor: found.next.map(|job| job.to_string()) }));
     }
-    let filter = JobFilter {
-        state: params.state,
-        kind: params.kind,
-        queue: params.queue,
-        key: params.key,
-        before: params.cursor,
-        limit: limit + 1,
-    };
-    let found = app.store.jobs(&filter).await?;
+    let found = app.store.jobs(&JobFilter { limit: limit + 1, ..filter }).await?;
     Ok(Json(Page::of(found, limit, |job| job.id.to_string())))
 }
 
 impl JobsParams {
-    /// Returns the search if the filter needs to read the jobs themselves; `None` if an index answers it.
-    fn search(&self, limit: u32) -> Result<Option<JobSearch>, Problem> {
-        let search = JobSearch {
+    fn filter(self, limit: u32) -> Result<JobFilter, Problem> {
+        Ok(JobFilter {
             state: self.state,
-            kind: self.kind.clone(),
-            queue: self.queue.clone(),
-            key: self.key.clone(),
-            error: self.error.clone(),
+            kind: self.kind,
+            queue: self.queue,
+            key: self.key,
+            error: self.error,
             payload: payload_match(self.payload.as_deref(), "query payload")?,
             created_from: self.created_from,
             created_before: self.created_before,
@@ -107,13 +99,7 @@ impl JobsParams {
             before: self.cursor,
             scan: None,
             limit,
-        };
-        let times = [search.created_from, search.created_before, search.failed_from];
-        let in_jobs = search.error.is_some() || search.payload.is_some();
-        // A key identifies its jobs. With a kind or a queue, few jobs may match among many.
-        let of_some = search.key.is_none() && (search.kind.is_some() || search.queue.is_some());
-        let is_asked = in_jobs || of_some || times.iter().any(Option::is_some);
-        Ok(is_asked.then_some(search))
+        })
     }
 }
 

@@ -5,21 +5,22 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use milepost_core::actions::job::JobAction;
+use milepost_core::actions::select::select;
 use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::bulk::operation::OperateJobs;
 use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
+use milepost_core::listing::JobFilter;
 use milepost_core::port::Store;
-use milepost_core::search::JobSearch;
 use milepost_core::state::JobState;
-use milepost_core::transition::Verb;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::jobs::payload_match;
-use super::operate::{JobOperation, Settings};
+use super::operate::{grace_default_ms, inputs};
 use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
@@ -41,11 +42,12 @@ struct OperateManyRequest {
     /// The filter of the jobs.
     filter: OperateFilter,
     /// The operation.
-    operation: JobOperation,
+    operation: JobAction,
     /// The reason, for the history of each job.
     #[schema(min_length = 1, max_length = 1000)]
     reason: String,
     /// As for a single job.
+    #[schema(default = grace_default_ms)]
     grace_ms: Option<u64>,
     /// As for a single job.
     delay_ms: Option<u64>,
@@ -112,21 +114,19 @@ async fn operate_jobs(
             .at("reason"));
     }
     let store = app.acting(actor.because(Some(&request.reason))?);
-    let verb = verb(request.operation, request.filter.state)?;
-    let settings = Settings {
-        operation: request.operation,
-        grace_ms: request.grace_ms,
-        delay_ms: request.delay_ms,
-        reason: Some(request.reason),
-    };
-    let mut job = many::job(&OperateJobs::new(&settings.operation(verb)?))?;
+    let (action, state) = (request.operation, request.filter.state);
+    let verb = action.fixed_verb().or_else(|| action.verb(state)).ok_or_else(|| {
+        Problem::unprocessable("illegal_transition", action.refusal(state)).at("filter.state")
+    })?;
+    let inputs = inputs(request.grace_ms, request.delay_ms, Some(request.reason));
+    let mut job = many::job(&OperateJobs::new(&action.operation(verb, &inputs)?))?;
     idempotency.give(&mut job.key, 0);
     if !request.dry
         && let Some(bulk) = started_before(app.store.as_ref(), &job).await?
     {
         return Ok((StatusCode::ACCEPTED, Json(bulk)).into_response());
     }
-    let found = many::find(app.store.as_ref(), search(request.filter)?).await?;
+    let found = select(request.filter.read()?, app.store.as_ref()).await?;
     let jobs: Vec<JobId> = found.into_iter().map(|(job, _)| job).collect();
     let some = jobs.iter().copied().take(NAMED_MAX).collect();
     let mut answer = OperateManyAnswer { bulk: None, jobs: jobs.len(), some };
@@ -149,27 +149,18 @@ async fn started_before(store: &dyn Store, job: &NewJob) -> Result<Option<Operat
     Ok(Some(OperateManyAnswer { bulk: Some(bulk), jobs, some: Vec::new() }))
 }
 
-/// Returns the verb of the operation for jobs in this state.
-fn verb(operation: JobOperation, state: JobState) -> Result<Verb, Problem> {
-    match operation {
-        JobOperation::Retry => Verb::that_retries(state).ok_or_else(|| {
-            let words = format!("jobs in the state {state} cannot be retried");
-            Problem::unprocessable("illegal_transition", words).at("filter.state")
-        }),
-        other => Ok(other.verb()),
+impl OperateFilter {
+    fn read(self) -> Result<JobFilter, Problem> {
+        Ok(JobFilter {
+            state: Some(self.state),
+            kind: self.kind,
+            queue: self.queue,
+            error: self.error,
+            payload: payload_match(self.payload.as_deref(), "filter.payload")?,
+            created_from: self.created_from,
+            created_before: self.created_before,
+            failed_from: self.failed_from,
+            ..JobFilter::default()
+        })
     }
-}
-
-fn search(filter: OperateFilter) -> Result<JobSearch, Problem> {
-    Ok(JobSearch {
-        state: Some(filter.state),
-        kind: filter.kind,
-        queue: filter.queue,
-        error: filter.error,
-        payload: payload_match(filter.payload.as_deref(), "filter.payload")?,
-        created_from: filter.created_from,
-        created_before: filter.created_before,
-        failed_from: filter.failed_from,
-        ..JobSearch::default()
-    })
 }

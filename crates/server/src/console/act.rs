@@ -1,7 +1,9 @@
 //! Forms that change something: each asks for confirmation and a reason, and returns to the page it was opened on.
 
 use std::collections::HashMap;
+use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use askama::Template;
 use axum::body::Bytes;
@@ -10,6 +12,9 @@ use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use milepost_core::actions::{self, Input, REASON_CHARS_MAX};
+use milepost_core::duration::parse_positive;
+use milepost_core::error::UnknownName;
 use milepost_core::port::Store;
 use milepost_core::token::Role;
 
@@ -20,9 +25,6 @@ use crate::actor::RequestActor;
 use crate::app::App;
 use crate::destination::own_path;
 use crate::problem::Problem;
-
-/// Maximum length of a reason, in characters.
-const REASON_CHARS_MAX: usize = 1000;
 
 /// A button that opens a form with a confirmation.
 #[derive(Debug, Template)]
@@ -38,8 +40,6 @@ pub(crate) struct Action {
     effect: String,
     /// Whether the action destroys or stops something.
     danger: bool,
-    /// Whether the form asks for a reason.
-    reason: bool,
     fields: Vec<Field>,
     back: String,
     csrf: String,
@@ -78,45 +78,43 @@ impl Field {
 impl askama::filters::HtmlSafe for Action {}
 
 impl Action {
-    /// Creates an action that returns to its page. `id` must be unique on the page.
+    /// Creates the form of an operator's action, which returns to its page. `id` must be unique on the page.
     pub(crate) fn new(
         page: &Page,
         id: impl Into<String>,
         url: impl Into<String>,
-        label: &'static str,
+        action: impl actions::Action,
     ) -> Self {
+        let description = action.description();
+        let mut fields = vec![Field::hidden("operation", action.name())];
+        if description.inputs.contains(&Input::RequiredDelay) {
+            let wait = Field::shown("wait", "Duration", "10m", "90s, 10m, 2h or 1d");
+            fields.push(Field { required: true, ..wait });
+        }
         Self {
             id: id.into(),
             url: url.into(),
-            label,
+            label: description.title,
             question: String::new(),
-            effect: String::new(),
-            danger: false,
-            reason: false,
-            fields: Vec::new(),
+            effect: description.effect(),
+            danger: description.is_destructive,
+            fields,
             back: page.url.clone(),
             csrf: page.viewer.csrf.clone(),
         }
     }
 
-    /// Sets the question and the effect.
+    /// Sets the question.
     #[must_use]
-    pub(crate) fn asks(mut self, question: impl Into<String>, effect: impl Into<String>) -> Self {
-        (self.question, self.effect) = (question.into(), effect.into());
+    pub(crate) fn asks(mut self, question: impl Into<String>) -> Self {
+        self.question = question.into();
         self
     }
 
-    /// Marks the action as one that stops or destroys something.
+    /// Makes the form send another action, which performs this one on another kind of object.
     #[must_use]
-    pub(crate) fn danger(mut self) -> Self {
-        self.danger = true;
-        self
-    }
-
-    /// Makes the form ask for a reason.
-    #[must_use]
-    pub(crate) fn with_reason(mut self) -> Self {
-        self.reason = true;
+    pub(crate) fn sends(mut self, action: impl actions::Action) -> Self {
+        self.fields[0] = Field::hidden("operation", action.name());
         self
     }
 
@@ -144,10 +142,9 @@ impl Action {
     }
 }
 
-/// Returns the store, acting for the sender of the form with the given reason.
-pub(crate) fn acting(app: &App, sent: &Sent) -> Arc<dyn Store> {
-    let actor = sent.actor.because(sent.field("reason")).unwrap_or_else(|_| sent.actor.actor());
-    app.acting(actor)
+/// Returns the store, acting for the sender of the form with the reason that the form gives.
+pub(crate) fn acting(app: &App, sent: &Sent) -> Result<Arc<dyn Store>, Flash> {
+    Ok(app.acting(sent.actor.because(Some(&sent.reason()?))?))
 }
 
 /// Clears the cached counts after a form that may have changed something, even if the client has disconnected, so that the next
@@ -208,6 +205,21 @@ impl Sent {
         Ok(reason.chars().take(REASON_CHARS_MAX).collect())
     }
 
+    /// Returns the action that the form is for.
+    pub(crate) fn operation<A: FromStr<Err = UnknownName>>(&self) -> Result<A, Flash> {
+        let parsed = self.needed("operation")?.parse();
+        parsed.map_err(|unknown| Flash::refused(format!("nothing was done: {unknown}")))
+    }
+
+    /// Returns the duration in the optional field `wait`: `90s`, `10m`, `2h`, `1d`, or a number of seconds.
+    pub(crate) fn wait(&self) -> Result<Option<Duration>, Flash> {
+        let Some(text) = self.field("wait") else { return Ok(None) };
+        let parsed = text
+            .parse()
+            .map_or_else(|_| parse_positive(text), |seconds: u64| parse_positive(&format!("{seconds}s")));
+        parsed.map(Some).map_err(|invalid| Flash::refused(format!("nothing was done: {text:?}: {invalid}")))
+    }
+
     /// Returns the path of the page it came from: always a path of this server, even if the form contains another URL.
     fn back(&self) -> &str {
         own_path(self.field("back").unwrap_or_default())
@@ -260,6 +272,20 @@ mod tests {
                 request.extensions_mut().insert(Identity::anonymous(allowed));
             }
             assert_eq!(may_change(&request), may, "{path} {sender:?}");
+        }
+    }
+
+    #[test]
+    fn a_duration_is_positive_and_a_number_alone_is_in_seconds() {
+        let seconds = |wait: &str| {
+            let fields = HashMap::from([("wait".to_owned(), wait.to_owned())]);
+            let sent = Sent { actor: RequestActor::of(&Extensions::new()), fields };
+            sent.wait().map(|wait| wait.map(|wait| wait.as_secs()))
+        };
+        let read = ["90s", "10 m", "2h", "45", ""].map(|text| seconds(text).unwrap());
+        assert_eq!(read, [Some(90), Some(600), Some(7_200), Some(45), None]);
+        for text in ["0s", "0", "-1s", "99999999999999999999d", "soon"] {
+            assert!(seconds(text).is_err(), "{text}");
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use milepost_core::actions::queue::QueueAction;
 use milepost_core::batch::listing::BatchView;
 use milepost_core::bulk::listing::BulkView;
 use milepost_core::dag::state::BatchState;
@@ -101,7 +102,7 @@ impl Facts {
                 url: format!("/jobs?{}", query(&filter)),
                 actions: limits::slow_down(kind, self.limits.as_deref(), page)
                     .into_iter()
-                    .chain(pause_of(queue, page))
+                    .chain(set_queue(queue, QueueAction::Pause, page))
                     .collect(),
             }
         };
@@ -173,28 +174,13 @@ pub(super) fn waiting(queue: &QueueKinds) -> i64 {
     queue.counts.iter().filter(|count| count.state.is_waiting()).map(|count| count.jobs).sum()
 }
 
-/// The button that pauses a queue.
-pub(super) fn pause_of(queue: &str, page: &Page) -> Option<Action> {
-    let action = Action::new(page, format!("pause-{}", encoded(queue)), "/queues/set", "Pause the queue")
-        .asks(
-            format!("Pause queue {queue}?"),
-            "Its jobs are not claimed until an operator resumes it. Running jobs are not affected.",
-        )
-        .with(Field::hidden("queue", queue))
-        .with(Field::hidden("paused", "true"))
-        .danger()
-        .with_reason();
-    page.viewer.operates.then_some(action)
-}
-
-/// The button that resumes a queue.
-pub(super) fn resume_of(queue: &str, page: &Page) -> Option<Action> {
-    let action = Action::new(page, format!("resume-{}", encoded(queue)), "/queues/set", "Resume the queue")
-        .asks(format!("Resume queue {queue}?"), "Its jobs are claimed again.")
-        .with(Field::hidden("queue", queue))
-        .with(Field::hidden("paused", "false"))
-        .with_reason();
-    page.viewer.operates.then_some(action)
+/// The button that pauses or resumes a queue.
+pub(super) fn set_queue(queue: &str, action: QueueAction, page: &Page) -> Option<Action> {
+    let verb = if action == QueueAction::Pause { "Pause" } else { "Resume" };
+    let form = Action::new(page, format!("{action}-{}", encoded(queue)), "/queues/set", action)
+        .asks(format!("{verb} queue {queue}?"))
+        .with(Field::hidden("queue", queue));
+    page.viewer.operates.then_some(form)
 }
 
 fn paused(queue: &QueueKinds, page: &Page) -> Option<Alert> {
@@ -208,7 +194,7 @@ fn paused(queue: &QueueKinds, page: &Page) -> Option<Alert> {
             several(waiting(queue).unsigned_abs(), "job waits", "jobs wait")
         ),
         url: "/queues".to_owned(),
-        actions: resume_of(&queue.name, page).into_iter().collect(),
+        actions: set_queue(&queue.name, QueueAction::Resume, page).into_iter().collect(),
     })
 }
 

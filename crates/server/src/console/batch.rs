@@ -1,11 +1,11 @@
 //! `/batches/{id}`: a batch with its graph, tasks, critical path and actions.
 
-use std::time::Duration;
-
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
+use milepost_core::actions::batch::BatchAction;
+use milepost_core::actions::{Action as _, GRACE_DEFAULT};
 use milepost_core::batch::listing::{BatchDetail, BatchEntry, BatchView, TaskView};
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::dag::state::{BatchState, TaskState};
@@ -30,8 +30,6 @@ const TASKS: usize = 100;
 const STEPS: usize = 12;
 /// Maximum number of displayed state transitions.
 const ENTRIES: u32 = 100;
-/// Grace period for running jobs to stop.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// The filter of the task list.
 #[derive(Debug, Default, Deserialize)]
@@ -212,19 +210,15 @@ fn task(view: TaskView, place: usize, row: &BatchView, page: &Page) -> Task {
     let again = format!("/batches/{}/rerun?what=downstream&task={}", row.id, encoded(&view.key));
     let mut actions = Vec::new();
     if page.viewer.operates && !view.state.is_ended() {
-        let act = |deed: &'static str, label| {
-            operation(row, page, deed, label).with(Field::hidden("task", &view.key)).danger().among(place)
+        let form = |action: BatchAction| {
+            operation(row, page, action).with(Field::hidden("task", &view.key)).among(place)
         };
         if matches!(view.state, TaskState::Failed | TaskState::Aborted) {
-            actions.push(act("mark", "Mark as done").asks(
-                format!("Mark {} as done?", view.key),
-                "Downstream tasks continue as if it had succeeded.",
-            ));
+            let question = format!("{} {}?", BatchAction::Mark.title(), view.key);
+            actions.push(form(BatchAction::Mark).asks(question));
         }
-        actions.push(
-            act("cancel", "Cancel")
-                .asks(format!("Cancel {}?", view.key), "All downstream tasks are canceled, too."),
-        );
+        let question = format!("Cancel {} and all its downstream tasks?", view.key);
+        actions.push(form(BatchAction::Cancel).asks(question));
     }
     let took = ran(&view, page.now);
     let at = view.ended_at.or(view.started_at).or(view.released_at);
@@ -232,31 +226,20 @@ fn task(view: TaskView, place: usize, row: &BatchView, page: &Page) -> Task {
 }
 
 /// Creates a form for an operation on the batch at the displayed generation.
-fn operation(row: &BatchView, page: &Page, deed: &'static str, label: &'static str) -> Action {
-    Action::new(page, deed, format!("/batches/{}/operate", row.id), label)
-        .with(Field::hidden("deed", deed))
+fn operation(row: &BatchView, page: &Page, action: BatchAction) -> Action {
+    Action::new(page, action.as_str(), format!("/batches/{}/operate", row.id), action)
         .with(Field::hidden("generation", row.generation.to_string()))
-        .with_reason()
 }
 
 /// Returns the actions for the whole batch.
 pub(super) fn actions(row: &BatchView, page: &Page) -> Vec<Action> {
-    let mut actions = Vec::new();
     if !page.viewer.operates || row.state.is_ended() {
-        return actions;
+        return Vec::new();
     }
-    if row.stopped {
-        actions.push(
-            operation(row, page, "resume", "Resume")
-                .asks("Resume this batch?", "It continues where it was stopped."),
-        );
-    } else {
-        let effect = "No further tasks start until it is resumed. Running jobs are asked to stop; after 10 s their workers lose them.";
-        actions.push(operation(row, page, "abort", "Abort").asks("Abort this batch?", effect).danger());
-    }
-    let effect = "All tasks that have not ended are canceled, except tasks with the rule `always`.";
-    actions.push(operation(row, page, "cancel-all", "Cancel").asks("Cancel this batch?", effect).danger());
-    actions
+    let first = if row.stopped { BatchAction::Resume } else { BatchAction::Abort };
+    let form =
+        |action: BatchAction| operation(row, page, action).asks(format!("{} this batch?", action.title()));
+    [first, BatchAction::Cancel].map(form).into()
 }
 
 /// Describes the state of a batch.
@@ -290,20 +273,20 @@ pub(super) async fn operate(State(app): State<App>, Path(id): Path<BatchId>, sen
                 .number(key)
                 .ok_or_else(|| Flash::refused(format!("nothing was done: there is no task {key}")))
         };
-        let what = match sent.needed("deed")? {
-            "abort" => BatchVerb::Abort,
-            "resume" => BatchVerb::Resume,
-            "mark" => BatchVerb::Mark { task: named("task")?, state: TaskState::Succeeded },
-            "cancel" => BatchVerb::Cancel { tasks: cancel_set(&board, Some(named("task")?)) },
-            "cancel-all" => BatchVerb::Cancel { tasks: cancel_set(&board, None) },
-            other => {
-                return Err(Flash::refused(format!(
-                    "nothing was done: unknown operation {other:?}; expected abort, resume, mark, cancel or cancel-all"
-                )));
+        let task = sent.field("task").is_some().then(|| named("task")).transpose()?;
+        let what = match (sent.operation()?, task) {
+            (BatchAction::Abort, _) => BatchVerb::Abort,
+            (BatchAction::Resume, _) => BatchVerb::Resume,
+            (BatchAction::Mark, Some(task)) => BatchVerb::Mark { task, state: TaskState::Succeeded },
+            (BatchAction::Cancel, task) => BatchVerb::Cancel { tasks: cancel_set(&board, task) },
+            (BatchAction::Mark, None) => return Err(Flash::refused("nothing was done: task is missing")),
+            (BatchAction::Rerun, _) => {
+                return Err(Flash::refused("nothing was done: a rerun starts from its preview"));
             }
         };
-        let operation = BatchOperation { batch: id, generation, grace: GRACE, note: Some(reason), what };
-        let operated = acting(&app, &sent).operate_batch(&operation).await?;
+        let (grace, note) = (GRACE_DEFAULT, Some(reason));
+        let operation = BatchOperation { batch: id, generation, grace, note, what };
+        let operated = acting(&app, &sent)?.operate_batch(&operation).await?;
         let stopping = match operated.stopping {
             0 => String::new(),
             running => format!("; asked {} to stop", several(running, "running job", "running jobs")),

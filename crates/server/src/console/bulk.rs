@@ -5,6 +5,7 @@ use std::slice;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use milepost_core::actions::bulk_run::RunChange;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::run::{Settings, TargetFailure};
 use milepost_core::ident::JobId;
@@ -125,8 +126,8 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
     let text = |value: Option<String>| value.unwrap_or_default();
     let as_it_is = "unchanged";
     if view.state.is_live() {
-        let set = Action::new(page, "set", format!("/bulk/{id}/set"), "Set")
-            .asks("Change the settings?", "They apply from its next chunk on. Empty fields are unchanged.")
+        let set = Action::new(page, "set", format!("/bulk/{id}/set"), RunChange::Set)
+            .asks("Change the settings?")
             .with(Field::shown(
                 "rate",
                 "Maximum rows per second",
@@ -157,18 +158,13 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
                 text(set.chunk_rows_max.map(|rows| rows.to_string())),
                 as_it_is,
             ))
-            .with(Field::shown("priority", "Priority in its group, 1 to 4", view.priority.to_string(), ""))
-            .with_reason();
+            .with(Field::shown("priority", "Priority in its group, 1 to 4", view.priority.to_string(), ""));
         actions.push(set);
     }
     if has_failures {
-        let retry =
-            Action::new(page, "retry-failures", format!("/bulk/{id}/retry-failures"), "Retry failures")
-                .asks(
-                    "Retry the failed targets?",
-                    "Starts a run over the failed targets of this run, with the same parameters.",
-                )
-                .with_reason();
+        let url = format!("/bulk/{id}/retry-failures");
+        let retry = Action::new(page, "retry-failures", url, RunChange::RetryFailures)
+            .asks("Retry the failed targets?");
         actions.push(retry);
     }
     actions
@@ -177,7 +173,7 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
 /// Changes the load settings of a run.
 pub(super) async fn set(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
     let done = async {
-        sent.reason()?;
+        let store = acting(&app, &sent)?;
         let settings = Settings {
             rows_per_s: sent.read("rate")?,
             duty: sent.read("duty")?,
@@ -192,7 +188,7 @@ pub(super) async fn set(State(app): State<App>, Path(id): Path<JobId>, sent: Sen
         let priority: Option<u8> = sent.read("priority")?;
         let priority = priority.map(Priority::try_from).transpose();
         let priority = priority.map_err(|error| Flash::refused(format!("nothing was done: {error}")))?;
-        acting(&app, &sent).set_bulk(id, &settings, priority).await?;
+        store.set_bulk(id, &settings, priority).await?;
         Ok("Changed; it applies from the next chunk on.".to_owned())
     };
     let done = done.await;
@@ -202,8 +198,7 @@ pub(super) async fn set(State(app): State<App>, Path(id): Path<JobId>, sent: Sen
 /// Starts a run over the failed targets.
 pub(super) async fn retry_failures(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
     let done = async {
-        sent.reason()?;
-        let started = acting(&app, &sent).retry_bulk_failures(id).await?;
+        let started = acting(&app, &sent)?.retry_bulk_failures(id).await?;
         Ok(format!("Job {} retries them.", started.job))
     };
     let done = done.await;

@@ -7,6 +7,8 @@ use std::time::Instant;
 use askama::Template;
 use axum::extract::State;
 use jiff::Timestamp;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::bulk_run::RunAction;
 use milepost_core::bulk::estimate::Pace;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::error::StoreError;
@@ -15,8 +17,7 @@ use milepost_core::port::Store;
 use milepost_core::state::JobState;
 use serde::Deserialize;
 
-use super::act::{Action, Field};
-use super::deed::Deed;
+use super::act::Action;
 use super::page::{Drawn, Page, draw};
 use super::words::{between, count, cut, length, per_second, query};
 use crate::app::App;
@@ -173,28 +174,14 @@ pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     if !page.viewer.operates {
         return Vec::new();
     }
-    let id = view.id;
-    let act = |deed: Deed, label, question: String, effect: &str| {
-        Action::new(page, format!("{deed}-{id}"), format!("/jobs/{id}/operate"), label)
-            .asks(question, effect)
-            .with(Field::hidden("deed", deed.name()))
-            .with_reason()
+    let form = |action: RunAction| {
+        let id = view.id;
+        Action::new(page, format!("{}-{id}", action.of_job()), format!("/jobs/{id}/operate"), action)
+            .asks(format!("{} {}?", action.title(), view.name))
+            .sends(action.of_job())
     };
-    let name = &view.name;
-    let mut actions = Vec::new();
-    if Deed::Abort.verb(view.state).is_some() && view.stopping.is_none() {
-        let effect = "It stops before its next chunk and keeps its position. It can be resumed.";
-        actions.push(act(Deed::Abort, "Pause", format!("Pause {name}?"), effect).danger());
-    }
-    if Deed::Retry.verb(view.state).is_some() {
-        let effect = "It continues after the last target that is done.";
-        actions.push(act(Deed::Retry, "Resume", format!("Resume {name}?"), effect));
-    }
-    if Deed::Cancel.verb(view.state).is_some() {
-        let effect = "It ends permanently. Targets that are done remain done; the rest is not applied.";
-        actions.push(act(Deed::Cancel, "Cancel", format!("Cancel {name}?"), effect).danger());
-    }
-    actions
+    let offered = RunAction::ALL.iter().filter(|action| action.is_offered_for(view));
+    offered.map(|&action| form(action)).collect()
 }
 
 /// The filter; empty fields are ignored.

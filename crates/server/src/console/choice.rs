@@ -1,21 +1,20 @@
 //! Actions on many jobs: a preview of the affected jobs, then a bulk job that changes them.
 
-use std::str::FromStr;
-
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::job::{Inputs, JobAction};
+use milepost_core::actions::select::{SelectError, select};
 use milepost_core::bulk::operation::OperateJobs;
 use milepost_core::ident::JobId;
-use milepost_core::listing::JobRow;
+use milepost_core::listing::{JobFilter, JobRow};
 use milepost_core::port::Store;
-use milepost_core::search::JobSearch;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
 use super::act::{Action, Field, Sent, acting};
-use super::deed::{Deed, wait};
 use super::flash::Flash;
 use super::jobs::Search;
 use super::page::{Drawn, Page, draw};
@@ -31,7 +30,7 @@ const TICKED_MAX: usize = 1_000;
 
 /// The action and the selected jobs, as in the query of the preview and in its form.
 struct Wish {
-    deed: Deed,
+    action: JobAction,
     jobs: Chosen,
 }
 
@@ -48,21 +47,21 @@ impl Wish {
         let every = |name: &'static str| {
             fields.iter().filter(move |(of, _)| of == name).map(|(_, value)| value.as_str())
         };
-        let deed = Deed::from_str(every("deed").next().unwrap_or_default());
-        let deed = deed.map_err(|error| format!("deed: {error}"))?;
+        let action = every("operation").next().unwrap_or_default().parse::<JobAction>();
+        let action = action.map_err(|unknown| format!("operation: {unknown}"))?;
         let jobs = if every("all").next().is_some() {
             Chosen::All(Box::new(Search::read(query)?))
         } else {
             Chosen::Some(every("id").filter_map(|id| id.parse().ok()).take(TICKED_MAX).collect())
         };
-        Ok(Self { deed, jobs })
+        Ok(Self { action, jobs })
     }
 
     /// Returns the jobs that the action would apply to now.
     async fn reach(&self, now: Timestamp, store: &dyn Store) -> Result<Reach, Problem> {
         match &self.jobs {
-            Chosen::Some(ids) => Ok(Reach::of(self.deed, ticked(ids, store).await?)),
-            Chosen::All(search) => Reach::of_all(self.deed, search.of_store(now), store).await,
+            Chosen::Some(ids) => Ok(Reach::of(self.action, ticked(ids, store).await?)),
+            Chosen::All(search) => Reach::of_all(self.action, search.filter(now), store).await,
         }
     }
 
@@ -90,13 +89,13 @@ impl Wish {
                 ticked(ids, store).await?.into_iter().map(|job| (job.id, job.state)).collect()
             }
             Chosen::All(search) => {
-                let search = JobSearch { created_before: Some(seen), ..search.of_store(seen) };
-                many::find(store, search).await.map_err(to_be_narrowed)?
+                let filter = JobFilter { created_before: Some(seen), ..search.filter(seen) };
+                select(filter, store).await.map_err(to_be_narrowed)?
             }
         };
         let mut by_verb: Vec<(Verb, Vec<JobId>)> = Vec::new();
         for (job, state) in jobs {
-            let Some(verb) = self.deed.verb(state) else { continue };
+            let Some(verb) = self.action.verb(state) else { continue };
             match by_verb.iter_mut().find(|(of, _)| *of == verb) {
                 Some((_, jobs)) => jobs.push(job),
                 None => by_verb.push((verb, vec![job])),
@@ -116,10 +115,12 @@ async fn ticked(ids: &[JobId], store: &dyn Store) -> Result<Vec<JobRow>, Problem
 }
 
 /// Replaces the message for too many jobs by one that refers to the filters of the job list.
-fn to_be_narrowed(problem: Problem) -> Problem {
-    match problem.code() {
-        code @ "too_many_jobs" => Problem::unprocessable(code, format!("nothing was done: {}", too_many())),
-        _ => problem,
+fn to_be_narrowed(error: SelectError) -> Problem {
+    match error {
+        SelectError::TooMany => {
+            Problem::unprocessable("too_many_jobs", format!("nothing was done: {}", too_many()))
+        }
+        SelectError::Store(error) => error.into(),
     }
 }
 
@@ -127,7 +128,7 @@ fn to_be_narrowed(problem: Problem) -> Problem {
 #[template(path = "choice.html")]
 struct Choice {
     page: Page,
-    deed: Deed,
+    action: JobAction,
     /// The newest jobs that the action applies to, and their total number.
     can: Vec<JobRow>,
     total: usize,
@@ -139,7 +140,7 @@ struct Choice {
     since: Option<String>,
     /// The list of the jobs.
     list: String,
-    action: Option<Action>,
+    form: Option<Action>,
 }
 
 /// Shows the preview.
@@ -148,8 +149,8 @@ pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     let wish = Wish::read(query).map_err(|words| Problem::bad_request("invalid_parameter", words))?;
     let reach = wish.reach(page.now, app.store.as_ref()).await?;
     Ok(draw(&Choice {
-        action: reach.is_possible().then(|| action(&page, wish.deed, query, &reach)),
-        deed: wish.deed,
+        form: reach.is_possible().then(|| form(&page, wish.action, query, &reach)),
+        action: wish.action,
         since: wish.since(),
         list: wish.list(),
         number: reach.number(),
@@ -161,22 +162,15 @@ pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     }))
 }
 
-fn action(page: &Page, deed: Deed, query: &str, reach: &Reach) -> Action {
-    let action = Action::new(page, "change", "/jobs/change", deed.label())
-        .asks(format!("{}: {}?", deed.label(), reach.number()), deed.effect())
+fn form(page: &Page, action: JobAction, query: &str, reach: &Reach) -> Action {
+    let form = Action::new(page, "change", "/jobs/change", action)
+        .asks(format!("{}: {}?", action.title(), reach.number()))
         .with(Field::hidden("chosen", query))
-        .with(Field::hidden("seen", page.now.to_string()))
-        .with_reason();
-    let action = match reach.exactly() {
-        Some(of) => action.with(Field::hidden("of", of.to_string())),
-        None => action,
-    };
-    let action = if deed == Deed::Snooze {
-        action.with(Field { required: true, ..Field::shown("wait", "Duration", "10m", "90s, 10m, 2h or 1d") })
-    } else {
-        action
-    };
-    if deed.is_dangerous() { action.danger() } else { action }
+        .with(Field::hidden("seen", page.now.to_string()));
+    match reach.exactly() {
+        Some(of) => form.with(Field::hidden("of", of.to_string())),
+        None => form,
+    }
 }
 
 /// Starts the bulk jobs and redirects to them.
@@ -208,15 +202,14 @@ impl<F: Into<Flash>> From<F> for Refused {
 
 /// Starts a bulk job for each verb. Returns the total number of jobs and the ids of the bulk jobs.
 async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Refused> {
-    let reason = sent.reason()?;
     let refuse = |words: String| Flash::refused(format!("nothing was done: {words}"));
     let chosen = sent.needed("chosen")?;
     let wish = Wish::read(chosen).map_err(refuse)?;
-    let wait = sent.field("wait").map(wait).transpose()?;
+    let inputs = Inputs { delay: sent.wait()?, reason: Some(sent.reason()?), ..Inputs::default() };
     let seen = sent.read("seen")?.unwrap_or_else(Timestamp::now);
     let by_verb = wish.by_verb(seen, app.store.as_ref()).await?;
     if by_verb.is_empty() {
-        return Err(refuse(format!("there are no more jobs to {}", wish.deed)).into());
+        return Err(refuse(format!("there are no more jobs to {}", wish.action)).into());
     }
     let total: usize = by_verb.iter().map(|(_, jobs)| jobs.len()).sum();
     // Never apply the action to more jobs than the preview showed. Fewer are fine: the others no longer need it.
@@ -225,10 +218,11 @@ async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Refused> 
         let why = refuse(format!("the action now applies to {is}, not to {was} as shown"));
         return Err(Refused { why, look_again: Some(format!("/jobs/change?{chosen}")) });
     }
-    let store = acting(app, sent);
+    let store = acting(app, sent)?;
     let mut runs = Vec::new();
     for (verb, jobs) in by_verb {
-        let operation = OperateJobs::new(&wish.deed.operation(verb, wait, &reason)?);
+        let operation = wish.action.operation(verb, &inputs).map_err(Problem::from)?;
+        let operation = OperateJobs::new(&operation);
         let job = many::job(&operation)?;
         runs.push(many::start(store.as_ref(), verb, &job, &jobs).await?);
     }

@@ -4,9 +4,12 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::parked::ParkedAction;
+use milepost_core::actions::subscription::SubscriptionAction;
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::{AggregatePlace, EventFilter, EventPage, LoggedEvent};
-use milepost_core::event::relay_listing::{ParkedVerb, ParkedView, Replay, SubscriptionView};
+use milepost_core::event::relay_listing::{ParkedView, Replay, SubscriptionView};
 use serde::Deserialize;
 
 use super::act::{Action, Field, Sent, acting};
@@ -157,18 +160,13 @@ fn subscription(view: SubscriptionView, place: usize, page: &Page) -> Subscripti
 
 fn actions(view: &SubscriptionView, place: usize, page: &Page) -> Vec<Action> {
     let name = &view.name;
-    let replay = Action::new(page, "replay", "/events/replay", "Replay")
-        .asks(
-            format!("Replay events of {name}?"),
-            "Publishes events again: those of one aggregate from a sequence on, or all since a time. Receivers without an inbox get them twice.",
-        )
+    let replay = Action::new(page, "replay", "/events/replay", SubscriptionAction::Replay)
+        .asks(format!("Replay events of {name}?"))
         .with(Field::hidden("subscription", name))
         .with(Field::shown("since", "All events since", "", "2026-11-01T00:00:00Z"))
         .with(Field::shown("aggregate_type", "Or events of one aggregate: its type", "", "order"))
         .with(Field::shown("aggregate_id", "Its id", "", "17"))
         .with(Field::shown("from", "First sequence", "", "1"))
-        .danger()
-        .with_reason()
         .among(place);
     vec![stop(view, page).among(place), replay]
 }
@@ -176,58 +174,33 @@ fn actions(view: &SubscriptionView, place: usize, page: &Page) -> Vec<Action> {
 /// The button that pauses or resumes a subscription.
 pub(super) fn stop(view: &SubscriptionView, page: &Page) -> Action {
     let name = &view.name;
-    let act = |label, deed: &str| {
-        Action::new(page, format!("{deed}-{}", encoded(name)), "/events/subscription", label)
-            .with(Field::hidden("subscription", name))
-            .with(Field::hidden("deed", deed))
-            .with_reason()
-    };
-    if view.paused_at.is_some() {
-        act("Resume", "resume").asks(format!("Resume {name}?"), "Publishing continues from its position.")
-    } else {
-        let effect =
-            "No events are published until an operator resumes it. Events in flight are completed first.";
-        act("Pause", "pause").asks(format!("Pause {name}?"), effect).danger()
-    }
+    let action =
+        if view.paused_at.is_some() { SubscriptionAction::Resume } else { SubscriptionAction::Pause };
+    Action::new(page, format!("{action}-{}", encoded(name)), "/events/subscription", action)
+        .asks(format!("{} {name}?", action.title()))
+        .with(Field::hidden("subscription", name))
 }
 
 fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
-    let act = |id: &str, label, deed: &str| {
-        let of = &view.first.aggregate;
-        Action::new(page, id, "/events/parked", label)
+    let of = &view.first.aggregate;
+    let form = |action: ParkedAction| {
+        Action::new(page, action.as_str(), "/events/parked", action)
+            .asks(format!("{} the first event of {} {}?", action.title(), of.kind, of.id))
             .with(Field::hidden("subscription", &view.subscription))
             .with(Field::hidden("aggregate_type", &of.kind))
             .with(Field::hidden("aggregate_id", &of.id))
-            .with(Field::hidden("deed", deed))
-            .with_reason()
             .among(place)
     };
     let payload = pretty(view.first.payload.get());
-    let of = format!("{} {}", view.first.aggregate.kind, view.first.aggregate.id);
-    let actions = if page.viewer.operates {
-        vec![
-            act("retry", "Retry", "retry")
-                .asks(format!("Retry the first event of {of} now?"), "It gets all its attempts again."),
-            act("edit", "Edit", "edit")
-                .asks(
-                    format!("Publish the first event of {of} with another payload?"),
-                    "The log keeps the original payload.",
-                )
-                .with(Field {
-                    required: true,
-                    long: true,
-                    ..Field::shown("payload", "Payload, JSON", &payload, "")
-                }),
-            act("skip", "Skip", "skip")
-                .asks(
-                    format!("Skip the first event of {of}?"),
-                    "It is kept as skipped, and publishing continues with the next one.",
-                )
-                .danger(),
-        ]
-    } else {
-        Vec::new()
+    let with_payload = |form: Action| {
+        let payload = Field::shown("payload", "Payload, JSON", &payload, "");
+        form.with(Field { required: true, long: true, ..payload })
     };
+    let forms = ParkedAction::ALL.iter().map(|&action| match action {
+        ParkedAction::Edit => with_payload(form(action)),
+        _ => form(action),
+    });
+    let actions = if page.viewer.operates { forms.collect() } else { Vec::new() };
     Parked { payload, actions, view }
 }
 
@@ -235,19 +208,19 @@ fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
 pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         let (reason, name) = (sent.reason()?, sent.needed("subscription")?);
-        let store = acting(&app, &sent);
-        match sent.needed("deed")? {
-            "pause" => {
+        let store = acting(&app, &sent)?;
+        match sent.operation()? {
+            SubscriptionAction::Pause => {
                 store.pause_subscription(name, &reason).await?;
                 Ok(format!("Subscription {name} is paused."))
             }
-            "resume" => {
+            SubscriptionAction::Resume => {
                 store.resume_subscription(name).await?;
                 Ok(format!("Subscription {name} is resumed."))
             }
-            other => Err(Flash::refused(format!(
-                "nothing was done: unknown operation {other:?}; expected pause or resume"
-            ))),
+            SubscriptionAction::Replay => {
+                Err(Flash::refused("nothing was done: a replay has its own form, which selects the events"))
+            }
         }
     };
     let done = done.await;
@@ -257,7 +230,7 @@ pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
 /// Replays events.
 pub(super) async fn replay(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
-        sent.reason()?;
+        let store = acting(&app, &sent)?;
         let name = sent.needed("subscription")?;
         let since: Option<Timestamp> = sent.read("since")?;
         let replay = match (since, sent.field("aggregate_type"), sent.field("aggregate_id")) {
@@ -267,7 +240,7 @@ pub(super) async fn replay(State(app): State<App>, sent: Sent) -> Response {
             }
             _ => return Err(Flash::refused("nothing was done: give a time, or type and id of an aggregate")),
         };
-        let events = acting(&app, &sent).replay(name, &replay).await?;
+        let events = store.replay(name, &replay).await?;
         Ok(format!("{} events of {name} are published again.", count(events)))
     };
     let done = done.await;
@@ -277,25 +250,13 @@ pub(super) async fn replay(State(app): State<App>, sent: Sent) -> Response {
 /// Retries, edits or skips the first event of a parked aggregate.
 pub(super) async fn change_parked(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
-        sent.reason()?;
-        let name = sent.needed("subscription")?;
+        let (name, store) = (sent.needed("subscription")?, acting(&app, &sent)?);
         let aggregate = Aggregate::new(sent.needed("aggregate_type")?, sent.needed("aggregate_id")?);
-        let (verb, words) = match sent.needed("deed")? {
-            "retry" => (ParkedVerb::Retry, "is retried now"),
-            "skip" => (ParkedVerb::Skip, "was skipped; publishing continues with the next one"),
-            "edit" => {
-                let payload = sent.needed("payload")?;
-                let edit = ParkedVerb::edit(payload).map_err(|error| Flash::refused(error.to_string()))?;
-                (edit, "was edited and is retried now")
-            }
-            other => {
-                return Err(Flash::refused(format!(
-                    "nothing was done: unknown operation {other:?}; expected retry, skip or edit"
-                )));
-            }
-        };
-        acting(&app, &sent).change_parked(name, &aggregate, &verb).await?;
-        Ok(format!("The first event of {} {} {words}.", aggregate.kind, aggregate.id))
+        let action: ParkedAction = sent.operation()?;
+        let payload = sent.field("payload").filter(|_| action == ParkedAction::Edit);
+        let verb = action.verb(payload).map_err(|error| Flash::refused(error.to_string()))?;
+        store.change_parked(name, &aggregate, &verb).await?;
+        Ok(format!("{} {}: {}.", aggregate.kind, aggregate.id, action.result()))
     };
     let done = done.await;
     sent.answer(done)

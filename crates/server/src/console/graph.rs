@@ -8,7 +8,7 @@ use milepost_core::dag::state::Counts;
 use super::board::Board;
 use super::stack::Stack;
 use super::words::cut;
-use crate::layout::{BOX_HEIGHT, BOX_PADDING, Line, Picture, TaskBox};
+use milepost_layout::{BOX_HEIGHT, BOX_PADDING, Line, Picture, TaskBox};
 
 /// Maximum number of tasks and edges in a drawing; larger graphs are summarized.
 const TASKS_MAX: usize = 150;

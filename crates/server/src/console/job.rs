@@ -1,21 +1,20 @@
 //! `/jobs/{id}`: a job with its attempts, its state transitions, and the reason why it does not run.
 
-use std::str::FromStr;
-
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::job::{Inputs, JobAction};
+use milepost_core::actions::queue::QueueAction;
 use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobView, Waiting};
 use milepost_core::schedule::schedule_of_key;
 
-use super::act::{Action, Field, Sent, acting};
-use super::alerts::resume_of;
-use super::deed::{Deed, told, wait};
-use super::flash::Flash;
+use super::act::{Action, Sent, acting};
+use super::alerts::set_queue;
 use super::page::{Drawn, Page, draw};
 use super::words::{between, count, encoded, length, pretty, why};
 use super::{machine, words};
@@ -120,7 +119,9 @@ fn reason_of(waiting: &Waiting, page: &Page) -> Why {
         Waiting::Group { holder: Some(job), .. } => {
             (Some((format!("/jobs/{job}"), "The job that holds the slot")), None)
         }
-        Waiting::PausedQueue { queue } => (Some(("/queues".to_owned(), "Queues")), resume_of(queue, page)),
+        Waiting::PausedQueue { queue } => {
+            (Some(("/queues".to_owned(), "Queues")), set_queue(queue, QueueAction::Resume, page))
+        }
         Waiting::NoWorker { .. } => (Some(("/workers".to_owned(), "Workers")), None),
         Waiting::Turn => (Some(("/workers".to_owned(), "Running jobs")), None),
         _ => (None, None),
@@ -138,24 +139,11 @@ fn actions(page: &Page, view: &JobView) -> Vec<Action> {
     if !page.viewer.operates {
         return Vec::new();
     }
-    let (id, state) = (view.row.id, view.row.state);
-    let possible = Deed::ALL.into_iter().filter(|deed| deed.verb(state).is_some());
-    possible
-        .map(|deed| {
-            let action = Action::new(page, deed.name(), format!("/jobs/{id}/operate"), deed.label())
-                .asks(format!("{} this job?", deed.label()), deed.effect())
-                .with(Field::hidden("deed", deed.name()))
-                .with_reason();
-            let action = match deed {
-                Deed::Snooze => action.with(Field {
-                    required: true,
-                    ..Field::shown("wait", "Duration", "10m", "90s, 10m, 2h or 1d")
-                }),
-                _ => action,
-            };
-            if deed.is_dangerous() { action.danger() } else { action }
-        })
-        .collect()
+    let form = |action: JobAction| {
+        Action::new(page, action.as_str(), format!("/jobs/{}/operate", view.row.id), action)
+            .asks(format!("{} this job?", action.title()))
+    };
+    JobAction::offered_in(view.row.state).into_iter().map(form).collect()
 }
 
 /// Returns the newest attempts with their positions on a timeline from the first of them to the last.
@@ -200,11 +188,11 @@ fn entries(history: Vec<HistoryEntry>) -> Vec<Entry> {
 /// Performs an action on the job.
 pub(super) async fn operate(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
     let done = async {
-        let (reason, deed) = (sent.reason()?, sent.needed("deed")?);
-        let deed = Deed::from_str(deed).map_err(Flash::refused)?;
-        let wait = sent.field("wait").map(wait).transpose()?;
-        let operated = deed.to(id, wait, &reason, acting(&app, &sent).as_ref()).await?;
-        Ok(format!("{}: the job is {}", deed.label(), told(operated)))
+        let action: JobAction = sent.operation()?;
+        let inputs = Inputs { delay: sent.wait()?, reason: Some(sent.reason()?), ..Inputs::default() };
+        let operated =
+            action.perform(id, &inputs, acting(&app, &sent)?.as_ref()).await.map_err(Problem::from)?;
+        Ok(format!("{}: the job is {}", action.title(), action.result(operated, &inputs)))
     };
     let done = done.await;
     sent.answer(done)

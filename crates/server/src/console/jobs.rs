@@ -7,13 +7,14 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect};
 use jiff::{SignedDuration, Timestamp};
+use milepost_core::actions::Action as _;
+use milepost_core::actions::job::JobAction;
 use milepost_core::ident::JobId;
-use milepost_core::listing::JobRow;
+use milepost_core::listing::{JobFilter, JobRow};
 use milepost_core::port::Store;
-use milepost_core::search::{JobSearch, LastFailure, PayloadMatch, time_of};
+use milepost_core::search::{LastFailure, PayloadMatch, time_of};
 use milepost_core::state::JobState;
 
-use super::deed::Deed;
 use super::page::{Drawn, Page, draw};
 use super::since;
 use super::words::{self, cut, query};
@@ -59,62 +60,56 @@ impl Window {
     }
 }
 
-/// The filters.
+/// The filters, as the user has entered them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
-    pub(super) state: Option<JobState>,
-    pub(super) kind: String,
-    pub(super) queue: String,
-    pub(super) key: String,
-    pub(super) error: String,
-    pub(super) payload: String,
+    /// State, kind, queue, key, error and payload, and the position of the page.
+    filter: JobFilter,
+    payload: String,
     /// The age filter, if one is selected.
     window: Option<Window>,
     /// The lower time bound: when failed jobs failed, when other jobs were created; as entered and as parsed.
-    pub(super) since: String,
+    since: String,
     since_at: Option<Timestamp>,
-    before: Option<JobId>,
-    payload_match: Option<PayloadMatch>,
 }
 
 impl Search {
     /// Parses the filters; empty fields are ignored.
     pub(super) fn read(url_query: &str) -> Result<Self, String> {
-        let mut fields: HashMap<String, String> =
+        let fields: HashMap<String, String> =
             form_urlencoded::parse(url_query.as_bytes()).into_owned().collect();
-        let mut take =
-            |name: &str| fields.remove(name).map(|value| value.trim().to_owned()).unwrap_or_default();
-        let (state, payload, before) = (take("state"), take("payload"), take("before"));
-        let (window, since) = (take("created"), take("since"));
-        let state = (!state.is_empty())
-            .then(|| state.parse::<JobState>())
-            .transpose()
-            .map_err(|error| error.to_string())?;
-        let payload_match = (!payload.is_empty()).then(|| PayloadMatch::parse(&payload)).transpose()?;
+        let field = |name: &str| fields.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+        let owned = |name: &str| field(name).map(str::to_owned);
+        let state = field("state").map(str::parse::<JobState>).transpose();
+        let filter = JobFilter {
+            state: state.map_err(|unknown| unknown.to_string())?,
+            kind: owned("kind"),
+            queue: owned("queue"),
+            key: owned("key"),
+            error: owned("error"),
+            payload: field("payload").map(PayloadMatch::parse).transpose()?,
+            before: field("before").and_then(|before| before.parse().ok()),
+            ..JobFilter::default()
+        };
         Ok(Self {
-            state,
-            window: (!window.is_empty()).then(|| Window::parse(&window)).transpose()?,
-            since_at: (!since.is_empty()).then(|| since::read(&since)).transpose()?,
-            since,
-            kind: take("kind"),
-            queue: take("queue"),
-            key: take("key"),
-            error: take("error"),
-            before: before.parse().ok(),
-            payload,
-            payload_match,
+            filter,
+            payload: owned("payload").unwrap_or_default(),
+            window: field("created").map(Window::parse).transpose()?,
+            since_at: field("since").map(since::read).transpose()?,
+            since: owned("since").unwrap_or_default(),
         })
     }
 
     /// Returns the filters as a query, starting before this job.
     pub(super) fn query(&self, before: Option<JobId>) -> String {
         let before = before.map(|job| job.to_string()).unwrap_or_default();
+        let [kind, queue, key, error] = self.texts();
         query(&[
-            ("state", self.state.map_or("", JobState::as_str)),
-            ("kind", &self.kind),
-            ("queue", &self.queue),
-            ("key", &self.key),
-            ("error", &self.error),
+            ("state", self.filter.state.map_or("", JobState::as_str)),
+            ("kind", kind),
+            ("queue", queue),
+            ("key", key),
+            ("error", error),
             ("payload", &self.payload),
             (
                 "created",
@@ -125,14 +120,21 @@ impl Search {
         ])
     }
 
+    /// Returns kind, queue, key and error; empty if they are not given.
+    fn texts(&self) -> [&str; 4] {
+        let JobFilter { kind, queue, key, error, .. } = &self.filter;
+        [kind, queue, key, error].map(|text| text.as_deref().unwrap_or_default())
+    }
+
     /// Returns the filter of the stream that refreshes the page. Without a filter, only failures are streamed, since all changes
     /// of all jobs would be too many.
     fn stream(&self) -> String {
-        let state = match self.state {
-            None if self.kind.is_empty() && self.queue.is_empty() => Some(JobState::Failed),
+        let [kind, queue, ..] = self.texts();
+        let state = match self.filter.state {
+            None if kind.is_empty() && queue.is_empty() => Some(JobState::Failed),
             state => state,
         };
-        query(&[("state", state.map_or("", JobState::as_str)), ("kind", &self.kind), ("queue", &self.queue)])
+        query(&[("state", state.map_or("", JobState::as_str)), ("kind", kind), ("queue", queue)])
     }
 
     pub(super) fn window(&self) -> Window {
@@ -146,7 +148,7 @@ impl Search {
 
     /// For failed jobs, the time bound applies to the failure, whatever the age of the job.
     fn is_of_failures(&self) -> bool {
-        self.state == Some(JobState::Failed)
+        self.filter.state == Some(JobState::Failed)
     }
 
     /// Describes the lower time bound.
@@ -155,27 +157,15 @@ impl Search {
         self.since_at.map(|at| format!("{what} since {at}"))
     }
 
-    /// Returns the filters as a search of the store.
-    pub(super) fn of_store(&self, now: Timestamp) -> JobSearch {
-        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    /// Returns the filter of the jobs, with the bounds of the age filter at this time.
+    pub(super) fn filter(&self, now: Timestamp) -> JobFilter {
         let in_window = self.window().since.and_then(|since| now.checked_sub(since).ok());
         let (created_from, failed_from) = if self.is_of_failures() {
             (in_window, self.since_at)
         } else {
             (in_window.max(self.since_at), None)
         };
-        JobSearch {
-            state: self.state,
-            kind: some(&self.kind),
-            queue: some(&self.queue),
-            key: some(&self.key),
-            error: some(&self.error),
-            payload: self.payload_match.clone(),
-            created_from,
-            failed_from,
-            before: self.before,
-            ..JobSearch::default()
-        }
+        JobFilter { created_from, failed_from, ..self.filter.clone() }
     }
 
     /// Searches for at most `most` jobs within the time limit.
@@ -187,11 +177,11 @@ impl Search {
         store: &dyn Store,
     ) -> Result<Found, Problem> {
         let begun = Instant::now();
-        let mut search = JobSearch { scan: Some(SCAN), ..self.of_store(now) };
+        let mut filter = JobFilter { scan: Some(SCAN), ..self.filter(now) };
         let mut found = Found::default();
         loop {
-            search.limit = u32::try_from(most - found.jobs.len()).unwrap_or(u32::MAX);
-            let page = store.search_jobs(&search).await?;
+            filter.limit = u32::try_from(most - found.jobs.len()).unwrap_or(u32::MAX);
+            let page = store.search_jobs(&filter).await?;
             let ids: Vec<JobId> = page.rows.iter().map(|row| row.id).collect();
             let failures = store.last_failures(&ids).await?;
             let mut failures: HashMap<JobId, LastFailure> =
@@ -207,7 +197,7 @@ impl Search {
                 found.gave_up = true;
                 return Ok(found);
             }
-            search.before = page.next;
+            filter.before = page.next;
         }
     }
 }
@@ -287,7 +277,7 @@ struct Jobs {
     /// The filter of the stream that refreshes the page.
     stream: String,
     states: &'static [JobState],
-    deeds: [Deed; 8],
+    actions: &'static [JobAction],
     rows: Vec<Row>,
     windows: [Window; 5],
     /// The time that the search has reached, if it is incomplete.
@@ -305,7 +295,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
         Err(wrong) => (Search::default(), Some(wrong)),
     };
     // A job id in the key field opens that job.
-    if let Ok(id) = search.key.parse::<JobId>()
+    if let Some(Ok(id)) = search.filter.key.as_ref().map(|key| key.parse::<JobId>())
         && app.store.job(id).await?.is_some()
     {
         return Ok(Redirect::to(&format!("/jobs/{id}")).into_response());
@@ -318,11 +308,11 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
         stream: search.stream(),
         wrong,
         states: JobState::ALL,
-        deeds: Deed::ALL,
+        actions: JobAction::ALL,
         windows: Window::ALL,
         looked_to: found.next.filter(|_| found.gave_up).map(time_of),
         next: found.next.map(|job| search.query(Some(job))),
-        later: search.before.is_some(),
+        later: search.filter.before.is_some(),
         first: search.query(None),
         rows: found.jobs.into_iter().map(|job| Row::of(job, page.now)).collect(),
         search,

@@ -3,8 +3,10 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::dead_letter::{DeadEventAction, LetterAction};
 use milepost_core::event::listing::{AggregatePlace, DeadPlace};
-use milepost_core::event::relay_listing::{DeadVerb, DeadView};
+use milepost_core::event::relay_listing::DeadView;
 use milepost_core::ident::EventId;
 use milepost_core::inbox::listing::{DeadFilter, DeadLetter, Gap, LetterId};
 use milepost_core::listing::JobFilter;
@@ -133,23 +135,14 @@ fn event_actions(view: &DeadView, place: usize, page: &Page) -> Vec<Action> {
     }
     let of = &view.event.aggregate;
     let named = format!("{} of {} {}", view.event.event_type, of.kind, of.id);
-    let act = |id: &str, label, deed: &str| {
-        Action::new(page, id, "/dead-letters/event", label)
+    let form = |action: DeadEventAction| {
+        Action::new(page, action.as_str(), "/dead-letters/event", action)
+            .asks(format!("{} {named}?", action.title()))
             .with(Field::hidden("subscription", &view.subscription))
             .with(Field::hidden("event", view.event.id.to_string()))
-            .with(Field::hidden("deed", deed))
-            .with_reason()
             .among(place)
     };
-    vec![
-        act("retry", "Retry", "retry").asks(
-            format!("Publish {named} now?"),
-            "Later events of its aggregate may have been published before it.",
-        ),
-        act("drop", "Drop", "drop")
-            .asks(format!("Drop {named}?"), "It is never published for the subscription; the log keeps it.")
-            .danger(),
-    ]
+    DeadEventAction::ALL.iter().map(|&action| form(action)).collect()
 }
 
 fn letter_actions(view: &DeadLetter, place: usize, page: &Page) -> Vec<Action> {
@@ -158,42 +151,25 @@ fn letter_actions(view: &DeadLetter, place: usize, page: &Page) -> Vec<Action> {
     }
     let (of, number) = (&view.aggregate, view.sequences.start());
     let named = format!("{} {} no. {number}", of.kind, of.id);
-    let act = |id: &str, label, deed: &str| {
-        Action::new(page, format!("inbox-{id}"), "/dead-letters/inbox", label)
+    let form = |action: LetterAction| {
+        Action::new(page, format!("inbox-{action}"), "/dead-letters/inbox", action)
+            .asks(format!("{} {named}?", action.title()))
             .with(Field::hidden("letter", view.id.to_string()))
-            .with(Field::hidden("deed", deed))
-            .with_reason()
             .among(place)
     };
-    vec![
-        act("retry", "Retry", "retry").asks(
-            format!("Retry {named}?"),
-            "It waits again for the missing earlier event. The position of its consumer must not be after it.",
-        ),
-        act("drop", "Drop", "drop")
-            .asks(format!("Drop {named} permanently?"), "Its consumer never gets it.")
-            .danger(),
-    ]
+    LetterAction::ALL.iter().map(|&action| form(action)).collect()
 }
 
 /// Retries or drops a dead event of a subscription.
 pub(super) async fn change_event(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
-        sent.reason()?;
+        let store = acting(&app, &sent)?;
         let (name, event) = (sent.needed("subscription")?, sent.needed("event")?);
         let event: EventId =
             event.parse().map_err(|_| Flash::refused("nothing was done: the id of the event is invalid"))?;
-        let (verb, words) = match sent.needed("deed")? {
-            "retry" => (DeadVerb::Retry, "is published now"),
-            "drop" => (DeadVerb::Drop, "was dropped"),
-            other => {
-                return Err(Flash::refused(format!(
-                    "nothing was done: unknown operation {other:?}; expected retry or drop"
-                )));
-            }
-        };
-        acting(&app, &sent).change_dead(name, event, verb).await?;
-        Ok(format!("Event {event} {words}."))
+        let action: DeadEventAction = sent.operation()?;
+        store.change_dead(name, event, action.verb()).await?;
+        Ok(format!("Event {event} {}.", action.result()))
     };
     let done = done.await;
     sent.answer(done)
@@ -202,22 +178,13 @@ pub(super) async fn change_event(State(app): State<App>, sent: Sent) -> Response
 /// Retries or drops a dead letter of an inbox.
 pub(super) async fn change_letter(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
-        sent.reason()?;
+        let store = acting(&app, &sent)?;
         let letter: i64 = sent
             .read("letter")?
             .ok_or_else(|| Flash::refused("nothing was done: the id of the dead letter is missing"))?;
-        let store = acting(&app, &sent);
-        let letters = [LetterId(letter)];
-        match sent.needed("deed")? {
-            "retry" => store.retry_dead(&letters).await.map(|_| "It waits again.".to_owned()),
-            "drop" => store.drop_dead(&letters).await.map(|_| "It was dropped.".to_owned()),
-            other => {
-                return Err(Flash::refused(format!(
-                    "nothing was done: unknown operation {other:?}; expected retry or drop"
-                )));
-            }
-        }
-        .map_err(Flash::from)
+        let action: LetterAction = sent.operation()?;
+        let letters = action.perform(&[LetterId(letter)], store.as_ref()).await?;
+        Ok(format!("Dead letters that {}: {letters}.", action.result()))
     };
     let done = done.await;
     sent.answer(done)

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use milepost_core::actions::limit::LimitAction;
 use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 
@@ -20,30 +21,21 @@ const SLOW_PER_SECOND: f64 = 1.0 / 60.0;
 /// The button that slows a kind down. Not available if the kind has a limit, which would be lost, or if that is not known yet.
 pub(super) fn slow_down(kind: &str, limits: Option<&[LimitView]>, page: &Page) -> Option<Action> {
     let is_free = limits?.iter().all(|view| !is_of(view, kind));
-    let action = Action::new(page, format!("slow-{}", encoded(kind)), "/limits/set", "Slow down the kind")
-        .asks(
-            format!("Slow kind {kind} down?"),
-            "One of its jobs starts immediately and shows whether the problem persists. The others start at this rate, in all queues, until an operator removes the limit. Other kinds and running jobs are not affected.",
-        )
+    let action = Action::new(page, format!("slow-{}", encoded(kind)), "/limits/set", LimitAction::SlowDown)
+        .asks(format!("Slow kind {kind} down?"))
         .with(Field::hidden("kind", kind))
-        .with(Field::shown("rate", "Maximum rate of starts", SLOW, "10/s, 100/m, 1/h or 1/30d"))
-        .danger()
-        .with_reason();
+        .with(Field::shown("rate", "Maximum rate of starts", SLOW, "10/s, 100/m, 1/h or 1/30d"));
     (page.viewer.operates && is_free).then_some(action)
 }
 
 /// The button that removes a limit. Not available for limits from a configuration, which would be set again.
 pub(super) fn lift(view: &LimitView, page: &Page) -> Option<Action> {
-    let (noun, left) = match &view.limit.target {
-        Target::Kind(_) => ("kind", "Its jobs start as soon as workers are free."),
-        Target::Group(_) => ("group", "The group then has one slot again, or the limit of its class."),
-    };
-    let name = view.limit.target.name();
-    let action =
-        Action::new(page, format!("lift-{noun}-{}", encoded(name)), "/limits/remove", "Remove limit")
-            .asks(format!("Remove the limit of {}?", view.limit.target), left)
-            .with(Field::hidden(noun, name))
-            .with_reason();
+    let target = &view.limit.target;
+    let noun = if matches!(target, Target::Kind(_)) { "kind" } else { "group" };
+    let id = format!("lift-{noun}-{}", encoded(target.name()));
+    let action = Action::new(page, id, "/limits/remove", LimitAction::Remove)
+        .asks(format!("Remove the limit of {target}?"))
+        .with(Field::hidden(noun, target.name()));
     (page.viewer.operates && view.source == Source::Operator).then_some(action)
 }
 
@@ -84,7 +76,7 @@ async fn known(app: &App) -> Result<Vec<LimitView>, Flash> {
 /// Sets the rate limit of a kind.
 pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
-        sent.reason()?;
+        let store = acting(&app, &sent)?;
         let (kind, rate) = (sent.needed("kind")?, sent.needed("rate")?);
         let rate = Rate::parse_per_second(rate).map(Rate::steady).map_err(StoreError::Limit)?;
         if let Some(view) = known(&app).await?.iter().find(|view| is_of(view, kind)) {
@@ -93,7 +85,7 @@ pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
                 "nothing was done: kind {kind} already has a limit{has}, which would be lost; change it with `milepost limits set`"
             )));
         }
-        acting(&app, &sent).put_limit(&Limit::kind(kind, rate), Source::Operator).await?;
+        store.put_limit(&Limit::kind(kind, rate), Source::Operator).await?;
         Ok(format!("At most {rate} of kind {kind} start from now on."))
     };
     let done = done.await;
@@ -103,7 +95,7 @@ pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
 /// Removes a limit that an operator has set.
 pub(super) async fn remove(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
-        sent.reason()?;
+        let store = acting(&app, &sent)?;
         let target = match sent.field("kind") {
             Some(kind) => Target::Kind(kind.to_owned()),
             None => Target::Group(sent.needed("group")?.to_owned()),
@@ -115,7 +107,7 @@ pub(super) async fn remove(State(app): State<App>, sent: Sent) -> Response {
                 "nothing was done: the limit of {target} comes from a configuration, which would set it again"
             )));
         }
-        let was = acting(&app, &sent).remove_limit(&target, Source::Operator).await?;
+        let was = store.remove_limit(&target, Source::Operator).await?;
         Ok(format!("{target} has no separate limit{}.", if was { " any more" } else { "; it had none" }))
     };
     let done = done.await;

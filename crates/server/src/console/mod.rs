@@ -15,7 +15,6 @@ mod bulks;
 mod choice;
 #[cfg(test)]
 mod contrast;
-mod deed;
 mod events;
 mod explain;
 mod facts;

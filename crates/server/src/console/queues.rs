@@ -4,11 +4,12 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
+use milepost_core::actions::queue::QueueAction;
 use milepost_core::job::check_queue;
 use milepost_core::state::JobState;
 
 use super::act::{Action, Sent, acting};
-use super::alerts::{pause_of, resume_of, waiting};
+use super::alerts::{self, waiting};
 use super::flash::Flash;
 use super::page::{Drawn, Page, draw};
 use super::stack::Stack;
@@ -47,11 +48,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
     let counted = queues.is_some();
     let rows = queues.into_iter().flatten().enumerate().map(|(place, queue)| {
         let served = serves(&queue.name);
-        let action = if queue.paused_at.is_some() {
-            resume_of(&queue.name, &page)
-        } else {
-            pause_of(&queue.name, &page)
-        };
+        let action = alerts::set_queue(&queue.name, QueueAction::to(queue.paused_at.is_none()), &page);
         let counts = queue.by_state();
         let some = counts.iter().filter(|(_, number)| *number > 0);
         Row {
@@ -73,13 +70,10 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
 /// Pauses or resumes a queue.
 pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
-        sent.reason()?;
-        let (queue, paused) = (sent.needed("queue")?, sent.needed("paused")? == "true");
+        let (queue, action): (&str, QueueAction) = (sent.needed("queue")?, sent.operation()?);
         check_queue(queue).map_err(|invalid| Flash::refused(invalid.to_string()))?;
-        let changed = acting(&app, &sent).pause_queue(queue, paused).await?;
-        let is = if paused { "is paused" } else { "is resumed" };
-        let before = if changed { "" } else { "; nothing changed" };
-        Ok(format!("Queue {queue} {is}{before}."))
+        let changed = acting(&app, &sent)?.pause_queue(queue, action == QueueAction::Pause).await?;
+        Ok(format!("Queue {queue} {}.", action.result(changed)))
     };
     let done = done.await;
     sent.answer(done)

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use milepost_core::listing::JobRow;
+use milepost_core::actions::job::JobAction;
+use milepost_core::actions::select::JOBS_MAX;
+use milepost_core::listing::{JobFilter, JobRow};
 use milepost_core::port::Store;
-use milepost_core::search::{JobSearch, SCAN_MAX};
+use milepost_core::search::SCAN_MAX;
 use milepost_core::state::JobState;
 
-use super::deed::Deed;
 use super::words::{count, several};
-use crate::many::JOBS_MAX;
 use crate::problem::Problem;
 
 /// Time limit of the count.
@@ -43,19 +43,23 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Counts these jobs.
-    pub(super) fn of(deed: Deed, jobs: Vec<JobRow>) -> Self {
+    pub(super) fn of(action: JobAction, jobs: Vec<JobRow>) -> Self {
         let mut reach = Self::default();
-        reach.take_in(deed, jobs);
+        reach.take_in(action, jobs);
         reach
     }
 
     /// Counts all matching jobs.
-    pub(super) async fn of_all(deed: Deed, search: JobSearch, store: &dyn Store) -> Result<Self, Problem> {
+    pub(super) async fn of_all(
+        action: JobAction,
+        filter: JobFilter,
+        store: &dyn Store,
+    ) -> Result<Self, Problem> {
         let begun = Instant::now();
-        let (mut reach, mut search) = (Self::default(), JobSearch { limit: SCAN_MAX, ..search });
+        let (mut reach, mut filter) = (Self::default(), JobFilter { limit: SCAN_MAX, ..filter });
         loop {
-            let page = store.search_jobs(&search).await?;
-            reach.take_in(deed, page.rows);
+            let page = store.search_jobs(&filter).await?;
+            reach.take_in(action, page.rows);
             if reach.total + reach.cannot.values().sum::<usize>() > JOBS_MAX {
                 reach.end = End::TooMany;
                 return Ok(reach);
@@ -65,13 +69,13 @@ impl Reach {
                 reach.end = End::Late;
                 return Ok(reach);
             }
-            search.before = Some(next);
+            filter.before = Some(next);
         }
     }
 
-    fn take_in(&mut self, deed: Deed, jobs: Vec<JobRow>) {
+    fn take_in(&mut self, action: JobAction, jobs: Vec<JobRow>) {
         for job in jobs {
-            if deed.verb(job.state).is_none() {
+            if action.verb(job.state).is_none() {
                 *self.cannot.entry(job.state).or_default() += 1;
                 continue;
             }

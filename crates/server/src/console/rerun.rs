@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use milepost_core::actions::batch::BatchAction;
 use milepost_core::batch::listing::BatchView;
 use milepost_core::batch::operation::BatchOperation;
 use milepost_core::batch::rerun::{Change, Chosen, Rerun};
@@ -91,13 +92,12 @@ pub(super) async fn preview(
     let has_dag = row.parent.as_ref().is_none_or(|parent| !parent.items);
     let keys = plan.keys();
     let resumed: Vec<&str> = plan.resumed().collect();
-    let action = Action::new(&page, "rerun", format!("/batches/{id}/rerun"), "Rerun")
-        .asks("Rerun these tasks?", "Each task is evaluated again when its predecessors have ended.")
+    let action = Action::new(&page, "rerun", format!("/batches/{id}/rerun"), BatchAction::Rerun)
+        .asks("Rerun these tasks?")
         .with(Field::hidden("what", &wanted.what))
         .with(Field::hidden("task", &wanted.task))
         .with(Field::hidden("version", &wanted.version))
-        .with(Field::hidden("generation", row.generation.to_string()))
-        .with_reason();
+        .with(Field::hidden("generation", row.generation.to_string()));
     let preview = Preview {
         names: named(&keys),
         resumed: named(&resumed),
@@ -149,7 +149,7 @@ pub(super) async fn rerun(State(app): State<App>, Path(id): Path<BatchId>, sent:
             note: Some(reason),
             what: plan.verb(),
         };
-        let operated = acting(&app, &sent).operate_batch(&operation).await?;
+        let operated = acting(&app, &sent)?.operate_batch(&operation).await?;
         Ok(format!(
             "Rerun {}: {} reset.",
             operated.generation.saturating_sub(1),

@@ -3,6 +3,8 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::schedule::ScheduleAction;
 use milepost_core::schedule::{Made, Makes, ScheduleView};
 
 use super::act::{Action, Field, Sent, acting};
@@ -66,52 +68,41 @@ fn row(view: ScheduleView, place: usize, nobody: bool, page: &Page) -> Row {
 }
 
 fn actions(view: &ScheduleView, place: usize, page: &Page) -> Vec<Action> {
-    let name = &view.schedule.name;
-    let run = act(name, page, "Run now", "run")
-        .asks(format!("Run {name} now?"), "Once, in addition to its ticks, even while it is paused.");
-    vec![run.among(place), stop(view, page).among(place)]
+    [form(view, ScheduleAction::RunNow, page), stop(view, page)].map(|form| form.among(place)).into()
 }
 
 /// The button that pauses or resumes a schedule.
 pub(super) fn stop(view: &ScheduleView, page: &Page) -> Action {
-    let name = &view.schedule.name;
-    if view.paused_at.is_some() {
-        act(name, page, "Resume", "resume").asks(
-            format!("Resume {name}?"),
-            "It continues with its next tick from now on. Ticks during the pause are dropped.",
-        )
-    } else {
-        act(name, page, "Pause", "pause")
-            .asks(format!("Pause {name}?"), "It does not tick until an operator resumes it.")
-            .danger()
-    }
+    let action = if view.paused_at.is_some() { ScheduleAction::Resume } else { ScheduleAction::Pause };
+    form(view, action, page)
 }
 
-fn act(schedule: &str, page: &Page, label: &'static str, deed: &str) -> Action {
-    Action::new(page, deed, "/schedules/operate", label)
-        .with(Field::hidden("schedule", schedule))
-        .with(Field::hidden("deed", deed))
-        .with_reason()
+fn form(view: &ScheduleView, action: ScheduleAction, page: &Page) -> Action {
+    let name = &view.schedule.name;
+    let question = match action {
+        ScheduleAction::RunNow => format!("Run {name} now?"),
+        ScheduleAction::Pause | ScheduleAction::Resume => format!("{} {name}?", action.title()),
+    };
+    Action::new(page, action.as_str(), "/schedules/operate", action)
+        .asks(question)
+        .with(Field::hidden("schedule", name))
 }
 
 /// Pauses, resumes or runs a schedule.
 pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
-        sent.reason()?;
-        let name = sent.needed("schedule")?;
-        let store = acting(&app, &sent);
-        match sent.needed("deed")? {
-            "pause" => store.pause_schedule(name).await.map(|_| format!("Schedule {name} is paused.")),
-            "resume" => store.resume_schedule(name).await.map(|_| format!("Schedule {name} is resumed.")),
-            "run" => store.run_schedule_now(name, None).await.map(|made| match made {
+        let (name, store) = (sent.needed("schedule")?, acting(&app, &sent)?);
+        match sent.operation()? {
+            ScheduleAction::Pause => {
+                store.pause_schedule(name).await.map(|_| format!("Schedule {name} is paused."))
+            }
+            ScheduleAction::Resume => {
+                store.resume_schedule(name).await.map(|_| format!("Schedule {name} is resumed."))
+            }
+            ScheduleAction::RunNow => store.run_schedule_now(name, None).await.map(|made| match made {
                 Made::Job(job) => format!("Job {} was enqueued.", job.job),
                 Made::Batch(batch) => format!("Batch {} was started.", batch.batch),
             }),
-            other => {
-                return Err(Flash::refused(format!(
-                    "nothing was done: unknown operation {other:?}; expected pause, resume or run"
-                )));
-            }
         }
         .map_err(Flash::from)
     };

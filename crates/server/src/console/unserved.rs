@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
+use milepost_core::actions::queue::QueueAction;
 use milepost_core::listing::QueueKinds;
 
-use super::alerts::{Alert, CAUSES_MAX, pause_of, to_look_at, waiting};
+use super::alerts::{Alert, CAUSES_MAX, set_queue, to_look_at, waiting};
 use super::facts::Facts;
 use super::page::Page;
 use super::words::{query, several};
@@ -57,7 +58,7 @@ fn of_queue(queue: &QueueKinds, page: &Page) -> Alert {
             several(waiting(queue).unsigned_abs(), "job waits", "jobs wait")
         ),
         url: "/workers".to_owned(),
-        actions: pause_of(&queue.name, page).into_iter().collect(),
+        actions: set_queue(&queue.name, QueueAction::Pause, page).into_iter().collect(),
     }
 }
 

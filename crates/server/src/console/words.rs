@@ -7,7 +7,7 @@ use askama::filters::HtmlSafe;
 use jiff::Timestamp;
 use milepost_core::listing::Waiting;
 
-pub(crate) use crate::words::{count, length, per_second, pretty, relative};
+pub(crate) use milepost_core::format::{count, length, per_second, pretty, relative, several};
 
 /// A time, relative and absolute; the style sheet shows one of them.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +45,6 @@ impl HtmlSafe for Badge {}
 /// Returns the time between two instants; zero if `to` is earlier.
 pub(crate) fn between(from: Timestamp, to: Timestamp) -> Duration {
     to.duration_since(from).try_into().unwrap_or_default()
-}
-
-/// Formats a number with a noun: `1 job`, `12 jobs`.
-pub(crate) fn several(number: u64, one: &str, many: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{} {many}", count(number)) }
 }
 
 /// Truncates a text to its first characters.

@@ -94,7 +94,11 @@ impl Shape {
                 });
                 Self::text(format!("{format}{}", bounds(schema, "Length", " characters")))
             }
-            "integer" | "number" => Self::text(format!("{of}{}", bounds(schema, "imum", ""))),
+            "integer" | "number" => {
+                let default = schema["default"].as_number();
+                let default = default.map_or_else(String::new, |number| format!(", default {number}"));
+                Self::text(format!("{of}{}{default}", bounds(schema, "imum", "")))
+            }
             other => Self::text(other),
         }
     }
@@ -147,7 +151,7 @@ mod tests {
             ),
             (json!({"type": ["string", "null"], "format": "date-time"}), "time or null"),
             (json!({"type": "integer", "minimum": 1, "maximum": 1000}), "integer, 1 to 1000"),
-            (json!({"type": "integer", "minimum": 0}), "integer"),
+            (json!({"type": "integer", "minimum": 0, "default": 10}), "integer, default 10"),
             (json!({"type": "string", "enum": ["a", "b"]}), "\"a\" or \"b\""),
             (json!({"oneOf": [{"type": "null"}, {"$ref": "#/components/schemas/Row"}]}), "null or <Row>"),
             (json!({"type": "object", "additionalProperties": {"type": "boolean"}}), "map to boolean"),

@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use milepost_core::feed::{Activity, FeedPage, FeedPosition};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
+use milepost_core::listing::JobFilter;
 use milepost_core::port::{FeedStore, SearchStore, StoreResult};
-use milepost_core::search::{JobSearch, JobsFound, LastFailure};
+use milepost_core::search::{JobsFound, LastFailure};
 
 use super::Faulty;
 
@@ -31,7 +32,7 @@ impl FeedStore for Faulty {
 
 #[async_trait]
 impl SearchStore for Faulty {
-    async fn search_jobs(&self, search: &JobSearch) -> StoreResult<JobsFound> {
+    async fn search_jobs(&self, search: &JobFilter) -> StoreResult<JobsFound> {
         self.inner.search_jobs(search).await
     }
 

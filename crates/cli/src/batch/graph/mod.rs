@@ -14,7 +14,7 @@ use milepost_core::dag::checked::Dag;
 use milepost_core::dag::state::TaskState;
 use milepost_core::ident::BatchId;
 use milepost_core::port::BatchStore;
-use milepost_server::layout;
+use milepost_layout as layout;
 
 use super::file;
 use super::find::{self, WhichArgs};

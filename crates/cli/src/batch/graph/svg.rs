@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context, Result};
 use milepost_core::dag::state::TaskState;
 use milepost_core::text::is_unprintable;
-use milepost_server::layout::{BOX_HEIGHT, BOX_PADDING, CHAR_WIDTH, MARGIN, Picture, TaskBox};
+use milepost_layout::{BOX_HEIGHT, BOX_PADDING, CHAR_WIDTH, MARGIN, Picture, TaskBox};
 use unicode_width::UnicodeWidthStr;
 
 use super::Scene;

@@ -10,9 +10,9 @@ use milepost_core::claim::Claim;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::ident::{BatchId, JobId, WorkerId};
 use milepost_core::job::NewJob;
+use milepost_core::listing::JobFilter;
 use milepost_core::port::Store;
 use milepost_core::schedule::{Schedule, Source, Spec};
-use milepost_core::search::JobSearch;
 use milepost_core::state::JobState;
 use milepost_core::worker::NewWorker;
 use serde_json::json;
@@ -72,7 +72,7 @@ pub(super) async fn make(tasks: u64, worker: WorkerId, store: &Arc<dyn Store>) -
 
 /// Returns the last job that failed.
 async fn last_failed(store: &dyn Store) -> Result<JobId> {
-    let search = JobSearch { state: Some(JobState::Failed), limit: 1, ..JobSearch::default() };
+    let search = JobFilter { state: Some(JobState::Failed), limit: 1, ..JobFilter::default() };
     let found = store.search_jobs(&search).await?;
     found.rows.first().map(|row| row.id).context("none of the jobs has failed")
 }

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use milepost_server::Options;
 use serde::Serialize;
 
 use self::fill::Filling;
@@ -18,6 +17,7 @@ use super::report::{print, rounded};
 use super::served::Served;
 use super::target::Target;
 use crate::output;
+use crate::serve::server::Options;
 use crate::store::StoreAddress;
 use crate::table::{Column, Field, Listing};
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use milepost_server::Options;
-
 use super::*;
+use crate::serve::server::Options;
 
 #[test]
 fn a_server_is_as_its_section_says() {

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::HumanCount;
 use milepost::bulk::{BulkFilter, BulkView};
 use milepost::{HistoryEntry, JobId, JobState, Operation, Verb};
+use milepost_core::actions::GRACE_DEFAULT;
 
 use super::channels::{self, Channel, Channels};
 use super::verify::verify;
@@ -28,8 +29,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(3);
 /// The maximum time without progress before the demo fails.
 const STALL_MAX: Duration = Duration::from_secs(60);
-/// The time that the current chunk may take after an abort.
-const GRACE: Duration = Duration::from_secs(10);
 /// The completed share at which the process is killed and the run aborted. Most of the run remains then: it must not end before the demo
 /// has seen its progress.
 const KILL_AT: f64 = 0.2;
@@ -174,7 +173,7 @@ impl Stage<'_> {
         let running = self.first_running().await?;
         self.until(running, "reaches its second fifth", |view| reached(view, ABORT_AT)).await?;
         let store = self.show.channels.store();
-        store.operate(running, &Operation::new(Verb::Abort).grace(GRACE).note("by the demo")).await?;
+        store.operate(running, &Operation::new(Verb::Abort).grace(GRACE_DEFAULT).note("by the demo")).await?;
         let told = self.view(running).await?;
         let aborted = self.until(running, "is aborted", |view| view.state == JobState::Aborted).await?;
         // Waits until the other run has started: the aborted run commits no chunk after that.

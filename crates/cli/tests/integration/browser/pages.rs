@@ -21,7 +21,7 @@ pub(crate) fn paths(place: &Place) -> Vec<String> {
         format!("/bulk/{bulk}"),
         format!("/batches/{batch}"),
         format!("/batches/{batch}/rerun?what=downstream&task=first"),
-        format!("/jobs/change?deed=cancel&id={job}"),
+        format!("/jobs/change?operation=cancel&id={job}"),
         "/jobs?state=failed&payload=a%3Db".to_owned(),
         format!("/jobs/{NOBODY}"),
     ];

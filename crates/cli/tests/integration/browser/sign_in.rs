@@ -82,7 +82,7 @@ fn a_viewer_sees_no_buttons_and_what_is_forged_is_refused(place: Place) {
     let (viewer, operator) = (console.token("vera", "viewer"), console.token("anna", "operator"));
     let id = console.place.enqueue(&[]);
     let (browser, page, operate) = (&console.browser, format!("/jobs/{id}"), format!("/jobs/{id}/operate"));
-    let form = "'deed=cancel&reason=because&csrf=' + encodeURIComponent(document.querySelector('[name=csrf]').value)";
+    let form = "'operation=cancel&reason=because&csrf=' + encodeURIComponent(document.querySelector('[name=csrf]').value)";
     let is_untouched = |how: &str| assert_eq!(console.place.job(&id)["state"], "pending", "{how}");
 
     console.open(&page);
@@ -102,13 +102,13 @@ fn a_viewer_sees_no_buttons_and_what_is_forged_is_refused(place: Place) {
     console.sign_in(&operator);
     console.until_at(&page);
     assert!(browser.count("main [popovertarget]") > 0);
-    for forged in ["'deed=cancel&reason=because'", "'deed=cancel&reason=because&csrf=guessed'"] {
+    for forged in ["'operation=cancel&reason=because'", "'operation=cancel&reason=because&csrf=guessed'"] {
         assert_eq!(console.send(&operate, forged), 403, "{forged}");
     }
     is_untouched("without what its page has");
     let csrf = browser.read("document.querySelector('[name=csrf]').value");
     let elsewhere = other_site(&format!(
-        "<form method=post action=\"{}\"><input name=deed value=cancel><input name=reason value=because>\
+        "<form method=post action=\"{}\"><input name=operation value=cancel><input name=reason value=because>\
          <input name=csrf value=\"{}\"><button>Win a prize</button></form>",
         browser.read(&format!("location.origin + {operate:?}")).as_str().unwrap(),
         csrf.as_str().unwrap(),

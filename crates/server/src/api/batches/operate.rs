@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use milepost_core::actions::GRACE_DEFAULT;
+use milepost_core::actions::batch::BatchAction;
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
 use milepost_core::batch::subject::Subject;
 use milepost_core::dag::state::TaskState;
@@ -17,7 +19,7 @@ use utoipa_axum::routes;
 use super::rerun::{InVersion, Preview, plan};
 use super::subject::subject;
 use crate::actor::RequestActor;
-use crate::api::operate::GRACE_DEFAULT;
+use crate::api::operate::grace_default_ms;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
@@ -32,7 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[serde(deny_unknown_fields)]
 pub(super) struct BatchOperateRequest {
     /// The operation.
-    operation: BatchOperationName,
+    operation: BatchAction,
     /// Keys of tasks; for items of a list, their indices, from 0. Cancel: these tasks and everything downstream, instead of the whole batch.
     /// Mark: exactly one task. Rerun: these tasks; must be empty with `failed`.
     #[serde(default)]
@@ -52,27 +54,12 @@ pub(super) struct BatchOperateRequest {
     dry: bool,
     /// The expected generation of the batch. If it has changed, the operation is refused.
     generation: Option<u32>,
-    /// Grace period for running jobs to stop, in milliseconds (abort, cancel). The default is 10 seconds.
+    /// Grace period for running jobs to stop, in milliseconds (abort, cancel).
+    #[schema(default = grace_default_ms)]
     grace_ms: Option<u64>,
     /// The reason, for the batch's history.
     #[schema(max_length = 1000)]
     reason: Option<String>,
-}
-
-/// An operation on a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum BatchOperationName {
-    /// Starts no further tasks and asks running jobs to stop. The batch can be resumed.
-    Abort,
-    /// Continues a stopped batch.
-    Resume,
-    /// Cancels all tasks that have not ended, except tasks with the rule `always`.
-    Cancel,
-    /// Marks a task as ended.
-    Mark,
-    /// Runs tasks again, in a new generation.
-    Rerun,
 }
 
 /// The result.
@@ -105,13 +92,13 @@ async fn operate_batch(
     let store = store.as_ref();
     let subject = subject(id, store).await?;
     let (what, rerun) = match request.operation {
-        BatchOperationName::Abort => (BatchVerb::Abort, None),
-        BatchOperationName::Resume => (BatchVerb::Resume, None),
-        BatchOperationName::Cancel => {
+        BatchAction::Abort => (BatchVerb::Abort, None),
+        BatchAction::Resume => (BatchVerb::Resume, None),
+        BatchAction::Cancel => {
             (BatchVerb::Cancel { tasks: subject.cancel_set(&request.numbers(&subject)?) }, None)
         }
-        BatchOperationName::Mark => (request.mark(&subject)?, None),
-        BatchOperationName::Rerun => {
+        BatchAction::Mark => (request.mark(&subject)?, None),
+        BatchAction::Rerun => {
             let plan = plan(&request.chosen(), request.version.unwrap_or_default(), &subject, store).await?;
             (plan.verb(), Some(Preview::of(&plan)))
         }
@@ -138,8 +125,8 @@ fn refused(at: &str, words: &str) -> Problem {
 impl BatchOperateRequest {
     /// Refuses fields that do not apply to the operation.
     fn check(&self) -> Result<(), Problem> {
-        use BatchOperationName::{Abort, Cancel, Mark, Rerun, Resume};
-        let of = |given: bool, operations: &[BatchOperationName], at: &str| {
+        use BatchAction::{Abort, Cancel, Mark, Rerun, Resume};
+        let of = |given: bool, operations: &[BatchAction], at: &str| {
             if given && !operations.contains(&self.operation) {
                 return Err(refused(at, "it does not apply to this operation; omit it"));
             }

@@ -1,13 +1,10 @@
 //! Aborting, resuming and canceling runs of bulk jobs; retrying failed targets.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::extract::State;
+use milepost_core::actions::bulk_run::RunAction;
 use milepost_core::ident::JobId;
-use milepost_core::port::{Operated, Operation};
-use milepost_core::state::JobState;
-use milepost_core::transition::Verb;
+use milepost_core::port::Operated;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -15,7 +12,7 @@ use utoipa_axum::routes;
 
 use super::runs::run;
 use crate::actor::{RequestActor, Why};
-use crate::api::operate::{GRACE_DEFAULT, outcome};
+use crate::api::operate::{grace_default_ms, inputs};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::{Path, Query};
@@ -30,8 +27,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[serde(deny_unknown_fields)]
 struct RunOperateRequest {
     /// The operation.
-    operation: RunOperation,
-    /// Grace period for the current chunk before its worker loses the run, in milliseconds (abort, cancel). The default is 10 seconds.
+    operation: RunAction,
+    /// Grace period for the current chunk before its worker loses the run, in milliseconds (abort, cancel).
+    #[schema(default = grace_default_ms)]
     grace_ms: Option<u64>,
     /// Whether to stop the statement of the current chunk, which is then rolled back (abort).
     #[serde(default)]
@@ -41,24 +39,12 @@ struct RunOperateRequest {
     reason: Option<String>,
 }
 
-/// An operation on a run of a bulk job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum RunOperation {
-    /// Starts no further chunk. The run can be resumed.
-    Abort,
-    /// Continues an aborted or failed run after the last target that is done.
-    Resume,
-    /// Ends the run. Targets that are done remain done; the rest is never applied.
-    Cancel,
-}
-
 /// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct RunOperated {
     /// The new state of the run, or `stop_requested`: no further chunk starts.
     #[schema(examples("aborted", "stop_requested"))]
-    outcome: String,
+    outcome: &'static str,
     /// Whether a statement was stopped (abort with `hard`).
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<bool>,
@@ -77,26 +63,19 @@ async fn operate_bulk_run(
     Path(id): Path<JobId>,
     Body(request): Body<RunOperateRequest>,
 ) -> Result<Json<RunOperated>, Problem> {
-    if request.hard && request.operation != RunOperation::Abort {
+    if request.hard && request.operation != RunAction::Abort {
         return Err(Problem::unprocessable("invalid_body", "only an abort can be hard; omit it").at("hard"));
     }
     let store = app.acting(actor.because(request.reason.as_deref())?);
-    let view = run(id, app.store.as_ref()).await?;
-    let verb = match (request.operation, view.state) {
-        (RunOperation::Abort, _) => Verb::Abort,
-        (RunOperation::Cancel, _) => Verb::Cancel,
-        (RunOperation::Resume, JobState::Failed) => Verb::RetryNow,
-        (RunOperation::Resume, _) => Verb::Resume,
-    };
-    let grace = request.grace_ms.map_or(GRACE_DEFAULT, Duration::from_millis);
-    let operation = Operation { note: request.reason, ..Operation::new(verb) }.grace(grace);
-    let operated = store.operate(id, &operation).await?;
+    run(id, app.store.as_ref()).await?;
+    let inputs = inputs(request.grace_ms, None, request.reason);
+    let operated = request.operation.of_job().perform(id, &inputs, store.as_ref()).await?;
     // Request the stop before the interruption: otherwise the run could begin another chunk in between.
     let interrupted = match operated {
         Operated::StopRequested if request.hard => Some(store.interrupt_bulk(id).await?),
         _ => request.hard.then_some(false),
     };
-    Ok(Json(RunOperated { outcome: outcome(operated), interrupted }))
+    Ok(Json(RunOperated { outcome: operated.as_str(), interrupted }))
 }
 
 /// The run over the failed targets.

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use milepost_core::actions::dead_letter::LetterAction;
 use milepost_core::inbox::listing::{DeadFilter, DeadLetter, LetterId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -59,23 +60,13 @@ async fn list_dead_letters(
 #[serde(deny_unknown_fields)]
 struct LettersRequest {
     /// The operation.
-    operation: LetterOperation,
+    operation: LetterAction,
     /// The ids of the dead letters. The operation applies to all or none.
     #[schema(min_items = 1, max_items = 1000)]
     ids: Vec<LetterId>,
     /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
-}
-
-/// The operations on a dead letter.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum LetterOperation {
-    /// Its event waits again for the missing earlier event.
-    Retry,
-    /// Deletes it permanently.
-    Drop,
 }
 
 /// The result.
@@ -102,9 +93,6 @@ async fn operate_dead_letters(
     let mut ids = request.ids;
     ids.sort_unstable();
     ids.dedup();
-    let letters = match request.operation {
-        LetterOperation::Retry => store.retry_dead(&ids).await?,
-        LetterOperation::Drop => store.drop_dead(&ids).await?,
-    };
+    let letters = request.operation.perform(&ids, store.as_ref()).await?;
     Ok(Json(LettersAnswer { letters }))
 }

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use milepost_core::actions::schedule::ScheduleAction;
 use milepost_core::error::StoreError;
 use milepost_core::schedule::Made;
 use serde::{Deserialize, Serialize};
@@ -25,22 +26,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[serde(deny_unknown_fields)]
 struct ScheduleOperateRequest {
     /// The operation.
-    operation: ScheduleOperation,
+    operation: ScheduleAction,
     /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
-}
-
-/// An operation on a schedule.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum ScheduleOperation {
-    /// Stops the ticks until the schedule is resumed.
-    Pause,
-    /// Continues with the next tick from now on. Ticks during the pause are dropped.
-    Resume,
-    /// Creates its job or batch immediately, in addition to its ticks and even while it is paused.
-    RunNow,
 }
 
 /// The result.
@@ -70,15 +59,15 @@ async fn operate_schedule(
 ) -> Result<Json<ScheduleOperated>, Problem> {
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let (changed, made) = match request.operation {
-        ScheduleOperation::Pause => {
+        ScheduleAction::Pause => {
             let changed = store.pause_schedule(&name).await?;
             if !changed && store.schedule(&name).await?.is_none() {
                 return Err(StoreError::NoSuchSchedule(name).into());
             }
             (changed, None)
         }
-        ScheduleOperation::Resume => (store.resume_schedule(&name).await?, None),
-        ScheduleOperation::RunNow => {
+        ScheduleAction::Resume => (store.resume_schedule(&name).await?, None),
+        ScheduleAction::RunNow => {
             let made = store.run_schedule_now(&name, idempotency.id(0)).await?;
             (!made.is_duplicate(), Some(made))
         }

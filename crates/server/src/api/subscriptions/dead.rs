@@ -3,8 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use milepost_core::actions::dead_letter::DeadEventAction;
 use milepost_core::event::listing::DeadPlace;
-use milepost_core::event::relay_listing::{DeadVerb, DeadView};
+use milepost_core::event::relay_listing::DeadView;
 use milepost_core::ident::EventId;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -65,20 +66,10 @@ struct DeadRequest {
     /// The id of the event.
     event_id: EventId,
     /// The operation.
-    operation: DeadOperation,
+    operation: DeadEventAction,
     /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
-}
-
-/// The operations on a dead letter of a subscription.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum DeadOperation {
-    /// Publishes it now. Later events of its aggregate may have been published before it.
-    Retry,
-    /// Deletes it.
-    Drop,
 }
 
 /// Operate on a dead letter of a subscription
@@ -92,10 +83,6 @@ async fn operate_dead_event(
     Body(request): Body<DeadRequest>,
 ) -> Result<StatusCode, Problem> {
     let store = app.acting(actor.because(request.reason.as_deref())?);
-    let verb = match request.operation {
-        DeadOperation::Retry => DeadVerb::Retry,
-        DeadOperation::Drop => DeadVerb::Drop,
-    };
-    store.change_dead(&request.subscription, request.event_id, verb).await?;
+    store.change_dead(&request.subscription, request.event_id, request.operation.verb()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

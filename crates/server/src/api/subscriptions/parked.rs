@@ -3,9 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use milepost_core::actions::parked::{InvalidEdit, ParkedAction};
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::AggregatePlace;
-use milepost_core::event::relay_listing::{ParkedVerb, ParkedView};
+use milepost_core::event::relay_listing::ParkedView;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
@@ -68,25 +69,13 @@ struct ParkedRequest {
     /// The id of the aggregate.
     aggregate_id: String,
     /// The operation.
-    operation: ParkedOperation,
+    operation: ParkedAction,
     /// The payload to publish instead of that of its first event (edit).
     #[schema(value_type = Option<serde_json::Value>)]
     payload: Option<Box<RawValue>>,
     /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
-}
-
-/// The operations on the first event of a parked aggregate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum ParkedOperation {
-    /// Retries it now.
-    Retry,
-    /// Keeps it as skipped and continues with the next event.
-    Skip,
-    /// Publishes it with another payload.
-    Edit,
 }
 
 /// Operate on a parked aggregate
@@ -102,18 +91,10 @@ async fn operate_parked(
     Body(request): Body<ParkedRequest>,
 ) -> Result<StatusCode, Problem> {
     let store = app.acting(actor.because(request.reason.as_deref())?);
-    let verb = match (request.operation, request.payload) {
-        (ParkedOperation::Retry, None) => ParkedVerb::Retry,
-        (ParkedOperation::Skip, None) => ParkedVerb::Skip,
-        (ParkedOperation::Edit, Some(payload)) => ParkedVerb::edit(payload.get())
-            .map_err(|error| Problem::unprocessable("invalid_event", error.to_string()).at("payload"))?,
-        (ParkedOperation::Edit, None) => {
-            return Err(Problem::unprocessable("invalid_body", "an edit needs a payload").at("payload"));
-        }
-        (_, Some(_)) => {
-            return Err(Problem::unprocessable("invalid_body", "only an edit has a payload").at("payload"));
-        }
-    };
+    let verb = request.operation.verb(request.payload.as_deref().map(RawValue::get)).map_err(|invalid| {
+        let code = if matches!(invalid, InvalidEdit::Payload(_)) { "invalid_event" } else { "invalid_body" };
+        Problem::unprocessable(code, invalid.to_string()).at("payload")
+    })?;
     let aggregate = Aggregate::new(request.aggregate_type, request.aggregate_id);
     store.change_parked(&request.subscription, &aggregate, &verb).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -150,7 +150,10 @@ pub(crate) async fn a_form_does_what_it_says_and_wants_to_know_why(place: Place)
     let job = store.enqueue(&NewJob::new("mail", &json!({"to": "ada"})).unwrap()).await.unwrap().job;
     let page = format!("/jobs/{job}");
     let abort = |reason: &'static str| {
-        place.form(&format!("/jobs/{job}/operate"), &[("deed", "abort"), ("reason", reason), ("back", &page)])
+        place.form(
+            &format!("/jobs/{job}/operate"),
+            &[("operation", "abort"), ("reason", reason), ("back", &page)],
+        )
     };
     let (to, message) = abort("").await;
     assert!(to == page && message.starts_with("refused") && message.contains("reason"), "{message}");
@@ -158,13 +161,14 @@ pub(crate) async fn a_form_does_what_it_says_and_wants_to_know_why(place: Place)
     let (to, message) = abort("too early").await;
     assert!(to == page && message.starts_with("done") && message.contains("aborted"), "{message}");
     assert_eq!(store.history(job).await.unwrap()[1].note.as_deref(), Some("too early"));
-    let pause = [("queue", "default"), ("paused", "true"), ("reason", "calm"), ("back", "//evil.example")];
+    let pause =
+        [("queue", "default"), ("operation", "pause"), ("reason", "calm"), ("back", "//evil.example")];
     assert_eq!(place.form("/queues/set", &pause).await.0, "/");
     assert!(store.queues().await.unwrap()[0].paused_at.is_some());
     let html = place.page("/").await.1;
     assert!(html.contains("Queue default is paused") && html.contains("Resume the queue"), "{html}");
     place
-        .form(&format!("/jobs/{job}/operate"), &[("deed", "retry"), ("reason", "go"), ("back", &page)])
+        .form(&format!("/jobs/{job}/operate"), &[("operation", "retry"), ("reason", "go"), ("back", &page)])
         .await;
     let html = place.page(&page).await.1;
     assert!(html.contains("<h2>Not running</h2>") && html.contains("queue default is paused"), "{html}");
@@ -212,7 +216,7 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
     let store = place.store.as_ref();
     let jobs: Vec<NewJob> = (0..60).map(|n| NewJob::new("order", &n).unwrap()).collect();
     let made = store.enqueue_many(&jobs).await.unwrap();
-    let preview = place.page("/jobs/change?all=yes&kind=order&deed=cancel").await.1;
+    let preview = place.page("/jobs/change?all=yes&kind=order&operation=cancel").await.1;
     assert!(preview.contains("Cancel: 60 jobs?"), "{preview}");
     let late = store.enqueue(&NewJob::new("order", &json!(null)).unwrap()).await.unwrap().job;
     let change = |chosen: &str, seen: &str| {
@@ -231,17 +235,17 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
         html.contains("<progress") && html.contains("cancel of 60 jobs") && html.contains("not these"),
         "{html}"
     );
-    let abort = [("deed", "abort"), ("reason", "too many at once"), ("back", "/bulk")];
+    let abort = [("operation", "abort"), ("reason", "too many at once"), ("back", "/bulk")];
     place.form(&format!("/jobs/{run}/operate"), &abort).await;
     let html = place.page(&format!("/bulk/{run}")).await.1;
     assert!(html.contains("Stopped: too many at once"), "{html}");
     let overview = place.page("/").await.1;
     assert!(overview.contains("is stopped") && overview.contains("too many at once. 0 done"), "{overview}");
-    let chosen = format!("deed=cancel&id={}&id={late}", made[3].job);
+    let chosen = format!("operation=cancel&id={}&id={late}", made[3].job);
     assert!(change(&chosen, &seen).await.1.contains("2 jobs"));
-    let (to, message) = change("deed=rerun&all=yes&kind=order", &seen).await;
+    let (to, message) = change("operation=rerun&all=yes&kind=order", &seen).await;
     assert!(to == "/jobs" && message.starts_with("refused"), "waiting jobs cannot be rerun: {message}");
-    let (to, message) = change("deed=eat&all=yes", &seen).await;
+    let (to, message) = change("operation=eat&all=yes", &seen).await;
     assert!(to == "/jobs" && message.starts_with("refused"), "{message}");
 }
 
@@ -250,7 +254,7 @@ pub(crate) async fn a_change_of_more_jobs_than_were_shown_is_shown_again(place: 
     let jobs: Vec<NewJob> = (0..2).map(|n| NewJob::new("order", &n).unwrap()).collect();
     let made = store.enqueue_many(&jobs).await.unwrap();
     store.operate(made[0].job, &Operation::new(Verb::Abort)).await.unwrap();
-    let preview = place.page("/jobs/change?all=yes&kind=order&deed=retry").await.1;
+    let preview = place.page("/jobs/change?all=yes&kind=order&operation=retry").await.1;
     assert!(preview.contains("1 job?"), "{preview}");
     let fields = ["chosen", "seen", "of"].map(|name| (name, hidden(&preview, name)));
     let mut fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, &**value)).collect();
@@ -272,7 +276,7 @@ pub(crate) async fn a_change_of_more_jobs_than_were_shown_is_shown_again(place: 
 pub(crate) async fn what_people_did_is_told_with_before_and_after(place: Place) {
     let store = place.store.as_ref();
     let job = store.enqueue(&NewJob::new("mail", &json!(null)).unwrap()).await.unwrap().job;
-    let abort = [("deed", "abort"), ("reason", "the disk is full"), ("back", "/")];
+    let abort = [("operation", "abort"), ("reason", "the disk is full"), ("back", "/")];
     place.form(&format!("/jobs/{job}/operate"), &abort).await;
     for queue in (0..51).map(|n| format!("q{n}")) {
         store.acting_as(Actor::new("ada").unwrap()).pause_queue(&queue, true).await.unwrap();

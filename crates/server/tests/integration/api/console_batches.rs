@@ -19,8 +19,9 @@ pub(crate) async fn a_batch_is_stopped_goes_on_and_runs_again(place: Place) {
     };
     wait::until("the graph of its tasks is shown", drawn).await;
     let generation = store.batch(batch).await.unwrap().unwrap().row.generation.to_string();
-    let operate = |deed: &'static str| {
-        let fields = [("deed", deed), ("generation", &*generation), ("reason", "night"), ("back", &*page)];
+    let operate = |operation: &'static str| {
+        let fields =
+            [("operation", operation), ("generation", &*generation), ("reason", "night"), ("back", &*page)];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let place = &place;
         async move {

@@ -20,7 +20,7 @@ pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Pla
                 ("subscription", EVIL),
                 ("aggregate_type", &of.kind),
                 ("aggregate_id", &of.id),
-                ("deed", "edit"),
+                ("operation", "edit"),
                 ("payload", payload),
                 ("reason", "typo"),
             ],
@@ -34,16 +34,16 @@ pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Pla
     assert!(edit("{\"mended\": true}").await.1.starts_with("done"));
     assert!(place.page("/events").await.1.contains("mended"));
     let dead = store.dead_events(None, None, 1).await.unwrap().remove(0).event.id.to_string();
-    let drop = [("subscription", EVIL), ("event", &*dead), ("deed", "drop"), ("reason", "old")];
+    let drop = [("subscription", EVIL), ("event", &*dead), ("operation", "drop"), ("reason", "old")];
     assert!(place.form("/dead-letters/event", &drop).await.1.starts_with("done"));
     assert!(store.dead_events(None, None, 1).await.unwrap().is_empty());
     let since = (Timestamp::now() - Duration::from_secs(60)).to_string();
     let replay = [("subscription", EVIL), ("since", &*since), ("reason", "lost")];
     assert!(place.form("/events/replay", &replay).await.1.contains("are published again"));
-    let pause = [("subscription", EVIL), ("deed", "pause"), ("reason", "the broker moves")];
+    let pause = [("subscription", EVIL), ("operation", "pause"), ("reason", "the broker moves")];
     assert!(place.form("/events/subscription", &pause).await.1.starts_with("done"));
     assert_eq!(store.subscriptions().await.unwrap()[0].paused_why.as_deref(), Some("the broker moves"));
-    let run = [("schedule", EVIL), ("deed", "run"), ("reason", "now")];
+    let run = [("schedule", EVIL), ("operation", "run_now"), ("reason", "now")];
     assert!(place.form("/schedules/operate", &run).await.1.contains("was enqueued"));
 }
 

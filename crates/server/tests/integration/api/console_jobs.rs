@@ -68,7 +68,7 @@ pub(crate) async fn jobs_that_failed_since_a_time_are_found_and_retried(place: P
     assert!(html.contains("value=\"2020-01-01 00:00\"") && has == [true, true], "{html}");
     assert!(html.contains("created <time datetime="), "times are shown absolutely: {html}");
     assert!(found("/jobs?since=yesterday".to_owned()).await.0.contains("is not a time"));
-    let chosen = format!("all=yes&deed=retry&state=failed&kind=mail&since={at}");
+    let chosen = format!("all=yes&operation=retry&state=failed&kind=mail&since={at}");
     let preview = place.page(&format!("/jobs/change?{chosen}")).await.1;
     assert!(preview.contains("Retry now: 1 job?"), "{preview}");
     assert!(preview.contains(&format!("Only jobs that failed since {at}.")), "{preview}");
@@ -80,7 +80,7 @@ pub(crate) async fn jobs_that_failed_since_a_time_are_found_and_retried(place: P
 pub(crate) async fn all_jobs_that_are_changed_are_counted_before(place: Place) {
     let jobs: Vec<NewJob> = (0..1_200).map(|n| NewJob::new("order", &n).unwrap()).collect();
     place.store.enqueue_many(&jobs).await.unwrap();
-    let html = place.page("/jobs/change?all=yes&kind=order&deed=cancel").await.1;
+    let html = place.page("/jobs/change?all=yes&kind=order&operation=cancel").await.1;
     for part in ["Cancel: 1,200 jobs?", "name=\"of\" value=\"1200\"", "The first 20 jobs"] {
         assert!(html.contains(part), "{part}: {html}");
     }

@@ -137,11 +137,11 @@ pub(crate) async fn all_is_well_only_where_nothing_failed_or_rests(place: Place)
 pub(crate) async fn failed_bulk_jobs_are_told_behind_many_that_wait(place: Place) {
     let store = place.store.as_ref();
     let job = store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap().job;
-    let chosen = format!("deed=cancel&id={job}");
+    let chosen = format!("operation=cancel&id={job}");
     let fields = [("chosen", &*chosen), ("reason", "not these"), ("back", "/jobs")];
     let stopped = place.form("/jobs/change", &fields).await.0;
     let stopped = stopped.strip_prefix("/bulk/").unwrap();
-    let abort = [("deed", "abort"), ("reason", "too many at once"), ("back", "/bulk")];
+    let abort = [("operation", "abort"), ("reason", "too many at once"), ("back", "/bulk")];
     place.form(&format!("/jobs/{stopped}/operate"), &abort).await;
     for _ in 0..21 {
         place.form("/jobs/change", &fields).await;
@@ -152,7 +152,7 @@ pub(crate) async fn failed_bulk_jobs_are_told_behind_many_that_wait(place: Place
         "{html}"
     );
     let page = format!("/bulk/{}", store.bulks(&BulkFilter::default()).await.unwrap()[0].id);
-    assert!(place.page(&page).await.1.contains("Empty fields are unchanged."));
+    assert!(place.page(&page).await.1.contains("Settings that are not given do not change."));
     let set = |name: &'static str, value: &'static str| {
         place.form(&format!("{page}/set"), &[(name, value), ("reason", "night"), ("back", "/bulk")])
     };

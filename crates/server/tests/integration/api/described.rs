@@ -1,6 +1,7 @@
 //! Checks of responses against the OpenAPI document.
 
 use boon::{Compiler, Schemas};
+use milepost_core::actions::REASON_CHARS_MAX;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -124,6 +125,33 @@ pub(crate) async fn the_document_names_a_role_for_every_operation(place: Place) 
         }
     }
     assert!(operations > 8, "{operations}");
+}
+
+/// Returns the maximum length of the reason in the request, which is a member of the body or a parameter.
+fn reason_max(document: &Value, operation: &Value) -> Value {
+    let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+    let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/components/schemas/"));
+    let body = name.map_or(schema, |name| &document["components"]["schemas"][name]);
+    let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+    let parameter = parameters.find(|parameter| parameter["name"] == "reason");
+    let schema = parameter.map_or(&body["properties"]["reason"], |parameter| &parameter["schema"]);
+    schema["maxLength"].clone()
+}
+
+pub(crate) async fn every_change_by_an_operator_can_have_a_reason(place: Place) {
+    let document = place.get("/openapi.json").await.body;
+    let mut changes = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let role = operation["security"][0]["token"][0].as_str();
+            if method == "get" || !matches!(role, Some("operator" | "admin")) {
+                continue;
+            }
+            assert_eq!(reason_max(&document, operation), REASON_CHARS_MAX, "{method} {path}: {operation}");
+            changes += 1;
+        }
+    }
+    assert!(changes > 20, "{changes}");
 }
 
 pub(crate) async fn people_can_read_all_that_the_document_says(place: Place) {

@@ -44,7 +44,7 @@ pub(crate) async fn under_https_what_a_page_says_travels_as_the_session_does(pla
     let cookie = cookie.replace("milepost=", "__Host-milepost=");
     let form =
         secure.by_page(Method::POST, "/queues/set").header("cookie", &cookie).header("content-type", FORM);
-    let answer = form.body(format!("queue=q&paused=true&reason=night&csrf={csrf}")).send().await.unwrap();
+    let answer = form.body(format!("queue=q&operation=pause&reason=night&csrf={csrf}")).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let said = answer.headers()["set-cookie"].to_str().unwrap().to_owned();
     assert!(

@@ -83,7 +83,7 @@ fn begin() -> impl Iterator<Item = String> {
             format!("/jobs?payload=a%3D{it}"),
             format!("/jobs?created={it}"),
             format!("/jobs?since={it}"),
-            format!("/jobs/change?all=yes&deed=cancel&kind={kind}"),
+            format!("/jobs/change?all=yes&operation=cancel&kind={kind}"),
             format!("/batches?dag={it}&key={it}"),
             format!("/events?subscription={it}&aggregate_type={it}&aggregate_id={it}&event_type={it}"),
             format!("/dead-letters?subscription={it}&consumer={it}"),

@@ -244,5 +244,6 @@ on_both! {
         people_can_read_all_that_the_document_says
         every_answer_is_as_the_document_says
         the_document_names_a_role_for_every_operation
+        every_change_by_an_operator_can_have_a_reason
     }
 }

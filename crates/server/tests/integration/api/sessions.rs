@@ -348,7 +348,7 @@ pub(crate) async fn a_form_of_somebody_who_is_signed_in_no_more_is_answered_with
         let from = format!("http://{}{from}", place.address());
         let request =
             request.header("accept", "text/html").header("referer", from).header("content-type", FORM);
-        place.send(request.body(format!("queue=q&paused=true&reason=night&csrf={csrf}"))).await
+        place.send(request.body(format!("queue=q&operation=pause&reason=night&csrf={csrf}"))).await
     };
     place.store.end_session(&Digest::of("an-id-that-nobody-guesses")).await.unwrap();
     let answer = sent(&cookie, &csrf, "/queues?a=b").await;

@@ -1,4 +1,4 @@
-//! Formatting of times, durations, numbers and JSON for the console and the command line.
+//! Times, durations, numbers and JSON as text, for the console and the command line.
 
 mod pretty;
 
@@ -47,6 +47,12 @@ pub fn count(number: impl TryInto<i128>) -> String {
         text.push(digit);
     }
     if number < 0 { format!("-{text}") } else { text }
+}
+
+/// Formats a number with a noun: `1 job`, `12 jobs`.
+#[must_use]
+pub fn several(number: u64, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{} {many}", count(number)) }
 }
 
 /// Formats a rate: `2,000 rows/s`, or `0.5 rows/s`.

@@ -1,0 +1,64 @@
+//! Actions on runs of bulk jobs.
+
+use super::actions;
+use super::job::JobAction;
+use crate::bulk::listing::BulkView;
+
+actions! {
+    /// An operation on a run of a bulk job.
+    #[cfg_attr(feature = "openapi", schema(as = RunOperation))]
+    RunAction {
+        Abort = "abort" {
+            title: "Pause",
+            summary: "Stop runs so that they can be resumed; no further chunk starts",
+            effect: "It stops before its next chunk and keeps its position. It can be resumed.",
+            is_destructive: true,
+        }
+        Resume = "resume" {
+            title: "Resume",
+            summary: "Resume aborted or failed runs after their cursors",
+            effect: "It continues after its last completed target when its group is free.",
+        }
+        Cancel = "cancel" {
+            title: "Cancel",
+            summary: "Cancel runs permanently",
+            effect: "It ends permanently. Completed targets stay; the others are never processed.",
+            is_destructive: true,
+        }
+    }
+}
+
+actions! {
+    /// An action on a run of a bulk job that its job alone does not have.
+    RunChange {
+        Set = "set" {
+            title: "Set",
+            summary: "Change the rate, duty and chunk sizes of a run",
+            effect: "The settings apply from its next chunk on. Settings that are not given do not change.",
+        }
+        RetryFailures = "retry_failures" {
+            title: "Retry failures",
+            summary: "Start a run over the failed targets of another run",
+            effect: "A new run in the same group, with the same parameters, processes the failed targets that no other run retries already.",
+        }
+    }
+}
+
+impl RunAction {
+    /// Returns whether to offer the action for this run: its state allows it, and the run is not stopping already.
+    #[must_use]
+    pub fn is_offered_for(self, run: &BulkView) -> bool {
+        let is_stopping = self == Self::Abort && run.stopping.is_some();
+        self.of_job().verb(run.state).is_some() && !is_stopping
+    }
+
+    /// Returns the action on the run's job.
+    #[must_use]
+    pub const fn of_job(self) -> JobAction {
+        match self {
+            Self::Abort => JobAction::Abort,
+            Self::Resume => JobAction::Retry,
+            Self::Cancel => JobAction::Cancel,
+        }
+    }
+}

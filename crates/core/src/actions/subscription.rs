@@ -1,0 +1,27 @@
+//! Actions on subscriptions.
+
+use super::actions;
+
+actions! {
+    /// An action on a subscription.
+    SubscriptionAction {
+        Pause = "pause" {
+            title: "Pause",
+            summary: "Pause a subscription until it is resumed",
+            effect: "No events are published until an operator resumes it. Events in flight are completed first.",
+            is_destructive: true,
+        }
+        Resume = "resume" {
+            title: "Resume",
+            summary: "Resume a paused subscription",
+            effect: "Publishing continues from its position.",
+        }
+        Replay = "replay" {
+            title: "Replay",
+            summary: "Publish events again",
+            effect: "Publishes events again: those of one aggregate from a sequence on, or all since a time, in the order of each aggregate. \
+                     Receivers that do not record processed ids process them twice.",
+            is_destructive: true,
+        }
+    }
+}
