@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals within this time count as one: `timeout`, shells and supervisors signal both a process and its group, so that a signal arrives
+/// Signals within this time are one signal: `timeout`, shells and supervisors signal both a process and its group, so that a signal arrives
 /// twice.
 const SAME_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long the start of a process may go on after a signal, so that it can end as after the start. It takes longer if the store does not answer.
+/// The time limit for the rest of a start after a signal. It is exceeded if the store does not answer.
 const START_MAX: Duration = Duration::from_secs(2);
 
 /// Returns the name of a signal that [`Signals`] listens for.
@@ -24,7 +24,7 @@ pub(crate) struct Signals {
     last: Option<Instant>,
 }
 
-/// The result of a start: `signal` is the one that came meanwhile, and `started` is missing if the start then took too long.
+/// The result of a start. `signal`: the signal that arrived during the start. `started`: missing if the start took too long after that.
 pub(crate) struct Start<T> {
     pub(crate) started: Option<T>,
     pub(crate) signal: Option<u8>,

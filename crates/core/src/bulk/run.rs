@@ -363,7 +363,7 @@ impl Chunk<'_> {
 }
 
 /// Checks that each target of a chunk got its own job. The jobs were enqueued in the transaction of the chunk, so a job that existed before
-/// belongs to another target with the same key.
+/// belongs to another target with the same key. All targets with this key fail together.
 ///
 /// # Errors
 /// [`BadTarget`]: the chunk is then applied in smaller parts, and the targets without a job are recorded as failures.

@@ -105,7 +105,7 @@ async fn a_check_whether_a_move_can_begin_changes_nothing() {
     store.check_move(MoveId::new(), FROM).await.unwrap();
     store.begin_move(MoveId::new(), FROM).await.unwrap();
     let words = refusal(store.check_move(MoveId::new(), FROM).await).to_string();
-    assert!(words.contains("another move"), "{words}");
+    assert!(words.contains("target of a move"), "{words}");
 
     let (_database, store) = Database::with_store().await;
     store.check_move(MoveId::new(), FROM).await.unwrap();

@@ -120,9 +120,9 @@ pub(super) async fn preview(
 
 /// Returns the first names, and the number of further ones.
 fn named(keys: &[impl AsRef<str>]) -> String {
-    let (told, more) = keys.split_at(keys.len().min(NAMES));
-    let told = told.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
-    if more.is_empty() { told } else { format!("{told} and {} more", count(more.len() as u64)) }
+    let (shown, more) = keys.split_at(keys.len().min(NAMES));
+    let shown = shown.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    if more.is_empty() { shown } else { format!("{shown} and {} more", count(more.len() as u64)) }
 }
 
 impl Preview {
@@ -165,10 +165,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_list_is_told_by_its_first_names_and_how_many_more_there_are() {
+    fn a_long_list_shows_its_first_names_and_the_number_of_further_ones() {
         let names: Vec<String> = (0..NAMES + 1_002).map(|n| format!("t{n}")).collect();
-        let told = named(&names);
-        assert!(told.starts_with("t0, t1, ") && told.ends_with(", t199 and 1,002 more"), "{told}");
+        let shown = named(&names);
+        assert!(shown.starts_with("t0, t1, ") && shown.ends_with(", t199 and 1,002 more"), "{shown}");
         assert!(named(&names[..NAMES]).ends_with(", t198, t199"));
         assert_eq!(named(&[] as &[&str]), "");
     }

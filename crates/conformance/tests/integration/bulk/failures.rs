@@ -2,6 +2,7 @@
 
 use milepost::bulk::{Definition, InvalidBulk};
 use milepost::{JobState, StoreError, Verb};
+use milepost_conformance::audit::acting;
 use milepost_core::bulk::run::Parts;
 use milepost_testkit::home::Deed;
 use milepost_testkit::notes::{self, SOURCE};
@@ -157,7 +158,7 @@ pub(crate) async fn failures_that_many_ask_to_retry_at_once_are_retried_by_one_r
     let bulk = members.home.bulk(with_budget("notify", 40, 10), SOURCE, &["id"], UNLESS_BARRED).unwrap();
     let job = members.start_with(&bulk, serde_json::json!({ "which": 1 })).await;
     members.drain(&bulk, job).await;
-    let store = members.store();
+    let store = acting(&members.store());
     let asked = futures::future::join_all((0..8).map(|_| store.retry_bulk_failures(job))).await;
     let made: Vec<_> = asked.iter().filter_map(|asked| asked.as_ref().ok()).collect();
     assert_eq!(made.len(), 1, "{asked:?}");

@@ -54,7 +54,7 @@ milepost_testkit::on_each_home! { crate::bulk::members::Members::on =>
     handlers::a_function_has_its_effects_in_the_chunks_own_commit,
     handlers::each_target_has_its_child_job_once,
     handlers::child_jobs_are_made_once_although_a_worker_dies,
-    handlers::of_targets_with_the_same_key_one_has_a_child_job_and_the_others_fail,
+    handlers::targets_with_the_same_key_have_no_child_job_and_fail_together,
     handlers::a_chunk_that_is_done_elsewhere_is_handed_out_again_as_it_was,
     handlers::a_repeated_chunk_whose_targets_have_changed_has_another_key,
     handlers::a_run_starts_the_next_one_with_its_end,

@@ -118,14 +118,15 @@ async fn an_end_that_makes_a_task_ready_wakes_workers() {
     let woken = async {
         loop {
             match wakes.next().await {
+                // A wake can come before the job is ready.
+                Wake::Ready if claim(&home.store, worker, &["b"], 1).await.is_empty() => {}
                 Wake::Ready => return,
                 Wake::Batch => advance(&home).await,
                 Wake::Stop => panic!("no stop was requested"),
             }
         }
     };
-    tokio::time::timeout(wait::LIMIT, woken).await.expect("workers are woken");
-    assert_eq!(claim(&home.store, worker, &["b"], 1).await.len(), 1);
+    tokio::time::timeout(wait::LIMIT, woken).await.expect("workers are woken when the job is ready");
 }
 
 #[tokio::test]
