@@ -210,7 +210,7 @@ begin
     elsif (case when array_ndims(ids) > 1 then true else array_position(ids, null) is not null end) then
         ids := array(select coalesce(i.id, milepost.uuid_v7()) from unnest(ids) with ordinality i(id, ord) order by i.ord);
     end if;
-    if 'ffffffff-ffff-ffff-ffff-ffffffffffff' = any (ids) then
+    if payload_bytes_max is not null and 'ffffffff-ffff-ffff-ffff-ffffffffffff' = any (ids) then
         raise exception using errcode = 'MP001',
             message = format('job %s of the call: the id %s is reserved; generate a UUIDv7',
                 array_position(ids, 'ffffffff-ffff-ffff-ffff-ffffffffffff') - 1, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
