@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use milepost_core::actions::job::{Inputs, JobAction};
+use milepost_core::actions::job::{ActionError, Inputs, JobAction};
 use milepost_core::actions::select::select;
 use milepost_core::actions::{Action, Input};
+use milepost_core::error::StoreError;
 use milepost_core::format::several;
 use milepost_core::ident::JobId;
 use milepost_core::port::{Operated, Store};
@@ -129,7 +130,8 @@ impl OperateCommand {
     pub(super) async fn run(self, store: &dyn Store) -> Result<Outcome> {
         let store = self.args.reason.acting(store)?;
         if !self.args.filter.is_given() {
-            return self.apply(&self.args.ids, store.as_ref()).await;
+            let jobs: Vec<_> = self.args.ids.iter().map(|&job| (job, None)).collect();
+            return self.apply(&jobs, store.as_ref()).await;
         }
         let found = select(self.args.filter.filter(), store.as_ref()).await?;
         let (jobs, others): (Vec<_>, Vec<_>) =
@@ -144,8 +146,8 @@ impl OperateCommand {
             self.preview(&jobs)?;
             return Ok(Outcome::Done);
         }
-        let ids: Vec<JobId> = jobs.into_iter().map(|(job, _)| job).collect();
-        self.apply(&ids, store.as_ref()).await
+        let jobs: Vec<_> = jobs.into_iter().map(|(job, state)| (job, Some(state))).collect();
+        self.apply(&jobs, store.as_ref()).await
     }
 
     /// Lists the first of the jobs that the action would change.
@@ -162,16 +164,48 @@ impl OperateCommand {
         Ok(())
     }
 
-    /// Performs the action on each of these jobs, and reports each result.
-    async fn apply(&self, jobs: &[JobId], store: &dyn Store) -> Result<Outcome> {
+    /// Performs the action on each of these jobs, if it is still in the state in which it was selected, and reports each result. Ends when the
+    /// store cannot be reached.
+    async fn apply(&self, jobs: &[(JobId, Option<JobState>)], store: &dyn Store) -> Result<Outcome> {
         let teller = self.args.redis.teller();
         let mut reports = Reports::default();
-        for &job in jobs {
-            let operated = operate(self.action, job, &self.inputs, &teller, store).await;
+        for (at, &(job, selected_in)) in jobs.iter().enumerate() {
+            let operated = match unchanged(job, selected_in, store).await {
+                Ok(()) => operate(self.action, job, &self.inputs, &teller, store).await,
+                Err(changed) => Err(changed),
+            };
+            let left = jobs.len() - at - 1;
+            if operated.as_ref().is_err_and(is_unreachable) && left > 0 {
+                output::note(format_args!(
+                    "not tried: {}",
+                    several(left as u64, "further job", "further jobs")
+                ));
+                reports.add(job, operated.map(|_| String::new()));
+                break;
+            }
             reports.add(job, operated.map(|operated| self.action.result(operated, &self.inputs)));
         }
         reports.outcome()
     }
+}
+
+/// Checks that a job is still in the state in which it was selected, if it was selected by a filter.
+async fn unchanged(job: JobId, selected_in: Option<JobState>, store: &dyn Store) -> Result<()> {
+    let Some(selected_in) = selected_in else { return Ok(()) };
+    let state = store.job(job).await?.ok_or(StoreError::NoSuchJob(job))?.row.state;
+    if state != selected_in {
+        bail!("job {job} was not changed: it was {selected_in} when it was selected, and is {state} now");
+    }
+    Ok(())
+}
+
+/// Returns whether the store could not be reached, so that further jobs are not tried.
+fn is_unreachable(error: &anyhow::Error) -> bool {
+    let of_action = error.downcast_ref::<ActionError>().is_some_and(|error| match error {
+        ActionError::Store(error) => error.is_transient(),
+        ActionError::NoDelay(_) => false,
+    });
+    of_action || error.downcast_ref::<StoreError>().is_some_and(StoreError::is_transient)
 }
 
 /// Counts jobs by state: `2 succeeded, 1 canceled`.

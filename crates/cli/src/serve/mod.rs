@@ -5,6 +5,7 @@ pub(crate) mod console;
 mod numbers;
 mod parts;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result, bail};
@@ -106,25 +107,27 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     let listen = args.access.listen(config.as_ref());
     let options = args.access.options(config.as_mut());
     let check = async || access::check(&options, listen, store.as_ref()).await;
-    args.store.until_reachable(&address, check).await?;
-    let listener = TcpListener::bind(listen).await;
-    let listener = listener.map_err(|e| {
-        let why = access::unheard(listen, &e);
-        Error::new(e).context(why)
-    })?;
     let stop = CancellationToken::new();
     let configuration = config.as_ref().map(|_| selection.file().to_owned());
     let configured = config.zip(configuration.clone());
     let pools = PoolNumbers(database.clone());
     let at = At { database, address: address.clone(), wait: args.store };
-    let begun = signals.during(Parts::start(&args, configured, at, &stop)).await?;
-    let parts = match (begun.started, begun.signal) {
-        (Some(parts), None) => parts,
-        (Some(parts), Some(_)) => {
+    let start = async {
+        args.store.until_reachable(&address, check).await?;
+        let listener = listener(listen).await?;
+        Ok((listener, Parts::start(&args, configured, at, &stop).await?))
+    };
+    let begun = signals.during(start).await?;
+    let (listener, parts) = match (begun.started, begun.signal) {
+        (Some(started), None) => started,
+        (Some((_, parts)), Some(_)) => {
             stop.cancel();
-            return parts.leave().await.map(|()| Outcome::Done);
+            return leave(parts, &mut signals).await;
         }
-        (None, signal) => return Ok(Outcome::Interrupted(signal.unwrap_or_default())),
+        (None, signal) => {
+            stop.cancel();
+            return Ok(Outcome::Interrupted(signal.unwrap_or_default()));
+        }
     };
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     tracing::info!(store = %address, "serving {scheme}://{}", listener.local_addr()?);
@@ -134,6 +137,21 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     let options = Options { counts, about, api: args.wants(Part::Api), ..options };
     let serving = tokio::spawn(server::serve(listener, store, options, stop.clone()));
     until_stopped(serving, parts, &mut signals, &stop).await
+}
+
+async fn listener(listen: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(listen).await.map_err(|e| {
+        let why = access::unheard(listen, &e);
+        Error::new(e).context(why)
+    })
+}
+
+/// Waits for the work in progress after a signal during the start; a second signal ends the process immediately.
+async fn leave(parts: Parts, signals: &mut Signals) -> Result<Outcome> {
+    tokio::select! {
+        ended = parts.leave() => ended.map(|()| Outcome::Done),
+        signal = signals.next() => Ok(Outcome::Interrupted(signal)),
+    }
 }
 
 /// Returns what the console shows about this process.
