@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::bulk::{Members, notes};
-use crate::support::{Place, on_each_store, until};
+use crate::support::{Place, on_each_store, until, until_true};
 
 on_each_store! {
     a_run_is_started_listed_watched_and_shown,
@@ -11,6 +11,7 @@ on_each_store! {
     a_definition_is_known_to_the_store_once_a_worker_has_told_it,
     a_schedule_starts_a_bulk_job,
     the_end_of_a_run_starts_the_next_bulk_job,
+    a_following_bulk_job_gets_the_targets_that_are_retried,
     a_dry_run_leaves_nothing,
 }
 
@@ -150,6 +151,32 @@ fn the_end_of_a_run_starts_the_next_bulk_job(place: Place) {
     members.until_state(next, "succeeded");
     assert_eq!(members.show(next)["payload"], json!({ "topic": 1, "previous": first }));
     assert_eq!(members.number("select count(*) from push"), 300);
+}
+
+fn a_following_bulk_job_gets_the_targets_that_are_retried(place: Place) {
+    let popular = crate::bulk::section(
+        "popular",
+        "error_budget = 10\nthen = \"push\"\napply = \"insert into note (run, member) select :run_id, \
+         case when id in (7, 8) and not exists (select 1 from mended) then null else id end from chunk\"\n",
+    );
+    let push = "[bulk.push]\nkey = [\"member\"]\n\
+        source = \"select member from note where run = :previous and member > :cursor order by member limit :limit\"\n\
+        apply = \"insert into push (member) select member from chunk\"\n";
+    let members = Members::new(place, 50, &(popular + push));
+    for sql in [
+        "create table push (member bigint not null unique)",
+        "create table mended (n bigint)",
+        "create index note_run on note (run, member)",
+    ] {
+        members.place.tamper(sql);
+    }
+    let _work = members.work();
+    let first = members.start("popular");
+    let pushed = || members.number("select count(*) from push");
+    until_true("the others are pushed", || pushed() == 48);
+    members.place.tamper("insert into mended values (1)");
+    members.bulk(&["retry-failures", &first]).ok();
+    until_true("the retried members are pushed, once", || pushed() == 50);
 }
 
 fn a_dry_run_leaves_nothing(place: Place) {
