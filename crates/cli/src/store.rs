@@ -244,7 +244,8 @@ impl StoreWait {
     }
 }
 
-fn is_unreachable(error: &anyhow::Error) -> bool {
+/// Returns whether the store could not be reached, so that a later attempt may succeed.
+pub(crate) fn is_unreachable(error: &anyhow::Error) -> bool {
     error.chain().filter_map(|cause| cause.downcast_ref::<StoreError>()).any(StoreError::is_transient)
 }
 

@@ -19,6 +19,7 @@ use crate::args;
 use crate::operator::{GraceArgs, ReasonArgs, help};
 use crate::output::{self, Outcome};
 use crate::redis::{RedisArgs, Teller};
+use crate::store::is_unreachable;
 
 /// The number of jobs that a preview lists.
 const PREVIEWED: usize = 10;
@@ -199,15 +200,6 @@ async fn unchanged(job: JobId, selected_in: Option<JobState>, store: &dyn Store)
     Ok(())
 }
 
-/// Returns whether the store could not be reached, so that further jobs are not tried.
-fn is_unreachable(error: &anyhow::Error) -> bool {
-    let of_action = error.downcast_ref::<ActionError>().is_some_and(|error| match error {
-        ActionError::Store(error) => error.is_transient(),
-        ActionError::NoDelay(_) => false,
-    });
-    of_action || error.downcast_ref::<StoreError>().is_some_and(StoreError::is_transient)
-}
-
 /// Counts jobs by state: `2 succeeded, 1 canceled`.
 fn by_state(jobs: &[(JobId, JobState)]) -> String {
     let mut counts: BTreeMap<JobState, usize> = BTreeMap::new();
@@ -226,7 +218,10 @@ pub(crate) async fn operate(
     teller: &Teller,
     store: &dyn Store,
 ) -> Result<Operated> {
-    let operated = action.perform(job, inputs, store).await?;
+    let operated = action.perform(job, inputs, store).await.map_err(|error| match error {
+        ActionError::Store(error) => error.into(),
+        error @ ActionError::NoDelay(_) => anyhow::Error::from(error),
+    })?;
     match (operated, action.verb(JobState::Running)) {
         (Operated::StopRequested, Some(verb)) => teller.stop(job, verb).await,
         _ => teller.ready().await,

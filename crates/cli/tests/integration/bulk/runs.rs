@@ -8,7 +8,7 @@ use crate::support::{Place, on_each_store, until, until_true};
 on_each_store! {
     a_run_is_started_listed_watched_and_shown,
     runs_of_a_group_are_listed_in_the_order_in_which_they_run,
-    a_definition_is_known_to_the_store_once_a_worker_has_told_it,
+    a_worker_registers_its_definitions_in_the_store,
     a_schedule_starts_a_bulk_job,
     the_end_of_a_run_starts_the_next_bulk_job,
     a_following_bulk_job_gets_the_targets_that_are_retried,
@@ -27,8 +27,8 @@ fn a_run_is_started_listed_watched_and_shown(place: Place) {
 
     let _work = members.work();
     let watched = members.bulk(&["watch", id]).ok();
-    let told = format!("{id}  succeeded: 2,000 of 2,000 (100 %) in ");
-    assert!(watched.out.starts_with(&told), "{}", watched.out);
+    let end = format!("{id}  succeeded: 2,000 of 2,000 (100 %) in ");
+    assert!(watched.out.starts_with(&end), "{}", watched.out);
     assert_eq!(members.notes(), 2_000);
 
     let shown = members.bulk(&["show", id]).ok().out;
@@ -84,7 +84,7 @@ fn runs_of_a_group_are_listed_in_the_order_in_which_they_run(place: Place) {
     assert_eq!(turn(&late), "holds it");
 }
 
-fn a_definition_is_known_to_the_store_once_a_worker_has_told_it(place: Place) {
+fn a_worker_registers_its_definitions_in_the_store(place: Place) {
     let members = Members::new(place, 10, &notes("popular", ""));
     let of_store = |name: &str| members.bulk(&["--config", "none.toml", "start", name, "--param", "topic=1"]);
     members.place.write("none.toml", "");
