@@ -1,7 +1,10 @@
 //! The program's output: command results go to stdout, everything else to stderr.
 
 use std::fmt::{Display, Write as _};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 use serde::Serialize;
 use serde_json::json;
@@ -22,6 +25,18 @@ pub(crate) enum Outcome {
     WrongUsage,
     /// A signal ended the command immediately.
     Interrupted(u8),
+}
+
+/// Returns whether a file is the null device, to which closed streams lead as well.
+pub(crate) fn is_null(about: &Metadata) -> bool {
+    let null = std::fs::metadata("/dev/null");
+    about.file_type().is_char_device() && null.is_ok_and(|null| null.rdev() == about.rdev())
+}
+
+/// Returns whether what is written to stdout is lost: it is closed, or leads to the null device.
+pub(crate) fn is_lost() -> bool {
+    let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    stdout.and_then(|stdout| stdout.metadata()).is_ok_and(|about| is_null(&about))
 }
 
 /// Prints a line that reports a completed change; see [`heard_or_not`].

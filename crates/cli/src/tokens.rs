@@ -124,16 +124,29 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
     let token = NewToken {
         starts_at: args.starts,
         lasts: args.expires,
-        ..NewToken::new(args.name, args.role, &secret, operator()?)
+        ..NewToken::new(args.name.as_str(), args.role, &secret, operator()?)
     };
     // Checked before the store is opened, because opening may create it.
     token.check()?;
     check_end(&token)?;
+    if output::is_lost() {
+        bail!("the token would be lost: it is printed to stdout, once, and stdout is closed or /dev/null");
+    }
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let first = !store.has_tokens().await?;
-    let view = args.reason.acting(store.as_ref())?.create_token(&token).await?;
+    let store = args.reason.acting(store.as_ref())?;
+    let view = store.create_token(&token).await?;
+    if let Err(error) = print(&args, &token, &secret, &view, first) {
+        store.revoke_token(&view.prefix, &token.created_by).await?;
+        return Err(error.context(format!("the token could not be printed, so {} is revoked", view.prefix)));
+    }
+    Ok(())
+}
+
+/// Prints a new token. `first`: it is the first one of the store.
+fn print(args: &CreateArgs, token: &NewToken, secret: &Secret, view: &TokenView, first: bool) -> Result<()> {
     if args.json {
-        return output::heard_or_not(output::json(&Created { token: secret.reveal(), view: &view }));
+        return output::json(&Created { token: secret.reveal(), view });
     }
     let from = token.starts_at.map_or_else(String::new, |at| format!("from {at:.0} "));
     let until = view.expires_at.map_or_else(|| "it is revoked".to_owned(), |at| format!("{at:.0}"));
@@ -142,7 +155,7 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
         output::note("it is the first one: servers on this store now require a token");
     }
     output::note("it is shown only once:");
-    output::deed(secret.reveal())
+    Ok(output::line(secret.reveal())?)
 }
 
 /// Rejects a token that has expired already.

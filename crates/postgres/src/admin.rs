@@ -139,7 +139,7 @@ pub(crate) fn change(job: JobId, operation: &Operation) -> Query {
     sqlx::query(sql!("change"))
         .bind(job.0)
         .bind(operation.verb.as_str())
-        .bind(operation.note.clone())
+        .bind(operation.reason().map(str::to_owned))
         .bind(whole_ms(operation.delay))
         .bind(whole_ms(operation.grace))
 }

@@ -15,6 +15,8 @@ pub struct Exposure {
     pub tls: bool,
     /// Whether operation without TLS was allowed explicitly (`--insecure-no-tls`).
     pub insecure_no_tls: bool,
+    /// Whether proxies in front of the server pass on requests of other machines (`trusted_proxies`).
+    pub proxied: bool,
 }
 
 /// An address that other machines can reach, without tokens or without TLS.
@@ -26,6 +28,12 @@ pub enum Exposed {
          (--require-tokens), listen on 127.0.0.1, or allow this with --insecure-no-tokens"
     )]
     NoTokens(SocketAddr),
+    /// Any client of the proxies could perform every operation.
+    #[error(
+        "other machines can reach {0} through the proxies in trusted_proxies, and no tokens are required: create one \
+         (`milepost tokens create`), always require tokens (--require-tokens), or allow this with --insecure-no-tokens"
+    )]
+    NoTokensBehindProxy(SocketAddr),
     /// Anyone on the network path could read tokens.
     #[error(
         "other machines can reach {0}, and tokens would cross the network unencrypted: set --tls-cert and --tls-key, listen on \
@@ -40,15 +48,20 @@ impl Exposure {
     /// # Errors
     /// Returns the missing protection.
     pub const fn check(self, address: SocketAddr) -> Result<(), Exposed> {
-        if address.ip().is_loopback() {
-            Ok(())
-        } else if !self.asks_for_tokens && !self.insecure_no_tokens {
-            Err(Exposed::NoTokens(address))
-        } else if !self.tls && !self.insecure_no_tls {
+        let is_loopback = address.ip().is_loopback();
+        if self.is_reached(address) && !self.asks_for_tokens && !self.insecure_no_tokens {
+            Err(if is_loopback { Exposed::NoTokensBehindProxy(address) } else { Exposed::NoTokens(address) })
+        } else if !is_loopback && !self.tls && !self.insecure_no_tls {
             Err(Exposed::NoTls(address))
         } else {
             Ok(())
         }
+    }
+
+    /// Returns whether other machines can reach the server at this address, directly or through a proxy.
+    #[must_use]
+    pub const fn is_reached(self, address: SocketAddr) -> bool {
+        self.proxied || !address.ip().is_loopback()
     }
 }
 
@@ -60,16 +73,19 @@ mod tests {
     fn a_server_that_others_reach_needs_tokens_and_tls_unless_told_so_by_name() {
         let everywhere: SocketAddr = "0.0.0.0:7070".parse().unwrap();
         let here: SocketAddr = "[::1]:7070".parse().unwrap();
-        for bits in 0..16_u8 {
+        for bits in 0..32_u8 {
             let is = |bit: u8| bits & (1 << bit) != 0;
             let exposure = Exposure {
                 asks_for_tokens: is(0),
                 insecure_no_tokens: is(1),
                 tls: is(2),
                 insecure_no_tls: is(3),
+                proxied: is(4),
             };
-            assert_eq!(exposure.check(here), Ok(()));
-            let expected = if !is(0) && !is(1) {
+            let is_open = !is(0) && !is(1);
+            let of_proxies = if is(4) && is_open { Err(Exposed::NoTokensBehindProxy(here)) } else { Ok(()) };
+            assert_eq!(exposure.check(here), of_proxies, "{exposure:?}");
+            let expected = if is_open {
                 Err(Exposed::NoTokens(everywhere))
             } else if !is(2) && !is(3) {
                 Err(Exposed::NoTls(everywhere))

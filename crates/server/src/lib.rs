@@ -238,11 +238,12 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), ServerError> {
     let address = listener.local_addr().map_err(ServerError::Address)?;
-    options.exposure(store.as_ref()).await?.check(address)?;
-    // On a loopback address the flag changes nothing: only names of this machine and allowed ones are answered.
-    options.access.open_to_all &= !address.ip().is_loopback();
+    let exposure = options.exposure(store.as_ref()).await?;
+    exposure.check(address)?;
+    // If only this machine reaches the server, the flag changes nothing: only names of this machine and allowed ones are answered.
+    options.access.open_to_all &= exposure.is_reached(address);
     // Decided once, at the start: revoking the last token must not open the address to everyone.
-    options.access.require_tokens |= !address.ip().is_loopback() && !options.access.open_to_all;
+    options.access.require_tokens |= exposure.is_reached(address) && !options.access.open_to_all;
     let tls = options.tls.clone().map(Tls::read).transpose()?;
     if let Some(tls) = tls.clone() {
         tokio::spawn(tls.follow(stop.clone()));
@@ -264,6 +265,7 @@ impl Options {
             insecure_no_tokens: self.access.open_to_all,
             tls: self.tls.is_some(),
             insecure_no_tls: self.access.behind_tls,
+            proxied: !self.access.trusted_proxies.is_empty(),
         })
     }
 }

@@ -44,6 +44,11 @@ impl TrustedProxies {
         Ok(Self { networks: networks.into_iter().map(network).collect::<Result<_, _>>()?, header })
     }
 
+    /// Returns whether no proxy is trusted.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.networks.is_empty()
+    }
+
     /// Returns whether the proxy at this address is trusted.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();

@@ -52,7 +52,7 @@ pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Resul
     let Found { standing, stop_verb, stop_note } = find(conn, &job)?;
     check(&standing, operation.verb)?;
     let verb = Verb::that_stops(stop_verb, operation.verb);
-    let note = if verb == operation.verb { &operation.note } else { &stop_note };
+    let note = if verb == operation.verb { operation.reason() } else { stop_note.as_deref() };
     if standing.state == JobState::Running && !operation.grace.is_zero() {
         let stop_at_ms = later_ms(now_ms, operation.grace);
         conn.prepare_cached(sql!("request_stop"))?.execute((Id(&job), verb.as_str(), stop_at_ms, note))?;
@@ -64,7 +64,7 @@ pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Resul
     let step = Step {
         ready_at_ms: to_wait(to).then_some(ready_at_ms),
         max_attempts: attempts_anew(conn, &standing, verb)?,
-        note: note.as_deref(),
+        note,
         ..Step::new(verb, to)
     };
     match verb {

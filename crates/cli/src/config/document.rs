@@ -6,7 +6,10 @@ use serde_json::{Map, Number, Value as Json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fault::{Faults, place};
+use super::fault::{Faults, Lines};
+
+/// How many repeated keys are reported: for each one the text is searched.
+const REPEATED_MAX: usize = 50;
 
 /// A parsed file.
 pub(crate) struct Document {
@@ -47,13 +50,15 @@ impl Document {
         let (root, errors) = DeTable::parse_recoverable(text);
         let mut is_toml = true;
         let mut repeated: Vec<Range<usize>> = Vec::new();
+        let mut told = 0;
         for error in errors {
             let span = error.span().unwrap_or_default();
             if error.message() != "duplicate key" {
                 is_toml = false;
                 let remedy = "write valid TOML, with strings in quotes: https://toml.io";
                 faults.add(span.start, format!("this is not TOML: {}", error.message()), remedy);
-            } else if !repeated.iter().any(|section| section.contains(&span.start)) {
+            } else if told < REPEATED_MAX && !repeated.iter().any(|section| section.contains(&span.start)) {
+                told += 1;
                 let header = header_at(text, span.start);
                 repeated.extend(header.clone());
                 tell_repeated(text, span, header.is_some(), faults);
@@ -66,7 +71,7 @@ impl Document {
 fn tell_repeated(text: &str, key: Range<usize>, is_header: bool, faults: &mut Faults) {
     let (name, line) = (text[key.clone()].to_owned(), line_at(text, key.start));
     let first = if is_header { first_header(text, line) } else { first_key(text, &key) };
-    let first = first.map_or_else(String::new, |at| format!(" in line {}", place(text, at).0));
+    let first = first.map_or_else(String::new, |at| format!(" in line {}", Lines::of(text).place(at).0));
     faults.add_repeated(
         key.start,
         format!("{name} is defined twice; the first is{}", if first.is_empty() { " above" } else { &first }),

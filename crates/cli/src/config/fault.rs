@@ -53,8 +53,9 @@ impl Faults {
     pub(crate) fn placed(&self, text: &str) -> Vec<Fault> {
         let mut found: Vec<&Found> = self.found.iter().collect();
         found.sort_by_key(|fault| fault.at);
+        let lines = Lines::of(text);
         let place = |fault: &Found| {
-            let (line, column) = place(text, fault.at);
+            let (line, column) = lines.place(fault.at);
             let what = self.hidden.hide(fault.what.clone());
             Fault { line, column, what, remedy: fault.remedy.clone() }
         };
@@ -64,11 +65,25 @@ impl Faults {
     }
 }
 
-/// Returns the line and the column of a byte, both counted from 1; columns count characters.
-pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..text.floor_char_boundary(at)];
-    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+/// The lines of a text, for the positions of many bytes.
+pub(crate) struct Lines<'t> {
+    text: &'t str,
+    /// The byte at which each line begins.
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    pub(crate) fn of(text: &'t str) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self { text, starts: std::iter::once(0).chain(ends).collect() }
+    }
+
+    /// Returns the line and the column of a byte, both counted from 1; columns count characters.
+    pub(crate) fn place(&self, at: usize) -> (usize, usize) {
+        let at = self.text.floor_char_boundary(at);
+        let line = self.starts.partition_point(|&start| start <= at);
+        (line, self.text[self.starts[line - 1]..at].chars().count() + 1)
+    }
 }
 
 /// A fault of a file.
@@ -117,8 +132,9 @@ mod tests {
     #[test]
     fn columns_are_characters_from_one() {
         let text = "a = 1\né = \"ü\" # x\n";
-        assert_eq!(place(text, 0), (1, 1));
-        assert_eq!(place(text, text.find('#').unwrap()), (2, 9));
-        assert_eq!(place(text, text.len()), (3, 1));
+        let lines = Lines::of(text);
+        assert_eq!(lines.place(0), (1, 1));
+        assert_eq!(lines.place(text.find('#').unwrap()), (2, 9));
+        assert_eq!(lines.place(text.len()), (3, 1));
     }
 }

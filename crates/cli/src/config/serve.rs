@@ -31,7 +31,7 @@ pub(crate) struct Serve {
     #[schemars(length(min = 1))]
     allowed_hosts: Option<Vec<String>>,
     /// Proxies in front of the server: addresses or networks, such as `10.0.0.0/8`. For their requests, limits and logs use the client
-    /// address in the forwarded header. The default is none: such headers are ignored.
+    /// address in the forwarded header, and the server requires tokens. The default is none: such headers are ignored.
     #[schemars(length(min = 1))]
     trusted_proxies: Option<Vec<String>>,
     /// The header in which these proxies send the client's address: `x-forwarded-for` or `forwarded`. The default is `x-forwarded-for`. The

@@ -112,11 +112,12 @@ pub(crate) async fn run(args: DoctorArgs, address: &StoreAddress) -> Result<Outc
     };
     let examination =
         if plan.repairs() { plan.repair(store.as_ref()).await? } else { plan.examine(store.as_ref()).await };
-    if args.json {
-        output::json(&report::Document::of(&examination))?;
+    // The exit status is a result, also if the report is not read to its end.
+    output::heard_or_not(if args.json {
+        output::json(&report::Document::of(&examination))
     } else {
-        report::print(&examination)?;
-    }
+        report::print(&examination)
+    })?;
     Ok(verdict(&examination))
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use super::place::BadRecord;
 use super::record::RecordReader;
+use crate::concealment::warn_of_readers;
 
 /// Writer for bad lines, which are copied unchanged.
 pub(crate) struct BadLines {
@@ -46,6 +47,9 @@ impl BadLines {
             .mode(0o600)
             .open(path)
             .with_context(|| format!("cannot write {}", path.display()))?;
+        if file.metadata().is_ok_and(|file| file.is_file()) {
+            warn_of_readers(path);
+        }
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), count: 0 })
     }
 

@@ -79,6 +79,14 @@ impl Quotes {
     pub(crate) fn never_closed(&self) -> Flaw {
         Flaw::new(self.opened_at, "the quote that opens here is never closed")
     }
+
+    /// The error for a record whose quoted field is not closed within the maximum length of a record.
+    pub(crate) fn too_far(&self, bytes_max: usize) -> Flaw {
+        let mib = bytes_max >> 20;
+        let why =
+            format!("the quote that opens here is not closed within {mib} MiB, the most a record may have");
+        Flaw::new(self.opened_at, why)
+    }
 }
 
 /// Decodes records into fields.

@@ -122,7 +122,8 @@ impl<R: BufRead + Seek> RecordReader<R> {
                 (Ok(true), LineEnd::Newline | LineEnd::File) => return Ok(Ok(())),
                 (Ok(true), LineEnd::TooLong) => too_long(),
                 (Ok(false), LineEnd::Newline) => continue,
-                (Ok(false), LineEnd::File | LineEnd::TooLong) => quotes.never_closed(),
+                (Ok(false), LineEnd::File) => quotes.never_closed(),
+                (Ok(false), LineEnd::TooLong) => quotes.too_far(RECORD_BYTES_MAX),
             };
             // A surplus quote must not consume the lines up to the next quote, or the rest of the file.
             (self.position, self.lines) = first;
@@ -215,6 +216,15 @@ mod tests {
     #[test]
     fn a_row_of_blanks_is_a_row_and_an_empty_line_is_none() {
         assert_eq!(records("a\n  \n\r\n\nb\n", Format::Csv), ["1: a", "2: ", "5: b"]);
+    }
+
+    #[test]
+    fn a_field_longer_than_a_record_may_be_is_not_called_unclosed() {
+        let text = format!("a,\"{}\"\nb,c\n", "x\n".repeat(RECORD_BYTES_MAX / 2));
+        let mut reader = RecordReader::new(Cursor::new(text.into_bytes()), Format::Csv).unwrap();
+        let Next::Bad(bad) = reader.next(&mut Record::default()).unwrap() else { panic!("it is a record") };
+        assert_eq!((bad.line, bad.column), (1, 3));
+        assert!(bad.why.contains("not closed within 4 MiB"), "{}", bad.why);
     }
 
     #[test]

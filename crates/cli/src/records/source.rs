@@ -1,14 +1,16 @@
 //! The file from which records are read.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufReader, IsTerminal};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
 use super::Format;
 use super::record::RecordReader;
-use crate::output;
+use crate::output::{self, is_null};
 
 /// A file that can be read twice.
 pub(crate) struct Source {
@@ -28,6 +30,10 @@ impl Source {
                 output::note("reading records from the terminal, one per line; Ctrl-D ends the input");
             }
             let name = "standard input".to_owned();
+            let about = File::from(io::stdin().as_fd().try_clone_to_owned()?).metadata()?;
+            if !io::stdin().is_terminal() {
+                refuse_device(&name, &about)?;
+            }
             return Self::kept(name, format.unwrap_or(Format::Jsonl), &mut io::stdin().lock());
         }
         let name = from.display().to_string();
@@ -40,6 +46,9 @@ impl Source {
         let about = file.metadata().with_context(context)?;
         if about.is_dir() {
             bail!("cannot read {name}: it is a folder");
+        }
+        if !file.is_terminal() {
+            refuse_device(&name, &about)?;
         }
         if !about.is_file() {
             return Self::kept(name, format, &mut file);
@@ -58,6 +67,15 @@ impl Source {
     pub(crate) fn records(&self) -> io::Result<RecordReader<BufReader<&File>>> {
         RecordReader::new(BufReader::with_capacity(256 * 1024, &self.file), self.format)
     }
+}
+
+/// Refuses devices, which may be endless. Copying one would fill the disk.
+fn refuse_device(name: &str, about: &Metadata) -> Result<()> {
+    let kind = about.file_type();
+    if (kind.is_char_device() || kind.is_block_device()) && !is_null(about) {
+        bail!("cannot read {name}: it is a device; give a file or a pipe");
+    }
+    Ok(())
 }
 
 fn format_by_name(path: &Path) -> Result<Format> {

@@ -94,20 +94,18 @@ pub(super) async fn check(options: &Options, address: SocketAddr, store: &dyn St
             "no client can use the server: tokens are required and there is none; `milepost tokens create` creates one"
         );
     }
-    if !address.ip().is_loopback() {
-        warn_of(exposure, address);
-    }
+    warn_of(exposure, address);
     Ok(())
 }
 
 /// Warns about explicitly allowed risks at an address that other machines can reach.
 fn warn_of(exposure: Exposure, address: SocketAddr) {
-    if !exposure.asks_for_tokens {
+    if exposure.is_reached(address) && !exposure.asks_for_tokens {
         tracing::warn!(
             "everyone who reaches {address} can perform all operations: no token is required (--insecure-no-tokens)"
         );
     }
-    if !exposure.tls {
+    if !address.ip().is_loopback() && !exposure.tls {
         tracing::warn!(
             "tokens cross the network unencrypted unless a proxy terminates TLS before {address} (--insecure-no-tls)"
         );

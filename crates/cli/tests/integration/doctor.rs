@@ -15,6 +15,7 @@ on_each_store! {
     quick_questions_leave_out_the_others,
     only_the_named_checks_are_asked,
     a_question_over_its_time_leaves_the_answer_open,
+    the_exit_status_is_the_same_if_nobody_reads_the_report,
 }
 
 /// Enqueues a job and deletes its row in `live` directly; returns its id.
@@ -151,4 +152,14 @@ fn a_promotion_of_the_database_server_is_told_here_and_on_the_console() {
     let page = ask(&address, "GET", "/", "");
     assert!(page.contains("The database server was promoted or restored"), "{page}");
     assert!(!page.contains("No problems"), "{page}");
+}
+
+fn the_exit_status_is_the_same_if_nobody_reads_the_report(place: Place) {
+    place.enqueue(&[]);
+    for args in [["doctor"].as_slice(), &["doctor", "--json"]] {
+        let ran = place.run_unheard(args);
+        assert!(ran.status == 0 && ran.err.is_empty(), "{}", ran.err);
+    }
+    lose_a_job(&place);
+    assert_eq!(place.run_unheard(&["doctor"]).status, 1);
 }

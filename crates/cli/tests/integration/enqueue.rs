@@ -1,7 +1,10 @@
 //! Tests of enqueueing single jobs and files of jobs.
 
 use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 
+use crate::support::process::output;
 use crate::support::{Place, on_each_store};
 
 on_each_store! {
@@ -121,6 +124,12 @@ fn a_stray_quote_sets_aside_its_own_line_and_no_good_ones(place: Place) {
         place.run(&["enqueue", "mail", "--from", "o.csv", "--skip-bad", "bad.csv", "--json"]).json();
     assert_eq!(summary, serde_json::json!({"enqueued": 50_002, "duplicates": 0, "bad": 1}));
     assert_eq!(place.read("bad.csv"), "id,name\n1,\"oops\n");
+    let mode = |mode| std::fs::set_permissions(place.path("bad.csv"), Permissions::from_mode(mode)).unwrap();
+    let again = || place.run(&["enqueue", "mail", "--from", "o.csv", "--skip-bad", "bad.csv"]).ok().err;
+    mode(0o644);
+    assert!(again().contains("chmod 600"), "others could read the bad lines");
+    mode(0o600);
+    assert!(!again().contains("chmod 600"));
 }
 
 fn every_line_of_a_bad_record_is_counted(place: Place) {
@@ -186,4 +195,9 @@ fn a_file_that_cannot_be_used_is_named(place: Place) {
     assert!(why(&["jobs.txt"]).contains("--format"));
     assert!(why(&["empty.csv"]).contains("empty.csv is empty"));
     assert!(why(&["people.csv", "--key-column", "key"]).contains("the columns are id, name"));
+    assert!(why(&["/dev/zero", "--format", "jsonl"]).contains("it is a device"));
+    let zeros = std::fs::File::open("/dev/zero").unwrap();
+    let endless = output(place.command(&["enqueue", "mail", "--from", "-"]).stdin(zeros));
+    assert_eq!(endless.status.code(), Some(1));
+    assert!(String::from_utf8(endless.stderr).unwrap().contains("standard input: it is a device"));
 }

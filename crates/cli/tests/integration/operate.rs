@@ -196,6 +196,11 @@ fn a_waiting_job_is_skipped_and_a_failed_one_marked(place: Place) {
     assert!(ran.err.contains("failed cannot skip"), "{}", ran.err);
     assert_eq!(place.run(&["jobs", "mark", &failed]).ok().out, format!("{failed}  succeeded\n"));
     assert_eq!(place.job(&waiting)["history"][1]["note"], "not this month");
+    let (blank, padded) = (place.enqueue(&[]), place.enqueue(&[]));
+    place.run(&["jobs", "skip", &blank, "--reason", "  "]).ok();
+    assert_eq!(place.job(&blank)["history"][1]["note"], serde_json::Value::Null);
+    place.run(&["jobs", "skip", &padded, "--reason", " next month\n"]).ok();
+    assert_eq!(place.job(&padded)["history"][1]["note"], "next month");
 }
 
 fn a_blocked_job_is_released_only_when_its_group_is_free(place: Place) {

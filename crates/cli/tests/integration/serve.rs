@@ -158,6 +158,9 @@ fn an_address_that_others_reach_needs_tokens_and_tls_unless_told_so_by_name(plac
         &["--require-tokens", "--tls-cert", "no.pem", "--tls-key", "no.pem"],
         "no.pem cannot be used for TLS",
     );
+    place.write("milepost.toml", "[serve]\ntrusted_proxies = [\"127.0.0.1\"]\n");
+    let proxied = place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert!(proxied.status == 1 && proxied.err.contains("through the proxies"), "{}", proxied.err);
     let flags = ["serve", "--listen", "0.0.0.0:0", "--insecure-no-tls", "--insecure-no-tokens"];
     let mut server = Process::spawn(&mut place.command(&flags));
     server.hear("everyone who reaches");

@@ -1,11 +1,14 @@
 //! Tests of tokens on the command line.
 
+use std::fs::File;
+
 use crate::support::{Place, on_each_store};
 
 on_each_store! {
     a_token_is_shown_once_and_listed_without_its_secret,
     a_token_is_revoked_by_its_prefix,
     a_token_that_cannot_be_is_refused,
+    a_token_that_nobody_can_read_is_not_created,
 }
 
 fn a_token_is_shown_once_and_listed_without_its_secret(place: Place) {
@@ -59,4 +62,19 @@ fn a_token_that_cannot_be_is_refused(place: Place) {
     let ran = place.run(&[over.as_slice(), &["--expires", "1d"]].concat());
     assert!(ran.status == 1 && ran.err.contains("expired at 2020-05-02"), "{}", ran.err);
     place.run(&over).ok();
+}
+
+fn a_token_that_nobody_can_read_is_not_created(place: Place) {
+    let create = ["tokens", "create", "ci", "--role", "viewer"];
+    let null = File::options().write(true).open("/dev/null").unwrap();
+    let unread = place.command(&create).stdout(null).output().unwrap();
+    let words = String::from_utf8(unread.stderr).unwrap();
+    assert!(unread.status.code() == Some(1) && words.contains("the token would be lost"), "{words}");
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let unwritten = place.command(&create).stdout(full).output().unwrap();
+    let words = String::from_utf8(unwritten.stderr).unwrap();
+    assert!(unwritten.status.code() == Some(1) && words.contains("is revoked"), "{words}");
+    let list = place.run(&["tokens", "list", "--json"]).json();
+    let standings: Vec<_> = list.as_array().unwrap().iter().map(|token| &token["standing"]).collect();
+    assert_eq!(standings, ["revoked"]);
 }

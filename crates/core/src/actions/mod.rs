@@ -27,11 +27,16 @@ pub const REASON_CHARS_MAX: usize = 1_000;
 /// `Err(())` when it is too long, or has control characters other than line breaks and tabs.
 pub(crate) fn reason(text: &str) -> Result<Option<&str>, ()> {
     let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-    let text = text.trim_matches([' ', '\n', '\r', '\t']);
-    if text.chars().count() > REASON_CHARS_MAX || text.contains(is_odd) {
+    let text = trimmed(text);
+    if text.is_some_and(|text| text.chars().count() > REASON_CHARS_MAX || text.contains(is_odd)) {
         return Err(());
     }
-    Ok(Some(text).filter(|text| !text.is_empty()))
+    Ok(text)
+}
+
+/// Returns a reason without surrounding whitespace; `None` if nothing is left.
+pub(crate) fn trimmed(reason: &str) -> Option<&str> {
+    Some(reason.trim_matches([' ', '\n', '\r', '\t'])).filter(|reason| !reason.is_empty())
 }
 
 /// The description of an action.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::error::InvalidBatch;
+use crate::actions::trimmed;
 use crate::audit::check_reason;
 use crate::dag::state::TaskState;
 use crate::dag::version::Version;
@@ -29,13 +30,19 @@ pub struct BatchOperation {
 }
 
 impl BatchOperation {
+    /// Returns the reason as it is recorded: without surrounding whitespace, and none if it is blank.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.note.as_deref().and_then(trimmed)
+    }
+
     /// Checks its grace time and its reason.
     ///
     /// # Errors
     /// [`InvalidBatch::Operation`].
     pub fn check(&self) -> Result<(), InvalidBatch> {
         check_wait("grace_ms", self.grace)
-            .and_then(|()| check_reason(self.note.as_deref()))
+            .and_then(|()| check_reason(self.reason()))
             .map_err(InvalidBatch::Operation)
     }
 }

@@ -49,7 +49,7 @@ impl OperateJobs {
         let ms = |duration| whole_ms(duration).unsigned_abs();
         Self {
             verb: operation.verb,
-            note: operation.note.clone(),
+            note: operation.reason().map(str::to_owned),
             grace_ms: ms(operation.grace),
             delay_ms: ms(operation.delay),
         }

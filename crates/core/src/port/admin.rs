@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde::Serialize;
 
 use super::StoreResult;
+use crate::actions::trimmed;
 use crate::audit::check_reason;
 use crate::duration::check_wait;
 use crate::error::StoreError;
@@ -57,6 +58,12 @@ impl Operation {
         self
     }
 
+    /// Returns the reason as it is recorded: without surrounding whitespace, and none if it is blank.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.note.as_deref().and_then(trimmed)
+    }
+
     /// Checks its durations and its reason.
     ///
     /// # Errors
@@ -64,7 +71,7 @@ impl Operation {
     pub fn check(&self) -> StoreResult<()> {
         check_wait("grace_ms", self.grace)
             .and_then(|()| check_wait("delay_ms", self.delay))
-            .and_then(|()| check_reason(self.note.as_deref()))
+            .and_then(|()| check_reason(self.reason()))
             .map_err(|invalid| StoreError::Invalid { index: 0, invalid })
     }
 }

@@ -115,7 +115,7 @@ async fn operate_in(tx: &mut Session<'_>, operation: &BatchOperation) -> Decoded
 }
 
 fn query(operation: &BatchOperation) -> Query {
-    let note = operation.note.clone();
+    let note = operation.reason().map(str::to_owned);
     let grace_ms = whole_ms(operation.grace);
     let generation = operation.generation.map(u32::cast_signed);
     let numbers = |tasks: &[u32]| tasks.iter().map(|task| task.cast_signed()).collect::<Vec<_>>();

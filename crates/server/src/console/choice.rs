@@ -224,7 +224,18 @@ async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Refused> 
         let operation = wish.action.operation(verb, &inputs).map_err(Problem::from)?;
         let operation = OperateJobs::new(&operation);
         let job = many::job(&operation)?;
-        runs.push(many::start(store.as_ref(), verb, &job, &jobs).await?);
+        match many::start(store.as_ref(), verb, &job, &jobs).await {
+            Ok(run) => runs.push(run),
+            Err(problem) if runs.is_empty() => return Err(problem.into()),
+            Err(problem) => {
+                let begun: Vec<String> = runs.iter().map(ToString::to_string).collect();
+                let (begun, why) = (begun.join(", "), problem.words());
+                let words = format!(
+                    "only a part of the jobs is being changed, by {begun}; the others were not: {why}"
+                );
+                return Err(Flash::refused(words).into());
+            }
+        }
     }
     Ok((several(total as u64, "job", "jobs"), runs))
 }

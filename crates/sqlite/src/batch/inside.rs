@@ -106,7 +106,7 @@ impl Operator<'_, '_> {
         let values = (batch.0.as_bytes(), 0, 0, 0, 0, 0, 0, 0, 0, running, self.settler.now_ms, false);
         self.settler.conn.prepare_cached(sql!("batch/count_batch"))?.execute(values)?;
         self.settler.forget_head(batch);
-        let note = self.operation.note.as_deref();
+        let note = self.operation.reason();
         self.settler.note(batch, None, Verb::Rerun, Some(from.as_str()), running, note)?;
         self.put_back(batch, tasks)?;
         self.settler.changed.entry(batch).or_default();

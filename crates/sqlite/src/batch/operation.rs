@@ -233,7 +233,7 @@ impl Operator<'_, '_> {
     /// Ends a task that has neither a job nor an inner batch.
     fn end(&mut self, task: TaskId, from: TaskState, to: TaskState, verb: Verb) -> Result<(), Failure> {
         self.operated.changed += 1;
-        self.settler.end_without_job(task, from, to, verb, self.operation.note.as_deref())
+        self.settler.end_without_job(task, from, to, verb, self.operation.reason())
     }
 
     fn act_on_job(&mut self, job: JobId, verb: Verb) -> Result<(), Failure> {

@@ -140,7 +140,7 @@ impl Operator<'_, '_> {
         more[stand.state as usize] -= 1;
         more[TaskState::Waiting as usize] += 1;
         let left = Left { number: Some(number), stand, to: TaskState::Waiting, key: None };
-        self.note_left(batch, &left, Verb::Rerun, self.operation.note.as_deref())?;
+        self.note_left(batch, &left, Verb::Rerun, self.operation.reason())?;
         self.give_up(stand, &format!("its task is rerun in generation {generation}"))
     }
 

@@ -12,6 +12,7 @@ use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
 
 use self::parse::Unread;
+use self::places::Positions;
 use crate::input;
 
 /// The format of a definition.
@@ -58,7 +59,7 @@ pub(crate) fn read(path: &Path) -> Result<Dag> {
 
 fn check(format: Format, text: &str) -> Result<Dag, Vec<Fault>> {
     let definition = parse(format, text)?;
-    Dag::check(definition).map_err(|invalid| places::placed(format, text, &invalid))
+    Dag::check(definition).map_err(|invalid| Positions::of(format, text).placed(&invalid))
 }
 
 fn parse(format: Format, text: &str) -> Result<Definition, Vec<Fault>> {

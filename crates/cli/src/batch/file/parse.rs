@@ -6,7 +6,7 @@ use serde_path_to_error::{Path, Segment};
 
 use super::{Fault, Format};
 use crate::config::document::{Document, Node, Value};
-use crate::config::fault::{Faults, place};
+use crate::config::fault::{Faults, Lines};
 
 /// A deserialization error with the path of the rejected value.
 type Refused<E> = serde_path_to_error::Error<E>;
@@ -29,7 +29,7 @@ pub(super) fn toml(text: &str) -> Result<Definition, Unread> {
         Ok(definition) => return Ok(definition),
         Err(refused) => refused,
     };
-    let at = place(text, place_of(&root, refused.path()));
+    let at = Lines::of(text).place(place_of(&root, refused.path()));
     let what = words(refused.path(), &refused.inner().to_string());
     Err(Unread::Refused(Fault { place: Some(at), what }, refused.path().clone()))
 }

@@ -5,64 +5,89 @@ use std::collections::HashMap;
 use milepost_core::dag::fault::{Fault as Wrong, InvalidDag};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_path_to_error::{Path, Segment};
 use serde_saphyr::Spanned;
 use serde_saphyr::options::DuplicateKeyPolicy;
 
 use super::{Fault, Format, parse};
 use crate::config::document::{Document, Node};
-use crate::config::fault::{Faults, place};
+use crate::config::fault::{Faults, Lines};
 
 /// Lines and columns, by key.
-pub(super) type Places = HashMap<String, (usize, usize)>;
+type Places = HashMap<String, (usize, usize)>;
 
-/// Returns the faults of a definition that was read from this text, with their positions.
-pub(super) fn placed(format: Format, text: &str, invalid: &InvalidDag) -> Vec<Fault> {
-    let (tasks, fields) = (of_tasks(format, text), of_fields(format, text));
-    let fault = |wrong: &Wrong| {
-        let task = wrong.task().and_then(|task| tasks.get(task));
-        let place = task.or_else(|| fields.get(wrong.field()?));
-        Fault { place: place.copied(), what: wrong.to_string() }
-    };
-    let mut faults: Vec<Fault> = invalid.faults.iter().map(fault).collect();
-    faults.sort_by_key(|fault| fault.place);
-    if invalid.left_out > 0 {
-        faults.push(Fault { place: None, what: format!("and {} more", invalid.left_out) });
+/// The positions in the text of a definition. The text is parsed once, because it can be large.
+pub(super) struct Positions<'t> {
+    tasks: Places,
+    /// The top-level fields.
+    fields: Places,
+    /// The parsed text, if it is TOML, in which every value has its position.
+    toml: Option<(Document, Lines<'t>)>,
+}
+
+impl<'t> Positions<'t> {
+    pub(super) fn of(format: Format, text: &'t str) -> Self {
+        match format {
+            Format::Toml => Self::of_toml(text),
+            // JSON is a subset of YAML, so positions are found in the same way.
+            Format::Yaml | Format::Json => Self::of_yaml(text),
+        }
     }
-    faults
+
+    fn of_toml(text: &'t str) -> Self {
+        let lines = Lines::of(text);
+        let Some(document) = Document::parse(text, &mut Faults::default()) else {
+            return Self { tasks: Places::new(), fields: Places::new(), toml: None };
+        };
+        let places = |table: Option<&Node>| {
+            let entries = table.map(Node::entries).unwrap_or_default().iter();
+            entries.map(|entry| (entry.key.clone(), lines.place(entry.at))).collect()
+        };
+        let (tasks, fields) = (places(document.root.get("tasks")), places(Some(&document.root)));
+        Self { tasks, fields, toml: Some((document, lines)) }
+    }
+
+    fn of_yaml(text: &str) -> Self {
+        /// A definition of which only the tasks are read.
+        #[derive(Deserialize)]
+        struct Tasks {
+            tasks: Keys,
+        }
+
+        let tasks = of_yaml(text, |definition: Tasks| definition.tasks);
+        Self { tasks, fields: of_yaml(text, |fields: Keys| fields), toml: None }
+    }
+
+    /// Returns the position of the value at a path, or of its task.
+    pub(super) fn of_value(&self, path: &Path) -> Option<(usize, usize)> {
+        if let Some((document, lines)) = &self.toml {
+            return Some(lines.place(parse::place_of(&document.root, path)));
+        }
+        let mut keys = path.iter().map_while(|segment| match segment {
+            Segment::Map { key } => Some(key.as_str()),
+            Segment::Seq { .. } | Segment::Enum { .. } | Segment::Unknown => None,
+        });
+        (keys.next() == Some("tasks")).then(|| self.tasks.get(keys.next()?).copied()).flatten()
+    }
+
+    /// Returns the faults of a definition that was read from the text, with their positions.
+    pub(super) fn placed(&self, invalid: &InvalidDag) -> Vec<Fault> {
+        let fault = |wrong: &Wrong| {
+            let task = wrong.task().and_then(|task| self.tasks.get(task));
+            let place = task.or_else(|| self.fields.get(wrong.field()?));
+            Fault { place: place.copied(), what: wrong.to_string() }
+        };
+        let mut faults: Vec<Fault> = invalid.faults.iter().map(fault).collect();
+        faults.sort_by_key(|fault| fault.place);
+        if invalid.left_out > 0 {
+            faults.push(Fault { place: None, what: format!("and {} more", invalid.left_out) });
+        }
+        faults
+    }
 }
 
 /// The keys of a YAML mapping, with their positions.
 type Keys = HashMap<Spanned<String>, IgnoredAny>;
-
-/// Returns the position of each task.
-pub(super) fn of_tasks(format: Format, text: &str) -> Places {
-    /// A definition of which only the tasks are read.
-    #[derive(Deserialize)]
-    struct Tasks {
-        tasks: Keys,
-    }
-
-    match format {
-        Format::Toml => of_toml(text, |root| root.get("tasks")),
-        // JSON is a subset of YAML, so positions are found in the same way.
-        Format::Yaml | Format::Json => of_yaml(text, |definition: Tasks| definition.tasks),
-    }
-}
-
-/// Returns the position of each top-level field.
-fn of_fields(format: Format, text: &str) -> Places {
-    match format {
-        Format::Toml => of_toml(text, |root| Some(root)),
-        Format::Yaml | Format::Json => of_yaml(text, |fields: Keys| fields),
-    }
-}
-
-fn of_toml(text: &str, table: impl Fn(&Node) -> Option<&Node>) -> Places {
-    let document = Document::parse(text, &mut Faults::default());
-    let table = document.as_ref().and_then(|document| table(&document.root));
-    let entries = table.map(Node::entries).unwrap_or_default().iter();
-    entries.map(|entry| (entry.key.clone(), place(text, entry.at))).collect()
-}
 
 fn of_yaml<T: DeserializeOwned>(text: &str, keys: impl Fn(T) -> Keys) -> Places {
     let mut options = parse::yaml_options();

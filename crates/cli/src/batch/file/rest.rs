@@ -9,9 +9,8 @@ use milepost_core::dag::fault::Fault as Wrong;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
-use super::{Fault, Format, parse, places};
-use crate::config::document::Document;
-use crate::config::fault::{Faults, place};
+use super::places::Positions;
+use super::{Fault, Format, parse};
 
 /// The maximum number of reported faults of an unreadable file.
 const FAULTS_MAX: usize = 50;
@@ -19,13 +18,14 @@ const FAULTS_MAX: usize = 50;
 /// Returns all faults of a text, in the order of their positions. `first_path` is the path of the first fault.
 pub(super) fn with_the_rest(format: Format, text: &str, first: Fault, first_path: &Path) -> Vec<Fault> {
     let Some(mut fields) = parse::fields(format, text) else { return vec![first] };
+    let positions = Positions::of(format, text);
     let first_path = removable(first_path);
     let mut faults = vec![first];
     let mut taken_out = TakenOut::default();
     while faults.len() < FAULTS_MAX {
         let refused = match serde_path_to_error::deserialize::<_, Definition>(&fields) {
             Ok(definition) => {
-                faults.extend(of_the_whole(format, text, definition, &taken_out));
+                faults.extend(of_the_whole(&positions, definition, &taken_out));
                 break;
             }
             Err(refused) => refused,
@@ -33,7 +33,7 @@ pub(super) fn with_the_rest(format: Format, text: &str, first: Fault, first_path
         let path = removable(refused.path());
         if path != first_path {
             let what = parse::words(refused.path(), &refused.inner().to_string());
-            faults.push(Fault { place: place_of(format, text, refused.path()), what });
+            faults.push(Fault { place: positions.of_value(refused.path()), what });
         }
         match path.as_slice() {
             [tasks, task, _, ..] if tasks == "tasks" => drop(taken_out.of_tasks.insert(task.clone())),
@@ -72,21 +72,10 @@ impl TakenOut {
 }
 
 /// Returns the faults of the whole definition, without those caused by the removed parts.
-fn of_the_whole(format: Format, text: &str, definition: Definition, taken_out: &TakenOut) -> Vec<Fault> {
+fn of_the_whole(positions: &Positions<'_>, definition: Definition, taken_out: &TakenOut) -> Vec<Fault> {
     let Err(mut invalid) = Dag::check(definition) else { return Vec::new() };
     invalid.faults.retain(|fault| !taken_out.explains(fault));
-    places::placed(format, text, &invalid)
-}
-
-fn place_of(format: Format, text: &str, path: &Path) -> Option<(usize, usize)> {
-    if format == Format::Toml {
-        let document = Document::parse(text, &mut Faults::default())?;
-        return Some(place(text, parse::place_of(&document.root, path)));
-    }
-    match removable(path).as_slice() {
-        [tasks, task, ..] if tasks == "tasks" => places::of_tasks(format, text).get(task).copied(),
-        _ => None,
-    }
+    positions.placed(&invalid)
 }
 
 /// Returns the fields of a path up to the first list. The list is removed as a whole, since removing an item would move the others.

@@ -22,7 +22,7 @@ pub(crate) use self::throttle::ThrottleEntry;
 use self::window::WindowEntry;
 use super::document::Node;
 use super::exec::Exec;
-use super::fault::place;
+use super::fault::Lines;
 use super::http::Http;
 use super::humane::Humane;
 
@@ -189,13 +189,14 @@ pub(crate) struct Places {
 
 /// Returns the position of each bulk job in the text.
 pub(super) fn places(bulks: Option<&Node>, text: &str) -> BTreeMap<String, Places> {
-    let of = |node: Option<&Node>, at: usize| place(text, node.map_or(at, |node| node.span.start));
+    let lines = Lines::of(text);
+    let of = |node: Option<&Node>, at: usize| lines.place(node.map_or(at, |node| node.span.start));
     let entries = bulks.map(Node::entries).unwrap_or_default().iter();
     let places = entries.map(|entry| {
         let effect = check::WAYS.iter().find_map(|way| entry.node.get(way));
         let targets = entry.node.get("source").or_else(|| entry.node.get("columns"));
         let (source, effect) = (of(targets, entry.at), of(effect, entry.at));
-        (entry.key.clone(), Places { name: place(text, entry.at), source, effect })
+        (entry.key.clone(), Places { name: lines.place(entry.at), source, effect })
     });
     places.collect()
 }
