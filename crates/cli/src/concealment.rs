@@ -8,7 +8,7 @@ use std::process::Command;
 
 use milepost_executors::exec::{REDIS_VARIABLE, STORE_VARIABLE};
 
-use crate::store;
+use crate::passwords::passwords;
 
 /// Options whose value can contain a password, and the environment variables that replace them.
 const OPTIONS: [(&str, &str); 2] = [("--store", STORE_VARIABLE), ("--redis", REDIS_VARIABLE)];
@@ -74,8 +74,8 @@ fn without_passwords(arguments: Vec<OsString>) -> Option<(Variables, Vec<OsStrin
 }
 
 fn has_password(value: &OsStr) -> bool {
-    let passwords = |url: &str| store::passwords(url).iter().any(|password| !password.is_empty());
-    value.to_str().is_some_and(|url| passwords(url) || url.starts_with("redis") && url.contains('@'))
+    let has_password = |url: &str| passwords(url).iter().any(|password| !password.is_empty());
+    value.to_str().is_some_and(|url| has_password(url) || url.starts_with("redis") && url.contains('@'))
 }
 
 #[cfg(test)]

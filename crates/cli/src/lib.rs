@@ -17,16 +17,19 @@ mod input;
 mod jobs;
 mod limits;
 mod log;
+mod log_format;
 mod migrate;
-mod moving;
 mod nearest;
 mod operator;
 mod output;
+mod parsers;
+mod passwords;
 mod prune;
 mod queues;
 mod records;
 mod redis;
 mod relay;
+mod relocation;
 mod schedules;
 mod selection;
 mod serve;
@@ -48,7 +51,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::args::{Cli, Command};
 use crate::config::Faulty;
-use crate::log::LogFormat;
+use crate::log_format::LogFormat;
 use crate::output::Outcome;
 use crate::selection::Selection;
 use crate::store::StoreAddress;
@@ -112,7 +115,7 @@ fn in_runtime(command: impl Future<Output = anyhow::Result<Outcome>>) -> anyhow:
 
 fn wrong_usage(why: String) -> ExitCode {
     let error = Cli::command().error(clap::error::ErrorKind::InvalidValue, why);
-    match log::format() {
+    match log_format::format() {
         LogFormat::Text => error.exit(),
         LogFormat::Json => output::fault(error),
     }
@@ -126,7 +129,7 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
         Command::DemoWorker(args) => demo::work(args, &named.cloned().unwrap_or_default()).await,
         Command::Doctor(args) => doctor::run(*args, &store()?).await,
         Command::Migrate => migrate::run(&store()?).await,
-        Command::Move(args) => moving::run(*args).await,
+        Command::Move(args) => relocation::run(*args).await,
         Command::Enqueue(args) => enqueue::run(*args, &store()?).await,
         Command::Jobs(command) => jobs::run(*command, &store()?).await,
         Command::Bulk(args) => bulk::run(*args, selection).await,

@@ -1,28 +1,10 @@
-//! The format of the messages on stderr.
+//! The log: its level and its format, by command.
 
-use std::sync::OnceLock;
-
-use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
 use crate::args::Command;
+use crate::log_format::{LogFormat, set_format};
 use crate::output;
-
-/// The format of the log and of all other output on stderr.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// Text lines
-    Text,
-    /// One JSON object per line
-    Json,
-}
-
-static FORMAT: OnceLock<LogFormat> = OnceLock::new();
-
-/// Returns the log format of this process: text until [`start`] sets another one.
-pub(crate) fn format() -> LogFormat {
-    FORMAT.get().copied().unwrap_or(LogFormat::Text)
-}
 
 /// Starts the log. Workers, relays and servers log their activity; other commands log problems only.
 pub(crate) fn start(command: &Command) {
@@ -39,7 +21,7 @@ pub(crate) fn start(command: &Command) {
         ),
         _ => ("warn,sqlx=error,milepost_redis=error", LogFormat::Text),
     };
-    let format = *FORMAT.get_or_init(|| format);
+    let format = set_format(format);
     let filter = EnvFilter::try_from_env("MILEPOST_LOG").unwrap_or_else(|_| EnvFilter::new(default));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {

@@ -41,7 +41,7 @@ impl ReasonArgs {
 #[derive(Debug, Args)]
 pub(crate) struct GraceArgs {
     /// How long running jobs may take to stop
-    #[arg(long, value_name = "DURATION", default_value = GRACE.as_str(), value_parser = crate::args::duration)]
+    #[arg(long, value_name = "DURATION", default_value = GRACE.as_str(), value_parser = crate::parsers::duration)]
     pub(crate) grace: Duration,
 }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::log::{self, LogFormat};
+use crate::log_format::{self, LogFormat};
 use milepost_core::text::is_unprintable;
 
 /// The result of a command that did not fail as a whole.
@@ -95,7 +95,7 @@ pub(crate) fn error(error: &anyhow::Error) {
 
 /// Writes a line to stderr in the format of the log. The prefix is written in text format only.
 fn remark(level: &str, prefix: &str, text: impl Display) {
-    let _ = match log::format() {
+    let _ = match log_format::format() {
         // Messages repeat arguments and parts of files.
         LogFormat::Text => writeln!(io::stderr().lock(), "{prefix}{}", printable(&text.to_string())),
         LogFormat::Json => {

@@ -9,9 +9,9 @@ use milepost_core::port::Store;
 use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
 use serde::Serialize;
 
-use crate::args;
 use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
+use crate::parsers;
 use crate::selection::Selection;
 use crate::store::{self, Schema};
 use crate::table::{Column, Field, Listing};
@@ -42,34 +42,34 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PruneArgs {
     /// How long succeeded jobs are kept [default: as configured, else 7d]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     succeeded: Option<Keep>,
     /// How long canceled and skipped jobs are kept [default: as configured, else 7d]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     canceled: Option<Keep>,
     /// How long dead letters are kept [default: as configured, else 90d]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     failed: Option<Keep>,
     /// How long the history of ended jobs is kept, at most as long as the job [default: as configured, else forever]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     history: Option<Keep>,
     /// How long keys are kept, at least as long as the job [default: as configured, else 0s]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     keys: Option<Keep>,
     /// How long stopped workers are kept [default: as configured, else 7d]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     workers: Option<Keep>,
     /// How long ended batches are kept; their jobs stay at least as long [default: as configured, else 7d]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     batches: Option<Keep>,
     /// How long ids of events that consumers have processed are kept [default: as configured, else 14d]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     inbox: Option<Keep>,
     /// How long events that all subscriptions have processed are kept [default: as configured, else 7d]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     events: Option<Keep>,
     /// How long entries of the audit are kept [default: as configured, else 400d]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     audit: Option<Keep>,
     #[command(flatten)]
     reason: ReasonArgs,

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, error::ErrorKind};
+use clap::{Args, error::ErrorKind};
 use milepost::{Coordination, JobId};
 use milepost_core::transition::Verb;
 use milepost_executors::exec::REDIS_VARIABLE;
 use milepost_redis::{InvalidRedis, PREFIX_DEFAULT, Redis, RedisOptions};
 use tokio::sync::OnceCell;
 
-use crate::args::Cli;
 use crate::output;
 
 /// How long a command waits for Redis; it waits at most once.
@@ -61,7 +60,7 @@ impl RedisArgs {
 fn start(url: &str, options: RedisOptions) -> Redis {
     Redis::start(url, options).unwrap_or_else(|why: InvalidRedis| {
         let remedy = "give --redis (or MILEPOST_REDIS) as redis://USER:PASSWORD@HOST:PORT/DB";
-        Cli::command().error(ErrorKind::InvalidValue, format!("{why}; {remedy}")).exit()
+        clap::Error::raw(ErrorKind::InvalidValue, format!("{why}; {remedy}\n")).exit()
     })
 }
 

@@ -9,9 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use milepost_core::token::{FoundToken, NewToken, RANDOM_BYTES, Role, Secret, Standing, TokenView};
 use serde::Serialize;
 
-use crate::args::{point_in_time, positive_duration};
 use crate::operator::{ReasonArgs, operator};
 use crate::output::{self, Outcome};
+use crate::parsers::{point_in_time, positive_duration};
 use crate::store::{self, Schema, StoreAddress};
 use crate::table::{Column, Field, Listing, WIDE, terminal_columns};
 use crate::time::relative;

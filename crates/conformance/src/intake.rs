@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use milepost_core::error::StoreError;
 use milepost_core::job::{KeyHolder, NewJob};
-use milepost_core::listing::JobFilter;
+use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use serde_json::json;
 

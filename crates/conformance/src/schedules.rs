@@ -7,14 +7,14 @@ use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use milepost::{Outcome, RetryPolicy};
 use milepost_core::error::StoreError;
-use milepost_core::job::Enqueued;
-use milepost_core::job::{NewJob, Priority};
-use milepost_core::listing::{JobFilter, JobRow};
+use milepost_core::job::{Enqueued, NewJob, Priority};
+use milepost_core::listing::JobRow;
 use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::Store;
 use milepost_core::schedule::{
     JobTemplate, Made, Makes, Misfire, Schedule, ScheduleView, Source, Spec, schedule_of_key,
 };
+use milepost_core::search::JobFilter;
 use serde_json::json;
 use tokio::sync::mpsc;
 use uuid::Uuid;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::InvalidJob;
+use crate::job::error::InvalidJob;
 
 /// The longest wait: 100 years, so that adding it to a date does not overflow the calendar. Longer waits from callers are
 /// rejected; longer computed waits are truncated ([`whole_ms`]).

@@ -52,6 +52,7 @@ pub mod job;
 pub mod json;
 pub mod limit;
 pub mod listing;
+pub mod named;
 pub mod ownership;
 pub mod pool;
 pub mod port;

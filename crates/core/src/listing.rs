@@ -8,69 +8,9 @@ use serde_json::value::RawValue;
 
 use crate::ident::{JobId, RunToken, WorkerId};
 use crate::limit::Target;
-use crate::search::{LastFailure, PayloadMatch};
 use crate::state::JobState;
 use crate::trace::Traceparent;
 use crate::worker::Progress;
-
-/// Which jobs to find, newest first, and which page of them. A job must match all given fields.
-#[derive(Clone, Debug)]
-pub struct JobFilter {
-    /// Only in this state.
-    pub state: Option<JobState>,
-    /// Only of this kind.
-    pub kind: Option<String>,
-    /// Only in this queue.
-    pub queue: Option<String>,
-    /// Only those with this key.
-    pub key: Option<String>,
-    /// Only those with a failed attempt that has this error code, or this text in its message (case-insensitive).
-    pub error: Option<String>,
-    /// Only those whose payload matches.
-    pub payload: Option<PayloadMatch>,
-    /// Only those created at this time or later.
-    pub created_from: Option<Timestamp>,
-    /// Only those created before this time.
-    pub created_before: Option<Timestamp>,
-    /// Only those that failed permanently at this time or later, and are still failed.
-    pub failed_from: Option<Timestamp>,
-    /// Only those older than this one: the position where the previous page ended.
-    pub before: Option<JobId>,
-    /// The number of jobs that a search reads before it returns; `None`: [`SCAN_MAX`](crate::search::SCAN_MAX), which is also the maximum.
-    pub scan: Option<u32>,
-    /// The maximum number of results.
-    pub limit: u32,
-}
-
-impl Default for JobFilter {
-    fn default() -> Self {
-        Self {
-            state: None,
-            kind: None,
-            queue: None,
-            key: None,
-            error: None,
-            payload: None,
-            created_from: None,
-            created_before: None,
-            failed_from: None,
-            before: None,
-            scan: None,
-            limit: 50,
-        }
-    }
-}
-
-impl JobFilter {
-    /// Returns whether the jobs themselves must be searched, because no index finds them: for errors, payloads and times, and for a kind
-    /// or a queue, of which few jobs may match among many. A key identifies its jobs.
-    #[must_use]
-    pub fn needs_search(&self) -> bool {
-        let of_some = self.key.is_none() && (self.kind.is_some() || self.queue.is_some());
-        let times = [self.created_from, self.created_before, self.failed_from];
-        of_some || self.error.is_some() || self.payload.is_some() || times.iter().any(Option::is_some)
-    }
-}
 
 /// A job in a list.
 #[derive(Clone, Debug, Serialize)]
@@ -108,6 +48,43 @@ pub struct JobRow {
     pub worker: Option<WorkerId>,
     /// The token of its last claim.
     pub token: RunToken,
+}
+
+/// The result of a search.
+#[derive(Clone, Debug)]
+pub struct JobsFound {
+    /// The jobs, newest first.
+    pub rows: Vec<JobRow>,
+    /// The position where the next page starts; `None`: all jobs were read. A next page can exist although nothing was found.
+    pub next: Option<JobId>,
+}
+
+/// The last failed attempt of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LastFailure {
+    /// The job.
+    #[serde(skip)]
+    pub job: JobId,
+    /// When it failed.
+    pub at: Timestamp,
+    /// The stable code of the failure, such as `exec_1`.
+    pub code: Option<String>,
+    /// The failure message; in lists its first [`LISTED_CHARS_MAX`] characters.
+    pub message: Option<String>,
+}
+
+/// The number of characters of a failure message that a list shows.
+pub const LISTED_CHARS_MAX: i32 = 500;
+
+impl JobsFound {
+    /// Creates a page of at most `limit` matching jobs. `looked_to` is the last job that the search read; `None`: it read all.
+    #[must_use]
+    pub fn page(rows: Vec<JobRow>, limit: u32, looked_to: Option<JobId>) -> Self {
+        let is_full = rows.len() >= limit as usize;
+        let next = if is_full { rows.last().map(|row| row.id) } else { looked_to };
+        Self { rows, next }
+    }
 }
 
 /// The details of a job, without its history.
@@ -209,6 +186,12 @@ pub struct QueueKinds {
 }
 
 impl QueueKinds {
+    /// Returns the number of jobs that wait for a claim.
+    #[must_use]
+    pub fn waiting(&self) -> i64 {
+        self.counts.iter().filter(|count| count.state.is_waiting()).map(|count| count.jobs).sum()
+    }
+
     /// Returns the number of its unfinished jobs by state.
     #[must_use]
     pub fn by_state(&self) -> Vec<(JobState, i64)> {

@@ -1,50 +1,6 @@
 //! States of jobs.
 
-macro_rules! named_enum {
-    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-        #[serde(rename_all = "snake_case")]
-        $(#[$meta])*
-        pub enum $name {
-            $($(#[$variant_meta])* $variant,)+
-        }
-
-        impl $name {
-            /// All values, in the order of declaration.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// Returns the name used in SQL, JSON and on the command line.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)+
-                }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = crate::error::UnknownName;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                match text {
-                    $($text => Ok(Self::$variant),)+
-                    _ => Err(crate::error::UnknownName {
-                        given: text.to_owned(),
-                        known: &[$($text),+],
-                    }),
-                }
-            }
-        }
-    };
-}
-pub(crate) use named_enum;
+use crate::named::named_enum;
 
 named_enum! {
     /// The state of a job. [`crate::transition`] defines the allowed transitions.

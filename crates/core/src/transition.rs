@@ -8,7 +8,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::state::{JobState, named_enum};
+use crate::named::named_enum;
+use crate::state::JobState;
 
 named_enum! {
     /// An operation on a job, or a change of its state. The history records each change under this name.

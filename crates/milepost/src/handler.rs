@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use milepost_core::error::InvalidJob;
+use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
 use milepost_core::retry::RetryPolicy;
 use milepost_core::worker::Backoffs;

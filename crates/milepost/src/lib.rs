@@ -32,17 +32,19 @@ pub use jiff::Timestamp;
 #[doc(inline)]
 pub use milepost_core::claim::ClaimedJob;
 #[doc(inline)]
-pub use milepost_core::error::{InvalidJob, SchemaError, StoreError, UnknownName};
+pub use milepost_core::error::{SchemaError, StoreError};
 #[doc(inline)]
 pub use milepost_core::history::HistoryEntry;
 #[doc(inline)]
 pub use milepost_core::ident::{EventId, JobId, Run, RunToken, WorkerId};
+pub use milepost_core::job::error::InvalidJob;
 #[doc(inline)]
 pub use milepost_core::job::{Enqueued, NewJob, Priority, StartAt};
 #[doc(inline)]
 pub use milepost_core::limit::{InvalidLimit, Limit, LimitView, Rate, Target};
 #[doc(inline)]
-pub use milepost_core::listing::{JobFilter, JobRow, JobView, QueueView, Waiting};
+pub use milepost_core::listing::{JobRow, JobView, QueueView, Waiting};
+pub use milepost_core::named::UnknownName;
 #[doc(inline)]
 pub use milepost_core::ownership::Put;
 #[doc(inline)]
@@ -55,6 +57,7 @@ pub use milepost_core::retention::{InvalidRetention, Keep, RetentionPolicy};
 #[doc(inline)]
 pub use milepost_core::retry::RetryPolicy;
 pub use milepost_core::schedule::{InvalidSchedule, Misfire, Schedule, ScheduleView, Source, Spec};
+pub use milepost_core::search::JobFilter;
 #[doc(inline)]
 pub use milepost_core::state::JobState;
 #[doc(inline)]

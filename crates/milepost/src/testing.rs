@@ -47,8 +47,9 @@ use jiff::Timestamp;
 use milepost_core::claim::ClaimedJob;
 use milepost_core::ident::{Run, RunToken};
 use milepost_core::job::NewJob;
-use milepost_core::listing::{JobFilter, JobView};
+use milepost_core::listing::JobView;
 use milepost_core::port::{Store, StoreResult};
+use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::Progress;
@@ -58,12 +59,11 @@ use tokio_util::sync::CancellationToken;
 
 pub use milepost_core::finish::{End, Failure};
 
-use crate::attempt;
 use crate::context::Context;
 use crate::handler::{Handler, Job, KindOptions, Kinds};
 use crate::outcome::{JobError, Outcome};
 use crate::run_reports::{Notes, RunReports};
-use crate::span;
+use crate::{attempt, span};
 
 /// The middle of the jitter range.
 const NO_JITTER: f64 = 0.5;

@@ -1,7 +1,8 @@
 //! Conversion of driver errors into errors of the store.
 
-use milepost_core::error::{Cause, InvalidJob, StoreError};
+use milepost_core::error::{Cause, StoreError};
 use milepost_core::ident::JobId;
+use milepost_core::job::error::InvalidJob;
 use milepost_core::relocation::MoveError;
 use milepost_core::state::JobState;
 use milepost_core::transition::{IllegalTransition, Verb};

@@ -7,10 +7,8 @@
 //! crate uses too.
 
 mod admin;
-mod arrival;
 mod audit;
 mod batch;
-mod bring;
 pub mod bulk;
 mod claim;
 mod complete;
@@ -31,6 +29,7 @@ pub mod pooled;
 mod questions;
 mod reached;
 mod relay;
+mod relocation;
 mod rescue;
 mod retention;
 mod row;

@@ -183,7 +183,7 @@ pub(crate) fn limit_view(row: &PgRow) -> Decoded<LimitView> {
 /// Parses a name that the database stores as text.
 pub(crate) fn named<T>(row: &PgRow, column: &str) -> Decoded<T>
 where
-    T: std::str::FromStr<Err = milepost_core::error::UnknownName>,
+    T: std::str::FromStr<Err = milepost_core::named::UnknownName>,
 {
     let name: &str = row.try_get(column)?;
     name.parse().map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })

@@ -10,17 +10,19 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Hosts, Roles, Tokens};
-use crate::api::Tally;
+use crate::api::protocol::tally::Tally;
+use crate::console::cached_counts::Known;
+use crate::console::paces::Paces;
 use crate::console::series::Series;
-use crate::console::{Known, Paces};
-use crate::health::Readiness;
 use crate::intake::Intake;
 use crate::last::Last;
 use crate::limits::Counted;
 use crate::metrics::Metrics;
-use crate::reference::Reference;
-use crate::session::Sessions;
-use crate::stream::{Feed, Seats};
+use crate::readiness::Readiness;
+use crate::reference::document::Reference;
+use crate::session::sessions::Sessions;
+use crate::stream::feed::Feed;
+use crate::stream::open_streams::Seats;
 
 /// The store and the state shared by all requests. Cheap to clone: every layer clones it for every request.
 #[derive(Clone)]

@@ -27,6 +27,7 @@ mod params;
 mod patience;
 mod problem;
 mod proxies;
+mod readiness;
 mod reference;
 mod session;
 mod stream;
@@ -50,9 +51,9 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub use crate::access::AccessOptions;
 use crate::access::{Hosts, Needed, Roles, Tokens};
-use crate::api::Tally;
+use crate::api::protocol::tally::Tally;
 use crate::app::{App, Shared};
-use crate::console::Known;
+use crate::console::cached_counts::Known;
 use crate::console::series::Series;
 pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
@@ -65,10 +66,11 @@ use crate::metrics::{Counts, Metrics};
 use crate::pages::Pages;
 pub use crate::problem::Problem;
 pub use crate::proxies::{ForwardedHeader, InvalidProxy, TrustedProxies};
-use crate::reference::Reference;
-use crate::session::Sessions;
+use crate::reference::document::Reference;
+use crate::session::sessions::Sessions;
 pub use crate::stream::StreamLimits;
-use crate::stream::{Feed, Seats};
+use crate::stream::feed::Feed;
+use crate::stream::open_streams::Seats;
 
 /// The configuration of a server.
 pub struct Options {
@@ -187,8 +189,8 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         .fallback(no_such_path)
         .layer(DefaultBodyLimit::max(limits.body_bytes))
         .layer(middleware::from_fn_with_state(app.clone(), console::look_anew))
-        .layer(middleware::from_fn(session::guard_forms))
-        .layer(middleware::from_fn_with_state(app.clone(), limits::bound))
+        .layer(middleware::from_fn(session::csrf_check::guard_forms))
+        .layer(middleware::from_fn_with_state(app.clone(), limits::bound::bound))
         .layer(middleware::from_fn_with_state(app.clone(), access::gate))
         .layer(middleware::from_fn_with_state(app.clone(), console::explain))
         .layer(middleware::from_fn_with_state(app.clone(), console::carry))
@@ -203,8 +205,8 @@ fn pages() -> Pages {
     Pages::default()
         .add(Method::GET, "/healthz", Needed::Nothing, get(health::live))
         .add(Method::GET, "/readyz", Needed::Nothing, get(health::ready))
-        .add(Method::GET, "/metrics", Needed::Role(Role::Viewer), get(metrics::get))
-        .merge(session::routes())
+        .add(Method::GET, "/metrics", Needed::Role(Role::Viewer), get(metrics::scrape::get))
+        .merge(session::sign_in::routes())
 }
 
 /// Returns the routes that are not in the OpenAPI document: method, path, and the role that is needed, if any.

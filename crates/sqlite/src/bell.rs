@@ -1,26 +1,21 @@
 //! Notifications within this process: jobs may be ready, a job may have a stop request, batches have work left.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::Sender;
 
-use async_trait::async_trait;
-use milepost_core::port::{Wake, WakeStream};
 use tokio::sync::watch;
 
 use crate::command::Hint;
-use crate::due::DueTimes;
-use crate::writer::Message;
 
 /// Notifies all waiting tasks of this process.
 #[derive(Debug)]
 pub(crate) struct Bell {
-    ready: watch::Sender<()>,
-    stop: watch::Sender<()>,
-    batches: watch::Sender<()>,
-    log: watch::Sender<()>,
+    pub(crate) ready: watch::Sender<()>,
+    pub(crate) stop: watch::Sender<()>,
+    pub(crate) batches: watch::Sender<()>,
+    pub(crate) log: watch::Sender<()>,
     changed: watch::Sender<()>,
-    waiting: AtomicUsize,
+    /// The number of waiting listeners.
+    pub(crate) waiting: AtomicUsize,
 }
 
 impl Bell {
@@ -62,83 +57,5 @@ impl Bell {
         if hint.ready {
             self.ready.send_replace(());
         }
-    }
-}
-
-/// Waits for notifications.
-pub(crate) struct Listener {
-    bell: Arc<Bell>,
-    writer: Sender<Message>,
-    ready: watch::Receiver<()>,
-    stop: watch::Receiver<()>,
-    batches: watch::Receiver<()>,
-    due: DueTimes,
-}
-
-impl Listener {
-    pub(crate) fn new(bell: &Arc<Bell>, writer: Sender<Message>, due: DueTimes) -> Self {
-        let (ready, stop, batches) =
-            (bell.ready.subscribe(), bell.stop.subscribe(), bell.batches.subscribe());
-        Self { bell: Arc::clone(bell), writer, ready, stop, batches, due }
-    }
-}
-
-/// Follows the event log.
-pub(crate) struct LogListener {
-    listener: Listener,
-    log: watch::Receiver<()>,
-}
-
-impl LogListener {
-    pub(crate) fn new(listener: Listener) -> Self {
-        let log = listener.bell.log.subscribe();
-        Self { listener, log }
-    }
-}
-
-#[async_trait]
-impl WakeStream for LogListener {
-    async fn next(&mut self) -> Wake {
-        // The listener holds the bell, so its channels are never closed.
-        tokio::select! {
-            wake = self.listener.next() => wake,
-            _ = self.log.changed() => Wake::Ready,
-        }
-    }
-}
-
-/// Counts one waiting listener for as long as this value exists.
-struct Waiting<'a>(&'a Bell);
-
-impl<'a> Waiting<'a> {
-    fn new(bell: &'a Bell, writer: &Sender<Message>) -> Self {
-        if bell.waiting.fetch_add(1, Ordering::AcqRel) == 0 {
-            // The writer may be idle and not checking the file. If the writer has ended, there are no more notifications.
-            drop(writer.send(Message::Look));
-        }
-        Self(bell)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-#[async_trait]
-impl WakeStream for Listener {
-    async fn next(&mut self) -> Wake {
-        let _waiting = Waiting::new(&self.bell, &self.writer);
-        // The listener holds the bell, so its channels are never closed.
-        tokio::select! {
-            biased;
-            _ = self.stop.changed() => return Wake::Stop,
-            _ = self.batches.changed() => return Wake::Batch,
-            _ = self.ready.changed() => {}
-            () = self.due.next() => {}
-        }
-        self.due.announced();
-        Wake::Ready
     }
 }

@@ -35,6 +35,16 @@ pub(crate) trait Command: Send {
     fn hint(&self) -> Hint;
 }
 
+/// Messages to the writer thread.
+pub(crate) enum Message {
+    /// Run this command.
+    Run(Box<dyn Command>),
+    /// A listener began to wait for notifications.
+    Look,
+    /// End after the messages sent before, close the file, then answer.
+    Close(oneshot::Sender<()>),
+}
+
 /// A [`Command`] that runs a closure.
 pub(crate) struct Call<T, E, F> {
     verb: &'static str,

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use milepost_core::duration::{WAIT_MAX, whole_ms};
-use milepost_core::error::{InvalidJob, StoreError};
+use milepost_core::error::StoreError;
 use milepost_core::ident::{BatchId, JobId, RunToken};
+use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{Enqueued, KeyHolder, NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::StoreResult;
 use milepost_core::sql;

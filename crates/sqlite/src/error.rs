@@ -7,7 +7,7 @@ use std::time::Duration;
 use milepost_core::error::{Cause, StoreError};
 use rusqlite::ErrorCode;
 
-use crate::departure;
+use crate::relocation::closed;
 
 /// An error before the verb and the file in which it occurred are known.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Failure {
     pub(crate) fn at(self, verb: &'static str, place: &str) -> StoreError {
         match self {
             Self::Told(error) => error,
-            Self::Sql(error) if departure::is_closed(&error) => departure::refusal(&error),
+            Self::Sql(error) if closed::is_closed(&error) => closed::refusal(&error),
             Self::Sql(error) if is_unavailable(&error) => {
                 StoreError::Unavailable { place: place.to_owned(), cause: Box::new(error) }
             }

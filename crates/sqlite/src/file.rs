@@ -1,11 +1,9 @@
-//! The database file: how connections to it are opened and how they wait for other processes.
+//! The database file: how connections to it are opened.
 
 use std::fs::OpenOptions;
-use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use milepost_core::error::StoreError;
 use milepost_core::port::StoreResult;
@@ -15,43 +13,12 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::bulk::add_key_function;
 use crate::error::{Failure, Locked, is_busy};
 use crate::log;
+use crate::patience::{Patience, wait_politely};
 
-/// The interval in which a connection checks whether the file is unlocked. SQLite's default back-off sleeps longer each time and therefore
-/// loses against busy processes.
-const POLL_US: std::ops::Range<u64> = 600..1400;
 /// The number of prepared statements that each connection caches.
 const STATEMENTS: usize = 96;
 /// Pages of 4 KiB that the writer keeps in memory: 64 MiB.
 const WRITER_CACHE_KIB: i64 = 64 * 1024;
-/// The time until which a connection waits for a lock.
-#[derive(Clone)]
-pub(crate) struct Patience(Arc<Mutex<Instant>>);
-
-impl Patience {
-    fn until(deadline: Instant) -> Self {
-        Self(Arc::new(Mutex::new(deadline)))
-    }
-
-    /// Sets the time until which the connection waits.
-    pub(crate) fn extend(&self, deadline: Instant) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = deadline;
-    }
-
-    fn is_over(&self) -> bool {
-        Instant::now() >= *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Installs the busy handler of every connection: it polls about every millisecond, with jitter, until the deadline.
-fn wait_politely(conn: &mut Connection, patience: Patience) -> rusqlite::Result<()> {
-    conn.busy_handler(Some(move |_tries: i32| {
-        if patience.is_over() {
-            return false;
-        }
-        thread::sleep(Duration::from_micros(fastrand::u64(POLL_US)));
-        true
-    }))
-}
 
 /// Opens the writing connection. Creates the file if it is missing. Does not change a file without Milepost's tables, because the caller
 /// may only want to read it.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
-use milepost_core::listing::{JobFilter, JobRow, JobView, KindCount, QueueKinds, QueueView};
+use milepost_core::listing::{JobRow, JobView, KindCount, LastFailure, QueueKinds, QueueView};
+use milepost_core::search::JobFilter;
 use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::worker::Progress;
@@ -15,7 +16,6 @@ use uuid::Uuid;
 use crate::clock::now_ms;
 use crate::error::Failure;
 use crate::row::{self, Id};
-use crate::search::last_failures;
 use crate::waiting::waiting_for;
 
 /// An id after every possible id.
@@ -100,6 +100,29 @@ fn read_progress(row: &Row<'_>) -> rusqlite::Result<Option<Progress>> {
         return Ok(None);
     };
     Ok(Some(Progress { done, total: row.get(19)?, message: row.get(20)? }))
+}
+
+/// Returns the last failures of jobs, with up to `chars` characters of each message.
+pub(crate) fn last_failures(
+    conn: &Connection,
+    jobs: &[JobId],
+    chars: i32,
+) -> Result<Vec<LastFailure>, Failure> {
+    let mut statement = conn.prepare_cached(sql!("last_failure"))?;
+    let mut failures = Vec::new();
+    for job in jobs {
+        failures.extend(statement.query_row((Id(job), chars), read_failure).optional()?);
+    }
+    Ok(failures)
+}
+
+fn read_failure(row: &Row<'_>) -> rusqlite::Result<LastFailure> {
+    Ok(LastFailure {
+        job: row::job_id(row, 0)?,
+        at: row::time(row, 1)?,
+        code: row.get(2)?,
+        message: row.get(3)?,
+    })
 }
 
 /// Returns every state change of a job, oldest first.

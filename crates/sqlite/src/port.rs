@@ -15,12 +15,13 @@ use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob};
-use milepost_core::listing::{JobFilter, JobRow, JobView, QueueKinds, QueueView};
+use milepost_core::listing::{JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::port::{
     AdminStore, IntakeStore, MaintenanceStore, Operated, Operation, RetryDelay, StoreResult, WakeStream,
     WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
+use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 

@@ -12,7 +12,8 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use crate::error::{Failure, Locked, defect, is_busy};
-use crate::file::{self, Patience};
+use crate::file;
+use crate::patience::Patience;
 
 type Reader = (Connection, Patience);
 

@@ -3,16 +3,16 @@
 use async_trait::async_trait;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
-use milepost_core::listing::JobFilter;
+use milepost_core::listing::{JobsFound, LISTED_CHARS_MAX, LastFailure};
 use milepost_core::port::{SearchStore, StoreResult};
-use milepost_core::search::{JobsFound, LISTED_CHARS_MAX, LastFailure, PayloadMatch};
+use milepost_core::search::{JobFilter, PayloadMatch};
 use milepost_core::sql;
 use milepost_core::state::JobState;
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use rusqlite::{Connection, OptionalExtension, named_params};
 
 use crate::error::Failure;
-use crate::listing;
+use crate::listing::{self, last_failures};
 use crate::row::{self, Id};
 use crate::store::SqliteStore;
 
@@ -41,29 +41,6 @@ fn last_changes(conn: &Connection, jobs: &[JobId]) -> Result<Vec<HistoryEntry>, 
         changes.extend(statement.query_row([Id(job)], listing::read_entry).optional()?);
     }
     Ok(changes)
-}
-
-/// Returns the last failures of jobs, with up to `chars` characters of each message.
-pub(crate) fn last_failures(
-    conn: &Connection,
-    jobs: &[JobId],
-    chars: i32,
-) -> Result<Vec<LastFailure>, Failure> {
-    let mut statement = conn.prepare_cached(sql!("last_failure"))?;
-    let mut failures = Vec::new();
-    for job in jobs {
-        failures.extend(statement.query_row((Id(job), chars), read_failure).optional()?);
-    }
-    Ok(failures)
-}
-
-fn read_failure(row: &Row<'_>) -> rusqlite::Result<LastFailure> {
-    Ok(LastFailure {
-        job: row::job_id(row, 0)?,
-        at: row::time(row, 1)?,
-        code: row.get(2)?,
-        message: row.get(3)?,
-    })
 }
 
 fn find(conn: &Connection, search: &JobFilter) -> Result<JobsFound, Failure> {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use milepost_core::audit::Actor;
 use milepost_core::error::StoreError;
@@ -11,9 +12,8 @@ use milepost_core::schema::Migrated;
 use rusqlite::{Connection, Transaction};
 use tempfile::TempDir;
 
-use crate::bell::{Bell, Listener, LogListener};
-use crate::command::Hint;
-use crate::due::DueTimes;
+use crate::bell::Bell;
+use crate::command::{Hint, Message};
 use crate::error::{Failure, defect};
 use crate::options::SqliteOptions;
 use crate::reader::Readers;
@@ -191,16 +191,13 @@ impl SqliteStore {
         self.inner.options
     }
 
-    pub(crate) fn listener(&self) -> Listener {
-        Listener::new(
-            &self.inner.bell,
-            self.inner.writer.sender(),
-            DueTimes::new(self.clone(), self.inner.bell.changes()),
-        )
+    pub(crate) fn bell(&self) -> &Arc<Bell> {
+        &self.inner.bell
     }
 
-    pub(crate) fn log_listener(&self) -> LogListener {
-        LogListener::new(self.listener())
+    /// Returns the sender of messages to the writer thread.
+    pub(crate) fn writer_messages(&self) -> Sender<Message> {
+        self.inner.writer.sender()
     }
 
     pub(crate) fn served(&self) -> &Served {

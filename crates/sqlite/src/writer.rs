@@ -16,11 +16,11 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use crate::bell::Bell;
-use crate::command::{Call, Command, Hint};
+use crate::command::{Call, Command, Hint, Message};
 use crate::error::{Outage, defect, is_busy, may_be_full};
-use crate::file::Patience;
 use crate::log::Log;
 use crate::lookout::{Lookout, announce_batches};
+use crate::patience::Patience;
 
 /// A write transaction accepts no further commands after this time.
 const TRANSACTION_OPEN: Duration = Duration::from_millis(25);
@@ -32,16 +32,6 @@ const GAP_ALONE: Duration = Duration::from_millis(1);
 const WRITING_ALONE: Duration = Duration::from_millis(20);
 /// How often the file is checked for commits of other processes, while anyone waits.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-
-/// Messages to the writer thread.
-pub(crate) enum Message {
-    /// Run this command.
-    Run(Box<dyn Command>),
-    /// A listener began to wait for notifications.
-    Look,
-    /// End after the messages sent before, close the file, then answer.
-    Close(oneshot::Sender<()>),
-}
 
 /// A handle to the writer thread. The thread ends when all handles are dropped.
 #[derive(Clone)]

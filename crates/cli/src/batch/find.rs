@@ -14,8 +14,6 @@ use milepost_core::port::BatchStore;
 use super::words;
 use crate::nearest::nearest;
 
-/// The number of digits of a version that are shown, which is enough to identify it.
-pub(super) const VERSION_DIGITS: usize = 12;
 /// The minimum number of digits of an abbreviated version.
 const VERSION_DIGITS_MIN: usize = 6;
 /// The number of names that are listed if none is similar to the given one.
@@ -100,8 +98,9 @@ pub(super) async fn version(name: &str, text: &str, store: &dyn BatchStore) -> R
     match versions.iter().filter(begins).collect::<Vec<_>>().as_slice() {
         [only] => Ok(only.version),
         [] => bail!(
-            "the DAG {name:?} has no version {text}, given as its number or its first {VERSION_DIGITS} digits; \
-             `milepost batch versions {name}` shows them"
+            "the DAG {name:?} has no version {text}, given as its number or its first {} digits; \
+             `milepost batch versions {name}` shows them",
+            words::VERSION_DIGITS
         ),
         _ => bail!("several versions of the DAG {name:?} begin with {text}; give more digits"),
     }

@@ -13,10 +13,10 @@ use milepost_core::port::Store;
 use serde_json::value::RawValue;
 
 use super::{find, watch};
-use crate::args::point_in_time;
 use crate::input;
 use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
+use crate::parsers::point_in_time;
 use crate::redis::RedisArgs;
 
 /// The length of a date such as 2026-05-01.

@@ -9,8 +9,8 @@ use milepost_core::dag::version::Version;
 
 pub(super) use milepost_core::format::count;
 
-use super::find::VERSION_DIGITS;
-
+/// The number of digits of a version that are shown, which is enough to identify it.
+pub(super) const VERSION_DIGITS: usize = 12;
 /// Replaces the key of a task that the current version of its batch does not have.
 pub(super) const GONE: &str = "(gone)";
 /// The width of a progress bar.

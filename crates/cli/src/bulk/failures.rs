@@ -7,9 +7,9 @@ use milepost::bulk::TargetFailure;
 use milepost_core::ident::JobId;
 use milepost_core::port::Store;
 
-use crate::args;
 use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
+use crate::parsers;
 use crate::redis::RedisArgs;
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
@@ -31,7 +31,7 @@ Examples:
 #[command(after_help = LIST_HELP)]
 pub(super) struct FailuresArgs {
     /// The run's full id
-    #[arg(value_parser = args::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     id: JobId,
     /// The maximum number of listed failures
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -47,7 +47,7 @@ pub(super) struct FailuresArgs {
 #[derive(Debug, Args)]
 pub(super) struct RetryArgs {
     /// The run's full id
-    #[arg(value_parser = args::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     id: JobId,
     #[command(flatten)]
     reason: ReasonArgs,

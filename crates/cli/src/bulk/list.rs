@@ -8,8 +8,8 @@ use milepost_core::port::Store;
 use milepost_core::state::JobState;
 
 use super::words;
-use crate::args;
 use crate::output::{self, Outcome, printable};
+use crate::parsers;
 use crate::table::{Column, Field, Listing};
 
 const EXAMPLES: &str = "\
@@ -31,7 +31,7 @@ pub(super) struct ListArgs {
     #[arg(long)]
     name: Option<String>,
     /// Only runs in this state
-    #[arg(long, value_parser = args::job_state())]
+    #[arg(long, value_parser = parsers::job_state())]
     state: Option<JobState>,
     /// Only runs of this group
     #[arg(long)]

@@ -13,10 +13,10 @@ use milepost_core::port::{Operated, Store};
 use milepost_core::state::JobState;
 
 use super::scene::Scene;
-use crate::args;
 use crate::jobs::{Reports, operate};
 use crate::operator::{ReasonArgs, help};
 use crate::output::Outcome;
+use crate::parsers;
 use crate::redis::{RedisArgs, Teller};
 use crate::store::Database;
 
@@ -51,7 +51,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(super) struct ChangeArgs {
     /// The full ids of the runs
-    #[arg(required = true, value_name = "ID", value_parser = args::job_id)]
+    #[arg(required = true, value_name = "ID", value_parser = parsers::job_id)]
     ids: Vec<JobId>,
     #[command(flatten)]
     reason: ReasonArgs,

@@ -9,9 +9,9 @@ use milepost_core::port::Store;
 use serde_json::json;
 
 use super::words;
-use crate::args;
 use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
+use crate::parsers;
 
 const ROWS_MAX: i64 = 1_000_000;
 
@@ -27,7 +27,7 @@ Examples:
 #[command(group = ArgGroup::new("setting").required(true).multiple(true))]
 pub(super) struct SetArgs {
     /// The run's full id
-    #[arg(value_parser = args::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     id: JobId,
     /// The maximum rate, in rows per second
     #[arg(long, group = "setting", value_name = "ROWS", value_parser = rate)]
@@ -45,7 +45,7 @@ pub(super) struct SetArgs {
     #[arg(long, group = "setting", value_name = "ROWS", value_parser = clap::value_parser!(u32).range(1..=ROWS_MAX))]
     chunk_max: Option<u32>,
     /// The priority within the group, from 1 (first) to 4 (last)
-    #[arg(long, group = "setting", value_parser = args::priority)]
+    #[arg(long, group = "setting", value_parser = parsers::priority)]
     priority: Option<Priority>,
     #[command(flatten)]
     reason: ReasonArgs,

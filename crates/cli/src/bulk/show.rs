@@ -14,9 +14,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{failures, words};
-use crate::args;
 use crate::jobs::{print_json, print_timeline, why};
 use crate::output::{self, Outcome, printable};
+use crate::parsers;
 use crate::time::{exact, relative};
 
 /// The number of failures shown.
@@ -33,7 +33,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct ShowArgs {
     /// The run's full id
-    #[arg(value_parser = args::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     id: JobId,
     /// Print one JSON object
     #[arg(long)]

@@ -12,10 +12,10 @@ use super::parameters::ParametersArgs;
 use super::scene::Scene;
 use super::staged::{FileArgs, Staged};
 use super::words;
-use crate::args;
 use crate::jobs::why;
 use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
+use crate::parsers;
 use crate::redis::RedisArgs;
 
 const EXAMPLES: &str = "\
@@ -45,10 +45,10 @@ pub(super) struct StartArgs {
     #[arg(long)]
     key: Option<String>,
     /// The earliest start: a time such as 2026-05-01T09:00:00Z, or a delay such as 'in 10m'
-    #[arg(long, value_name = "TIME", value_parser = args::start_at)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::start_at)]
     at: Option<StartAt>,
     /// The priority within the group, from 1 (first) to 4 (last) [default: the definition's]
-    #[arg(long, value_parser = args::priority)]
+    #[arg(long, value_parser = parsers::priority)]
     priority: Option<Priority>,
     #[command(flatten)]
     reason: ReasonArgs,

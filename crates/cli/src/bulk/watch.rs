@@ -15,8 +15,8 @@ use milepost_core::state::JobState;
 use tokio::time::Instant;
 
 use super::words;
-use crate::args;
 use crate::output::{self, Outcome, printable};
+use crate::parsers;
 use crate::time::length;
 
 /// The polling interval.
@@ -37,7 +37,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct WatchArgs {
     /// The run's full id
-    #[arg(value_parser = args::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     id: JobId,
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
-use crate::args;
+use crate::parsers;
 
 /// The wait doubles with every failure, up to a cap.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ pub(super) fn check(backoff: Option<&Node>, faults: &mut Faults) {
     let Some(backoff) = backoff else { return };
     let default = RetryPolicy::default();
     let time = |key: &str, default| match backoff.get(key) {
-        Some(node) => args::duration(node.text()?).ok(),
+        Some(node) => parsers::duration(node.text()?).ok(),
         None => Some(default),
     };
     if let (Some(base), Some(cap)) = (time("base", default.base), time("cap", default.cap))

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::document::{Entry, Node};
 use super::fault::Faults;
 use super::kind;
-use crate::store;
+use crate::passwords::passwords;
 
 /// A PostgreSQL database other than the store, for bulk jobs with targets in it (docs/BULK.md).
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub(crate) struct DatabaseEntry {
 impl DatabaseEntry {
     /// Returns the passwords in its URL.
     pub(super) fn passwords(&self) -> Vec<String> {
-        store::passwords(&self.url)
+        passwords(&self.url)
     }
 
     /// Creates the database with its name. It does not connect yet.

@@ -6,7 +6,7 @@ use jiff::civil::Time;
 use milepost_core::limit::Rate;
 use milepost_executors::http::check_url;
 
-use crate::args;
+use crate::parsers;
 use crate::store::StoreAddress;
 
 /// The reason why a text does not have the required format.
@@ -92,15 +92,15 @@ impl Format {
     pub(super) fn check(self, text: &str, folder: &Path) -> Result<(), Refused> {
         let refused = |what, why| Err(Refused { what, why });
         match self {
-            Self::Duration => match args::duration(text) {
+            Self::Duration => match parsers::duration(text) {
                 Ok(_) => Ok(()),
                 Err(why) => refused("not a duration", why),
             },
-            Self::PositiveDuration => match args::positive_duration(text) {
+            Self::PositiveDuration => match parsers::positive_duration(text) {
                 Ok(_) => Ok(()),
                 Err(why) => refused("not a valid duration here", why),
             },
-            Self::Keep => match args::keep(text) {
+            Self::Keep => match parsers::keep(text) {
                 Ok(_) => Ok(()),
                 Err(why) => refused("not a period", why),
             },

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::args;
+use crate::parsers;
 
 /// A duration such as `30s`, `10m` or `1h 30m`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -17,6 +17,6 @@ impl TryFrom<String> for Humane {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        args::duration(&text).map(Self)
+        parsers::duration(&text).map(Self)
     }
 }

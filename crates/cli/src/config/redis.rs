@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
-use crate::store;
+use crate::passwords::passwords;
 
 /// A Redis shared by workers, which makes jobs start and stop sooner. Milepost works without it ([REDIS.md](REDIS.md)).
 #[derive(Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub(crate) struct Redis {
 impl Redis {
     /// Returns the passwords in its URL.
     pub(super) fn passwords(&self) -> Vec<String> {
-        store::passwords(&self.url)
+        passwords(&self.url)
     }
 
     /// Returns the URL and the options.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::document::Node;
 use super::fault::Faults;
-use crate::args;
+use crate::parsers;
 
 /// How long ended jobs and other old data are kept: durations such as `7d`, or `forever`. Workers delete in small batches; see
 /// docs/RETENTION.md.
@@ -45,7 +45,7 @@ impl TryFrom<String> for Kept {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        args::keep(&text).map(Self)
+        parsers::keep(&text).map(Self)
     }
 }
 
@@ -72,7 +72,7 @@ impl Retention {
 pub(super) fn check(retention: Option<&Node>, faults: &mut Faults) {
     let Some(node) = retention else { return };
     let kept =
-        |key: &str| node.get(key).and_then(Node::text).and_then(|text| args::keep(text).ok()).map(Kept);
+        |key: &str| node.get(key).and_then(Node::text).and_then(|text| parsers::keep(text).ok()).map(Kept);
     let section = Retention {
         succeeded: kept("succeeded"),
         canceled: kept("canceled"),

@@ -14,7 +14,7 @@ use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
 use super::kind;
-use crate::args;
+use crate::parsers;
 
 /// The time zone of cron expressions that name none.
 const ZONE_DEFAULT: &str = "UTC";
@@ -222,7 +222,7 @@ pub(super) fn check_spec(schedule: &Node, faults: &mut Faults) {
                 let remedy = "remove zone, or write cron instead of every";
                 faults.add(zone.span.start, "an interval has no time zone", remedy);
             }
-            let interval = every.text().and_then(|text| args::positive_duration(text).ok());
+            let interval = every.text().and_then(|text| parsers::positive_duration(text).ok());
             if let Some(Err(error)) = interval.map(Spec::every) {
                 faults.add(
                     every.span.start,

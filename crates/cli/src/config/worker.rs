@@ -10,7 +10,7 @@ use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
 use super::kind;
-use crate::args;
+use crate::parsers;
 
 /// The shortest lease that leaves enough time to renew it.
 const LEASE_MIN: Duration = Duration::from_millis(500);
@@ -79,7 +79,7 @@ pub(super) fn check(worker: Option<&Node>, faults: &mut Faults) {
 
 /// Rejects a lease of a worker or a relay that is too short to be renewed. `usual` is a good value for the message.
 pub(super) fn check_lease(lease: Option<&Node>, usual: &str, faults: &mut Faults) {
-    if let Some((lease, Ok(time))) = lease.and_then(|lease| Some((lease, args::duration(lease.text()?))))
+    if let Some((lease, Ok(time))) = lease.and_then(|lease| Some((lease, parsers::duration(lease.text()?))))
         && time < LEASE_MIN
     {
         let what = format!("a lease of {time:?} cannot be renewed in time");

@@ -12,9 +12,9 @@ use milepost_core::doctor::{Check, Cost, Severity};
 use milepost_core::port::Store;
 
 use self::examination::{Examination, Plan};
-use crate::args::{duration, positive_duration};
 use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
+use crate::parsers::{duration, positive_duration};
 use crate::store::{self, Schema, StoreAddress};
 
 const EXAMPLES: &str = "\

@@ -226,7 +226,7 @@ impl Shape for Jobs<'_> {
                 (payload.to_owned(), key)
             }
         };
-        let invalid = |e: milepost_core::error::InvalidJob| Flaw::new(0, e.to_string());
+        let invalid = |e: milepost_core::job::error::InvalidJob| Flaw::new(0, e.to_string());
         let job = self.template.job(payload, key).map_err(invalid)?;
         job.check(PAYLOAD_BYTES_MAX).map_err(invalid)?;
         Ok(job)

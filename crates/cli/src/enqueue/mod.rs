@@ -11,9 +11,9 @@ use clap::Args;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
 
 use self::template::JobTemplate;
-use crate::args;
 use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
+use crate::parsers;
 use crate::records::Format;
 use crate::redis::RedisArgs;
 use crate::store::{self, Schema, StoreAddress};
@@ -81,10 +81,10 @@ pub(crate) struct EnqueueArgs {
     #[arg(long, default_value = QUEUE_DEFAULT)]
     queue: String,
     /// The priority within the queue, from 1 (first) to 4 (last)
-    #[arg(long, default_value = "2", value_parser = args::priority)]
+    #[arg(long, default_value = "2", value_parser = parsers::priority)]
     priority: Priority,
     /// The earliest start: a time such as 2026-05-01T09:00:00Z, or a delay such as 'in 10m'
-    #[arg(long, value_name = "TIME", value_parser = args::start_at)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::start_at)]
     at: Option<StartAt>,
     /// The maximum number of attempts of each job; a crash of its worker uses one
     #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT)]
@@ -93,7 +93,7 @@ pub(crate) struct EnqueueArgs {
     #[arg(long)]
     group: Option<String>,
     /// The time limit of one attempt
-    #[arg(long, value_name = "DURATION", value_parser = args::positive_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::positive_duration)]
     timeout: Option<Duration>,
 
     #[command(flatten)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use milepost_core::error::InvalidJob;
+use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{NewJob, Priority, StartAt};
 
 /// A job without its payload and key.

@@ -1,7 +1,6 @@
 //! `milepost events`: commands that emit and read events, and manage subscriptions.
 
 mod emit;
-mod follow;
 mod parked;
 mod subscriptions;
 mod tail;

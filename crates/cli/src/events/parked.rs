@@ -12,11 +12,11 @@ use milepost_core::event::relay_listing::{ParkedView, Replay};
 use milepost_core::ident::EventId;
 use milepost_core::port::Store;
 
-use super::follow::on_one_line;
 use super::subscriptions::known;
-use crate::args::{duration, point_in_time};
+use super::tail::on_one_line;
 use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
+use crate::parsers::{duration, point_in_time};
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 

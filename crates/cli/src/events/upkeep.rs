@@ -6,9 +6,9 @@ use indicatif::HumanCount;
 use milepost_core::port::Store;
 use milepost_core::retention::Keep;
 
-use crate::args;
 use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
+use crate::parsers;
 use crate::selection::Selection;
 
 const PRUNE_HELP: &str = "\
@@ -23,7 +23,7 @@ Examples:
 #[command(after_help = PRUNE_HELP)]
 pub(crate) struct PruneArgs {
     /// The minimum age of deleted events [default: as configured, else 7d]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     keep: Option<Keep>,
     #[command(flatten)]
     reason: ReasonArgs,

@@ -14,13 +14,12 @@ use milepost_core::retention::{Keep, Pace, RetentionPolicy};
 use serde_json::json;
 
 use super::known;
-use crate::args;
 use crate::events::aggregate;
 use crate::operator::ReasonArgs;
-use crate::output;
 use crate::selection::Selection;
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
+use crate::{output, parsers};
 
 /// The limits of pruning: 500 ids per transaction, and no pause in proportion to its duration.
 const PACE: Pace = Pace { limit: 500, rest: 0 };
@@ -83,7 +82,7 @@ pub(crate) struct SetArgs {
     /// The consumer
     consumer: String,
     /// How long events wait for a missing earlier one
-    #[arg(long, group = "what", value_name = "TIME", value_parser = args::duration)]
+    #[arg(long, group = "what", value_name = "TIME", value_parser = parsers::duration)]
     gap_wait: Option<Duration>,
     /// The action after that time
     #[arg(long, group = "what", value_parser = gap_policy())]
@@ -140,7 +139,7 @@ Examples:
 #[command(after_help = PRUNE_HELP)]
 pub(crate) struct PruneArgs {
     /// The minimum age of deleted ids [default: as configured, else 14d]
-    #[arg(long, value_name = "PERIOD", value_parser = args::keep)]
+    #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     keep: Option<Keep>,
     #[command(flatten)]
     reason: ReasonArgs,

@@ -2,17 +2,16 @@
 
 use clap::Args;
 use jiff::Timestamp;
-use milepost_core::listing::JobFilter;
-use milepost_core::search::PayloadMatch;
+use milepost_core::search::{JobFilter, PayloadMatch};
 use milepost_core::state::JobState;
 
-use crate::args;
+use crate::parsers;
 
 #[derive(Debug, Args)]
 #[group(id = "filter", multiple = true)]
 pub(super) struct FilterArgs {
     /// Only jobs in this state
-    #[arg(long, value_parser = args::job_state())]
+    #[arg(long, value_parser = parsers::job_state())]
     state: Option<JobState>,
     /// Only jobs of this kind
     #[arg(long)]
@@ -30,13 +29,13 @@ pub(super) struct FilterArgs {
     #[arg(long, value_name = "PATH=VALUE", value_parser = PayloadMatch::parse)]
     payload: Option<PayloadMatch>,
     /// Only jobs created at this time or later
-    #[arg(long, value_name = "TIME", value_parser = args::point_in_time)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::point_in_time)]
     created_from: Option<Timestamp>,
     /// Only jobs created before this time
-    #[arg(long, value_name = "TIME", value_parser = args::point_in_time)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::point_in_time)]
     created_before: Option<Timestamp>,
     /// Only jobs that failed permanently at this time or later
-    #[arg(long, value_name = "TIME", value_parser = args::point_in_time)]
+    #[arg(long, value_name = "TIME", value_parser = parsers::point_in_time)]
     failed_from: Option<Timestamp>,
 }
 

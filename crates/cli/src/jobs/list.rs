@@ -5,13 +5,14 @@ use clap::Args;
 use jiff::Timestamp;
 use milepost_core::ident::JobId;
 use milepost_core::job::QUEUE_DEFAULT;
-use milepost_core::listing::{JobFilter, JobRow};
+use milepost_core::listing::JobRow;
 use milepost_core::port::Store;
+use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 
 use super::filter::FilterArgs;
-use crate::args;
 use crate::output::{self, Outcome};
+use crate::parsers;
 use crate::table::{Column, Field, Listing};
 use crate::time::{length, relative};
 
@@ -41,7 +42,7 @@ pub(crate) struct ListArgs {
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     /// Only jobs older than this one, the last id of the previous page
-    #[arg(long, value_name = "ID", value_parser = args::job_id)]
+    #[arg(long, value_name = "ID", value_parser = parsers::job_id)]
     before: Option<JobId>,
     /// Print one JSON array
     #[arg(long)]

@@ -15,9 +15,9 @@ use milepost_core::port::{Operated, Store};
 use milepost_core::state::JobState;
 
 use super::filter::FilterArgs;
-use crate::args;
 use crate::operator::{GraceArgs, ReasonArgs, help};
 use crate::output::{self, Outcome};
+use crate::parsers;
 use crate::redis::{RedisArgs, Teller};
 use crate::store::is_unreachable;
 
@@ -36,7 +36,7 @@ pub(crate) struct OperateCommand {
 #[derive(Debug, Args)]
 struct OperateArgs {
     /// The full ids of the jobs
-    #[arg(value_name = "ID", value_parser = args::job_id, required_unless_present = "filter", conflicts_with = "filter")]
+    #[arg(value_name = "ID", value_parser = parsers::job_id, required_unless_present = "filter", conflicts_with = "filter")]
     ids: Vec<JobId>,
     #[command(flatten)]
     filter: FilterArgs,
@@ -52,7 +52,7 @@ struct OperateArgs {
 #[derive(Debug, Args)]
 struct DelayArgs {
     /// How long the jobs are not claimed, from now
-    #[arg(long = "for", value_name = "DURATION", value_parser = args::positive_duration)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = parsers::positive_duration)]
     delay: Option<Duration>,
 }
 

@@ -13,8 +13,8 @@ use milepost_core::schedule::schedule_of_key;
 use milepost_core::worker::Progress;
 use serde::Serialize;
 
-use crate::args;
 use crate::output::{self, Outcome, printable};
+use crate::parsers;
 use crate::table::{Column, Field, Listing};
 use crate::time::{exact, length, relative};
 
@@ -27,7 +27,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ShowArgs {
     /// The job's full id
-    #[arg(value_parser = args::job_id)]
+    #[arg(value_parser = parsers::job_id)]
     id: JobId,
     /// Print one JSON object
     #[arg(long)]

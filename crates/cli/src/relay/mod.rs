@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::publishers::Publishers;
 use crate::config::Config;
-use crate::log::LogFormat;
+use crate::log_format::LogFormat;
 use crate::nearest::nearest;
 use crate::output::Outcome;
 use crate::selection::Selection;

@@ -14,9 +14,9 @@ use milepost_core::port::Store;
 use milepost_core::schedule::{BatchTemplate, Makes, Misfire, Schedule, Source, Spec};
 use serde_json::value::RawValue;
 
-use crate::args;
 use crate::operator::{self, ReasonArgs};
 use crate::output::{self, Outcome};
+use crate::parsers;
 use crate::store::{self, Schema, StoreAddress};
 use crate::time::exact;
 
@@ -73,7 +73,7 @@ pub(crate) struct AddArgs {
     #[arg(long, default_value = QUEUE_DEFAULT, conflicts_with = "dag")]
     queue: String,
     /// The priority within the queue, from 1 (first) to 4 (last)
-    #[arg(long, default_value = "2", value_parser = args::priority, conflicts_with = "dag")]
+    #[arg(long, default_value = "2", value_parser = parsers::priority, conflicts_with = "dag")]
     priority: Priority,
     /// The maximum number of attempts of each job; a crash of its worker uses one
     #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT, conflicts_with = "dag")]
@@ -82,7 +82,7 @@ pub(crate) struct AddArgs {
     #[arg(long, conflicts_with = "dag")]
     group: Option<String>,
     /// The time limit of one attempt
-    #[arg(long, value_name = "DURATION", conflicts_with = "dag", value_parser = args::positive_duration)]
+    #[arg(long, value_name = "DURATION", conflicts_with = "dag", value_parser = parsers::positive_duration)]
     timeout: Option<Duration>,
 
     /// The handling of missed ticks
@@ -92,7 +92,7 @@ pub(crate) struct AddArgs {
     #[arg(long, value_name = "N", default_value_t = 100)]
     misfire_max: u32,
     /// A tick that is late by at most this time is not missed
-    #[arg(long, value_name = "DURATION", value_parser = args::duration, default_value = "60s")]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::duration, default_value = "60s")]
     misfire_grace: Duration,
 
     #[command(flatten)]

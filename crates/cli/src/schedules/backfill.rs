@@ -5,15 +5,15 @@ use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use milepost_core::batch::listing::BatchFilter;
 use milepost_core::error::StoreError;
-use milepost_core::listing::JobFilter;
 use milepost_core::port::Store;
 use milepost_core::schedule::{Made, Makes, Order, Schedule, Spec};
+use milepost_core::search::JobFilter;
 use serde::Serialize;
 
 use super::operate::none;
-use crate::args::point_in_time;
 use crate::operator::ReasonArgs;
 use crate::output::{self, Outcome};
+use crate::parsers::point_in_time;
 use crate::table::{Column, Field, Listing};
 
 /// The maximum number of ticks in one back-fill.

@@ -6,8 +6,8 @@ use jiff::{Timestamp, Zoned};
 use milepost_core::schedule::Spec;
 use serde::Serialize;
 
-use crate::args::point_in_time;
 use crate::output::{self, Outcome};
+use crate::parsers::point_in_time;
 use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use milepost_core::schedule::{InvalidSchedule, Spec};
 
-use crate::args;
+use crate::parsers;
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false, id = "when")]
@@ -14,7 +14,7 @@ pub(super) struct When {
     #[arg(long, value_name = "EXPRESSION")]
     cron: Option<String>,
     /// An interval in whole seconds; its ticks are the multiples of it since 1970 (UTC)
-    #[arg(long, value_name = "DURATION", value_parser = args::positive_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parsers::positive_duration)]
     every: Option<Duration>,
 }
 

@@ -22,7 +22,7 @@ use self::numbers::PoolNumbers;
 use self::parts::{Part, Parts};
 use self::server::{Options, ServerError};
 use crate::config::Config;
-use crate::log::LogFormat;
+use crate::log_format::LogFormat;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;
 use crate::selection::Selection;

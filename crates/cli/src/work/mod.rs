@@ -20,7 +20,7 @@ use milepost_core::schedule::Schedule;
 
 use self::bulk::{Bulks, Checked};
 use crate::config::{BulkEntry, Config, LimitEntry, Redis, ScheduleEntry};
-use crate::log::LogFormat;
+use crate::log_format::LogFormat;
 use crate::operator;
 use crate::output::Outcome;
 use crate::redis::RedisArgs;

@@ -74,3 +74,37 @@ fn a_file_that_is_not_there_is_named_with_what_makes_one() {
     assert_eq!(ran.status, 1);
     assert!(ran.err.contains("milepost.toml") && ran.err.contains("config init"), "{}", ran.err);
 }
+
+#[test]
+fn a_file_without_an_end_is_read_up_to_a_limit() {
+    let place = Place::without_store();
+    let endless = place.run(&["config", "check", "--config", "/dev/zero"]);
+    assert!(
+        endless.status == 1 && endless.err.contains("it has more than 16777216 bytes"),
+        "{}",
+        endless.err
+    );
+    place.write("milepost.toml", "[serve]\ntls_cert = \"/dev/zero\"\ntls_key = \"/dev/zero\"\n");
+    let endless = place.run(&["serve", "--listen", "127.0.0.1:0", "--store", "sqlite:tls.db"]);
+    assert!(
+        endless.status == 1 && endless.err.contains("/dev/zero cannot be used for TLS"),
+        "{}",
+        endless.err
+    );
+}
+
+#[test]
+fn an_error_message_contains_no_control_characters() {
+    let ran = Place::without_store().run(&["config", "check", "--config", "no\u{1b}[31m.toml"]);
+    assert!(
+        ran.status == 1 && !ran.err.contains('\u{1b}') && ran.err.contains("no\u{fffd}[31m.toml"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_url_after_the_name_of_the_other_store_is_refused() {
+    let ran = Place::without_store().run(&["--store", "sqlite:postgres://ada:s3cret@db/app", "jobs", "list"]);
+    assert!(ran.status == 2 && ran.err.contains("postgres://") && !ran.err.contains("s3cret"), "{}", ran.err);
+}

@@ -13,8 +13,8 @@ use milepost_core::dag::state::TaskState;
 use milepost_core::finish::Finished;
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::BatchId;
-use milepost_core::listing::JobFilter;
 use milepost_core::port::Operation;
+use milepost_core::search::JobFilter;
 use milepost_core::transition::Verb;
 
 use super::{Batches, answers, done, fails, job};

@@ -5,7 +5,7 @@ use milepost_core::batch::operation::BatchVerb;
 use milepost_core::dag::definition::Definition;
 use milepost_core::dag::rule::Rule;
 use milepost_core::dag::state::BatchState;
-use milepost_core::listing::JobFilter;
+use milepost_core::search::JobFilter;
 use milepost_core::transition::Verb;
 use serde_json::json;
 

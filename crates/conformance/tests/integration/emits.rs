@@ -5,7 +5,7 @@ use milepost_conformance::events::{Log, invalid, of, with};
 use milepost_core::error::StoreError;
 use milepost_core::event::InvalidEvent;
 use milepost_core::event::listing::LoggedEvent;
-use milepost_core::listing::JobFilter;
+use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_postgres::{PostgresStore, emit, emit_many, pooled};
 use milepost_testkit::Scene;

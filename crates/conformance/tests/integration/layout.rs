@@ -76,11 +76,11 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
 }
 
-fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn folders(folder: &Path) -> impl Iterator<Item = PathBuf> {
     entries(folder).filter(|path| path.is_dir())
 }
 
-fn sources(folder: &Path, found: &mut BTreeSet<PathBuf>) {
+pub(crate) fn sources(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     for path in entries(folder) {
         if path.is_dir() {
             sources(&path, found);

@@ -12,6 +12,7 @@ mod doctor;
 mod emits;
 mod epochs;
 mod failover;
+mod imports;
 mod kills;
 mod layout;
 mod lost_replies;

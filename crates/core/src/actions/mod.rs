@@ -125,7 +125,7 @@ macro_rules! actions {
     ($(#[$meta:meta])* $name:ident { $($variant:ident = $text:literal {
         title: $title:literal, summary: $summary:literal, effect: $effect:literal $(, $field:ident: $value:expr)* $(,)?
     })+ }) => {
-        $crate::state::named_enum! {
+        $crate::named::named_enum! {
             $(#[$meta])*
             $name { $(#[doc = $effect] $variant = $text,)+ }
         }

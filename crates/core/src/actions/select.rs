@@ -4,8 +4,8 @@ use thiserror::Error;
 
 use crate::error::StoreError;
 use crate::ident::JobId;
-use crate::listing::JobFilter;
 use crate::port::SearchStore;
+use crate::search::JobFilter;
 use crate::state::JobState;
 
 /// The maximum number of jobs that one action changes.

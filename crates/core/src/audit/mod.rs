@@ -15,7 +15,7 @@ pub use deed::{Deed, Subject, WHATS};
 pub use note::{LISTED_MAX, Note, made_batch, made_events, made_jobs, made_run};
 
 use crate::actions::{self, REASON_CHARS_MAX};
-use crate::error::InvalidJob;
+use crate::job::error::InvalidJob;
 use crate::text::is_unprintable;
 
 /// The maximum length of an actor's name, in bytes.

@@ -4,8 +4,8 @@ use thiserror::Error;
 
 use crate::dag::fault::InvalidDag;
 use crate::dag::state::{BatchState, TaskState};
-use crate::error::InvalidJob;
 use crate::ident::BatchId;
+use crate::job::error::InvalidJob;
 
 /// An invalid batch, or an invalid operation on one. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

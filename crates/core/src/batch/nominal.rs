@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use super::error::InvalidBatch;
-use crate::schedule::zone_named;
+use crate::schedule::zone::named as zone_named;
 
 /// The default time zone of the date.
 pub const ZONE_DEFAULT: &str = "UTC";

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::chunk::{Load, Sizing};
 use super::staged::Columns;
 use crate::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority};
-use crate::state::named_enum;
+use crate::named::named_enum;
 
 /// The default queue of bulk jobs.
 pub const QUEUE_DEFAULT: &str = "bulk";

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::sql::Dialect;
 use crate::job::PAYLOAD_BYTES_MAX;
 use crate::json::check_text;
-use crate::state::named_enum;
+use crate::named::named_enum;
 
 /// The key column of staged rows: their number in the file, from 1.
 pub const NUMBER: &str = "n";

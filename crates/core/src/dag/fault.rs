@@ -8,7 +8,7 @@ use super::expression::InvalidExpression;
 use super::rule::Rule;
 use super::schema::InvalidSchema;
 use super::template::InvalidTemplate;
-use crate::error::InvalidJob;
+use crate::job::error::InvalidJob;
 
 /// The maximum number of faults that are reported together.
 pub const FAULTS_MAX: usize = 100;

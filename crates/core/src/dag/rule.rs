@@ -21,7 +21,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::state::{JobState, named_enum};
+use crate::named::named_enum;
+use crate::state::JobState;
 
 named_enum! {
     /// When a task runs, depending on the outcomes of its predecessors.

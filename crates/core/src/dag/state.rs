@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::rule::Outcome;
-use crate::state::{JobState, named_enum};
+use crate::named::named_enum;
+use crate::state::JobState;
 
 named_enum! {
     /// The state of a task of a batch.

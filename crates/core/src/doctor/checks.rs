@@ -1,7 +1,7 @@
 //! The list of checks. To add a check, add an entry here and a statement in the stores.
 
 use super::{Cost, Severity, Stores};
-use crate::state::named_enum;
+use crate::named::named_enum;
 
 macro_rules! checks {
     ($($name:ident = $code:literal, $severity:ident, $stores:ident, $cost:ident, promise $promise:literal,

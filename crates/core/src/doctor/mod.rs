@@ -14,7 +14,7 @@ use serde_json::json;
 pub use checks::Check;
 
 use crate::duration::whole_ms;
-use crate::state::named_enum;
+use crate::named::named_enum;
 use crate::transition::graph;
 
 /// The maximum number of examples in a finding.

@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, RESERVED, SEQUENCE_MAX};
-use crate::error::InvalidJob;
 use crate::ident::EventId;
+use crate::job::error::InvalidJob;
 
 /// An event that cannot be emitted. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -6,8 +6,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Aggregate, HEADER_BYTES_MAX, HEADERS_MAX, InvalidEvent, RESERVED, SEQUENCE_MAX};
-use crate::error::{InvalidJob, StoreError};
+use crate::error::StoreError;
 use crate::ident::EventId;
+use crate::job::error::InvalidJob;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_key, check_name};
 use crate::json::{check_payload, is_same_json};
 use crate::trace::{TRACEPARENT, Traceparent};

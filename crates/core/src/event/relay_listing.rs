@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 
 use super::listing::{AggregatePlace, DeadPlace};
 use super::{Aggregate, Event, RelayError};
-use crate::error::InvalidJob;
 use crate::job::PAYLOAD_BYTES_MAX;
+use crate::job::error::InvalidJob;
 use crate::json::check_payload;
 
 /// A subscription.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::InvalidInbox;
 use crate::duration::WAIT_MAX;
 use crate::job::{NAME_BYTES_MAX, check_name};
-use crate::state::named_enum;
+use crate::named::named_enum;
 
 /// The default time that events wait for a missing predecessor.
 pub const GAP_WAIT_DEFAULT: Duration = Duration::from_secs(600);

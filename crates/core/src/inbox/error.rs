@@ -3,9 +3,9 @@
 use thiserror::Error;
 
 use super::{HEADER_BYTES_MAX, PARKED_MAX_LIMIT};
-use crate::error::InvalidJob;
 use crate::event::SEQUENCE_MAX;
 use crate::inbox::listing::LetterId;
+use crate::job::error::InvalidJob;
 
 /// A call that the inbox rejects. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

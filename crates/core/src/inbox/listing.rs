@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Consumer;
 use crate::event::listing::AggregatePlace;
 use crate::event::{Aggregate, Event};
-use crate::state::named_enum;
+use crate::named::named_enum;
 
 /// The id of a dead letter of a store's inboxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

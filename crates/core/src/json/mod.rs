@@ -6,8 +6,10 @@ mod same;
 pub use self::exact::Exact;
 pub(crate) use self::exact::{digits, large_number, mark};
 pub use self::same::is_same_json;
-use crate::error::InvalidJob;
-use crate::job::PAYLOAD_DEPTH_MAX;
+use crate::job::error::InvalidJob;
+
+/// The maximum nesting depth of a payload: JSON readers commonly stop at 128 levels, and the message around a payload adds some levels.
+pub const PAYLOAD_DEPTH_MAX: usize = 120;
 
 /// Rejects JSON text that a store cannot keep or that some JSON readers cannot read. Payloads of jobs and events, inputs, results and
 /// checkpoints are all checked here. `bytes_max` limits both the size of the text as given and the size as a database writes it, with
@@ -131,7 +133,7 @@ pub(crate) fn holds_nul(json: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::error::InvalidJob;
+    use crate::job::error::InvalidJob;
     use crate::job::{NewJob, PAYLOAD_BYTES_MAX, PAYLOAD_DEPTH_MAX};
 
     #[test]

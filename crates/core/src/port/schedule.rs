@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::{BatchStore, IntakeStore, StoreResult};
 use crate::bulk::definition::Definition;
-use crate::error::{InvalidJob, StoreError};
+use crate::error::StoreError;
+use crate::job::error::InvalidJob;
 use crate::ownership::{Put, Synced};
 use crate::schedule::{
     Clock, InvalidSchedule, Made, Makes, Order, Schedule, ScheduleView, Source, Tick, Ticked,

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use super::StoreResult;
 use crate::history::HistoryEntry;
 use crate::ident::JobId;
-use crate::listing::JobFilter;
-use crate::search::{JobsFound, LastFailure};
+use crate::listing::{JobsFound, LastFailure};
+use crate::search::JobFilter;
 
 /// Search of jobs by content.
 #[async_trait]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ident::{BatchId, EventId, JobId};
-use crate::state::named_enum;
+use crate::named::named_enum;
 
 named_enum! {
     /// A type of rows, named after its table. Parts are moved in the order of declaration: the states of jobs are

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::{InvalidSchedule, Schedule};
-use crate::error::UnknownName;
+use crate::named::UnknownName;
 
 /// The maximum number of missed ticks that one schedule catches up on.
 pub const MISFIRE_MAX: u32 = 1000;

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::batch::error::InvalidBatch;
-use crate::error::InvalidJob;
+use crate::job::error::InvalidJob;
 
 /// An invalid schedule. Nothing was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -10,7 +10,7 @@ mod error;
 mod makes;
 mod spec;
 mod tick;
-mod zone;
+pub(crate) mod zone;
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub use error::InvalidSchedule;
 pub use makes::{BatchTemplate, JobTemplate, Made, Makes, Order};
 pub use spec::{Every, Spec};
 pub use tick::{Refusal, Tick, Ticked};
-pub(crate) use zone::named as zone_named;
 
 use crate::batch::error::InvalidBatch;
 use crate::batch::nominal::NominalTime;
-use crate::error::{InvalidJob, UnknownName};
+use crate::job::error::InvalidJob;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX};
+use crate::named::UnknownName;
 use crate::text::is_unprintable;
 
 /// The default time that a tick may be late before it counts as missed.

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use jiff::tz::{self, TimeZone, TimeZoneDatabase};
 
-use super::InvalidSchedule;
+use super::error::InvalidSchedule;
 
 /// The number of names suggested for an unknown one.
 const SUGGESTED: usize = 3;

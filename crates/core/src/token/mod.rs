@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::error::InvalidJob;
 use crate::job::check_name;
+use crate::job::error::InvalidJob;
 
 pub use role::Role;
 pub use secret::{Digest, RANDOM_BYTES, Secret};

@@ -1,6 +1,6 @@
 //! Roles of access tokens.
 
-use crate::state::named_enum;
+use crate::named::named_enum;
 
 named_enum! {
     /// The permissions of a token. The OpenAPI document contains the required role of each request.

@@ -60,6 +60,10 @@ async fn what_a_server_was_told_is_not_kept_when_it_says_it_again() {
     let end = Stage::http(told("/told-refusal")).await.first_end().await;
     let message = end.error_message.unwrap();
     assert!(message.ends_with("I do not know [secret]"), "{message}");
+    let url = format!("{}/refused/hook-4f9a27c1?key=k3y-of-the-shop", server.url);
+    let end = Stage::http(support::local(url)).await.first_end().await;
+    let message = end.error_message.unwrap();
+    assert!(message.ends_with("no such address: /[secret]?[secret]"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

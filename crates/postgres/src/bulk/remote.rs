@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::progress::{Stretch, Taken};
 use milepost_core::bulk::run::{Order, Parts, Rehearsal, Surveyed, Target, Trial};
+use milepost_core::bulk::sql::Dialect;
 use milepost_core::ident::Run;
 use milepost_core::port::{BulkTargets, BulkVisit, StoreResult};
 use milepost_core::sql;
@@ -33,7 +34,8 @@ impl PostgresTargets {
         key: &[String],
         effect: Option<Effect>,
     ) -> Result<Self, InvalidBulk> {
-        let applied = effect.map_or(Ok(Applied::Elsewhere), |effect| Applied::read(effect, key))?;
+        let applied =
+            effect.map_or(Ok(Applied::Elsewhere), |effect| Applied::read(effect, key, Dialect::Postgres))?;
         Spec::read(database.clone(), source, key, applied).map(Self)
     }
 

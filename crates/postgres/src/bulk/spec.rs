@@ -1,41 +1,17 @@
 //! What a bulk job does: its targets, their database, and the effect on them.
 
-use std::fmt;
-use std::sync::Arc;
-
+use milepost_core::bulk::effect;
 use milepost_core::bulk::error::InvalidBulk;
-use milepost_core::bulk::sql::{Apply, Dialect, Source};
+use milepost_core::bulk::sql::{Dialect, Source};
 
 use super::database::Database;
 use super::handler::ChunkHandler;
 use super::sql::Failures;
 
 /// The effect on the targets of a chunk.
-#[derive(Clone)]
-pub enum Effect {
-    /// A statement over the relation `chunk`.
-    Sql(String),
-    /// A chunk handler, which runs in the chunk's transaction.
-    Handler(Arc<dyn ChunkHandler>),
-}
-
-impl fmt::Debug for Effect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sql(sql) => f.debug_tuple("Sql").field(sql).finish(),
-            Self::Handler(_) => f.write_str("Handler"),
-        }
-    }
-}
-
+pub type Effect = effect::Effect<dyn ChunkHandler>;
 /// A parsed effect.
-#[derive(Clone)]
-pub(super) enum Applied {
-    Sql(Apply),
-    Handler(Arc<dyn ChunkHandler>),
-    /// No effect in this database: the targets are only read.
-    Elsewhere,
-}
+pub(super) type Applied = effect::Applied<dyn ChunkHandler>;
 
 /// The targets of a bulk job, their database, and the effect on them.
 #[derive(Clone)]
@@ -63,17 +39,5 @@ impl Spec {
             Applied::Sql(_) | Applied::Elsewhere => Vec::new(),
         };
         Ok(Self { database, source, applied, failures, columns })
-    }
-}
-
-impl Applied {
-    /// Parses an effect on targets with these key columns.
-    pub(super) fn read(effect: Effect, key: &[String]) -> Result<Self, InvalidBulk> {
-        Ok(match effect {
-            Effect::Sql(sql) => {
-                Self::Sql(Apply::parse(&sql, key, Dialect::Postgres).map_err(InvalidBulk::Apply)?)
-            }
-            Effect::Handler(handler) => Self::Handler(handler),
-        })
     }
 }

@@ -6,7 +6,7 @@ use milepost_core::port::StoreResult;
 use milepost_core::sql;
 use sqlx::{AssertSqlSafe, Column, Either, Executor, PgConnection, SqlSafeStr, Statement as _};
 
-use super::spec::{Applied, Spec};
+use super::spec::Spec;
 use super::sql::{Author, From, Slot, Statement, Types};
 use crate::row;
 use crate::session::Session;
@@ -39,10 +39,7 @@ pub(super) struct Targets {
 impl Targets {
     /// Lets the database infer the types; returns an error for statements that it does not accept.
     pub(super) async fn prepare(spec: &Spec, connection: &mut PgConnection) -> StoreResult<Self> {
-        let apply = match &spec.applied {
-            Applied::Sql(apply) => Some(apply),
-            Applied::Handler(_) | Applied::Elsewhere => None,
-        };
+        let apply = spec.applied.statement();
         let bare =
             Author { source: &spec.source, apply, types: None, key_types: &[], failures: spec.failures };
         let page = bare.page(Bounds::Next);
@@ -59,10 +56,7 @@ impl Targets {
     }
 
     fn write(spec: &Spec, types: &Types, key_types: &[String]) -> Self {
-        let apply = match &spec.applied {
-            Applied::Sql(apply) => Some(apply),
-            Applied::Handler(_) | Applied::Elsewhere => None,
-        };
+        let apply = spec.applied.statement();
         let author =
             Author { source: &spec.source, apply, types: Some(types), key_types, failures: spec.failures };
         let mut among_failures = types.clone();

@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, Executor, PgConnection, Row, SqlSafeStr};
 
 use super::data_error::data_error;
 use super::row::plan;
-use super::spec::{Applied, Spec};
+use super::spec::Spec;
 use super::sql::{Slot, Statement};
 use super::staging::stage;
 use super::target::{Pages, Targets};
@@ -76,17 +76,8 @@ impl Visit {
     }
 
     fn check_parameters(&self) -> StoreResult<()> {
-        let apply = match &self.spec.applied {
-            Applied::Sql(apply) => apply.parameters(),
-            Applied::Handler(_) | Applied::Elsewhere => Vec::new(),
-        };
-        let all = [("source", self.spec.source.parameters()), ("apply", apply)];
-        for (part, names) in all {
-            if let Some(name) = names.into_iter().find(|name| self.parameter(name).is_none()) {
-                return Err(InvalidBulk::NoParameter { name: name.to_owned(), part }.into());
-            }
-        }
-        Ok(())
+        let exists = |name: &str| self.parameter(name).is_some();
+        Ok(self.spec.applied.check_parameters(&self.spec.source, exists)?)
     }
 
     /// Returns the statements that read the targets of this run.

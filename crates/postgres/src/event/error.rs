@@ -1,7 +1,8 @@
 //! Conversion of errors of `sql/events.sql` into errors of the domain.
 
-use milepost_core::error::{InvalidJob, StoreError};
+use milepost_core::error::StoreError;
 use milepost_core::event::{InvalidEvent, NewEvent};
+use milepost_core::job::error::InvalidJob;
 
 use crate::error::{database_error, index_in, store_error};
 

@@ -15,7 +15,7 @@ mod limits;
 mod operate;
 mod operate_many;
 mod page;
-mod protocol;
+pub(crate) mod protocol;
 mod queues;
 mod schedules;
 mod subscriptions;
@@ -23,7 +23,6 @@ mod workers;
 
 use utoipa_axum::router::OpenApiRouter;
 
-pub(crate) use self::protocol::Tally;
 use crate::app::App;
 
 /// Returns all routes under `/v1` with their OpenAPI descriptions.

@@ -11,35 +11,22 @@ use milepost_core::dag::state::BatchState;
 use milepost_core::doctor::Finding;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
-use milepost_core::listing::{JobRow, QueueKinds};
+use milepost_core::listing::{JobRow, LastFailure, QueueKinds};
 use milepost_core::schedule::ScheduleView;
-use milepost_core::search::LastFailure;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
-use super::act::{Action, Field};
-use super::facts::{Facts, JOBS_MAX, RUNS_MAX};
+use super::alert::{Alert, CAUSES_MAX, to_look_at};
+use super::alert_facts::{Facts, JOBS_MAX, RUNS_MAX};
+use super::format::{between, count, cut, length, query, relative, several};
 use super::page::Page;
-use super::words::{between, count, cut, encoded, length, query, relative, several};
+use super::queues::set_queue;
 use super::{batch, bulks, events, limits, schedules};
 
-/// Maximum number of causes of failures that are listed separately.
-pub(super) const CAUSES_MAX: usize = 8;
 /// The delay after which an event or a tick counts as late.
 const LATE: Duration = Duration::from_secs(60);
 /// How long the death of a worker is reported.
 const NEWS: Duration = Duration::from_secs(15 * 60);
-
-/// A problem.
-pub(crate) struct Alert {
-    /// Whether an operator must act; otherwise it is only a warning.
-    pub(crate) error: bool,
-    pub(crate) title: String,
-    pub(crate) words: String,
-    /// The page with details.
-    pub(crate) url: String,
-    pub(crate) actions: Vec<Action>,
-}
 
 /// The common properties of failed jobs: kind, queue and error code.
 type Cause<'a> = (&'a str, &'a str, &'a str);
@@ -164,25 +151,6 @@ fn of_promotion(finding: &Finding) -> Alert {
     to_look_at(false, "The database server was promoted or restored".to_owned(), &words, "/settings")
 }
 
-/// Creates an alert without actions, which links to another page.
-pub(super) fn to_look_at(error: bool, title: String, words: &str, url: &str) -> Alert {
-    Alert { error, title, words: words.to_owned(), url: url.to_owned(), actions: Vec::new() }
-}
-
-/// Returns the number of jobs in the queue that wait for a claim.
-pub(super) fn waiting(queue: &QueueKinds) -> i64 {
-    queue.counts.iter().filter(|count| count.state.is_waiting()).map(|count| count.jobs).sum()
-}
-
-/// The button that pauses or resumes a queue.
-pub(super) fn set_queue(queue: &str, action: QueueAction, page: &Page) -> Option<Action> {
-    let verb = if action == QueueAction::Pause { "Pause" } else { "Resume" };
-    let form = Action::new(page, format!("{action}-{}", encoded(queue)), "/queues/set", action)
-        .asks(format!("{verb} queue {queue}?"))
-        .with(Field::hidden("queue", queue));
-    page.viewer.operates.then_some(form)
-}
-
 fn paused(queue: &QueueKinds, page: &Page) -> Option<Alert> {
     let since = queue.paused_at?;
     Some(Alert {
@@ -191,7 +159,7 @@ fn paused(queue: &QueueKinds, page: &Page) -> Option<Alert> {
         words: format!(
             "Since {}; {}.",
             relative(since, page.now),
-            several(waiting(queue).unsigned_abs(), "job waits", "jobs wait")
+            several(queue.waiting().unsigned_abs(), "job waits", "jobs wait")
         ),
         url: "/queues".to_owned(),
         actions: set_queue(&queue.name, QueueAction::Resume, page).into_iter().collect(),

@@ -7,8 +7,8 @@ use milepost_core::ident::{BatchId, JobId};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::format::{cut, encoded, query};
 use super::page::{Drawn, Page, draw};
-use super::words::{cut, encoded, query};
 use crate::app::App;
 use crate::params::Query;
 

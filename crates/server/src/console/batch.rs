@@ -12,14 +12,14 @@ use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::ident::BatchId;
 use serde::Deserialize;
 
-use super::act::{Action, Field, Sent, acting};
+use super::batch_tasks::{Board, ran};
 use super::batches::progress;
-use super::board::{Board, ran};
 use super::flash::Flash;
+use super::form::{Action, Field, Sent, acting};
+use super::format::{count, encoded, length, pretty, several};
 use super::graph::{self, Level};
 use super::page::{Drawn, Page, draw};
-use super::stack::{Stack, by_state};
-use super::words::{count, encoded, length, pretty, several};
+use super::state_bar::{Stack, by_state};
 use crate::app::App;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
@@ -200,7 +200,7 @@ fn list(board: &Board, chosen: &Chosen, url: &str) -> (String, Vec<TaskView>, Op
     let next = tasks.last().filter(|_| more && asked).map(|last| {
         let after = last.task.to_string();
         let query =
-            super::words::query(&[("level", &chosen.level), ("state", &chosen.state), ("after", &after)]);
+            super::format::query(&[("level", &chosen.level), ("state", &chosen.state), ("after", &after)]);
         format!("{url}?{query}#tasks")
     });
     (words, tasks.into_iter().cloned().collect(), next)

@@ -7,9 +7,9 @@ use milepost_core::dag::state::{BatchState, Counts};
 use milepost_core::ident::BatchId;
 use serde::Deserialize;
 
+use super::format::{count, encoded, query, several};
 use super::page::{Drawn, Page, draw};
-use super::stack::Stack;
-use super::words::{count, encoded, query, several};
+use super::state_bar::Stack;
 use crate::app::App;
 use crate::params::Query;
 

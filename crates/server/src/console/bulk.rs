@@ -12,11 +12,11 @@ use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use milepost_core::listing::Waiting;
 
-use super::act::{Action, Field, Sent, acting};
 use super::bulks::{Row, held, why_stopped};
 use super::flash::Flash;
+use super::form::{Action, Field, Sent, acting};
+use super::format::{count, length, per_second, pretty, why};
 use super::page::{Drawn, Page, draw};
-use super::words::{count, length, per_second, pretty, why};
 use crate::app::App;
 use crate::params::Path;
 use crate::problem::Problem;

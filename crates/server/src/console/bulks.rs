@@ -1,15 +1,12 @@
 //! `/bulk`: runs of bulk jobs with progress, rate and throttling.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use askama::Template;
 use axum::extract::State;
 use jiff::Timestamp;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::bulk_run::RunAction;
-use milepost_core::bulk::estimate::Pace;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
@@ -17,9 +14,10 @@ use milepost_core::port::Store;
 use milepost_core::state::JobState;
 use serde::Deserialize;
 
-use super::act::Action;
+use super::form::Action;
+use super::format::{between, count, cut, length, per_second, query};
+use super::paces::Paces;
 use super::page::{Drawn, Page, draw};
-use super::words::{between, count, cut, length, per_second, query};
 use crate::app::App;
 use crate::params::Query;
 use crate::problem::Problem;
@@ -28,49 +26,6 @@ use crate::problem::Problem;
 const ROWS: u32 = 100;
 /// The maximum id: the cursor at which the finished runs begin.
 const NEWEST: JobId = JobId(uuid::Uuid::max());
-/// Maximum number of runs whose rate is remembered.
-const PACES_MAX: usize = 200;
-
-/// Rates of runs, measured between page views.
-#[derive(Default)]
-pub(crate) struct Paces {
-    known: Mutex<HashMap<JobId, (Instant, u64, Pace)>>,
-}
-
-impl Paces {
-    fn known(&self) -> MutexGuard<'_, HashMap<JobId, (Instant, u64, Pace)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Updates the measurement. Returns the current rate in rows/s, and the remaining time: `2 min to 5 min`.
-    pub(super) fn learn(&self, view: &BulkView, now: Timestamp) -> (Option<f64>, Option<String>) {
-        if view.state != JobState::Running {
-            return (None, None);
-        }
-        let (seen_at, passed) = (Instant::now(), view.passed());
-        let mut known = self.known();
-        if known.len() >= PACES_MAX && !known.contains_key(&view.id) {
-            known.clear();
-        }
-        let (at, rows, pace) = known.entry(view.id).or_insert_with(|| (seen_at, passed, Pace::default()));
-        pace.learn(passed.saturating_sub(*rows), seen_at - *at);
-        (*at, *rows) = (seen_at, passed);
-        let left = view.total.map(|total| total.rows.saturating_sub(passed));
-        if let Some(remaining) = left.and_then(|left| pace.remaining(left)) {
-            let (soonest, latest) = (length(remaining.soonest), length(remaining.latest));
-            let range = if soonest == latest { soonest } else { format!("{soonest} to {latest}") };
-            return (pace.rows_per_s(), Some(range));
-        }
-        // No measurement yet: use the average since the start.
-        let took = view.started_at.map_or(0.0, |at| between(at, now).as_secs_f64());
-        let rate = (took > 1.0 && passed > 0).then(|| passed as f64 / took);
-        let rest = rate
-            .zip(left)
-            .and_then(|(rate, left)| std::time::Duration::try_from_secs_f64(left as f64 / rate).ok());
-        (rate, rest.map(|rest| format!("about {}", length(rest))))
-    }
-}
-
 /// A run as a row of the list.
 pub(super) struct Row {
     pub(super) id: JobId,
@@ -161,7 +116,7 @@ fn progress(view: &BulkView) -> String {
 fn turn(view: &BulkView, now: Timestamp) -> String {
     match (view.state, view.next, view.due_at) {
         (JobState::Blocked | JobState::Pending, _, Some(at)) if view.started_at.is_none() && at > now => {
-            format!("starts {}", super::words::relative(at, now))
+            format!("starts {}", super::format::relative(at, now))
         }
         (JobState::Blocked, Some(1), _) => "next in its group".to_owned(),
         (JobState::Blocked, Some(place), _) => format!("number {place} in its group"),

@@ -12,11 +12,11 @@ use milepost_core::event::listing::{AggregatePlace, EventFilter, EventPage, Logg
 use milepost_core::event::relay_listing::{ParkedView, Replay, SubscriptionView};
 use serde::Deserialize;
 
-use super::act::{Action, Field, Sent, acting};
 use super::flash::Flash;
+use super::form::{Action, Field, Sent, acting};
+use super::format::{between, count, cut, encoded, length, pretty, query};
 use super::page::{Drawn, Page, draw};
-use super::part::{Part, Ways};
-use super::words::{between, count, cut, encoded, length, pretty, query};
+use super::sublist::{Part, Ways};
 use crate::api::cursor::Cursor;
 use crate::app::App;
 use crate::params::Query;

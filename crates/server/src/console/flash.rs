@@ -6,11 +6,11 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::words::{cut, encoded};
+use super::format::{cut, encoded};
 use crate::access::cookie as read_cookie;
 use crate::app::App;
 use crate::problem::Problem;
-use crate::session::Cookie;
+use crate::session::cookie::Cookie;
 
 /// Maximum length of a message, in characters.
 const CHARS_MAX: usize = 600;
@@ -99,7 +99,7 @@ mod tests {
     use axum::http::header::COOKIE;
 
     use super::*;
-    use crate::session::Sessions;
+    use crate::session::sessions::Sessions;
 
     #[test]
     fn what_is_said_comes_back_as_it_was() {

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use milepost_core::dag::state::Counts;
 
-use super::board::Board;
-use super::stack::Stack;
-use super::words::cut;
+use super::batch_tasks::Board;
+use super::format::cut;
+use super::state_bar::Stack;
 use milepost_layout::{BOX_HEIGHT, BOX_PADDING, Line, Picture, TaskBox};
 
 /// Maximum number of tasks and edges in a drawing; larger graphs are summarized.
@@ -54,7 +54,7 @@ pub(super) fn draw(board: &Board, batch_url: &str, path: &[u32]) -> Option<Strin
             "<a href=\"{batch_url}?task={}#tasks\"><g class=\"g-{state}{on_path}\"><title>{}: {state}</title>\
              <rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{BOX_HEIGHT}\" rx=\"5\"/>\
              <text x=\"{:.1}\" y=\"{:.1}\">{} {}</text></g></a>",
-            super::words::encoded(key),
+            super::format::encoded(key),
             escaped(key),
             middle - BOX_HEIGHT / 2.0,
             x + BOX_PADDING,

@@ -13,11 +13,11 @@ use milepost_core::ident::JobId;
 use milepost_core::listing::{JobView, Waiting};
 use milepost_core::schedule::schedule_of_key;
 
-use super::act::{Action, Sent, acting};
-use super::alerts::set_queue;
+use super::form::{Action, Sent, acting};
+use super::format::{between, count, encoded, length, pretty, why};
 use super::page::{Drawn, Page, draw};
-use super::words::{between, count, encoded, length, pretty, why};
-use super::{machine, words};
+use super::queues::set_queue;
+use super::{format, state_diagram};
 use crate::api::attempt::{Attempt, attempts};
 use crate::app::App;
 use crate::params::Path;
@@ -83,7 +83,7 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     let job = Job {
         why: view.waiting_for.as_ref().map(|waiting| reason_of(waiting, &page)),
         failure: last_failure.filter(|_| !view.row.state.is_ended()),
-        machine: machine::draw(view.row.state, &history),
+        machine: state_diagram::draw(view.row.state, &history),
         all_attempts: all_of(attempts.len()),
         lanes: lanes(attempts, page.now),
         actions: actions(&page, &view),
@@ -108,9 +108,9 @@ impl Job {
     /// Describes the progress that the handler reported.
     fn share(&self) -> Option<String> {
         let progress = self.view.progress.as_ref()?;
-        let of = progress.total.map_or_else(String::new, |total| format!(" of {}", words::count(total)));
+        let of = progress.total.map_or_else(String::new, |total| format!(" of {}", format::count(total)));
         let message = progress.message.as_ref().map_or_else(String::new, |message| format!(", {message}"));
-        Some(format!("{}{of}{message}", words::count(progress.done)))
+        Some(format!("{}{of}{message}", format::count(progress.done)))
     }
 }
 

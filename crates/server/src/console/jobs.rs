@@ -10,14 +10,14 @@ use jiff::{SignedDuration, Timestamp};
 use milepost_core::actions::Action as _;
 use milepost_core::actions::job::JobAction;
 use milepost_core::ident::JobId;
-use milepost_core::listing::{JobFilter, JobRow};
+use milepost_core::listing::{JobRow, LastFailure};
 use milepost_core::port::Store;
-use milepost_core::search::{LastFailure, PayloadMatch, time_of};
+use milepost_core::search::{JobFilter, PayloadMatch, time_of};
 use milepost_core::state::JobState;
 
+use super::format::{self, cut, query};
 use super::page::{Drawn, Page, draw};
-use super::since;
-use super::words::{self, cut, query};
+use super::time_input;
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -95,7 +95,7 @@ impl Search {
             filter,
             payload: owned("payload").unwrap_or_default(),
             window: field("created").map(Window::parse).transpose()?,
-            since_at: field("since").map(since::read).transpose()?,
+            since_at: field("since").map(time_input::read).transpose()?,
             since: owned("since").unwrap_or_default(),
         })
     }
@@ -334,6 +334,6 @@ impl Jobs {
 
     /// Encodes a text for a URL.
     fn encoded(&self, text: &str) -> String {
-        words::encoded(text)
+        format::encoded(text)
     }
 }

@@ -6,11 +6,11 @@ use milepost_core::actions::limit::LimitAction;
 use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 
-use super::act::{Action, Field, Sent, acting};
-use super::alerts::Alert;
+use super::alert::Alert;
 use super::flash::Flash;
+use super::form::{Action, Field, Sent, acting};
+use super::format::{encoded, several};
 use super::page::Page;
-use super::words::{encoded, several};
 use crate::app::App;
 
 /// The suggested rate, which nearly stops a kind: one job starts immediately and shows whether the problem persists.

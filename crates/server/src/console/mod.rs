@@ -3,42 +3,45 @@
 //! Pages read from the store's ports, as the API does. Changes are forms that ask for a reason ([`act`]) and redirect to their
 //! page, which shows the result ([`flash`]). Slow counts are cached ([`kept`]).
 
-mod act;
+mod affected_jobs;
+mod alert;
+mod alert_facts;
 mod alerts;
 mod assets;
 mod audit;
 mod batch;
+mod batch_tasks;
 mod batches;
-mod board;
 mod bulk;
 mod bulks;
-mod choice;
+pub(crate) mod cached_counts;
+mod change_jobs;
+mod charts;
 #[cfg(test)]
 mod contrast;
+mod dead_letters;
+mod error_page;
 mod events;
-mod explain;
-mod facts;
 mod flash;
+mod form;
+mod format;
 mod graph;
 mod job;
 mod jobs;
-mod kept;
-mod letters;
 mod limits;
-mod machine;
 mod overview;
+pub(crate) mod paces;
 mod page;
-mod part;
 mod queues;
-mod reach;
 mod rerun;
 mod schedules;
 pub(crate) mod series;
 mod settings;
-mod since;
-mod stack;
+mod state_bar;
+mod state_diagram;
+mod sublist;
+mod time_input;
 mod unserved;
-mod words;
 mod workers;
 
 use axum::http::Method;
@@ -48,12 +51,11 @@ use milepost_core::token::Role;
 use crate::access::Needed;
 use crate::pages::Pages;
 use crate::reference;
-pub(crate) use act::look_anew;
 pub(crate) use assets::url as asset;
-pub(crate) use bulks::Paces;
-pub(crate) use explain::explain;
+pub(crate) use cached_counts::PAGE_WAIT;
+pub(crate) use error_page::explain;
 pub(crate) use flash::carry;
-pub(crate) use kept::{Known, PAGE_WAIT};
+pub(crate) use form::look_anew;
 pub(crate) use page::{Drawn, Page, draw};
 
 /// Access to pages that only show data.
@@ -65,10 +67,10 @@ const OPERATOR: Needed = Needed::Role(Role::Operator);
 pub(crate) fn routes() -> Pages {
     Pages::default()
         .add(Method::GET, "/", VIEWER, get(overview::show))
-        .add(Method::GET, "/series.json", VIEWER, get(series::get))
+        .add(Method::GET, "/series.json", VIEWER, get(charts::get))
         .add(Method::GET, "/jobs", VIEWER, get(jobs::list))
-        .add(Method::GET, "/jobs/change", OPERATOR, get(choice::preview))
-        .add(Method::POST, "/jobs/change", OPERATOR, post(choice::change))
+        .add(Method::GET, "/jobs/change", OPERATOR, get(change_jobs::preview))
+        .add(Method::POST, "/jobs/change", OPERATOR, post(change_jobs::change))
         .add(Method::GET, "/jobs/{id}", VIEWER, get(job::show))
         .add(Method::POST, "/jobs/{id}/operate", OPERATOR, post(job::operate))
         .add(Method::GET, "/queues", VIEWER, get(queues::list))
@@ -91,9 +93,9 @@ pub(crate) fn routes() -> Pages {
         .add(Method::POST, "/events/subscription", OPERATOR, post(events::operate))
         .add(Method::POST, "/events/replay", OPERATOR, post(events::replay))
         .add(Method::POST, "/events/parked", OPERATOR, post(events::change_parked))
-        .add(Method::GET, "/dead-letters", VIEWER, get(letters::list))
-        .add(Method::POST, "/dead-letters/event", OPERATOR, post(letters::change_event))
-        .add(Method::POST, "/dead-letters/inbox", OPERATOR, post(letters::change_letter))
+        .add(Method::GET, "/dead-letters", VIEWER, get(dead_letters::list))
+        .add(Method::POST, "/dead-letters/event", OPERATOR, post(dead_letters::change_event))
+        .add(Method::POST, "/dead-letters/inbox", OPERATOR, post(dead_letters::change_letter))
         .add(Method::GET, "/audit", OPERATOR, get(audit::list))
         .add(Method::GET, "/settings", VIEWER, get(settings::show))
         .add(Method::GET, "/reference", VIEWER, get(reference::show))

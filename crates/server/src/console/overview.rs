@@ -6,13 +6,13 @@ use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::listing::QueueKinds;
 use milepost_core::state::JobState;
 
-use super::alerts::{Alert, waiting};
+use super::alert::Alert;
+use super::alert_facts::Facts;
 use super::events;
-use super::facts::Facts;
+use super::format::{self, between, count, length};
 use super::page::{Drawn, Page, draw};
 use super::series::Minute;
-use super::stack::Stack;
-use super::words::{self, between, count, length};
+use super::state_bar::Stack;
 use crate::app::App;
 
 /// Maximum number of displayed queues.
@@ -69,7 +69,7 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
     let (queues, subscriptions, consumers, limits) = (queues?, subscriptions?, consumers?, limits?);
     let facts = Facts { queues, subscriptions, consumers, limits, ..facts? };
     let mut queues: Vec<&QueueKinds> = facts.queues.iter().flatten().collect();
-    let waits: i64 = queues.iter().map(|queue| waiting(queue)).sum();
+    let waits: i64 = queues.iter().map(|queue| queue.waiting()).sum();
     queues.sort_by_key(|queue| std::cmp::Reverse(queue.counts.iter().map(|count| count.jobs).sum::<i64>()));
     let alerts = facts.alerts(&page);
     let overview = Overview {
@@ -132,7 +132,7 @@ fn backlog(queue: &QueueKinds) -> Backlog {
     Backlog {
         name: queue.name.clone(),
         paused: queue.paused_at.is_some(),
-        waiting: count(waiting(queue)),
+        waiting: count(queue.waiting()),
         running: count(number(queue, JobState::Running)),
         failed: count(number(queue, JobState::Failed)),
         stack: Stack::of_jobs(&queue.by_state()),

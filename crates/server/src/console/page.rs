@@ -13,10 +13,10 @@ use milepost_core::token::Role;
 
 use super::assets;
 use super::flash::{Flash, Said};
-use super::words::{Badge, When};
+use super::format::{Badge, When};
 use crate::access::Identity;
 use crate::problem::Problem;
-use crate::session::mask;
+use crate::session::csrf_token::mask;
 
 /// The user of the console and their permissions. If the server needs no tokens, every user may do everything.
 #[derive(Clone, Debug)]

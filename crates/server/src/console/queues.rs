@@ -8,12 +8,11 @@ use milepost_core::actions::queue::QueueAction;
 use milepost_core::job::check_queue;
 use milepost_core::state::JobState;
 
-use super::act::{Action, Sent, acting};
-use super::alerts::{self, waiting};
 use super::flash::Flash;
+use super::form::{Action, Field, Sent, acting};
+use super::format::{count, encoded};
 use super::page::{Drawn, Page, draw};
-use super::stack::Stack;
-use super::words::{count, encoded};
+use super::state_bar::Stack;
 use crate::app::App;
 
 #[derive(Template)]
@@ -48,15 +47,15 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
     let counted = queues.is_some();
     let rows = queues.into_iter().flatten().enumerate().map(|(place, queue)| {
         let served = serves(&queue.name);
-        let action = alerts::set_queue(&queue.name, QueueAction::to(queue.paused_at.is_none()), &page);
+        let action = set_queue(&queue.name, QueueAction::to(queue.paused_at.is_none()), &page);
         let counts = queue.by_state();
         let some = counts.iter().filter(|(_, number)| *number > 0);
         Row {
             encoded: encoded(&queue.name),
             paused_at: queue.paused_at,
             workers: served,
-            forsaken: served == 0 && waiting(&queue) > 0,
-            waiting: count(waiting(&queue)),
+            forsaken: served == 0 && queue.waiting() > 0,
+            waiting: count(queue.waiting()),
             counts: some.map(|(state, number): &(JobState, i64)| (state.as_str(), count(*number))).collect(),
             stack: Stack::of_jobs(&counts),
             action: action.map(|action| action.among(place)),
@@ -77,4 +76,13 @@ pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
     };
     let done = done.await;
     sent.answer(done)
+}
+
+/// The button that pauses or resumes a queue.
+pub(super) fn set_queue(queue: &str, action: QueueAction, page: &Page) -> Option<Action> {
+    let verb = if action == QueueAction::Pause { "Pause" } else { "Resume" };
+    let form = Action::new(page, format!("{action}-{}", encoded(queue)), "/queues/set", action)
+        .asks(format!("{verb} queue {queue}?"))
+        .with(Field::hidden("queue", queue));
+    page.viewer.operates.then_some(form)
 }

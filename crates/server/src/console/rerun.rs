@@ -11,10 +11,10 @@ use milepost_core::ident::BatchId;
 use milepost_core::port::Store;
 use serde::Deserialize;
 
-use super::act::{Action, Field, Sent, acting};
+use super::form::{Action, Field, Sent, acting};
+use super::format::{count, encoded, several};
 use super::page::{Drawn, Page, draw};
-use super::stack::by_state;
-use super::words::{count, encoded, several};
+use super::state_bar::by_state;
 use crate::api::batches::{InVersion, plan, subject};
 use crate::app::App;
 use crate::params::{Path, Query};

@@ -7,10 +7,10 @@ use milepost_core::actions::Action as _;
 use milepost_core::actions::schedule::ScheduleAction;
 use milepost_core::schedule::{Made, Makes, ScheduleView};
 
-use super::act::{Action, Field, Sent, acting};
 use super::flash::Flash;
+use super::form::{Action, Field, Sent, acting};
+use super::format::{count, cut, encoded};
 use super::page::{Drawn, Page, draw};
-use super::words::{count, cut, encoded};
 use crate::app::App;
 
 #[derive(Template)]

@@ -4,19 +4,16 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::Json;
-use axum::extract::State;
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::feed::{Counted, FeedPosition, InvalidFeed};
+use milepost_core::listing::QueueKinds;
 use milepost_core::port::{Store, StoreResult};
 use milepost_core::transition::Verb;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::alerts::waiting;
-use super::kept::Known;
-use crate::app::App;
+use super::cached_counts::Known;
 
 /// Length of a bucket, in seconds.
 const BUCKET_S: i64 = 5;
@@ -125,7 +122,7 @@ impl Series {
     async fn look_at_backlog(&self, known: &Known, store: &Arc<dyn Store>) {
         loop {
             if let Ok(Some(queues)) = known.queues(store).await {
-                let jobs = queues.iter().map(waiting).sum();
+                let jobs = queues.iter().map(QueueKinds::waiting).sum();
                 self.fill(Timestamp::now().as_second(), |bucket| bucket.backlog = Some(jobs));
             }
             tokio::time::sleep(BACKLOG_EVERY).await;
@@ -258,11 +255,6 @@ pub(super) struct Minute {
     pub(super) succeeded: u64,
     pub(super) failed: u64,
     pub(super) wait_p99_ms: Option<u64>,
-}
-
-/// Returns the data of the charts.
-pub(super) async fn get(State(app): State<App>) -> Json<Columns> {
-    Json(app.series.columns(Timestamp::now()))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use milepost_core::doctor::{Check, Cost, Finding, Look, PATIENCE_DEFAULT};
 use milepost_core::limit::LimitView;
 use serde::Deserialize;
 
-use super::act::Action;
+use super::form::Action;
 use super::limits;
 use super::page::{Drawn, Page, draw};
 use crate::api::doctor;

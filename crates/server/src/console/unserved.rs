@@ -5,10 +5,11 @@ use std::cmp::Reverse;
 use milepost_core::actions::queue::QueueAction;
 use milepost_core::listing::QueueKinds;
 
-use super::alerts::{Alert, CAUSES_MAX, set_queue, to_look_at, waiting};
-use super::facts::Facts;
+use super::alert::{Alert, CAUSES_MAX, to_look_at};
+use super::alert_facts::Facts;
+use super::format::{query, several};
 use super::page::Page;
-use super::words::{query, several};
+use super::queues::set_queue;
 
 /// A queue, one of its kinds, and the number of due jobs.
 type Forsaken<'a> = (&'a QueueKinds, &'a str, i64);
@@ -17,7 +18,7 @@ impl Facts {
     /// Alerts for queues that no worker serves, and for kinds in served queues without a handler.
     pub(super) fn unserved(&self, page: &Page) -> Vec<Alert> {
         let queues = self.queues.iter().flatten();
-        let waits = queues.filter(|queue| queue.paused_at.is_none() && waiting(queue) > 0);
+        let waits = queues.filter(|queue| queue.paused_at.is_none() && queue.waiting() > 0);
         let (served, others): (Vec<&QueueKinds>, Vec<&QueueKinds>) =
             waits.partition(|queue| self.alive().any(|worker| worker.queues.contains(&queue.name)));
         let mut kinds: Vec<Forsaken<'_>> =
@@ -55,7 +56,7 @@ fn of_queue(queue: &QueueKinds, page: &Page) -> Alert {
         title: format!("No worker serves queue {}", queue.name),
         words: format!(
             "{}, but no active worker serves the queue. Start one, or find out why the last one ended.",
-            several(waiting(queue).unsigned_abs(), "job waits", "jobs wait")
+            several(queue.waiting().unsigned_abs(), "job waits", "jobs wait")
         ),
         url: "/workers".to_owned(),
         actions: set_queue(&queue.name, QueueAction::Pause, page).into_iter().collect(),

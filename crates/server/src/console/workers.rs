@@ -2,12 +2,13 @@
 
 use askama::Template;
 use axum::extract::State;
-use milepost_core::listing::{JobFilter, JobRow};
+use milepost_core::listing::JobRow;
+use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
+use super::format::{between, count, length};
 use super::page::{Drawn, Page, draw};
-use super::words::{between, count, length};
 use crate::app::App;
 
 /// Maximum number of running jobs that are read, and that are displayed.

@@ -1,23 +1,19 @@
 //! Limits on the requests of a client: rate, concurrency and body sizes.
 
 mod bodies;
+pub(crate) mod bound;
 pub(crate) mod in_flight;
 mod rate;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use milepost_core::limit::Rate;
 
-use self::bodies::{Bodies, Full};
+use self::bodies::Bodies;
 use self::in_flight::InFlight;
 use self::rate::Rates;
-use crate::app::App;
 use crate::client::{Caller, Client};
 use crate::problem::Problem;
 
@@ -104,51 +100,6 @@ impl Counted {
     pub(crate) fn check_stranger(&self, client: Client) -> Result<(), Problem> {
         self.strangers.take(client).map_err(too_many)
     }
-}
-
-/// Refuses requests beyond the limits, and aborts those that exceed the time limit.
-pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) -> Response {
-    let caller = Caller::of(request.extensions());
-    let is_neighbour = matches!(caller, Caller::Address(client) if client.is_here());
-    let counted = &app.limits;
-    if let Some(rates) = counted.rates.as_ref().filter(|_| !is_neighbour)
-        && let Err(wait) = rates.take(caller.clone())
-    {
-        return too_many(wait).into_response();
-    }
-    let held = counted.bodies.begin((!is_neighbour).then(|| caller.clone()));
-    let Some(_place) = counted.in_flight.enter(caller) else {
-        let words = "too many requests of this client are in flight; wait until some have ended";
-        return Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_in_flight", words)
-            .retry_after_s(1)
-            .into_response();
-    };
-    let request = request.map(|body| Body::new(bodies::Counted { body, held: Arc::clone(&held) }));
-    let answered = tokio::time::timeout(counted.request_time, next.run(request)).await;
-    if let Some(full) = held.refused() {
-        return too_many_bytes(full).into_response();
-    }
-    match answered {
-        Ok(response) => response,
-        Err(_) => {
-            let words = "the request exceeded its time limit; it is unknown whether it was executed";
-            Problem::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", words).into_response()
-        }
-    }
-}
-
-fn too_many_bytes(full: Full) -> Problem {
-    let (status, words) = match full {
-        Full::Client => (
-            StatusCode::TOO_MANY_REQUESTS,
-            "the bodies of this client's requests are too large in total; wait until some requests have ended",
-        ),
-        Full::Server => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the server's limit on the total size of bodies is reached; retry after the time in Retry-After",
-        ),
-    };
-    Problem::new(status, "too_many_bytes", words).retry_after_s(1)
 }
 
 fn too_many(wait: Duration) -> Problem {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::connection_places::{Place, Places};
 use super::idle::Idle;
-use super::places::{Place, Places};
 use super::spare::{Seat, Spare};
 use crate::client::Client;
 use crate::proxies::TrustedProxies;

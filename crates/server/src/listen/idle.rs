@@ -11,7 +11,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
-use super::places::Place;
+use super::connection_places::Place;
 
 /// How long an evicted connection can still start a request that it was sending.
 const GRACE: Duration = Duration::from_millis(100);

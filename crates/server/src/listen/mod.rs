@@ -2,10 +2,10 @@
 //!
 //! `axum::serve` is not used, since it has no time limit for a client that connects and sends nothing.
 
+mod connection_places;
 mod door;
 mod idle;
 mod patience;
-mod places;
 mod spare;
 mod tls;
 
@@ -29,10 +29,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
+use self::connection_places::{Place, Places};
 use self::door::{Admitted, Door};
 use self::idle::{Answer, Connection, Idle};
 use self::patience::Patience;
-use self::places::{Place, Places};
 use self::spare::{Full, Seat};
 pub(crate) use self::tls::Tls;
 pub use self::tls::{TlsError, TlsFiles};

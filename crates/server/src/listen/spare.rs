@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::places::{Place, Places};
+use super::connection_places::{Place, Places};
 use crate::client::Client;
 
 /// Number of seats, and maximum number of seats of one address.

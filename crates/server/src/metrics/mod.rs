@@ -1,22 +1,18 @@
 //! `/metrics` for Prometheus: metrics of the store, for all nodes, and metrics of this process.
 
 mod sample;
+pub(crate) mod scrape;
 mod store;
 mod text;
 pub mod work;
 
 use std::time::Duration;
 
-use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use milepost_core::port::Store;
 
 pub use self::sample::{Kind, Sample, Value};
 pub(crate) use self::store::KINDS_MAX;
-use crate::app::App;
 use crate::last::Last;
-use crate::problem::Problem;
 
 /// How long quickly read metrics of the store are cached, so that frequent scrapes cost nothing.
 const FRESH: Duration = Duration::from_secs(2);
@@ -52,21 +48,5 @@ impl Metrics {
             Err(error) => tracing::warn!(error = error.chain(), "the metrics of the store are omitted"),
         }
         all
-    }
-}
-
-/// Returns all metrics as OpenMetrics text.
-pub(crate) async fn get(State(app): State<App>) -> Response {
-    match text::write(app.metrics.samples(app.store.as_ref()).await) {
-        Ok(text) => ([(header::CONTENT_TYPE, text::CONTENT_TYPE)], text).into_response(),
-        Err(error) => {
-            tracing::error!(%error, "the metrics could not be written");
-            Problem::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "metrics_failed",
-                "the metrics could not be written",
-            )
-            .into_response()
-        }
     }
 }

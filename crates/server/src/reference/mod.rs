@@ -1,6 +1,6 @@
 //! The API reference at `/reference`, generated from the OpenAPI document.
 
-mod document;
+pub(crate) mod document;
 mod shape;
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 
-pub(crate) use self::document::Reference;
+use self::document::Reference;
 use crate::app::App;
 use crate::console::{Drawn, Page, draw};
 

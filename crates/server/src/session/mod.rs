@@ -4,11 +4,12 @@
 //! must therefore come from a page of this server (`Origin`) and contain the session's CSRF token, as the form field `csrf` or
 //! the header `x-csrf-token`.
 
-mod attempts;
-mod cookie;
-mod csrf;
-mod form;
-mod sign_in;
+pub(crate) mod cookie;
+pub(crate) mod csrf_check;
+pub(crate) mod csrf_token;
+pub(crate) mod sessions;
+pub(crate) mod sign_in;
+mod sign_in_throttle;
 
 use std::sync::Arc;
 
@@ -16,15 +17,11 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use milepost_core::error::StoreError;
-use milepost_core::session::{FoundSession, NewSession, SessionTimes};
+use milepost_core::session::{FoundSession, NewSession};
 use milepost_core::token::{Digest, FoundToken};
 
-pub(crate) use self::attempts::Attempts;
-pub(crate) use self::cookie::Cookie;
-pub(crate) use self::csrf::mask;
-pub(crate) use self::form::guard_forms;
-pub(crate) use self::sign_in::{routes, sign_in_path};
-use crate::access::{Identity, Memory, Recalled, check, cookie as read_cookie};
+use self::sessions::Known;
+use crate::access::{Identity, Recalled, check, cookie as read_cookie};
 use crate::app::App;
 use crate::client::Client;
 use crate::patience::in_time;
@@ -33,42 +30,10 @@ use crate::problem::Problem;
 /// The header of automatic requests by scripts of the console.
 const REFRESH: &str = "x-milepost-refresh";
 
-/// The sessions of a store, cached for a short time.
-pub(crate) struct Sessions {
-    times: SessionTimes,
-    cookie: Cookie,
-    /// The cookie with the message for the next page.
-    pub(crate) said: Cookie,
-    known: Memory<Known>,
-    attempts: Attempts,
-}
-
-#[derive(Clone)]
-struct Known {
-    id: Digest,
-    token: FoundToken,
-    csrf: Arc<str>,
-    /// Whether this use of the session was stored.
-    used: bool,
-}
-
 /// A caller with a session, and the cookie with the new id of the session if it was rotated.
 pub(crate) struct Signed {
     pub(crate) identity: Identity,
     pub(crate) cookie: Option<HeaderValue>,
-}
-
-impl Sessions {
-    /// `secure`: whether browsers reach the server by HTTPS.
-    pub(crate) fn new(times: SessionTimes, secure: bool) -> Self {
-        Self {
-            times,
-            cookie: Cookie::session(secure),
-            said: Cookie::said(secure),
-            known: Memory::default(),
-            attempts: Attempts::default(),
-        }
-    }
 }
 
 /// Returns the caller by the session cookie, if there is a valid session. Counts as use of the session, except for automatic

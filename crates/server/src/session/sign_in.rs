@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 use milepost_core::token::{FoundToken, Role, Secret};
 use serde::Deserialize;
 
-use super::form::{FORM_BYTES_MAX, too_large};
+use super::csrf_check::{FORM_BYTES_MAX, too_large};
 use super::{begin, end};
 use crate::access::{Needed, check, comes_from_here, foreign};
 use crate::app::App;

@@ -4,9 +4,9 @@
 //! same filter. A client that reconnects sends its last position and first gets the changes that it missed, read from the store,
 //! up to the start of the windows.
 
-mod feed;
+pub(crate) mod feed;
 mod filter;
-mod seats;
+pub(crate) mod open_streams;
 mod watcher;
 mod window;
 
@@ -24,11 +24,9 @@ use tokio::sync::mpsc;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(crate) use self::feed::Feed;
 pub(crate) use self::filter::ChangeType;
 use self::filter::Filter;
-pub(crate) use self::seats::Seats;
-pub use self::seats::StreamLimits;
+pub use self::open_streams::StreamLimits;
 use self::watcher::Watcher;
 use crate::access::{Identity, Lasting};
 use crate::app::App;

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::feed::{PAGE_CHANGES, WINDOW_CHANGES_MAX};
 use super::filter::Filter;
-use super::seats::Seat;
+use super::open_streams::Seat;
 use super::window::{Window, heartbeat, notice, write};
 use crate::access::{Lasting, Over};
 

@@ -22,6 +22,14 @@ pub(super) struct TaskId {
     pub(super) number: u32,
 }
 
+/// A task whose outcome has changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) task: TaskId,
+    pub(super) was: TaskState,
+    pub(super) is: TaskState,
+}
+
 /// Task counts, or changes of task counts, by state in the order of [`TaskState::ALL`].
 pub(super) type ByState = [i64; 8];
 

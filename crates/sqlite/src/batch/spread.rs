@@ -8,21 +8,13 @@ use milepost_core::dag::rule::{Outcome, Tally};
 use milepost_core::dag::state::TaskState;
 use milepost_core::sql;
 
-use super::head::{TaskId, tally};
+use super::head::{End, TaskId, tally};
 use super::settle::Settler;
 use crate::error::Failure;
 use crate::row;
 
 /// How many queued ends one page processes.
 const LINES: u32 = 100;
-
-/// A task whose outcome has changed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct End {
-    pub(super) task: TaskId,
-    pub(super) was: TaskState,
-    pub(super) is: TaskState,
-}
 
 /// Changes of the predecessor counts, in the order of [`Outcome::ALL`].
 type More = [i64; 4];

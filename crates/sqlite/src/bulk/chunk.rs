@@ -11,11 +11,11 @@ use milepost_core::error::{Cause, StoreError};
 use rusqlite::{Connection, ErrorCode, Transaction};
 use serde_json::{Map, Value};
 
+use super::facts::{Facts, Place, key_of, targets as targets_of};
 use super::progress::{self, Begun};
 use super::row::to_json;
-use super::run::{Facts, Place, key_of, targets as targets_of};
+use super::spec::Applied;
 use super::staging::stage_for_trial;
-use super::work::Applied;
 use crate::error::Failure;
 
 /// The result of applying part of a chunk.
@@ -157,7 +157,7 @@ fn find_part(
 fn apply(tx: &Transaction<'_>, facts: &Facts, cursor: Option<&Key>, part: &Part) -> Result<(), Trouble> {
     let place = Place { cursor, bound: part.last.as_ref(), ..Place::default() };
     let pages = facts.pages(cursor);
-    match (&facts.work.applied, &pages.apply) {
+    match (&facts.spec.applied, &pages.apply) {
         (Applied::Handler(handler), _) => {
             let targets = targets(tx, facts, place).map_err(Trouble::Other)?;
             let (run, origin) = (facts.order.run, facts.origin);
@@ -195,7 +195,7 @@ pub(super) fn targets(conn: &Connection, facts: &Facts, place: Place<'_>) -> Res
         for (at, name) in names.iter().enumerate() {
             object.insert(name.clone(), to_json(row.get_ref(at)?));
         }
-        let key = facts.work.source.key().iter().map(|name| object.get(name).cloned().unwrap_or_default());
+        let key = facts.spec.source.key().iter().map(|name| object.get(name).cloned().unwrap_or_default());
         targets.push(Target { key: Key(key.collect()), row: Value::Object(object).to_string() });
     }
     Ok(targets)

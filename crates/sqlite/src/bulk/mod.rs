@@ -6,6 +6,7 @@
 
 mod admin;
 mod chunk;
+mod facts;
 mod handler;
 mod operation;
 mod plan;
@@ -13,6 +14,7 @@ mod progress;
 mod read;
 mod row;
 mod run;
+mod spec;
 mod sql;
 mod staging;
 mod throttle;
@@ -23,5 +25,6 @@ pub use handler::{ChildEvents, ChildJobs, ChunkHandler};
 pub use operation::Operations;
 pub use read::SqliteRows;
 pub(crate) use row::add_key_function;
+pub use spec::Effect;
 pub use throttle::SqlProbe;
-pub use work::{Effect, SqlBulk};
+pub use work::SqlBulk;

@@ -4,23 +4,23 @@ use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::sql;
 use rusqlite::Connection;
 
-use super::work::{Applied, Work};
+use super::spec::{Applied, Spec};
 use crate::error::Failure;
 
 /// Prepares every statement and checks the query plan of the source.
-pub(super) fn check(conn: &Connection, work: &Work) -> Result<(), Failure> {
+pub(super) fn check(conn: &Connection, spec: &Spec) -> Result<(), Failure> {
     // EXPLAIN alone uses the schema that the connection last saw, so the schema is read first.
     conn.prepare_cached(sql!("bulk/schema"))?.query_row((), |_| Ok(()))?;
-    let statements = &work.statements;
+    let statements = &spec.statements;
     let page = prepare(conn, &statements.page, "source")?;
     let columns: Vec<&str> = page.column_names().collect();
-    for key in work.source.key() {
+    for key in spec.source.key() {
         if !columns.contains(&key.as_str()) {
             let selected = columns.join(", ");
             return Err(refuse(InvalidBulk::NoKeyColumn { column: key.clone(), selected }));
         }
     }
-    if let Applied::Handler(handler) = &work.applied
+    if let Applied::Handler(handler) = &spec.applied
         && let Some(column) = handler.columns().into_iter().find(|column| !columns.contains(column))
     {
         let (column, selected) = (column.to_owned(), columns.join(", "));
@@ -34,7 +34,7 @@ pub(super) fn check(conn: &Connection, work: &Work) -> Result<(), Failure> {
             prepare(conn, apply, "apply")?;
         }
     }
-    check_order(conn, work)
+    check_order(conn, spec)
 }
 
 fn prepare<'conn>(
@@ -54,15 +54,15 @@ fn prepare<'conn>(
 }
 
 /// Refuses a source that sorts for every chunk.
-fn check_order(conn: &Connection, work: &Work) -> Result<(), Failure> {
-    let explain = format!("explain query plan {}", work.statements.page);
+fn check_order(conn: &Connection, spec: &Spec) -> Result<(), Failure> {
+    let explain = format!("explain query plan {}", spec.statements.page);
     let mut statement = conn.prepare(&explain)?;
     // No parameters are bound, because the plan does not depend on them.
     let lines = statement.raw_query().mapped(|row| Ok((row.get::<_, i64>(1)?, row.get::<_, String>(3)?)));
     let lines = lines.collect::<rusqlite::Result<Vec<_>>>()?;
     if lines.iter().any(|(parent, words)| *parent == 0 && words.contains("TEMP B-TREE FOR ORDER BY")) {
         let plan: Vec<String> = lines.into_iter().map(|(_, words)| words).collect();
-        let (key, plan) = (work.source.key().join(", "), plan.join("; "));
+        let (key, plan) = (spec.source.key().join(", "), plan.join("; "));
         return Err(refuse(InvalidBulk::NoIndex { problem: "sorts".to_owned(), key, plan }));
     }
     Ok(())

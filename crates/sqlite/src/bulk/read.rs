@@ -16,7 +16,8 @@ use rusqlite::Connection;
 use super::chunk;
 use super::progress::{self, Begun};
 use super::run::Run;
-use super::work::{Applied, SqlBulk};
+use super::spec::Applied;
+use super::work::SqlBulk;
 use crate::command::Hint;
 use crate::store::SqliteStore;
 
@@ -46,7 +47,7 @@ impl BulkRows for SqliteRows {
     }
 
     async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkReader>)> {
-        let (position, run) = Run::take(&self.0, order).await?;
+        let (position, run) = Run::take(&self.0.store, &self.0.spec, order).await?;
         Ok((position, Box::new(Reader { run, passing: None })))
     }
 }

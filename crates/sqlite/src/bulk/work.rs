@@ -8,12 +8,11 @@ use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::run::{Order, Position, Rehearsal, Trial};
-use milepost_core::bulk::sql::{Apply, Dialect, Source};
+use milepost_core::bulk::sql::Dialect;
 use milepost_core::port::{BulkRun, BulkWork, StoreResult};
 
-use super::handler::ChunkHandler;
 use super::run::Run;
-use super::sql::Statements;
+use super::spec::{Applied, Effect, Spec};
 use super::{chunk, plan};
 use crate::command::Hint;
 use crate::store::SqliteStore;
@@ -21,47 +20,11 @@ use crate::store::SqliteStore;
 /// The longest duration of a chunk, because no other process can write during it.
 const CHUNK_MAX: Duration = Duration::from_millis(30);
 
-/// The effect on the targets of a chunk.
-#[derive(Clone)]
-pub enum Effect {
-    /// A statement over the relation `chunk`.
-    Sql(String),
-    /// A handler that runs in the chunk's transaction.
-    Handler(Arc<dyn ChunkHandler>),
-}
-
-impl fmt::Debug for Effect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sql(sql) => f.debug_tuple("Sql").field(sql).finish(),
-            Self::Handler(_) => f.write_str("Handler"),
-        }
-    }
-}
-
-/// A parsed effect.
-#[derive(Clone)]
-pub(super) enum Applied {
-    Sql(Apply),
-    Handler(Arc<dyn ChunkHandler>),
-    /// No effect in this file: the targets are only read.
-    Elsewhere,
-}
-
 /// A bulk job whose targets and effects are in the store's own file.
 #[derive(Clone)]
 pub struct SqlBulk {
     pub(super) store: SqliteStore,
-    pub(super) work: Arc<Work>,
-}
-
-/// The parts that are the same for all runs.
-pub(super) struct Work {
-    pub(super) name: String,
-    pub(super) fingerprint: String,
-    pub(super) source: Source,
-    pub(super) applied: Applied,
-    pub(super) statements: Statements,
+    pub(super) spec: Arc<Spec>,
 }
 
 impl SqlBulk {
@@ -77,12 +40,7 @@ impl SqlBulk {
         key: &[String],
         effect: Effect,
     ) -> Result<Self, InvalidBulk> {
-        let applied = match effect {
-            Effect::Sql(sql) => {
-                Applied::Sql(Apply::parse(&sql, key, Dialect::Sqlite).map_err(InvalidBulk::Apply)?)
-            }
-            Effect::Handler(handler) => Applied::Handler(handler),
-        };
+        let applied = Applied::read(effect, key, Dialect::Sqlite)?;
         Self::of(store, definition, source, key, applied)
     }
 
@@ -93,21 +51,14 @@ impl SqlBulk {
         key: &[String],
         applied: Applied,
     ) -> Result<Self, InvalidBulk> {
-        let source = Source::parse(source, key, Dialect::Sqlite).map_err(InvalidBulk::Source)?;
-        let apply = match &applied {
-            Applied::Sql(apply) => Some(apply),
-            Applied::Handler(_) | Applied::Elsewhere => None,
-        };
-        let statements = Statements::write(&source, apply);
-        let (name, fingerprint) = (definition.name.clone(), definition.fingerprint.clone());
-        let work = Work { name, fingerprint, source, applied, statements };
-        Ok(Self { store: store.clone(), work: Arc::new(work) })
+        let spec = Spec::read(definition, source, key, applied)?;
+        Ok(Self { store: store.clone(), spec: Arc::new(spec) })
     }
 }
 
 impl fmt::Debug for SqlBulk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, source) = (&self.work.name, &self.work.source);
+        let (name, source) = (&self.spec.name, &self.spec.source);
         f.debug_struct("SqlBulk").field("name", name).field("source", source).finish_non_exhaustive()
     }
 }
@@ -119,19 +70,19 @@ impl BulkWork for SqlBulk {
     }
 
     async fn check(&self) -> StoreResult<()> {
-        let work = self.work.clone();
-        self.store.read("bulk", move |conn| plan::check(conn, &work)).await
+        let spec = self.spec.clone();
+        self.store.read("bulk", move |conn| plan::check(conn, &spec)).await
     }
 
     async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkRun>)> {
-        let (position, run) = Run::take(self, order).await?;
+        let (position, run) = Run::take(&self.store, &self.spec, order).await?;
         Ok((position, Box::new(run)))
     }
 
     async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
-        let (run, trial) = (Run::open(self, order)?, trial.clone());
+        let (run, trial) = (Run::open(&self.store, &self.spec, order)?, trial.clone());
         // The rows of a file exist only inside the trial, where they are staged and rolled back.
-        let survey = if self.work.source.is_staged() { None } else { Some(run.find_targets().await?) };
+        let survey = if self.spec.source.is_staged() { None } else { Some(run.find_targets().await?) };
         let rehearsed = move |tx: &rusqlite::Transaction<'_>| chunk::rehearse(tx, &run.facts, survey, &trial);
         self.store.write("bulk", Hint::NONE, rehearsed).await
     }

@@ -11,7 +11,7 @@ use milepost_core::port::{InboxStore, StoreResult};
 use milepost_core::sql;
 use rusqlite::{Connection, Row};
 
-use super::letters;
+use super::dead_letters;
 use super::seat::{Seat, read_settings, settings};
 use crate::clock::now_ms;
 use crate::command::Hint;
@@ -104,12 +104,12 @@ impl InboxStore for SqliteStore {
 
     async fn retry_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
         let (deed, letters) = (Deed::retry_letters(letters), letters.to_vec());
-        self.act("retry_dead", Hint::NONE, deed, move |tx| letters::retry(tx, &letters)).await
+        self.act("retry_dead", Hint::NONE, deed, move |tx| dead_letters::retry(tx, &letters)).await
     }
 
     async fn drop_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
         let (deed, letters) = (Deed::drop_letters(letters), letters.to_vec());
-        self.act("drop_dead", Hint::NONE, deed, move |tx| letters::drop_all(tx, &letters)).await
+        self.act("drop_dead", Hint::NONE, deed, move |tx| dead_letters::drop_all(tx, &letters)).await
     }
 }
 

@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use milepost_core::feed::{Activity, FeedPage, FeedPosition};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
-use milepost_core::listing::JobFilter;
+use milepost_core::listing::{JobsFound, LastFailure};
 use milepost_core::port::{FeedStore, SearchStore, StoreResult};
-use milepost_core::search::{JobsFound, LastFailure};
+use milepost_core::search::JobFilter;
 
 use super::Faulty;
 

@@ -27,7 +27,7 @@ use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob, Priority};
 use milepost_core::limit::{Limit, LimitView, Target};
-use milepost_core::listing::{JobFilter, JobRow, JobView, QueueKinds, QueueView};
+use milepost_core::listing::{JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{
     AbandonedRun, AdminStore, AuditStore, BulkProgress, BulkStaging, BulkStore, DoctorStore, IntakeStore,
@@ -36,6 +36,7 @@ use milepost_core::port::{
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
+use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 use tokio::sync::watch;

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use self::canvas::Canvas;
 use self::route::Wire;
-use super::text::{self, WIDTH, legend};
+use super::labels::{self, WIDTH, legend};
 use super::{Scene, layout};
 use crate::output::printable;
 
@@ -137,7 +137,7 @@ fn spread(scene: &Scene, layer: &[(f64, Thing)], room: usize, scale: f64) -> Opt
 
 fn label(scene: &Scene, thing: Thing) -> String {
     let Thing::Task(task) = thing else { return String::new() };
-    printable(&text::label(scene, task, usize::MAX))
+    printable(&labels::label(scene, task, usize::MAX))
 }
 
 /// Returns the width of a box with this label; 1 for a line, which has no label.

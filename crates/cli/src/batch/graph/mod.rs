@@ -2,8 +2,9 @@
 
 mod dot;
 mod drawing;
+mod labels;
+mod list;
 mod svg;
-mod text;
 
 use std::path::{Path, PathBuf};
 
@@ -74,10 +75,15 @@ impl Scene {
         self.states.as_ref()?.get(task as usize).copied()
     }
 
+    /// Draws the graph as text, or lists it layer by layer if the drawing would be too large.
+    fn text(&self) -> String {
+        drawing::draw(self).unwrap_or_else(|| list::list(self))
+    }
+
     /// Draws the graph in a format.
     fn draw(&self, format: Format) -> Result<String> {
         Ok(match format {
-            Format::Text => text::draw(self),
+            Format::Text => self.text(),
             Format::Dot => dot::draw(self),
             Format::Svg => svg::draw(self)?,
         })

@@ -9,7 +9,7 @@ use milepost_layout::{BOX_HEIGHT, BOX_PADDING, CHAR_WIDTH, MARGIN, Picture, Task
 use unicode_width::UnicodeWidthStr;
 
 use super::Scene;
-use super::text::{label, mark};
+use super::labels::{label, mark};
 
 /// The height of the legend in pixels.
 const LEGEND: f64 = 22.0;

@@ -46,7 +46,7 @@ fn with_states(scene: Scene, states: &[TaskState]) -> Scene {
 
 #[test]
 fn a_small_graph_is_drawn_with_boxes_and_lines() {
-    let drawn = text::draw(&scene("split-de split-fr split-audit de-join fr-join join-audit"));
+    let drawn = scene("split-de split-fr split-audit de-join fr-join join-audit").text();
     let expected = "
         ┌───────┐
         │ split │
@@ -75,7 +75,7 @@ fn a_small_graph_is_drawn_with_boxes_and_lines() {
 fn lines_between_two_layers_are_told_apart_however_boxes_lie() {
     for edges in ["a-c a-d b-d a-e b-e b-f c-g f-g", "a-d c-d b-e a-f c-f", "a-c a-d b-c b-d"] {
         let scene = scene(edges);
-        let drawn = text::draw(&scene);
+        let drawn = scene.text();
         let arrows = scene.dag.definition().tasks.iter().filter(|(_, task)| !task.after.is_empty()).count();
         assert_eq!(drawn.matches('▼').count(), arrows, "\n{drawn}");
     }
@@ -84,7 +84,7 @@ fn lines_between_two_layers_are_told_apart_however_boxes_lie() {
 #[test]
 fn a_state_has_its_mark_and_the_marks_have_a_legend() {
     let scene = with_states(scene("a-b"), &[TaskState::Succeeded, TaskState::Failed]);
-    let drawn = text::draw(&scene);
+    let drawn = scene.text();
     assert!(drawn.starts_with("✗ failed ✓ succeeded\n"), "{drawn}");
     assert!(drawn.contains("│ ✓ a │") && drawn.contains("│ ✗ b │"), "{drawn}");
 }
@@ -93,16 +93,16 @@ fn a_state_has_its_mark_and_the_marks_have_a_legend() {
 fn no_line_is_wider_than_a_terminal() {
     for (depth, width, after) in [(1, 1, 0), (4, 4, 2), (3, 12, 2), (9, 2, 2), (6, 5, 3), (40, 30, 4)] {
         let scene = with_states(layers(depth, width, after), TaskState::ALL);
-        let drawn = text::draw(&scene);
+        let drawn = scene.text();
         let widest = drawn.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(widest <= text::WIDTH, "{widest} columns:\n{drawn}");
+        assert!(widest <= labels::WIDTH, "{widest} columns:\n{drawn}");
     }
 }
 
 #[test]
 fn of_a_large_graph_the_layers_are_told_and_what_was_left_out() {
     let scene = with_states(layers(40, 30, 4), &[TaskState::Succeeded, TaskState::Waiting]);
-    let drawn = text::draw(&scene);
+    let drawn = scene.text();
     let lines: Vec<&str> = drawn.lines().collect();
     assert!(
         lines[0].starts_with("layers: 1,200 tasks, ") && lines[0].ends_with(", 40 layers"),
@@ -183,12 +183,12 @@ fn in_svg_a_state_has_its_mark_too_and_the_legend_has_room() {
 #[test]
 fn characters_of_two_columns_get_the_room_that_they_take() {
     let scene = scene("検査データ-b");
-    assert!(!text::draw(&scene).contains('┐'), "boxes would not be closed");
+    assert!(!scene.text().contains('┐'), "boxes would not be closed");
     assert_eq!(
-        (text::cut("検査データ", 10), text::cut("検査データ", 9)),
+        (labels::cut("検査データ", 10), labels::cut("検査データ", 9)),
         ("検査データ".into(), "検査デー…".into())
     );
-    assert_eq!(text::cut("検査データ", 8), "検査デ…");
+    assert_eq!(labels::cut("検査データ", 8), "検査デ…");
     assert!(svg::draw(&scene).unwrap().contains("width=\"96.0\""), "ten columns and the padding");
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct BulkBench {
     #[arg(long, value_parser = rate)]
     rate: Option<f64>,
     /// The target duration of a chunk [SQLite: 30ms at most]
-    #[arg(long, default_value = "350ms", value_parser = crate::args::positive_duration)]
+    #[arg(long, default_value = "350ms", value_parser = crate::parsers::positive_duration)]
     chunk: Duration,
     /// The number of rounds, each of which measures both; the medians are reported
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=99))]

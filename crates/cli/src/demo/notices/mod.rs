@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use milepost::bulk::{Bulk, Definition, Labels, Sizing};
-use milepost::{NewJob, WorkerBuilder};
+use milepost::{HistoryEntry, NewJob, WorkerBuilder};
 use serde_json::json;
 
 use super::ledger::Scope;
@@ -41,6 +41,17 @@ const NEAR: &str = "select id from milepost_demo_channel where world = :world an
                     and x * :x + y * :y + z * :z >= :nearness order by id limit :limit";
 /// Writes a notice for each channel.
 const NOTIFY: &str = "insert into milepost_demo_notice (run, channel) select :bulk_id, id from chunk";
+
+/// Observations that the tables do not contain.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shown {
+    pub(super) histories: Vec<Vec<HistoryEntry>>,
+    /// The number of chunks that were committed after the abort was acknowledged.
+    pub(super) chunks_after_abort: u64,
+    /// The number of targets processed by the aborted run, and the total.
+    pub(super) aborted_at: u64,
+    pub(super) aborted_of: u64,
+}
 
 /// One of the two bulk jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanCount;
 use milepost::bulk::{BulkFilter, BulkView};
-use milepost::{HistoryEntry, JobId, JobState, Operation, Verb};
+use milepost::{JobId, JobState, Operation, Verb};
 use milepost_core::actions::GRACE_DEFAULT;
 
 use super::channels::{self, Channel, Channels};
 use super::verify::verify;
-use super::{Notice, World, on_sphere, queue};
+use super::{Notice, Shown, World, on_sphere, queue};
 use crate::demo::bar::Bar;
 use crate::demo::ledger::Scope;
 use crate::demo::places::Places;
@@ -33,17 +33,6 @@ const STALL_MAX: Duration = Duration::from_secs(60);
 /// has seen its progress.
 const KILL_AT: f64 = 0.2;
 const ABORT_AT: f64 = 0.4;
-
-/// Observations that the tables do not contain.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Shown {
-    pub(super) histories: Vec<Vec<HistoryEntry>>,
-    /// The number of chunks that were committed after the abort was acknowledged.
-    pub(super) chunks_after_abort: u64,
-    /// The number of targets processed by the aborted run, and the total.
-    pub(super) aborted_at: u64,
-    pub(super) aborted_of: u64,
-}
 
 /// Runs this part of the demo and returns its checks.
 pub(crate) async fn perform(address: &StoreAddress, scope: &Scope, plan: Plan) -> Result<Vec<Check>> {

@@ -3,8 +3,8 @@
 use indicatif::HumanCount;
 use milepost::{HistoryEntry, JobState};
 
+use super::Shown;
 use super::channels::NoticeFacts;
-use super::show::Shown;
 use crate::demo::verify::{Check, is_loss};
 
 /// Returns all checks of the second part.

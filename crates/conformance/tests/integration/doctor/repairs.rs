@@ -53,7 +53,7 @@ async fn is_mended_where_that_is_safe(check: Check, patient: &Patient<'_>) {
     assert_eq!(home.count(audited).await, i64::from(mended > 0), "{check}");
     // The damaged data is consistent again.
     assert_eq!(left, [], "{check}");
-    for job in scene.store.jobs(&milepost_core::listing::JobFilter::default()).await.unwrap() {
+    for job in scene.store.jobs(&milepost_core::search::JobFilter::default()).await.unwrap() {
         scene.assert_history_folds(job.id).await;
     }
 }

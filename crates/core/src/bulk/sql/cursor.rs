@@ -4,7 +4,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
 
 use super::InvalidSql;
-use super::source::{Tail, split};
+use super::tail::{Tail, split};
 use super::text::{Lexeme, Text};
 
 /// Returns the byte range of `> :cursor`.

@@ -4,6 +4,7 @@
 mod apply;
 mod cursor;
 mod source;
+mod tail;
 mod text;
 
 use thiserror::Error;

@@ -10,7 +10,7 @@ use super::super::schema::{InputSchema, InvalidSchema};
 use super::super::template::count_expressions;
 use super::super::version::{Version, canonical};
 use super::{BYTES_MAX, CheckedTask, Content, Dag, EDGES_MAX, TASKS_MAX};
-use crate::error::InvalidJob;
+use crate::job::error::InvalidJob;
 use crate::job::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_key, check_name, check_timeout};
 use crate::json::{check_payload, large_number};
 

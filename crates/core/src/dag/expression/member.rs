@@ -5,7 +5,7 @@ use cel::IdedExpr;
 use cel::common::ast::{CallExpr, Expr, LiteralValue, operators};
 use serde_json::Value;
 
-use super::scope::Values;
+use super::values::Values;
 
 /// A member of a variable, such as `input.order.lines[0]` or `tasks.load.output`.
 #[derive(Clone, PartialEq)]

@@ -7,6 +7,7 @@
 mod member;
 mod scope;
 mod tree;
+mod values;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,7 +18,8 @@ use thiserror::Error;
 use self::member::Member;
 use super::json;
 use crate::json::Exact;
-pub use scope::{Item, Scope, TaskValue, Values};
+pub use scope::Scope;
+pub use values::{Item, TaskValue, Values};
 
 /// The maximum size of an expression, in bytes.
 pub const TEXT_BYTES_MAX: usize = 2000;

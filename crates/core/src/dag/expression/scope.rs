@@ -7,48 +7,19 @@ use cel::common::ast::{CallExpr, Expr, LiteralValue};
 use cel::{Context, Env, ExecutionError, IdedExpr, Value as Cel};
 
 use super::super::json::{map, to_cel, to_json, weight, weight_of_json};
-use super::super::rule::Outcome;
+use super::EvaluationError;
 use super::member::Member;
-use super::{EvaluationError, tree};
+use super::values::{Item, TaskValue, Values};
 use crate::json::Exact;
 
+/// The function that charges values by their size; an expression cannot call it.
+pub(super) const PAY: &str = "@pay";
+/// The function that ends a loop when no steps are left: within `all` and `exists`, an error of one item does not end the loop.
+pub(super) const MORE: &str = "@more";
 /// The maximum length of an error message, in characters.
 const WHY_CHARS_MAX: usize = 200;
 
 static FUNCTIONS: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
-
-/// The result of one predecessor.
-#[derive(Clone, Copy, Debug)]
-pub struct TaskValue<'a> {
-    /// Its key.
-    pub key: &'a str,
-    /// Its outcome.
-    pub state: Outcome,
-    /// The value it returned; null unless it succeeded with a result.
-    pub output: &'a Exact,
-}
-
-/// The item of one job of a task with `each`.
-#[derive(Clone, Copy, Debug)]
-pub struct Item<'a> {
-    /// The item.
-    pub value: &'a Exact,
-    /// Its index in the list, from 0.
-    pub index: u32,
-}
-
-/// The variables for the expressions of one task.
-#[derive(Clone, Copy, Debug)]
-pub struct Values<'a> {
-    /// The input of the batch.
-    pub input: &'a Exact,
-    /// The tick of the batch; an empty object without one.
-    pub tick: &'a Exact,
-    /// The results of the task's direct predecessors.
-    pub tasks: &'a [TaskValue<'a>],
-    /// The item, when the payload of a task with `each` is rendered.
-    pub item: Option<Item<'a>>,
-}
 
 /// Variables in the form that CEL needs, and the number of steps that the expressions of one task have left.
 pub struct Scope<'v> {
@@ -78,12 +49,12 @@ impl<'v> Scope<'v> {
         }
         let left = Arc::clone(&steps_left);
         // Fails only for a name that the library already defines; none of its names begins like this one.
-        let _ = context.add_function(tree::PAY, move |value: Cel| {
+        let _ = context.add_function(PAY, move |value: Cel| {
             let steps = weight(&value, left.load(Ordering::Relaxed));
             pay(&left, value, steps)
         });
         let left = Arc::clone(&steps_left);
-        let _ = context.add_function(tree::MORE, move || left.load(Ordering::Relaxed) > 0);
+        let _ = context.add_function(MORE, move || left.load(Ordering::Relaxed) > 0);
         Self { values: *values, context, steps_left }
     }
 

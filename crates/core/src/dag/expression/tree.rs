@@ -7,13 +7,9 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValu
 use cel::parser::Parser;
 
 use super::member::Member;
-use super::scope::knows;
+use super::scope::{MORE, PAY, knows};
 use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
 
-/// The function that charges values by their size; an expression cannot call it.
-pub(super) const PAY: &str = "@pay";
-/// The function that ends a loop when no steps are left: within `all` and `exists`, an error of one item does not end the loop.
-pub(super) const MORE: &str = "@more";
 const KNOWN: &str = "input, tick, tasks, and for each item also item and index";
 /// Names of types, which are values in expressions such as `type(x) == int`.
 const TYPES: [&str; 10] =

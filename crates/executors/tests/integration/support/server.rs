@@ -72,6 +72,11 @@ impl Server {
             let answer = format!("HTTP/1.1 {status} Whatever\r\n{head}content-length: 7\r\n\r\nno luck");
             return stream.write_all(answer.as_bytes()).await;
         }
+        if path.starts_with("/refused/") {
+            let words = format!("no such address: {}", request.path);
+            let head = format!("HTTP/1.1 422 No\r\ncontent-length: {}\r\n\r\n", words.len());
+            return stream.write_all(format!("{head}{words}").as_bytes()).await;
+        }
         let whole = |body: &str| format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         match path {
             "/echo" => stream.write_all(whole(std::str::from_utf8(&request.body).unwrap()).as_bytes()).await,

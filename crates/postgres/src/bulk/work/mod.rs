@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::run::{Order, Position, Rehearsal, Trial};
+use milepost_core::bulk::sql::Dialect;
 use milepost_core::port::{BulkRun, BulkWork, StoreResult};
 use sqlx::PgConnection;
 
@@ -39,7 +40,7 @@ impl SqlBulk {
         key: &[String],
         effect: Effect,
     ) -> Result<Self, InvalidBulk> {
-        Self::of(store, definition, source, key, Applied::read(effect, key)?)
+        Self::of(store, definition, source, key, Applied::read(effect, key, Dialect::Postgres)?)
     }
 
     pub(super) fn of(

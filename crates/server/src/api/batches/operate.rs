@@ -7,6 +7,7 @@ use axum::extract::State;
 use milepost_core::actions::GRACE_DEFAULT;
 use milepost_core::actions::batch::BatchAction;
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
+use milepost_core::batch::rerun::Chosen;
 use milepost_core::batch::subject::Subject;
 use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
@@ -38,17 +39,17 @@ pub(super) struct BatchOperateRequest {
     /// Keys of tasks; for items of a list, their indices, from 0. Cancel: these tasks and everything downstream, instead of the whole batch.
     /// Mark: exactly one task. Rerun: these tasks; must be empty with `failed`.
     #[serde(default)]
-    pub(super) tasks: Vec<String>,
+    tasks: Vec<String>,
     /// The new state of the task: `succeeded`, `skipped` or `failed` (mark).
     state: Option<TaskState>,
     /// Whether everything downstream of the tasks runs again, too (rerun).
     #[serde(default)]
-    pub(super) downstream: bool,
+    downstream: bool,
     /// Whether all failed and aborted tasks run again, including those in lists and inner batches (rerun).
     #[serde(default)]
-    pub(super) failed: bool,
+    failed: bool,
     /// The version of its DAG in which the tasks run again (rerun). The default is `pinned`.
-    pub(super) version: Option<InVersion>,
+    version: Option<InVersion>,
     /// Returns a preview and changes nothing (rerun).
     #[serde(default)]
     dry: bool,
@@ -123,6 +124,15 @@ fn refused(at: &str, words: &str) -> Problem {
 }
 
 impl BatchOperateRequest {
+    /// Returns the tasks that the request asks to rerun.
+    fn chosen(&self) -> Chosen {
+        match (self.failed, self.downstream) {
+            (true, _) => Chosen::Failed,
+            (false, true) => Chosen::Downstream(self.tasks.clone()),
+            (false, false) => Chosen::Tasks(self.tasks.clone()),
+        }
+    }
+
     /// Refuses fields that do not apply to the operation.
     fn check(&self) -> Result<(), Problem> {
         use BatchAction::{Abort, Cancel, Mark, Rerun, Resume};

@@ -9,7 +9,6 @@ use milepost_core::port::Store;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::operate::BatchOperateRequest;
 use super::subject::all_tasks;
 use crate::api::dags::checked;
 use crate::problem::Problem;
@@ -69,17 +68,6 @@ impl Preview {
                 gone: some(&change.gone),
                 stays: some(&change.stays),
             }),
-        }
-    }
-}
-
-impl BatchOperateRequest {
-    /// Returns the tasks that the request asks to rerun.
-    pub(super) fn chosen(&self) -> Chosen {
-        match (self.failed, self.downstream) {
-            (true, _) => Chosen::Failed,
-            (false, true) => Chosen::Downstream(self.tasks.clone()),
-            (false, false) => Chosen::Tasks(self.tasks.clone()),
         }
     }
 }

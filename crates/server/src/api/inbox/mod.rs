@@ -1,12 +1,12 @@
 //! Inboxes: consumers, gaps and dead letters.
 
 mod consumers;
-mod letters;
+mod dead_letters;
 
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().merge(consumers::routes()).merge(letters::routes())
+    OpenApiRouter::new().merge(consumers::routes()).merge(dead_letters::routes())
 }

@@ -7,11 +7,10 @@ mod claim;
 mod finish;
 mod handle;
 mod lease;
-mod tally;
+pub(crate) mod tally;
 
 use utoipa_axum::router::OpenApiRouter;
 
-pub(crate) use self::tally::Tally;
 use crate::app::App;
 
 pub(super) fn routes() -> OpenApiRouter<App> {

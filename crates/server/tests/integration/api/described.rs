@@ -154,6 +154,31 @@ pub(crate) async fn every_change_by_an_operator_can_have_a_reason(place: Place) 
     assert!(changes > 20, "{changes}");
 }
 
+pub(crate) async fn an_operation_without_query_parameters_refuses_a_query(place: Place) {
+    let document = place.get("/openapi.json").await.body;
+    let mut operations = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+            if parameters.any(|parameter| parameter["in"] == "query") {
+                continue;
+            }
+            let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+            let path = path.replace("{id}", "0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c").replace("{name}", "x");
+            let answer = place.request(method.clone(), &format!("{path}?limit=1")).send().await.unwrap();
+            let status = answer.status();
+            let problem: Value = answer.json().await.unwrap();
+            assert_eq!(
+                (status, &problem["code"]),
+                (StatusCode::BAD_REQUEST, &"invalid_parameter".into()),
+                "{method} {path}"
+            );
+            operations += 1;
+        }
+    }
+    assert!(operations > 20, "{operations}");
+}
+
 pub(crate) async fn people_can_read_all_that_the_document_says(place: Place) {
     let document = place.get("/openapi.json").await.body;
     let (status, html) = place.page("/reference").await;

@@ -245,5 +245,6 @@ on_both! {
         every_answer_is_as_the_document_says
         the_document_names_a_role_for_every_operation
         every_change_by_an_operator_can_have_a_reason
+        an_operation_without_query_parameters_refuses_a_query
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::job::NewJob;
-use milepost_core::listing::JobFilter;
 use milepost_core::port::{AdminStore, IntakeStore};
+use milepost_core::search::JobFilter;
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::store::fixture::{enqueue, job};

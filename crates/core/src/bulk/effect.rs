@@ -1,0 +1,93 @@
+//! The effect of a bulk job on the targets of a chunk, in SQL or in Rust. `H` is the type of a store's handlers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::error::InvalidBulk;
+use super::sql::{Apply, Dialect, Source};
+
+/// The effect on the targets of a chunk.
+pub enum Effect<H: ?Sized> {
+    /// A statement over the relation `chunk`.
+    Sql(String),
+    /// A handler that runs in the chunk's transaction.
+    Handler(Arc<H>),
+}
+
+impl<H: ?Sized> Clone for Effect<H> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Sql(sql) => Self::Sql(sql.clone()),
+            Self::Handler(handler) => Self::Handler(Arc::clone(handler)),
+        }
+    }
+}
+
+impl<H: ?Sized> fmt::Debug for Effect<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sql(sql) => f.debug_tuple("Sql").field(sql).finish(),
+            Self::Handler(_) => f.write_str("Handler"),
+        }
+    }
+}
+
+/// A parsed effect.
+pub enum Applied<H: ?Sized> {
+    /// A statement.
+    Sql(Apply),
+    /// A handler.
+    Handler(Arc<H>),
+    /// No effect in the database of the targets: they are only read.
+    Elsewhere,
+}
+
+impl<H: ?Sized> Clone for Applied<H> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Sql(apply) => Self::Sql(apply.clone()),
+            Self::Handler(handler) => Self::Handler(Arc::clone(handler)),
+            Self::Elsewhere => Self::Elsewhere,
+        }
+    }
+}
+
+impl<H: ?Sized> Applied<H> {
+    /// Parses an effect on targets with these key columns.
+    ///
+    /// # Errors
+    /// [`InvalidBulk::Apply`] describes what is wrong with the statement.
+    pub fn read(effect: Effect<H>, key: &[String], dialect: Dialect) -> Result<Self, InvalidBulk> {
+        Ok(match effect {
+            Effect::Sql(sql) => Self::Sql(Apply::parse(&sql, key, dialect).map_err(InvalidBulk::Apply)?),
+            Effect::Handler(handler) => Self::Handler(handler),
+        })
+    }
+
+    /// Returns the statement, if it is one.
+    #[must_use]
+    pub const fn statement(&self) -> Option<&Apply> {
+        match self {
+            Self::Sql(apply) => Some(apply),
+            Self::Handler(_) | Self::Elsewhere => None,
+        }
+    }
+
+    /// Checks that every parameter of the source and of the statement exists.
+    ///
+    /// # Errors
+    /// [`InvalidBulk::NoParameter`] names the first one that is missing.
+    pub fn check_parameters(
+        &self,
+        source: &Source,
+        exists: impl Fn(&str) -> bool,
+    ) -> Result<(), InvalidBulk> {
+        let apply = self.statement().map(Apply::parameters).unwrap_or_default();
+        for (part, names) in [("source", source.parameters()), ("apply", apply)] {
+            if let Some(name) = names.into_iter().find(|name| !exists(name)) {
+                return Err(InvalidBulk::NoParameter { name: name.to_owned(), part });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,306 @@
+//! Forms that change something: each asks for confirmation and a reason, and returns to the page it was opened on.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use askama::Template;
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use milepost_core::actions::{self, Input, REASON_CHARS_MAX};
+use milepost_core::duration::parse_positive;
+use milepost_core::named::UnknownName;
+use milepost_core::port::Store;
+use milepost_core::token::Role;
+
+use super::flash::Flash;
+use super::page::Page;
+use crate::access::Identity;
+use crate::actor::RequestActor;
+use crate::app::App;
+use crate::destination::own_path;
+use crate::problem::Problem;
+
+/// A button that opens a form with a confirmation.
+#[derive(Debug, Template)]
+#[template(path = "action.html")]
+pub(crate) struct Action {
+    /// An id that is unique on the page.
+    id: String,
+    url: String,
+    /// The label of the button.
+    label: &'static str,
+    /// The question, and the effect of the action.
+    question: String,
+    effect: String,
+    /// Whether the action destroys or stops something.
+    danger: bool,
+    fields: Vec<Field>,
+    back: String,
+    csrf: String,
+}
+
+/// A form field.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    /// The label; empty for hidden fields.
+    pub(crate) label: &'static str,
+    pub(crate) value: String,
+    pub(crate) hint: &'static str,
+    pub(crate) required: bool,
+    /// Whether it is a text area.
+    pub(crate) long: bool,
+}
+
+impl Field {
+    /// Creates a hidden field.
+    pub(crate) fn hidden(name: &'static str, value: impl Into<String>) -> Self {
+        Self { name, label: "", value: value.into(), hint: "", required: false, long: false }
+    }
+
+    /// Creates a visible field.
+    pub(crate) fn shown(
+        name: &'static str,
+        label: &'static str,
+        value: impl Into<String>,
+        hint: &'static str,
+    ) -> Self {
+        Self { name, label, value: value.into(), hint, required: false, long: false }
+    }
+}
+
+impl askama::filters::HtmlSafe for Action {}
+
+impl Action {
+    /// Creates the form of an operator's action, which returns to its page. `id` must be unique on the page.
+    pub(crate) fn new(
+        page: &Page,
+        id: impl Into<String>,
+        url: impl Into<String>,
+        action: impl actions::Action,
+    ) -> Self {
+        let description = action.description();
+        let mut fields = vec![Field::hidden("operation", action.name())];
+        if description.inputs.contains(&Input::RequiredDelay) {
+            let wait = Field::shown("wait", "Duration", "10m", "90s, 10m, 2h or 1d");
+            fields.push(Field { required: true, ..wait });
+        }
+        Self {
+            id: id.into(),
+            url: url.into(),
+            label: description.title,
+            question: String::new(),
+            effect: description.effect(),
+            danger: description.is_destructive,
+            fields,
+            back: page.url.clone(),
+            csrf: page.viewer.csrf.clone(),
+        }
+    }
+
+    /// Sets the question.
+    #[must_use]
+    pub(crate) fn asks(mut self, question: impl Into<String>) -> Self {
+        self.question = question.into();
+        self
+    }
+
+    /// Makes the form send another action, which performs this one on another kind of object.
+    #[must_use]
+    pub(crate) fn sends(mut self, action: impl actions::Action) -> Self {
+        self.fields[0] = Field::hidden("operation", action.name());
+        self
+    }
+
+    /// Makes the id unique among similar actions on the page.
+    #[must_use]
+    pub(crate) fn among(mut self, place: usize) -> Self {
+        self.id = format!("{}-{place}", self.id);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with(mut self, field: Field) -> Self {
+        self.fields.push(field);
+        self
+    }
+
+    /// Returns whether this field gets the focus: the first visible one.
+    fn begins_in(&self, field: &Field) -> bool {
+        self.fields.iter().find(|field| !field.label.is_empty()).is_some_and(|first| first.name == field.name)
+    }
+
+    /// Returns whether the reason is the only visible field.
+    fn asks_only_why(&self) -> bool {
+        self.fields.iter().all(|field| field.label.is_empty())
+    }
+}
+
+/// Returns the store, acting for the sender of the form with the reason that the form gives.
+pub(crate) fn acting(app: &App, sent: &Sent) -> Result<Arc<dyn Store>, Flash> {
+    Ok(app.acting(sent.actor.because(Some(&sent.reason()?))?))
+}
+
+/// Clears the cached counts after a form that may have changed something, even if the client has disconnected, so that the next
+/// page shows the change.
+pub(crate) async fn look_anew(State(app): State<App>, request: Request, next: Next) -> Response {
+    let _anew = may_change(&request).then(|| LookAnew(app));
+    next.run(request).await
+}
+
+/// Returns whether the request is a form of a caller who may change something.
+fn may_change(request: &Request) -> bool {
+    let is_form = request.method() == Method::POST && !request.uri().path().starts_with("/v1/");
+    let sender = request.extensions().get::<Identity>();
+    is_form && sender.is_some_and(|sender| sender.may(Role::Operator))
+}
+
+struct LookAnew(App);
+
+impl Drop for LookAnew {
+    fn drop(&mut self) {
+        self.0.known.forget();
+    }
+}
+
+/// A submitted form.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    actor: RequestActor,
+    fields: HashMap<String, String>,
+}
+
+impl Sent {
+    /// Returns a field without surrounding whitespace; `None` if it is empty.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// Returns a required field.
+    pub(crate) fn needed(&self, name: &str) -> Result<&str, Flash> {
+        self.field(name).ok_or_else(|| Flash::refused(format!("nothing was done: {name} is missing")))
+    }
+
+    /// Parses an optional field.
+    pub(crate) fn read<T: std::str::FromStr<Err: std::fmt::Display>>(
+        &self,
+        name: &str,
+    ) -> Result<Option<T>, Flash> {
+        let refuse = |value: &str, error: T::Err| {
+            Flash::refused(format!("nothing was done: {name} is {value:?}, which is invalid: {error}"))
+        };
+        self.field(name).map(|value| value.parse().map_err(|error| refuse(value, error))).transpose()
+    }
+
+    /// Returns the required reason, truncated to the maximum length.
+    pub(crate) fn reason(&self) -> Result<String, Flash> {
+        let reason =
+            self.field("reason").ok_or_else(|| Flash::refused("nothing was done: the reason is missing"))?;
+        Ok(reason.chars().take(REASON_CHARS_MAX).collect())
+    }
+
+    /// Returns the action that the form is for.
+    pub(crate) fn operation<A: FromStr<Err = UnknownName>>(&self) -> Result<A, Flash> {
+        let parsed = self.needed("operation")?.parse();
+        parsed.map_err(|unknown| Flash::refused(format!("nothing was done: {unknown}")))
+    }
+
+    /// Returns the duration in the optional field `wait`: `90s`, `10m`, `2h`, `1d`, or a number of seconds.
+    pub(crate) fn wait(&self) -> Result<Option<Duration>, Flash> {
+        let Some(text) = self.field("wait") else { return Ok(None) };
+        let parsed = text
+            .parse()
+            .map_or_else(|_| parse_positive(text), |seconds: u64| parse_positive(&format!("{seconds}s")));
+        parsed.map(Some).map_err(|invalid| Flash::refused(format!("nothing was done: {text:?}: {invalid}")))
+    }
+
+    /// Returns the path of the page it came from: always a path of this server, even if the form contains another URL.
+    fn back(&self) -> &str {
+        own_path(self.field("back").unwrap_or_default())
+    }
+
+    /// Redirects to the page it came from, which shows the result.
+    pub(crate) fn answer(&self, done: Result<String, Flash>) -> Response {
+        match done {
+            Ok(words) => Flash::done(words).on(self.back()),
+            Err(flash) => flash.on(self.back()),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Sent {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let actor = RequestActor::of(request.extensions());
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
+            Problem::new(rejection.status(), "body_unreadable", rejection.body_text()).into_response()
+        })?;
+        Ok(Self { actor, fields: form_urlencoded::parse(&bytes).into_owned().collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use axum::http::Extensions;
+
+    use super::*;
+    use crate::access::Allowed;
+
+    #[test]
+    fn nobody_but_who_may_change_something_has_it_looked_at_anew() {
+        use Allowed::{Everything, Nothing};
+        for (method, path, sender, may) in [
+            (Method::POST, "/jobs/operate", Some(Everything), true),
+            (Method::POST, "/jobs/operate", Some(Allowed::Role(Role::Operator)), true),
+            (Method::POST, "/jobs/operate", Some(Allowed::Role(Role::Viewer)), false),
+            (Method::POST, "/sign-in", Some(Nothing), false),
+            (Method::POST, "/nowhere", None, false),
+            (Method::POST, "/v1/jobs", Some(Everything), false),
+            (Method::GET, "/jobs", Some(Everything), false),
+        ] {
+            let mut request = Request::new(Body::empty());
+            (*request.method_mut(), *request.uri_mut()) = (method, path.parse().unwrap());
+            if let Some(allowed) = sender {
+                request.extensions_mut().insert(Identity::anonymous(allowed));
+            }
+            assert_eq!(may_change(&request), may, "{path} {sender:?}");
+        }
+    }
+
+    #[test]
+    fn a_duration_is_positive_and_a_number_alone_is_in_seconds() {
+        let seconds = |wait: &str| {
+            let fields = HashMap::from([("wait".to_owned(), wait.to_owned())]);
+            let sent = Sent { actor: RequestActor::of(&Extensions::new()), fields };
+            sent.wait().map(|wait| wait.map(|wait| wait.as_secs()))
+        };
+        let read = ["90s", "10 m", "2h", "45", ""].map(|text| seconds(text).unwrap());
+        assert_eq!(read, [Some(90), Some(600), Some(7_200), Some(45), None]);
+        for text in ["0s", "0", "-1s", "99999999999999999999d", "soon"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_form_leads_back_to_this_server_only() {
+        for (back, to) in [
+            ("/jobs?state=failed", "/jobs?state=failed"),
+            ("//elsewhere.example/", "/"),
+            ("https://elsewhere.example/", "/"),
+            ("/\t/elsewhere.example", "/"),
+            ("", "/"),
+        ] {
+            let fields = HashMap::from([("back".to_owned(), back.to_owned())]);
+            let sent = Sent { actor: RequestActor::of(&Extensions::new()), fields };
+            assert_eq!(sent.back(), to);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The handler of `/metrics`.
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::text;
+use crate::app::App;
+use crate::problem::Problem;
+
+/// Returns all metrics as OpenMetrics text.
+pub(crate) async fn get(State(app): State<App>) -> Response {
+    match text::write(app.metrics.samples(app.store.as_ref()).await) {
+        Ok(text) => ([(header::CONTENT_TYPE, text::CONTENT_TYPE)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the metrics could not be written");
+            Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "metrics_failed",
+                "the metrics could not be written",
+            )
+            .into_response()
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The CSRF check of requests with a session.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::csrf_token::is_masked;
+use crate::access::{Identity, comes_from_here};
+use crate::problem::Problem;
+
+/// The name of the form field, and of the header for other requests.
+pub(crate) const FIELD: &str = "csrf";
+const HEADER: &str = "x-csrf-token";
+/// Maximum size of a form.
+pub(super) const FORM_BYTES_MAX: usize = 256 * 1024;
+
+/// Refuses requests with a session that change something and were not sent by a page of this server. Reads the body, so it must
+/// run after the layers that limit requests.
+pub(crate) async fn guard_forms(request: Request, next: Next) -> Response {
+    let identity = request.extensions().get::<Identity>().cloned();
+    let request = match identity.filter(|identity| identity.session.is_some()) {
+        Some(identity) => check_form(request, &identity).await,
+        None => Ok(request),
+    };
+    match request {
+        Ok(request) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn check_form(request: Request, identity: &Identity) -> Result<Request, Problem> {
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Ok(request);
+    }
+    if !comes_from_here(request.headers(), request.uri()) {
+        return Err(refused("it was not sent by a page of this server").at("header Origin"));
+    }
+    if let Some(given) = request.headers().get(HEADER) {
+        let same = given.to_str().is_ok_and(|given| is_masked(given, &identity.csrf));
+        return if same { Ok(request) } else { Err(old_page().at(format!("header {HEADER}"))) };
+    }
+    if !is_form(request.headers()) {
+        return Err(refused("the header x-csrf-token is missing").at(format!("header {HEADER}")));
+    }
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, FORM_BYTES_MAX).await.map_err(|_| too_large())?;
+    let given = form_urlencoded::parse(&body).find(|(name, _)| name == FIELD);
+    if given.is_some_and(|(_, given)| is_masked(&given, &identity.csrf)) {
+        Ok(Request::from_parts(parts, Body::from(body)))
+    } else {
+        Err(old_page().at(format!("field {FIELD}")))
+    }
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';')
+        .next()
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded"))
+}
+
+pub(super) fn too_large() -> Problem {
+    let words = format!("the form could not be read, or has more than {FORM_BYTES_MAX} bytes");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", words)
+}
+
+fn old_page() -> Problem {
+    refused("its CSRF token does not belong to this session; reload the page")
+}
+
+fn refused(why: &str) -> Problem {
+    Problem::new(StatusCode::FORBIDDEN, "forged_request", format!("the request was refused: {why}"))
+}

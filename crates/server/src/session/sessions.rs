@@ -1,0 +1,42 @@
+//! The sessions of a store, as this process knows them.
+
+use std::sync::Arc;
+
+use milepost_core::session::SessionTimes;
+use milepost_core::token::{Digest, FoundToken};
+
+use super::cookie::Cookie;
+use super::sign_in_throttle::Attempts;
+use crate::access::Memory;
+
+/// The sessions of a store, cached for a short time.
+pub(crate) struct Sessions {
+    pub(super) times: SessionTimes,
+    pub(super) cookie: Cookie,
+    /// The cookie with the message for the next page.
+    pub(crate) said: Cookie,
+    pub(super) known: Memory<Known>,
+    pub(super) attempts: Attempts,
+}
+
+#[derive(Clone)]
+pub(super) struct Known {
+    pub(super) id: Digest,
+    pub(super) token: FoundToken,
+    pub(super) csrf: Arc<str>,
+    /// Whether this use of the session was stored.
+    pub(super) used: bool,
+}
+
+impl Sessions {
+    /// `secure`: whether browsers reach the server by HTTPS.
+    pub(crate) fn new(times: SessionTimes, secure: bool) -> Self {
+        Self {
+            times,
+            cookie: Cookie::session(secure),
+            said: Cookie::said(secure),
+            known: Memory::default(),
+            attempts: Attempts::default(),
+        }
+    }
+}
