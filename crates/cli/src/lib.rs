@@ -6,7 +6,6 @@ mod audit;
 mod batch;
 mod bench;
 mod bulk;
-mod concealment;
 mod config;
 mod demo;
 mod doctor;
@@ -21,9 +20,12 @@ mod log_format;
 mod migrate;
 mod nearest;
 mod operator;
+#[cfg(test)]
+mod ops_files;
 mod output;
 mod parsers;
 mod passwords;
+mod process_secrets;
 mod prune;
 mod queues;
 mod records;
@@ -34,8 +36,6 @@ mod schedules;
 mod selection;
 mod serve;
 mod signals;
-#[cfg(test)]
-mod started;
 mod store;
 mod table;
 mod time;
@@ -69,9 +69,9 @@ const COMPUTATION_MAX: Duration = Duration::from_secs(1);
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     log::start(&cli.command);
-    concealment::hide_arguments();
+    process_secrets::hide_arguments();
     if cli.command.is_daemon() {
-        concealment::hide_memory();
+        process_secrets::hide_memory();
     }
     let address = match cli.store.map(|store| store.parse::<StoreAddress>()).transpose() {
         Ok(address) => address,

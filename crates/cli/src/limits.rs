@@ -140,7 +140,7 @@ async fn set(args: SetArgs, address: &StoreAddress) -> Result<()> {
             limit.target
         ));
     }
-    if json { output::heard_or_not(output::json(&limit)) } else { output::deed(said(&limit)) }
+    if json { output::heard_or_not(output::json(&limit)) } else { output::change(said(&limit)) }
 }
 
 /// Returns whether the limit was set by a configuration.
@@ -165,7 +165,7 @@ async fn remove(args: TargetArgs, address: &StoreAddress) -> Result<()> {
         return output::heard_or_not(output::json(&Removed { target: &target, removed }));
     }
     let words = if removed { "has no limit any more" } else { "had no limit" };
-    output::deed(format_args!("{target} {words}"))
+    output::change(format_args!("{target} {words}"))
 }
 
 #[derive(Serialize)]

@@ -16,9 +16,12 @@ It is safe to run the command again, or on several machines at the same time.";
 pub(crate) async fn run(address: &StoreAddress) -> Result<Outcome> {
     let steps = store::migrate(address).await?;
     if steps.from == steps.to {
-        output::deed(format_args!("{address} is at schema version {} already", steps.to))?;
+        output::change(format_args!("{address} is at schema version {} already", steps.to))?;
     } else {
-        output::deed(format_args!("{address} migrated from schema version {} to {}", steps.from, steps.to))?;
+        output::change(format_args!(
+            "{address} migrated from schema version {} to {}",
+            steps.from, steps.to
+        ))?;
     }
     Ok(Outcome::Done)
 }

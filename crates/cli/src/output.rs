@@ -40,7 +40,7 @@ pub(crate) fn is_lost() -> bool {
 }
 
 /// Prints a line that reports a completed change; see [`heard_or_not`].
-pub(crate) fn deed(text: impl Display) -> anyhow::Result<()> {
+pub(crate) fn change(text: impl Display) -> anyhow::Result<()> {
     heard_or_not(line(text).map_err(Into::into))
 }
 

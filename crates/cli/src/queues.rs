@@ -73,7 +73,7 @@ async fn set(args: QueueArgs, action: QueueAction, store: &dyn Store) -> Result<
     let (name, paused) = (&args.name, action == QueueAction::Pause);
     check_queue(name)?;
     let changed = args.reason.acting(store)?.pause_queue(name, paused).await?;
-    output::deed(format_args!("queue {name} {}", action.result(changed)))?;
+    output::change(format_args!("queue {name} {}", action.result(changed)))?;
     if paused || !changed {
         doubt(name, store).await?;
     }

@@ -19,7 +19,7 @@ use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::passwords::{masked, passwords};
-use crate::{concealment, operator, output, parsers};
+use crate::{operator, output, parsers, process_secrets};
 
 /// The address of the store. Displayed without its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl StoreWait {
     pub(crate) async fn open(self, address: &StoreAddress) -> Result<Database> {
         let opened =
             self.until_reachable(address, async || open_database(address, Schema::MadeWhenEmpty).await).await;
-        address.file().inspect(|path| concealment::warn_of_readers(path));
+        address.file().inspect(|path| process_secrets::warn_of_readers(path));
         opened
     }
 

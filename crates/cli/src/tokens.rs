@@ -190,7 +190,7 @@ async fn revoke(args: RevokeArgs, address: &StoreAddress) -> Result<()> {
         return output::heard_or_not(output::json(&Revoked { prefix: &args.prefix, revoked }));
     }
     let words = if revoked { "is revoked" } else { "was revoked already" };
-    output::deed(format_args!("token {} {words}", args.prefix))
+    output::change(format_args!("token {} {words}", args.prefix))
 }
 
 /// A token in the JSON list.

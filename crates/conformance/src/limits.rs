@@ -11,8 +11,8 @@ use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
-use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{Operated, Operation};
+use milepost_core::precedence::{Put, Synced};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 

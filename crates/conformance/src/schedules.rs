@@ -9,8 +9,8 @@ use milepost::{Outcome, RetryPolicy};
 use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::listing::JobRow;
-use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::Store;
+use milepost_core::precedence::{Put, Synced};
 use milepost_core::schedule::{
     JobTemplate, Made, Makes, Misfire, Schedule, ScheduleView, Source, Spec, schedule_of_key,
 };

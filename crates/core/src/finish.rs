@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::batch::RESULT_BYTES_MAX;
-use crate::ident::Run;
+use crate::ident::{Run, WorkerId};
 use crate::job::PAYLOAD_BYTES_MAX;
 use crate::json::check_text;
 use crate::transition::Verb;
@@ -22,6 +22,14 @@ pub struct Failure {
     pub code: String,
     /// A description of the failure for users.
     pub message: String,
+}
+
+impl Failure {
+    /// Returns the failure of an attempt whose worker lost its lease.
+    #[must_use]
+    pub fn lease_lost(worker: WorkerId) -> Self {
+        Self { code: "lease_lost".to_owned(), message: format!("worker {worker} lost its lease") }
+    }
 }
 
 /// The end of a run.

@@ -160,6 +160,54 @@ pub enum Waiting {
     Turn,
 }
 
+/// What decides why a waiting job does not run now. Each store reads it in its own way.
+#[derive(Clone, Debug, Default)]
+pub struct WaitFacts {
+    /// The time before which it is not due, if that is in the future.
+    pub due_at: Option<Timestamp>,
+    /// The time at which the rate of its group allows the next start, if the group has a free slot but no token.
+    pub group_opens_at: Option<Timestamp>,
+    /// A job that holds a slot of its group.
+    pub group_holder: Option<JobId>,
+    /// The number of taken slots of its group.
+    pub group_taken: u32,
+    /// Whether its queue is paused.
+    pub queue_paused: bool,
+    /// Whether a worker serves its kind and its queue.
+    pub served: bool,
+    /// The time at which the rate of its kind allows the next start, if it allows none now.
+    pub kind_opens_at: Option<Timestamp>,
+}
+
+impl Waiting {
+    /// Returns why a job does not run now; `None` if it is not waiting.
+    #[must_use]
+    pub fn of(job: &JobRow, facts: WaitFacts) -> Option<Self> {
+        if !matches!(job.state, JobState::Blocked | JobState::Pending | JobState::RetryWait) {
+            return None;
+        }
+        if let Some(until) = facts.due_at {
+            return Some(Self::Time { until });
+        }
+        if job.state == JobState::Blocked {
+            let group = job.group.clone()?;
+            return Some(match facts.group_opens_at {
+                Some(until) => Self::Rate { target: Target::Group(group), until },
+                None => Self::Group { group, holder: facts.group_holder, taken: facts.group_taken },
+            });
+        }
+        Some(if facts.queue_paused {
+            Self::PausedQueue { queue: job.queue.clone() }
+        } else if !facts.served {
+            Self::NoWorker { kind: job.kind.clone(), queue: job.queue.clone() }
+        } else if let Some(until) = facts.kind_opens_at {
+            Self::Rate { target: Target::Kind(job.kind.clone()), until }
+        } else {
+            Self::Turn
+        })
+    }
+}
+
 /// A queue and its jobs.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -17,24 +17,24 @@ use crate::handler::KindEntry;
 use crate::outcome::{JobError, NOT_COMMITTED, Outcome};
 
 /// The outcome that a handler returned, or the failure that its panic caused.
-pub(crate) struct Answer {
+pub(crate) struct Attempted {
     pub(crate) outcome: Result<Outcome, JobError>,
     pub(crate) panicked: bool,
 }
 
-impl From<Result<Outcome, JobError>> for Answer {
+impl From<Result<Outcome, JobError>> for Attempted {
     fn from(outcome: Result<Outcome, JobError>) -> Self {
         Self { outcome, panicked: false }
     }
 }
 
 /// Runs an attempt and converts panics into failures.
-pub(crate) async fn caught(attempt: impl Future<Output = Result<Outcome, JobError>>) -> Answer {
+pub(crate) async fn caught(attempt: impl Future<Output = Result<Outcome, JobError>>) -> Attempted {
     match AssertUnwindSafe(attempt).catch_unwind().await {
         Ok(outcome) => outcome.into(),
         Err(panic) => {
             let outcome = Err(JobError::retryable("panic", panic_message(panic.as_ref())));
-            Answer { outcome, panicked: true }
+            Attempted { outcome, panicked: true }
         }
     }
 }

@@ -9,7 +9,7 @@ use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Failure, Finish, Finished};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::ends::BATCH_MAX;
+use crate::end_channel::BATCH_MAX;
 use crate::outcome::NOT_COMMITTED;
 use crate::shared::Shared;
 

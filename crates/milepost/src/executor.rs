@@ -7,11 +7,11 @@ use milepost_core::claim::ClaimedJob;
 use milepost_core::finish::Finish;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::attempt::{self, Answer};
+use crate::attempt::{self, Attempted};
 use crate::context::Context;
 use crate::outcome::Outcome;
 use crate::run_reports::RunReports;
-use crate::runs::RunControl;
+use crate::runs_in_hand::RunControl;
 use crate::shared::Shared;
 use crate::span;
 
@@ -39,7 +39,7 @@ pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, control: RunControl, p
 }
 
 /// Returns the handler's answer; `None` if the lease was lost or the store released the run, so that nothing may be written any more.
-async fn perform(shared: &Arc<Shared>, job: &Arc<ClaimedJob>, control: RunControl) -> Option<Answer> {
+async fn perform(shared: &Arc<Shared>, job: &Arc<ClaimedJob>, control: RunControl) -> Option<Attempted> {
     let reports = RunReports::Store { store: shared.store.clone(), reporter: shared.reporter.clone() };
     let context = Context::new(job.clone(), control.stop, reports);
     let attempt = span::traced(

@@ -8,7 +8,7 @@ mod completer;
 mod context;
 mod coordination;
 mod coordinator;
-mod ends;
+mod end_channel;
 mod executor;
 mod handler;
 mod heartbeat;
@@ -19,7 +19,7 @@ mod registration;
 mod reporter;
 mod retention;
 mod run_reports;
-mod runs;
+mod runs_in_hand;
 mod shared;
 mod span;
 pub mod testing;
@@ -46,12 +46,12 @@ pub use milepost_core::limit::{InvalidLimit, Limit, LimitView, Rate, Target};
 pub use milepost_core::listing::{JobRow, JobView, QueueView, Waiting};
 pub use milepost_core::named::UnknownName;
 #[doc(inline)]
-pub use milepost_core::ownership::Put;
-#[doc(inline)]
 pub use milepost_core::port::{
     AdminStore, BulkStore, Coordination, CoordinationHealth, DoctorStore, EventLog, InboxStore, IntakeStore,
     LimitStore, MaintenanceStore, Operated, Operation, ScheduleStore, Store, StoreResult, WorkerStore,
 };
+#[doc(inline)]
+pub use milepost_core::precedence::Put;
 #[doc(inline)]
 pub use milepost_core::retention::{InvalidRetention, Keep, RetentionPolicy};
 #[doc(inline)]

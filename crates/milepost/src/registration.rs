@@ -12,11 +12,11 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::claimer::Claimer;
 use crate::coordinator::Coordinator;
-use crate::ends::Ends;
+use crate::end_channel::Ends;
 use crate::handler::Kinds;
 use crate::options::WorkerOptions;
 use crate::reporter::Reporter;
-use crate::runs::Runs;
+use crate::runs_in_hand::Runs;
 use crate::shared::Shared;
 use crate::{batches, completer, coordination, heartbeat, maintenance, retention, ticker};
 

@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::coordinator::Coordinator;
-use crate::ends::Ends;
+use crate::end_channel::Ends;
 use crate::handler::Kinds;
 use crate::options::WorkerOptions;
 use crate::reporter::Reporter;
-use crate::runs::Runs;
+use crate::runs_in_hand::Runs;
 
 /// The time limit for dropping handlers.
 const DROP_GRACE: Duration = Duration::from_secs(5);

@@ -6,13 +6,13 @@ use milepost_core::trace::Traceparent;
 use opentelemetry::trace::{FutureExt, SpanKind, SpanRef, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue, global};
 
-use crate::attempt::Answer;
+use crate::attempt::Attempted;
 
 /// The tracer's name: the library that records.
 const TRACER: &str = "milepost";
 
 /// Runs an attempt in a span. The attributes follow the semantic conventions for messaging, where these define them.
-pub(crate) async fn traced(job: &ClaimedJob, attempt: impl Future<Output = Answer>) -> Answer {
+pub(crate) async fn traced(job: &ClaimedJob, attempt: impl Future<Output = Attempted>) -> Attempted {
     let context = begin(job);
     let answer = attempt.with_context(context.clone()).await;
     let span = context.span();

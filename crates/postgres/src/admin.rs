@@ -1,7 +1,7 @@
 //! Implementation of the operators' port.
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::history::HistoryEntry;
@@ -25,8 +25,8 @@ use crate::store::PostgresStore;
 impl AdminStore for PostgresStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
         operation.check()?;
-        let (deed, query) = (Deed::operate(job, operation.verb), change(job, operation));
-        let row = self.act(&self.inner.intake, &deed, async |session| session.row(query).await).await;
+        let (action, query) = (AuditedAction::operate(job, operation.verb), change(job, operation));
+        let row = self.act(&self.inner.intake, &action, async |session| session.row(query).await).await;
         let state = match row.and_then(row::value::<String>) {
             Ok(state) => state,
             Err(error) => {
@@ -91,8 +91,8 @@ impl AdminStore for PostgresStore {
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
         let query = sqlx::query(sql!("pause_queue")).bind(queue.to_owned()).bind(paused);
-        let deed = Deed::pause_queue(queue, paused);
-        let changed = self.act(&self.inner.hot, &deed, async |session| session.row(query).await).await;
+        let action = AuditedAction::pause_queue(queue, paused);
+        let changed = self.act(&self.inner.hot, &action, async |session| session.row(query).await).await;
         changed.map(|changed| changed.is_some()).map_err(|e| self.fail("pause_queue", e))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use milepost_core::audit::{Actor, AuditEntry, AuditFilter, Deed, Note, Subject};
+use milepost_core::audit::{Actor, AuditEntry, AuditFilter, AuditedAction, Note, Subject};
 use milepost_core::limit::Target;
 use milepost_core::port::{AuditStore, Store, StoreResult};
 use milepost_core::sql;
@@ -38,23 +38,23 @@ impl PostgresStore {
     pub(crate) async fn act<T>(
         &self,
         sessions: &Sessions,
-        deed: &Deed,
+        audited: &AuditedAction,
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T>,
     ) -> Decoded<T> {
-        self.act_telling(sessions, deed, verb, |_| None).await
+        self.act_telling(sessions, audited, verb, |_| None).await
     }
 
     /// Like `act`, for actions whose result contains details that the subject does not show.
     pub(crate) async fn act_telling<T>(
         &self,
         sessions: &Sessions,
-        deed: &Deed,
+        audited: &AuditedAction,
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T>,
         tell: impl FnOnce(&T) -> Option<Value>,
     ) -> Decoded<T> {
         match &self.actor {
             None => sessions.run(verb).await,
-            Some(_) => sessions.atomically(async |tx| self.noted(tx, deed, verb, tell).await).await,
+            Some(_) => sessions.atomically(async |tx| self.noted(tx, audited, verb, tell).await).await,
         }
     }
 
@@ -62,16 +62,16 @@ impl PostgresStore {
     pub(crate) async fn noted<T>(
         &self,
         tx: &mut Session<'_>,
-        deed: &Deed,
+        audited: &AuditedAction,
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T>,
         tell: impl FnOnce(&T) -> Option<Value>,
     ) -> Decoded<T> {
         let Some(actor) = &self.actor else { return verb(tx).await };
-        hold(tx, &deed.subject).await?;
-        let before = look(tx, &deed.subject).await?;
+        hold(tx, &audited.subject).await?;
+        let before = look(tx, &audited.subject).await?;
         let answer = verb(tx).await?;
-        let after = look(tx, &deed.subject).await?;
-        if let Some(note) = deed.note(before, after, tell(&answer)) {
+        let after = look(tx, &audited.subject).await?;
+        if let Some(note) = audited.note(before, after, tell(&answer)) {
             tx.execute(write(actor, note)).await?;
         }
         Ok(answer)

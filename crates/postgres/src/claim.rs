@@ -13,7 +13,7 @@ use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::lane::Probe;
+use crate::claim_lanes::Probe;
 use crate::row::{self, Decoded};
 use crate::store::PostgresStore;
 

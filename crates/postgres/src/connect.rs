@@ -12,9 +12,9 @@ use milepost_core::sql;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{Connection, Executor, PgConnection, Row};
 
+use crate::connection_reuse::{REST_TRUSTED, Shelf};
 use crate::error::store_error;
 use crate::session::Sessions;
-use crate::shelf::{REST_TRUSTED, Shelf};
 
 /// The oldest supported server version.
 pub(crate) const VERSION_NUM_MIN: i32 = 150_000;

@@ -1,7 +1,7 @@
 //! Consistency checks and repairs. Each check is one statement on one snapshot, in a read-only transaction.
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::doctor::{Check, Example, Finding, Look};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
@@ -12,8 +12,8 @@ use serde_json::json;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::check_statements;
 use crate::error::{cause, store_error};
-use crate::questions;
 use crate::row::{Decoded, count, stop_verb};
 use crate::session::Session;
 use crate::store::PostgresStore;
@@ -24,11 +24,11 @@ const CANCELED: &str = "57014";
 #[async_trait]
 impl DoctorStore for PostgresStore {
     fn checks(&self) -> Vec<Check> {
-        Check::ALL.iter().copied().filter(|&check| questions::of_check(check).is_some()).collect()
+        Check::ALL.iter().copied().filter(|&check| check_statements::of_check(check).is_some()).collect()
     }
 
     async fn examine(&self, check: Check, look: &Look) -> StoreResult<Option<Finding>> {
-        let Some(question) = questions::of_check(check) else { return Ok(None) };
+        let Some(question) = check_statements::of_check(check) else { return Ok(None) };
         let rows = self.ask(question, look).await;
         let rows = rows.and_then(|rows| rows.iter().map(breach).collect::<Decoded<Vec<_>>>());
         rows.map(|rows| Finding::of(check, rows)).map_err(|error| unanswered(&self.inner.place, error))
@@ -47,7 +47,8 @@ impl DoctorStore for PostgresStore {
         let tell = |mended: &Vec<String>| {
             (!mended.is_empty()).then(|| json!({ "mended": mended.len(), "ids": mended }))
         };
-        let mended = self.or_nobody().act_telling(&self.inner.calm, &Deed::repair(check), mend, tell).await;
+        let mended =
+            self.or_nobody().act_telling(&self.inner.calm, &AuditedAction::repair(check), mend, tell).await;
         mended.map(|mended| mended.len() as u64).map_err(|e| self.fail("mend", e))
     }
 
@@ -60,8 +61,8 @@ impl DoctorStore for PostgresStore {
 
     async fn note_repair(&self, check: Check, mended: u64) -> StoreResult<()> {
         let tell = |(): &()| Some(json!({ "mended": mended }));
-        let (store, deed) = (self.or_nobody(), Deed::repair(check));
-        let noted = store.act_telling(&self.inner.calm, &deed, async |_| Ok(()), tell).await;
+        let (store, action) = (self.or_nobody(), AuditedAction::repair(check));
+        let noted = store.act_telling(&self.inner.calm, &action, async |_| Ok(()), tell).await;
         noted.map_err(|e| self.fail("note_repair", e))
     }
 }

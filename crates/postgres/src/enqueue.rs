@@ -1,7 +1,7 @@
 //! Enqueueing of jobs, through the SQL functions that clients in all languages use.
 
 use async_trait::async_trait;
-use milepost_core::audit::{Actor, Deed};
+use milepost_core::audit::{Actor, AuditedAction};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
@@ -58,7 +58,7 @@ pub(crate) async fn enqueue_many_in(mut session: Session<'_>, jobs: &[NewJob]) -
 #[async_trait]
 impl IntakeStore for PostgresStore {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
-        self.store_jobs(&Deed::create_jobs(jobs), jobs).await
+        self.store_jobs(&AuditedAction::create_jobs(jobs), jobs).await
     }
 
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
@@ -74,11 +74,15 @@ impl IntakeStore for PostgresStore {
 
 impl PostgresStore {
     /// Stores jobs, with an audit entry if there is an actor.
-    pub(crate) async fn store_jobs(&self, deed: &Deed, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+    pub(crate) async fn store_jobs(
+        &self,
+        action: &AuditedAction,
+        jobs: &[NewJob],
+    ) -> StoreResult<Vec<Enqueued>> {
         check(jobs, self.inner.options.payload_bytes_max)?;
         let query = match &self.actor {
             None => insert(jobs),
-            Some(actor) => insert_noted(jobs, deed, actor),
+            Some(actor) => insert_noted(jobs, action, actor),
         };
         match self.inner.intake.rows(query).await.and_then(all_enqueued) {
             // The response to an earlier call with the same jobs was lost after it had committed.
@@ -116,11 +120,11 @@ fn insert(jobs: &[NewJob]) -> Query {
 }
 
 /// Enqueues jobs and writes an audit row in the same round trip.
-fn insert_noted(jobs: &[NewJob], deed: &Deed, actor: &Actor) -> Query {
+fn insert_noted(jobs: &[NewJob], action: &AuditedAction, actor: &Actor) -> Query {
     bind(sqlx::query(sql!("enqueue_many_noted")), jobs)
         .bind(actor.who().to_owned())
-        .bind(deed.what)
-        .bind(deed.subject.name())
+        .bind(action.what)
+        .bind(action.subject.name())
         .bind(actor.why().map(str::to_owned))
 }
 

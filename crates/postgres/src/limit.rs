@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
-use milepost_core::ownership::Put;
 use milepost_core::port::{LimitStore, StoreResult};
+use milepost_core::precedence::Put;
 use milepost_core::sql;
 
 use crate::row;
@@ -25,8 +25,8 @@ impl LimitStore for PostgresStore {
             (Target::Kind(kind), Some(rate)) => self.put_kind_limit(kind, rate, source).await,
             (Target::Kind(_), None) => Ok(Put::Stands),
             (Target::Group(name), rate) => {
-                let deed = Deed::put_limit(&limit.target);
-                let stands = self.put_group_limit(&deed, name, limit.slots, rate, source).await?;
+                let action = AuditedAction::put_limit(&limit.target);
+                let stands = self.put_group_limit(&action, name, limit.slots, rate, source).await?;
                 self.fill_free_groups().await?;
                 Ok(if stands { Put::Stands } else { Put::Foreign })
             }
@@ -34,16 +34,16 @@ impl LimitStore for PostgresStore {
     }
 
     async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool> {
-        let deed = Deed::remove_limit(target);
+        let action = AuditedAction::remove_limit(target);
         match target {
             Target::Kind(kind) => {
                 let query = sqlx::query(sql!("remove_kind_limit")).bind(kind.clone()).bind(source.as_str());
                 let removed =
-                    self.act(&self.inner.hot, &deed, async |session| session.row(query).await).await;
+                    self.act(&self.inner.hot, &action, async |session| session.row(query).await).await;
                 removed.map(|removed| removed.is_some()).map_err(|e| self.fail("remove_limit", e))
             }
             Target::Group(name) => {
-                let removed = self.put_group_limit(&deed, name, None, None, source).await?;
+                let removed = self.put_group_limit(&action, name, None, None, source).await?;
                 self.fill_free_groups().await?;
                 Ok(removed)
             }
@@ -64,8 +64,8 @@ impl PostgresStore {
             .bind(rate.burst.cast_signed())
             .bind(rate.portion().cast_signed())
             .bind(source.as_str());
-        let deed = Deed::put_limit(&Target::Kind(kind.to_owned()));
-        let stands = self.act(&self.inner.hot, &deed, async |session| session.row(query).await).await;
+        let action = AuditedAction::put_limit(&Target::Kind(kind.to_owned()));
+        let stands = self.act(&self.inner.hot, &action, async |session| session.row(query).await).await;
         let stands = stands.map_err(|e| self.fail("put_limit", e))?;
         Ok(if stands.is_some() { Put::Stands } else { Put::Foreign })
     }
@@ -75,7 +75,7 @@ impl PostgresStore {
     /// their lock, because transactions that end jobs would have to wait behind it.
     async fn put_group_limit(
         &self,
-        deed: &Deed,
+        action: &AuditedAction,
         name: &str,
         slots: Option<u32>,
         rate: Option<Rate>,
@@ -89,7 +89,7 @@ impl PostgresStore {
                 .bind(rate.map(|rate| rate.burst.cast_signed()))
                 .bind(rate.map(|rate| rate.portion().cast_signed()))
                 .bind(source.as_str());
-            let row = self.act(&self.inner.hot, deed, async |session| session.row(query).await).await;
+            let row = self.act(&self.inner.hot, action, async |session| session.row(query).await).await;
             let done = row.and_then(row::value::<Option<bool>>);
             let done = done.map_err(|e| self.fail("put_limit", e))?;
             if let Some(done) = done {

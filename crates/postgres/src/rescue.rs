@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::finish::{End, Finish};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{MaintenanceStore, RetryDelay, StoreResult};
+use milepost_core::rescue::LostRun;
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
-use milepost_core::retry::failures_counted;
 use milepost_core::sql;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Backoffs, Rescued};
@@ -116,20 +116,13 @@ async fn rescue_worker(
     Ok(ends.iter().map(|f| Rescued { run: f.run, worker, verb: f.end.verb() }).collect())
 }
 
-/// Returns the end of a run whose worker died: as requested by an operator, otherwise a failure that counts as an attempt.
+/// Reads a run whose worker died, and how it ends.
 fn lost_run(row: &PgRow, worker: WorkerId, delay: Delay<'_>) -> Decoded<Finish> {
-    let attempt = row.try_get::<i32, _>("attempt")?;
-    let failure =
-        || Failure { code: "lease_lost".to_owned(), message: format!("worker {worker} lost its lease") };
-    let end = match stop_verb(row, "stop_verb")? {
-        Some(Verb::Abort) => End::Abort,
-        Some(_) => End::Cancel,
-        None if attempt >= row.try_get::<i32, _>("max_attempts")? => End::Fail { failure: failure() },
-        None => {
-            let failures = failures_counted(attempt.unsigned_abs(), row.try_get("progressed")?);
-            End::Retry { delay: delay(row.try_get("kind")?, failures), failure: failure() }
-        }
-    };
+    let number = |column: &str| row.try_get::<i32, _>(column).map(i32::unsigned_abs);
+    let (attempt, max_attempts) = (number("attempt")?, number("max_attempts")?);
+    let (stop, progressed) = (stop_verb(row, "stop_verb")?, row.try_get("progressed")?);
+    let (lost, kind) = (LostRun { attempt, max_attempts, stop, progressed }, row.try_get("kind")?);
+    let end = lost.end(worker, || delay(kind, lost.failures()));
     Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")?, task: row.try_get("task")? })
 }
 

@@ -8,8 +8,7 @@ use milepost_core::history::HistoryEntry;
 use milepost_core::ident::{BatchId, JobId, Run, RunToken, WorkerId};
 use milepost_core::job::Priority;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
-use milepost_core::listing::{JobRow, JobView, Waiting};
-use milepost_core::state::JobState;
+use milepost_core::listing::{JobRow, JobView, WaitFacts, Waiting};
 use milepost_core::trace::Traceparent;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, WorkerView};
@@ -102,32 +101,20 @@ pub(crate) fn job_view(row: &PgRow) -> Decoded<JobView> {
 }
 
 fn waiting(row: &PgRow, job: &JobRow) -> Decoded<Option<Waiting>> {
-    if !matches!(job.state, JobState::Blocked | JobState::Pending | JobState::RetryWait) {
-        return Ok(None);
-    }
-    if row.try_get::<Option<bool>, _>("in_future")? == Some(true) {
-        let until = job.ready_at.map_or_else(|| time(row, "due_at"), |at| Ok(Some(at)))?;
-        return Ok(until.map(|until| Waiting::Time { until }));
-    }
-    if let (JobState::Blocked, Some(group)) = (job.state, job.group.clone()) {
-        return Ok(Some(match time(row, "group_opens_at")? {
-            Some(until) => Waiting::Rate { target: Target::Group(group), until },
-            None => Waiting::Group {
-                group,
-                holder: row.try_get::<Option<uuid::Uuid>, _>("group_holder")?.map(JobId),
-                taken: u32::try_from(row.try_get::<i64, _>("group_taken")?).unwrap_or(u32::MAX),
-            },
-        }));
-    }
-    Ok(Some(if row.try_get("paused")? {
-        Waiting::PausedQueue { queue: job.queue.clone() }
-    } else if !row.try_get::<bool, _>("served")? {
-        Waiting::NoWorker { kind: job.kind.clone(), queue: job.queue.clone() }
-    } else if let Some(until) = time(row, "kind_opens_at")? {
-        Waiting::Rate { target: Target::Kind(job.kind.clone()), until }
-    } else {
-        Waiting::Turn
-    }))
+    let is_later = row.try_get::<Option<bool>, _>("in_future")? == Some(true);
+    let due_at = job.ready_at.map_or_else(|| time(row, "due_at"), |at| Ok(Some(at)))?;
+    let facts = WaitFacts {
+        due_at: due_at.filter(|_| is_later),
+        group_opens_at: time(row, "group_opens_at")?,
+        group_holder: row.try_get::<Option<uuid::Uuid>, _>("group_holder")?.map(JobId),
+        group_taken: row
+            .try_get::<Option<i64>, _>("group_taken")?
+            .map_or(0, |taken| u32::try_from(taken).unwrap_or(u32::MAX)),
+        queue_paused: row.try_get::<Option<bool>, _>("paused")?.unwrap_or(false),
+        served: row.try_get::<Option<bool>, _>("served")?.unwrap_or(false),
+        kind_opens_at: time(row, "kind_opens_at")?,
+    };
+    Ok(Waiting::of(job, facts))
 }
 
 pub(crate) fn history_entry(row: &PgRow) -> Decoded<HistoryEntry> {

@@ -4,7 +4,7 @@ use std::slice;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::start::{NewBatch, Started};
 use milepost_core::dag::version::Version;
@@ -12,8 +12,8 @@ use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::job::Priority;
-use milepost_core::ownership::Put;
 use milepost_core::port::{BulkStore, ScheduleStore, StoreResult, check_kind_of_ticks};
+use milepost_core::precedence::Put;
 use milepost_core::schedule::{
     Clock, JobTemplate, Made, Makes, Misfire, Order, Refusal, Schedule, ScheduleView, Source, Spec, Tick,
     Ticked,
@@ -79,18 +79,19 @@ impl ScheduleStore for PostgresStore {
             .bind(source.as_str())
             .bind(next_at.map(jiff_sqlx::Timestamp::from))
             .bind(dag.map(str::to_owned));
-        let written = self.change_schedule("write_schedule", &Deed::put_schedule(name), query).await?;
+        let written =
+            self.change_schedule("write_schedule", &AuditedAction::put_schedule(name), query).await?;
         Ok(if written { Put::Stands } else { Put::Foreign })
     }
 
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
         let query = sqlx::query(sql!("remove_schedule")).bind(name.to_owned()).bind(source.as_str());
-        self.change_schedule("remove_schedule", &Deed::remove_schedule(name), query).await
+        self.change_schedule("remove_schedule", &AuditedAction::remove_schedule(name), query).await
     }
 
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
         let query = sqlx::query(sql!("pause_schedule")).bind(name.to_owned());
-        self.change_schedule("pause_schedule", &Deed::pause_schedule(name), query).await
+        self.change_schedule("pause_schedule", &AuditedAction::pause_schedule(name), query).await
     }
 
     async fn unpause_schedule(
@@ -103,17 +104,17 @@ impl ScheduleStore for PostgresStore {
             .bind(name.to_owned())
             .bind(version)
             .bind(next_at.map(jiff_sqlx::Timestamp::from));
-        self.change_schedule("unpause_schedule", &Deed::resume_schedule(name), query).await
+        self.change_schedule("unpause_schedule", &AuditedAction::resume_schedule(name), query).await
     }
 
     async fn make(&self, schedule: &str, order: &Order) -> StoreResult<Made> {
-        let deed = Deed::run_schedule(schedule);
+        let action = AuditedAction::run_schedule(schedule);
         match order {
             Order::Job(job) => {
-                let made = self.store_jobs(&deed, slice::from_ref(job)).await?;
+                let made = self.store_jobs(&action, slice::from_ref(job)).await?;
                 made.first().copied().map(Made::Job).ok_or(StoreError::NoSuchJob(job.id))
             }
-            Order::Batch(batch) => self.start(&deed, batch).await.map(Made::Batch),
+            Order::Batch(batch) => self.start(&action, batch).await.map(Made::Batch),
         }
     }
 
@@ -128,8 +129,14 @@ impl ScheduleStore for PostgresStore {
 
 impl PostgresStore {
     /// Changes one schedule; returns whether it did.
-    async fn change_schedule(&self, verb: &'static str, deed: &Deed, query: Query) -> StoreResult<bool> {
-        let changed = self.act(&self.inner.intake, deed, async |session| session.execute(query).await).await;
+    async fn change_schedule(
+        &self,
+        verb: &'static str,
+        action: &AuditedAction,
+        query: Query,
+    ) -> StoreResult<bool> {
+        let changed =
+            self.act(&self.inner.intake, action, async |session| session.execute(query).await).await;
         changed.map(|rows| rows == 1).map_err(|e| self.fail(verb, e))
     }
 

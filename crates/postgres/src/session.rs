@@ -18,7 +18,7 @@ use milepost_core::pool::PoolView;
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::{Executor, PgConnection, Postgres};
 
-use crate::shelf::{Shelf, Taken};
+use crate::connection_reuse::{Shelf, Taken};
 
 /// A statement with its arguments.
 pub(crate) type Query = sqlx::query::Query<'static, Postgres, PgArguments>;

@@ -8,11 +8,11 @@ use milepost_core::port::StoreResult;
 use milepost_core::schema::Migrated;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 
+use crate::claim_lanes::Floors;
 use crate::connect::{self, Pools, PostgresOptions};
 use crate::error::store_error;
-use crate::lane::Floors;
 use crate::migrate;
-use crate::reached::Reached;
+use crate::prune_position::Reached;
 use crate::session::Sessions;
 
 /// Jobs in a PostgreSQL database. Cheap to clone; clones share connections.

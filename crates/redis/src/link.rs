@@ -34,7 +34,7 @@ pub(crate) struct Link {
     address: Address,
     pub(crate) keys: Keys,
     timeout: Duration,
-    line: Mutex<Option<Line>>,
+    line: Mutex<Option<CallConnection>>,
     trouble: Mutex<Why>,
     up: watch::Sender<bool>,
     failures: AtomicU64,
@@ -45,7 +45,7 @@ pub(crate) struct Link {
 
 /// The connection for calls, while it is usable.
 #[derive(Clone)]
-struct Line {
+struct CallConnection {
     connection: MultiplexedConnection,
     /// Notified when a call was not answered.
     broken: Arc<Notify>,
@@ -104,7 +104,7 @@ impl Link {
     where
         F: Future<Output = RedisResult<T>>,
     {
-        let Line { connection, broken } = self.lock().clone()?;
+        let CallConnection { connection, broken } = self.lock().clone()?;
         let error = match tokio::time::timeout(self.timeout, ask(connection)).await {
             Ok(Ok(answer)) => return Some(answer),
             Ok(Err(error)) => Some(error),
@@ -172,7 +172,7 @@ impl Link {
             tracing::info!(place = self.address.place.as_ref(), "Redis is available again");
         }
         let broken = Arc::new(Notify::new());
-        self.set(Some(Line { connection: session.calls.clone(), broken: broken.clone() }));
+        self.set(Some(CallConnection { connection: session.calls.clone(), broken: broken.clone() }));
         let why = self.serve(session, &broken).await;
         self.set(None);
         (why, began.elapsed())
@@ -231,7 +231,7 @@ impl Link {
         }
     }
 
-    fn set(&self, line: Option<Line>) {
+    fn set(&self, line: Option<CallConnection>) {
         let up = line.is_some();
         *self.lock() = line;
         self.refused.store(false, Ordering::Relaxed);
@@ -243,7 +243,7 @@ impl Link {
         self.up.send_replace(up);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Line>> {
+    fn lock(&self) -> MutexGuard<'_, Option<CallConnection>> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 
 pub mod consumer;
 mod message;
+pub mod ordered_waves;
 pub mod publisher;
 pub mod sink;
 mod template;
-pub mod waves;

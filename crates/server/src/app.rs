@@ -15,14 +15,14 @@ use crate::console::cached_counts::Known;
 use crate::console::paces::Paces;
 use crate::console::series::Series;
 use crate::intake::Intake;
-use crate::last::Last;
 use crate::limits::Counted;
 use crate::metrics::Metrics;
+use crate::query_cache::Last;
 use crate::readiness::Readiness;
 use crate::reference::document::Reference;
 use crate::session::sessions::Sessions;
 use crate::stream::feed::Feed;
-use crate::stream::open_streams::Seats;
+use crate::stream::open_streams::OpenStreams;
 
 /// The store and the state shared by all requests. Cheap to clone: every layer clones it for every request.
 #[derive(Clone)]
@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     /// State changes for the clients of `/v1/stream`.
     pub(crate) feed: Feed,
     /// The open streams.
-    pub(crate) seats: Seats,
+    pub(crate) seats: OpenStreams,
     /// Held while the store is examined: one examination at a time.
     pub(crate) doctor: Arc<Semaphore>,
     /// The last result of the readiness check.

@@ -101,7 +101,7 @@ async fn take_along(receiver: &mut mpsc::Receiver<Waiting>, gathered: &mut Vec<W
 }
 
 /// The jobs of one transaction.
-struct Part {
+struct Transaction {
     actor: Actor,
     waiting: Vec<Waiting>,
     payload_bytes: usize,
@@ -109,8 +109,8 @@ struct Part {
 
 /// Splits jobs into transactions, keeping each actor's order. A transaction has one actor, so that its audit row names the
 /// creator of the jobs, and is no larger than the limits allow.
-fn in_parts(gathered: Vec<Waiting>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+fn in_parts(gathered: Vec<Waiting>) -> Vec<Transaction> {
+    let mut parts: Vec<Transaction> = Vec::new();
     for waiting in gathered {
         let bytes = waiting.job.payload.get().len();
         let last = parts.iter_mut().rfind(|part| part.actor == waiting.actor);
@@ -121,7 +121,7 @@ fn in_parts(gathered: Vec<Waiting>) -> Vec<Part> {
             }
             None => {
                 let actor = waiting.actor.clone();
-                parts.push(Part { actor, waiting: vec![waiting], payload_bytes: bytes });
+                parts.push(Transaction { actor, waiting: vec![waiting], payload_bytes: bytes });
             }
         }
     }

@@ -10,26 +10,26 @@ mod app;
 mod body;
 mod client;
 mod console;
-mod destination;
 mod exposure;
 mod headers;
 mod health;
 mod idempotency;
 mod intake;
-mod last;
 mod limits;
 mod listen;
-mod many;
 pub mod metrics;
 mod openapi;
+mod operate_in_bulk;
 mod pages;
 mod params;
-mod patience;
 mod problem;
 mod proxies;
+mod query_cache;
 mod readiness;
+mod redirect;
 mod reference;
 mod session;
+mod store_timeout;
 mod stream;
 mod trace;
 
@@ -57,7 +57,6 @@ use crate::console::cached_counts::Known;
 use crate::console::series::Series;
 pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
-use crate::last::Last;
 use crate::limits::Counted;
 pub use crate::limits::Limits;
 use crate::listen::Tls;
@@ -66,11 +65,12 @@ use crate::metrics::{Counts, Metrics};
 use crate::pages::Pages;
 pub use crate::problem::Problem;
 pub use crate::proxies::{ForwardedHeader, InvalidProxy, TrustedProxies};
+use crate::query_cache::Last;
 use crate::reference::document::Reference;
 use crate::session::sessions::Sessions;
 pub use crate::stream::StreamLimits;
 use crate::stream::feed::Feed;
-use crate::stream::open_streams::Seats;
+use crate::stream::open_streams::OpenStreams;
 
 /// The configuration of a server.
 pub struct Options {
@@ -141,7 +141,7 @@ pub enum ServerError {
 fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Result<Router, ServerError> {
     let Options { mut counts, about, api, streams, access, limits, page_wait, tls } = options;
     let (series, known) = (Arc::<Series>::default(), Arc::new(Known::new(page_wait)));
-    let (seats, feed, tally) = (Seats::new(streams), Feed::default(), Arc::<Tally>::default());
+    let (seats, feed, tally) = (OpenStreams::new(streams), Feed::default(), Arc::<Tally>::default());
     counts.push(Box::new(seats.clone()));
     if api {
         counts.push(Box::new(Arc::clone(&tally)));

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use milepost_core::port::Store;
 use tokio::sync::Mutex;
 
-use crate::patience::in_time;
 use crate::problem::Problem;
+use crate::store_timeout::in_time;
 
 /// How long a result is reused. Any client may ask, as often as it wants.
 const HOLDS: Duration = Duration::from_secs(1);

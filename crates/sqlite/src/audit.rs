@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use milepost_core::audit::{Actor, AuditEntry, AuditFilter, Deed, Note, Subject};
+use milepost_core::audit::{Actor, AuditEntry, AuditFilter, AuditedAction, Note, Subject};
 use milepost_core::inbox::listing::LetterId;
 use milepost_core::limit::Target;
 use milepost_core::port::{AuditStore, Store, StoreResult};
@@ -47,14 +47,14 @@ impl SqliteStore {
         &self,
         verb: &'static str,
         hint: Hint,
-        deed: Deed,
+        action: AuditedAction,
         work: F,
     ) -> StoreResult<T>
     where
         T: Send + 'static,
         F: FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     {
-        self.act_telling(verb, hint, deed, work, |_| None).await
+        self.act_telling(verb, hint, action, work, |_| None).await
     }
 
     /// As [`act`](Self::act), with details from the answer that cannot be read from the subject.
@@ -62,7 +62,7 @@ impl SqliteStore {
         &self,
         verb: &'static str,
         hint: Hint,
-        deed: Deed,
+        action: AuditedAction,
         work: F,
         tell: G,
     ) -> StoreResult<T>
@@ -72,7 +72,7 @@ impl SqliteStore {
         G: FnOnce(&T) -> Option<Value> + Send + 'static,
     {
         let actor = self.actor();
-        self.write(verb, hint, move |tx| noted(tx, actor.as_deref(), &deed, || work(tx), tell)).await
+        self.write(verb, hint, move |tx| noted(tx, actor.as_deref(), &action, || work(tx), tell)).await
     }
 }
 
@@ -80,15 +80,15 @@ impl SqliteStore {
 pub(crate) fn noted<T>(
     conn: &Connection,
     actor: Option<&Actor>,
-    deed: &Deed,
+    action: &AuditedAction,
     work: impl FnOnce() -> Result<T, Failure>,
     tell: impl FnOnce(&T) -> Option<Value>,
 ) -> Result<T, Failure> {
     let Some(actor) = actor else { return work() };
-    let before = look(conn, &deed.subject)?;
+    let before = look(conn, &action.subject)?;
     let answer = work()?;
-    let after = look(conn, &deed.subject)?;
-    if let Some(note) = deed.note(before, after, tell(&answer)) {
+    let after = look(conn, &action.subject)?;
+    if let Some(note) = action.note(before, after, tell(&answer)) {
         write(conn, actor, &note)?;
     }
     Ok(answer)

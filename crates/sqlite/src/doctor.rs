@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::doctor::{Check, Example, Finding, Look};
 use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::port::{AbandonedRun, DoctorStore, StoreResult};
@@ -18,13 +18,13 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::batch::{mend_batch, settle_jobs};
+use crate::check_statements;
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::error::{Failure, defect};
-use crate::log::LOG_BYTES_MAX;
-use crate::questions;
 use crate::row;
 use crate::store::SqliteStore;
+use crate::wal::LOG_BYTES_MAX;
 use crate::{disk, group};
 
 #[async_trait]
@@ -34,7 +34,7 @@ impl DoctorStore for SqliteStore {
         Check::ALL
             .iter()
             .copied()
-            .filter(|check| questions::of_check(*check).is_some() || of_files.contains(check))
+            .filter(|check| check_statements::of_check(*check).is_some() || of_files.contains(check))
             .collect()
     }
 
@@ -57,8 +57,10 @@ impl DoctorStore for SqliteStore {
             (!mended.is_empty()).then(|| json!({ "mended": mended.len(), "ids": mended }))
         };
         let mend = move |tx: &Transaction<'_>| mend(tx, check, limit);
-        let mended =
-            self.or_nobody().act_telling("mend", Hint::READY, Deed::repair(check), mend, tell).await?;
+        let mended = self
+            .or_nobody()
+            .act_telling("mend", Hint::READY, AuditedAction::repair(check), mend, tell)
+            .await?;
         Ok(mended.len() as u64)
     }
 
@@ -74,14 +76,16 @@ impl DoctorStore for SqliteStore {
 
     async fn note_repair(&self, check: Check, mended: u64) -> StoreResult<()> {
         let tell = move |(): &()| Some(json!({ "mended": mended }));
-        self.or_nobody().act_telling("note_repair", Hint::NONE, Deed::repair(check), |_| Ok(()), tell).await
+        self.or_nobody()
+            .act_telling("note_repair", Hint::NONE, AuditedAction::repair(check), |_| Ok(()), tell)
+            .await
     }
 }
 
 type Breach = (i64, Example);
 
 fn ask(conn: &Connection, check: Check, look: &Look) -> Result<Vec<Breach>, Failure> {
-    let Some(question) = questions::of_check(check) else { return Ok(Vec::new()) };
+    let Some(question) = check_statements::of_check(check) else { return Ok(Vec::new()) };
     let mut statement = conn.prepare(question)?;
     if statement.parameter_count() > 0 {
         statement.raw_bind_parameter(1, look.document())?;
@@ -247,7 +251,7 @@ fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
 
 /// Repairs batches from the facts, as long as the check finds batches that have not been tried.
 fn mend_batches(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {
-    let Some(question) = questions::of_check(check) else { return Ok(Vec::new()) };
+    let Some(question) = check_statements::of_check(check) else { return Ok(Vec::new()) };
     let mut statement = conn.prepare(question)?;
     let (mut tried, mut mended) = (BTreeSet::new(), Vec::new());
     while mended.len() < limit as usize {

@@ -10,10 +10,10 @@ use rusqlite::{Connection, OptionalExtension};
 use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until};
 
+use crate::check_rate::Pace;
 use crate::clock::{micros, now_ms};
 use crate::error::Failure;
-use crate::pace::Pace;
-use crate::served::Lane;
+use crate::served_lanes::Lane;
 use crate::store::SqliteStore;
 
 /// The shortest interval between two checks.

@@ -18,7 +18,7 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl FeedStore for SqliteStore {
     async fn feed_end(&self) -> StoreResult<FeedPosition> {
-        self.read("feed_end", |conn| Ok(Place::end(conn)?.position())).await
+        self.read("feed_end", |conn| Ok(Position::end(conn)?.position())).await
     }
 
     async fn feed(
@@ -27,8 +27,8 @@ impl FeedStore for SqliteStore {
         upto: Option<&FeedPosition>,
         limit: u32,
     ) -> StoreResult<FeedPage> {
-        let after = Place::parse(after)?;
-        let upto = upto.map(Place::parse).transpose()?;
+        let after = Position::parse(after)?;
+        let upto = upto.map(Position::parse).transpose()?;
         if upto.as_ref().is_some_and(|upto| after.is_far_behind(upto)) {
             return Err(InvalidFeed::TooFarBehind.into());
         }
@@ -36,19 +36,19 @@ impl FeedStore for SqliteStore {
     }
 
     async fn activity(&self, after: &FeedPosition, lengths: u32) -> StoreResult<Activity> {
-        let after = Place::parse(after)?;
+        let after = Position::parse(after)?;
         self.read("activity", move |conn| activity(conn, after, lengths)).await
     }
 }
 
 /// The last positions seen: `s4711.12` of the histories of jobs and of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct Position {
     jobs: i64,
     batches: i64,
 }
 
-impl Place {
+impl Position {
     fn parse(position: &FeedPosition) -> Result<Self, InvalidFeed> {
         let parts = position.as_str().strip_prefix('s').and_then(|rest| rest.split_once('.'));
         let read = |text: &str| text.parse().ok().filter(|&pos: &i64| pos >= 0);
@@ -73,22 +73,22 @@ impl Place {
 }
 
 /// Returns the newest positions.
-fn newest(conn: &Connection, after: Place) -> Result<Place, Failure> {
-    let newest = Place::end(conn)?;
+fn newest(conn: &Connection, after: Position) -> Result<Position, Failure> {
+    let newest = Position::end(conn)?;
     if after.jobs > newest.jobs || after.batches > newest.batches {
         return Err(StoreError::from(InvalidFeed::Foreign).into());
     }
     Ok(newest)
 }
 
-fn activity(conn: &Connection, after: Place, lengths: u32) -> Result<Activity, Failure> {
+fn activity(conn: &Connection, after: Position, lengths: u32) -> Result<Activity, Failure> {
     let upto = newest(conn, after)?;
     let mut count = conn.prepare_cached(sql!("feed/activity"))?;
     let counted = count.query_map((after.jobs, upto.jobs, lengths), counted)?.collect::<Result<_, _>>()?;
     Ok(Activity { counted, end: upto.position() })
 }
 
-fn read(conn: &Connection, after: Place, upto: Option<Place>, limit: u32) -> Result<FeedPage, Failure> {
+fn read(conn: &Connection, after: Position, upto: Option<Position>, limit: u32) -> Result<FeedPage, Failure> {
     let newest = newest(conn, after)?;
     let upto = upto.unwrap_or(newest);
     if upto.jobs < after.jobs || upto.batches < after.batches {

@@ -12,8 +12,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::bulk::add_key_function;
 use crate::error::{Failure, Locked, is_busy};
-use crate::log;
-use crate::patience::{Patience, wait_politely};
+use crate::lock_wait::{Patience, wait_politely};
+use crate::wal;
 
 /// The number of prepared statements that each connection caches.
 const STATEMENTS: usize = 96;
@@ -84,7 +84,7 @@ fn try_writer(path: &Path, patience: &Patience) -> rusqlite::Result<Connection> 
     conn.pragma_update(None, "synchronous", "full")?;
     conn.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     conn.pragma_update(None, "temp_store", "memory")?;
-    conn.pragma_update_and_check(None, "journal_size_limit", log::LOG_BYTES_MAX.cast_signed(), |_| Ok(()))?;
+    conn.pragma_update_and_check(None, "journal_size_limit", wal::LOG_BYTES_MAX.cast_signed(), |_| Ok(()))?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     add_key_function(&conn)?;
     Ok(conn)

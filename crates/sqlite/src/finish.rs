@@ -13,7 +13,7 @@ use crate::batch::{check_result, settle_jobs};
 use crate::clock::{later_ms, now_ms};
 use crate::error::Failure;
 use crate::row::{self, Id};
-use crate::stand::{Mover, Standing, Step};
+use crate::transition::{Mover, Standing, Step};
 
 /// Ends a run with success in a transaction of the caller, so that its effects and its success commit together. `result` is JSON text.
 ///

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target, class_of};
-use milepost_core::ownership::Put;
 use milepost_core::port::{LimitStore, StoreResult};
+use milepost_core::precedence::Put;
 use milepost_core::sql;
 use rusqlite::{Connection, Row};
 
@@ -21,13 +21,13 @@ impl LimitStore for SqliteStore {
     async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<Put> {
         limit.check()?;
         let limit = limit.clone();
-        let deed = Deed::put_limit(&limit.target);
-        self.act("put_limit", Hint::READY, deed, move |tx| put(tx, &limit, source)).await
+        let action = AuditedAction::put_limit(&limit.target);
+        self.act("put_limit", Hint::READY, action, move |tx| put(tx, &limit, source)).await
     }
 
     async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool> {
-        let (deed, target) = (Deed::remove_limit(target), target.clone());
-        self.act("remove_limit", Hint::READY, deed, move |tx| remove(tx, &target, source)).await
+        let (action, target) = (AuditedAction::remove_limit(target), target.clone());
+        self.act("remove_limit", Hint::READY, action, move |tx| remove(tx, &target, source)).await
     }
 
     async fn limits(&self) -> StoreResult<Vec<LimitView>> {

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use milepost_core::port::{Wake, WakeStream};
 use tokio::sync::watch;
 
-use crate::bell::Bell;
 use crate::command::Message;
 use crate::due::DueTimes;
+use crate::notifications::Bell;
 use crate::store::SqliteStore;
 
 /// Waits for notifications.

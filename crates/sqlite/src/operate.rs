@@ -16,7 +16,7 @@ use crate::clock::{later_ms, now_ms};
 use crate::error::Failure;
 use crate::group::{admit, fill_all, force};
 use crate::row::{self, Id};
-use crate::stand::{Mover, Standing, Step};
+use crate::transition::{Mover, Standing, Step};
 
 /// Applies an operation to a job, and its consequences to the job's batch.
 pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {

@@ -8,7 +8,7 @@ use crate::command::Hint;
 use crate::store::SqliteStore;
 use crate::{claim, enqueue, finish, group, listing, operate, report, rescue, retention, worker};
 use async_trait::async_trait;
-use milepost_core::audit::{Deed, made_jobs};
+use milepost_core::audit::{AuditedAction, made_jobs};
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished};
@@ -30,10 +30,11 @@ impl IntakeStore for SqliteStore {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
         enqueue::check_call(jobs)?;
         enqueue::check(jobs, self.options().payload_bytes_max)?;
-        let (deed, jobs) = (Deed::create_jobs(jobs), Arc::<[NewJob]>::from(jobs));
+        let (action, jobs) = (AuditedAction::create_jobs(jobs), Arc::<[NewJob]>::from(jobs));
         let asked = Arc::clone(&jobs);
         let tell = move |made: &Vec<Enqueued>| made_jobs(&asked, made);
-        self.act_telling("enqueue", Hint::READY, deed, move |tx| enqueue::insert_asked(tx, &jobs), tell).await
+        self.act_telling("enqueue", Hint::READY, action, move |tx| enqueue::insert_asked(tx, &jobs), tell)
+            .await
     }
 
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
@@ -173,8 +174,8 @@ impl AdminStore for SqliteStore {
         operation.check()?;
         let operation = operation.clone();
         let hint = Hint { ready: true, stop: true };
-        let deed = Deed::operate(job, operation.verb);
-        self.act("operate", hint, deed, move |tx| operate::operate(tx, job, &operation)).await
+        let action = AuditedAction::operate(job, operation.verb);
+        self.act("operate", hint, action, move |tx| operate::operate(tx, job, &operation)).await
     }
 
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {
@@ -199,8 +200,8 @@ impl AdminStore for SqliteStore {
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
-        let (deed, queue) = (Deed::pause_queue(queue, paused), queue.to_owned());
-        self.act("pause_queue", Hint::READY, deed, move |tx| listing::pause_queue(tx, &queue, paused)).await
+        let (action, queue) = (AuditedAction::pause_queue(queue, paused), queue.to_owned());
+        self.act("pause_queue", Hint::READY, action, move |tx| listing::pause_queue(tx, &queue, paused)).await
     }
 
     async fn workers(&self) -> StoreResult<Vec<WorkerView>> {

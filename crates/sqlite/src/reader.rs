@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::error::{Failure, Locked, defect, is_busy};
 use crate::file;
-use crate::patience::Patience;
+use crate::lock_wait::Patience;
 
 type Reader = (Connection, Patience);
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use milepost_core::finish::Failure as Why;
+use milepost_core::finish::End;
 use milepost_core::ident::{JobId, Run, WorkerId};
-use milepost_core::retry::failures_counted;
+use milepost_core::rescue::LostRun;
 use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -17,7 +17,7 @@ use crate::clock::{later_ms, now_ms};
 use crate::error::Failure;
 use crate::operate;
 use crate::row;
-use crate::stand::{Mover, Standing, Step};
+use crate::transition::{Mover, Standing, Step};
 
 /// A run whose worker is lost.
 pub(crate) struct Lost {
@@ -28,6 +28,13 @@ pub(crate) struct Lost {
     stop_note: Option<String>,
     /// Whether it is a run of a bulk job that has completed a chunk since it was claimed.
     progressed: bool,
+}
+
+impl Lost {
+    const fn run(&self) -> LostRun {
+        let (max_attempts, stop, progressed) = (self.max_attempts, self.stop_verb, self.progressed);
+        LostRun { attempt: self.standing.attempt, max_attempts, stop, progressed }
+    }
 }
 
 /// The delay of each lost job before its next attempt.
@@ -116,18 +123,18 @@ fn take_back(
     worker: WorkerId,
     delay: Duration,
 ) -> Result<Rescued, Failure> {
-    let why = Why { code: "lease_lost".to_owned(), message: format!("worker {worker} lost its lease") };
-    let left = lost.standing.attempt < lost.max_attempts;
-    let step = match lost.stop_verb {
-        Some(Verb::Abort) => Step::new(Verb::Abort, JobState::Aborted),
-        Some(_) => Step::new(Verb::Cancel, JobState::Canceled),
-        None if left => Step {
-            ready_at_ms: Some(later_ms(mover.now_ms(), delay)),
+    let end = lost.run().end(worker, || delay);
+    let step = match &end {
+        End::Abort => Step::new(Verb::Abort, JobState::Aborted),
+        End::Retry { delay, failure } => Step {
+            ready_at_ms: Some(later_ms(mover.now_ms(), *delay)),
+            failure: Some(failure),
             ..Step::new(Verb::Retry, JobState::RetryWait)
         },
-        None => Step::new(Verb::Fail, JobState::Failed),
+        End::Fail { failure } => Step { failure: Some(failure), ..Step::new(Verb::Fail, JobState::Failed) },
+        _ => Step::new(Verb::Cancel, JobState::Canceled),
     };
-    let step = Step { failure: Some(&why), note: lost.stop_note.as_deref(), ..step };
+    let step = Step { note: lost.stop_note.as_deref(), ..step };
     mover.go(&lost.standing, &step)?;
     Ok(Rescued { run: Run { job: lost.standing.job, token: lost.standing.token }, worker, verb: step.verb })
 }
@@ -154,10 +161,5 @@ pub(crate) fn has_overdue(conn: &Connection) -> Result<bool, Failure> {
 
 /// Computes the delays of lost runs with the caller's function.
 pub(crate) fn delays(lost: &[Lost], delay: impl Fn(&str, u32) -> Duration) -> Delays {
-    lost.iter()
-        .map(|lost| {
-            let Standing { job, attempt, .. } = lost.standing;
-            (job, delay(&lost.kind, failures_counted(attempt, lost.progressed)))
-        })
-        .collect()
+    lost.iter().map(|lost| (lost.standing.job, delay(&lost.kind, lost.run().failures()))).collect()
 }

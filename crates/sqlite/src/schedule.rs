@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use milepost_core::audit::{Deed, made_batch, made_jobs};
+use milepost_core::audit::{AuditedAction, made_batch, made_jobs};
 use milepost_core::batch::start::Started;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, Priority};
-use milepost_core::ownership::Put;
 use milepost_core::port::{ScheduleStore, StoreResult, check_kind_of_ticks};
+use milepost_core::precedence::Put;
 use milepost_core::schedule::{
     Clock, JobTemplate, Made, Makes, Misfire, Order, Refusal, Schedule, ScheduleView, Source, Spec, Tick,
     Ticked,
@@ -52,21 +52,21 @@ impl ScheduleStore for SqliteStore {
         source: Source,
         next_at: Option<Timestamp>,
     ) -> StoreResult<Put> {
-        let (deed, schedule) = (Deed::put_schedule(&schedule.name), schedule.clone());
-        self.act("write_schedule", Hint::NONE, deed, move |tx| write(tx, &schedule, source, next_at)).await
+        let (action, schedule) = (AuditedAction::put_schedule(&schedule.name), schedule.clone());
+        self.act("write_schedule", Hint::NONE, action, move |tx| write(tx, &schedule, source, next_at)).await
     }
 
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
-        let (deed, name) = (Deed::remove_schedule(name), name.to_owned());
-        self.act("remove_schedule", Hint::NONE, deed, move |tx| {
+        let (action, name) = (AuditedAction::remove_schedule(name), name.to_owned());
+        self.act("remove_schedule", Hint::NONE, action, move |tx| {
             Ok(tx.prepare_cached(sql!("remove_schedule"))?.execute((&name, source.as_str()))? == 1)
         })
         .await
     }
 
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
-        let (deed, name) = (Deed::pause_schedule(name), name.to_owned());
-        self.act("pause_schedule", Hint::NONE, deed, move |tx| {
+        let (action, name) = (AuditedAction::pause_schedule(name), name.to_owned());
+        self.act("pause_schedule", Hint::NONE, action, move |tx| {
             Ok(tx.prepare_cached(sql!("pause_schedule"))?.execute((&name, now_ms()))? == 1)
         })
         .await
@@ -78,30 +78,30 @@ impl ScheduleStore for SqliteStore {
         version: i64,
         next_at: Option<Timestamp>,
     ) -> StoreResult<bool> {
-        let (deed, name) = (Deed::resume_schedule(name), name.to_owned());
+        let (action, name) = (AuditedAction::resume_schedule(name), name.to_owned());
         let next_at_ms = next_at.map(Timestamp::as_millisecond);
-        self.act("unpause_schedule", Hint::NONE, deed, move |tx| {
+        self.act("unpause_schedule", Hint::NONE, action, move |tx| {
             Ok(tx.prepare_cached(sql!("unpause_schedule"))?.execute((&name, version, next_at_ms))? == 1)
         })
         .await
     }
 
     async fn make(&self, schedule: &str, order: &Order) -> StoreResult<Made> {
-        let deed = Deed::run_schedule(schedule);
+        let action = AuditedAction::run_schedule(schedule);
         match order.clone() {
             Order::Job(job) => {
                 enqueue::check(std::slice::from_ref(&job), self.options().payload_bytes_max)?;
                 let asked = job.clone();
                 let make = move |tx: &Transaction<'_>| enqueue::insert_one(tx, &job);
                 let tell = move |made: &Enqueued| made_jobs(&[asked], &[*made]);
-                self.act_telling("enqueue", Hint::READY, deed, make, tell).await.map(Made::Job)
+                self.act_telling("enqueue", Hint::READY, action, make, tell).await.map(Made::Job)
             }
             Order::Batch(batch) => {
                 batch.check(self.options().payload_bytes_max)?;
                 let dag = batch.dag.clone();
                 let make = move |tx: &Transaction<'_>| batch::start(tx, &batch);
                 let tell = move |made: &Started| made_batch(&dag, *made);
-                self.act_telling("start_batch", Hint::READY, deed, make, tell).await.map(Made::Batch)
+                self.act_telling("start_batch", Hint::READY, action, make, tell).await.map(Made::Batch)
             }
         }
     }

@@ -12,12 +12,12 @@ use milepost_core::schema::Migrated;
 use rusqlite::{Connection, Transaction};
 use tempfile::TempDir;
 
-use crate::bell::Bell;
 use crate::command::{Hint, Message};
 use crate::error::{Failure, defect};
+use crate::notifications::Bell;
 use crate::options::SqliteOptions;
 use crate::reader::Readers;
-use crate::served::Served;
+use crate::served_lanes::Served;
 use crate::writer::Writer;
 use crate::{file, migrate};
 

@@ -1,8 +1,8 @@
 //! The reason why a waiting job does not run now.
 
 use jiff::Timestamp;
-use milepost_core::limit::{Rate, Target};
-use milepost_core::listing::{JobRow, Waiting};
+use milepost_core::limit::Rate;
+use milepost_core::listing::{JobRow, WaitFacts, Waiting};
 use milepost_core::sql;
 use milepost_core::state::JobState;
 use rusqlite::{Connection, OptionalExtension};
@@ -13,37 +13,35 @@ use crate::group::{full_at_us, limit_of};
 use crate::row::{self, Id};
 
 pub(crate) fn waiting_for(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
-    match job.state {
-        JobState::Blocked => group(conn, job, now_ms),
-        JobState::Pending | JobState::RetryWait => turn(conn, job, now_ms).map(Some),
-        _ => Ok(None),
-    }
+    let facts = match job.state {
+        JobState::Blocked => of_group(conn, job, now_ms)?,
+        JobState::Pending | JobState::RetryWait => of_queue(conn, job, now_ms)?,
+        _ => WaitFacts::default(),
+    };
+    Ok(Waiting::of(job, facts))
 }
 
-fn group(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
+/// Reads what a blocked job waits for.
+fn of_group(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<WaitFacts, Failure> {
     let Some(group) = &job.group else {
-        return Ok(None);
+        return Ok(WaitFacts::default());
     };
     let due_at_ms: Option<i64> = conn
         .prepare_cached(sql!("standing"))?
         .query_row([Id(&job.id)], |row| row.get(6))
         .optional()?
         .flatten();
-    if let Some(due_at_ms) = due_at_ms.filter(|&at_ms| at_ms > now_ms) {
-        return Ok(Some(Waiting::Time { until: time_of(micros(due_at_ms)) }));
-    }
-    let taken: u32 = conn.prepare_cached(sql!("slots_taken"))?.query_row([group], |row| row.get(0))?;
+    let group_taken: u32 = conn.prepare_cached(sql!("slots_taken"))?.query_row([group], |row| row.get(0))?;
     let limit = limit_of(conn, group)?;
-    if let Some(rate) = limit.rate
-        && limit.slots.is_none_or(|slots| taken < slots)
-    {
-        let opens_at_us = rate.opens_at_us(full_at_us(conn, group)?).max(micros(now_ms));
-        let target = Target::Group(group.clone());
-        return Ok(Some(Waiting::Rate { target, until: time_of(opens_at_us) }));
-    }
-    let holder =
+    let rate = limit.rate.filter(|_| limit.slots.is_none_or(|slots| group_taken < slots));
+    let group_opens_at = match rate {
+        Some(rate) => Some(time_of(rate.opens_at_us(full_at_us(conn, group)?).max(micros(now_ms)))),
+        None => None,
+    };
+    let group_holder =
         conn.prepare_cached(sql!("slot_holder"))?.query_row([group], |row| row::job_id(row, 0)).optional()?;
-    Ok(Some(Waiting::Group { group: group.clone(), holder, taken }))
+    let due_at = due_at_ms.filter(|&at_ms| at_ms > now_ms).map(|at_ms| time_of(micros(at_ms)));
+    Ok(WaitFacts { due_at, group_opens_at, group_holder, group_taken, ..WaitFacts::default() })
 }
 
 /// Converts a computed time; times that cannot be represented become the latest one.
@@ -51,34 +49,28 @@ fn time_of(at_us: i64) -> Timestamp {
     Timestamp::from_microsecond(at_us).unwrap_or(Timestamp::MAX)
 }
 
-fn turn(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Waiting, Failure> {
-    let is_later = |at: &Timestamp| at.as_millisecond() > now_ms;
-    if let Some(until) = job.ready_at.filter(is_later) {
-        return Ok(Waiting::Time { until });
-    }
-    let paused: bool =
+/// Reads what a job waits for that may be claimed at its time.
+fn of_queue(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<WaitFacts, Failure> {
+    let queue_paused =
         conn.prepare_cached(sql!("queue_paused"))?.query_row([&job.queue], |row| row.get(0))?;
-    if paused {
-        return Ok(Waiting::PausedQueue { queue: job.queue.clone() });
-    }
-    let served: bool = conn
+    let served = conn
         .prepare_cached(sql!("is_served"))?
         .query_row((&job.kind, &job.queue, now_ms), |row| row.get(0))?;
-    if !served {
-        return Ok(Waiting::NoWorker { kind: job.kind.clone(), queue: job.queue.clone() });
-    }
-    Ok(rate(conn, job, now_ms)?.unwrap_or(Waiting::Turn))
+    Ok(WaitFacts {
+        due_at: job.ready_at.filter(|at| at.as_millisecond() > now_ms),
+        queue_paused,
+        served,
+        kind_opens_at: kind_opens_at(conn, job, now_ms)?,
+        ..WaitFacts::default()
+    })
 }
 
-/// Returns the wait for the rate of the job's kind, if the rate currently allows no start.
-fn rate(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
+/// Returns the time at which the rate of the job's kind allows the next start, if it allows none now.
+fn kind_opens_at(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Timestamp>, Failure> {
     let limit = conn
         .prepare_cached(sql!("kind_limit"))?
         .query_row([&job.kind], |row| Ok((Rate::new(row.get(0)?, row.get(1)?), row.get(2)?)))
         .optional()?;
     let held = limit.filter(|&(rate, full_at_us)| rate.allows(full_at_us, micros(now_ms)) == 0);
-    Ok(held.map(|(rate, full_at_us)| Waiting::Rate {
-        target: Target::Kind(job.kind.clone()),
-        until: time_of(rate.opens_at_us(full_at_us)),
-    }))
+    Ok(held.map(|(rate, full_at_us)| time_of(rate.opens_at_us(full_at_us))))
 }

@@ -15,12 +15,12 @@ use milepost_core::port::StoreResult;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
-use crate::bell::Bell;
 use crate::command::{Call, Command, Hint, Message};
 use crate::error::{Outage, defect, is_busy, may_be_full};
-use crate::log::Log;
-use crate::lookout::{Lookout, announce_batches};
-use crate::patience::Patience;
+use crate::file_watch::{Lookout, announce_batches};
+use crate::lock_wait::Patience;
+use crate::notifications::Bell;
+use crate::wal::Log;
 
 /// A write transaction accepts no further commands after this time.
 const TRANSACTION_OPEN: Duration = Duration::from_millis(25);

@@ -89,7 +89,7 @@ fn tell_checked(dags: &[Dag], json: bool) -> Result<()> {
         let (tasks, edges) = (words::tasks(graph.len() as u64), words::count(graph.edges() as u64));
         let (depth, version) = (graph.depth(), words::short(dag.version()));
         let name = &dag.definition().name;
-        output::deed(format_args!("{name}  {tasks}, {edges} edges, {depth} deep; version {version}"))?;
+        output::change(format_args!("{name}  {tasks}, {edges} edges, {depth} deep; version {version}"))?;
     }
     Ok(())
 }
@@ -99,7 +99,7 @@ async fn define(dags: &[Dag], json: bool, store: &dyn BatchStore) -> Result<()> 
     for dag in dags {
         let defined = store.define_dag(dag).await?;
         if !json {
-            output::deed(in_words(&defined))?;
+            output::change(in_words(&defined))?;
         }
         all.push(defined);
     }

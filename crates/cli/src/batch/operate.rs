@@ -144,7 +144,7 @@ pub(super) async fn mark(args: MarkArgs, store: &dyn Store) -> Result<Outcome> {
     let task = find::task(&subject, &args.task)?;
     let state = TaskState::from(args.end);
     operate(&subject, BatchVerb::Mark { task, state }, &args.why, Duration::ZERO, store).await?;
-    output::deed(format_args!("{}  task {} is {state}", subject.row.id, args.task))?;
+    output::change(format_args!("{}  task {} is {state}", subject.row.id, args.task))?;
     Ok(Outcome::Done)
 }
 
@@ -175,6 +175,6 @@ fn tell(subject: &Subject, what: &str, operated: &BatchOperated, grace: Duration
         ),
     };
     let changed = words::tasks(operated.changed);
-    output::deed(format_args!("{}  {what}: {changed} changed{stopping}", subject.row.id))?;
+    output::change(format_args!("{}  {what}: {changed} changed{stopping}", subject.row.id))?;
     Ok(Outcome::Done)
 }

@@ -122,7 +122,7 @@ pub(super) async fn run(args: RerunArgs, store: &dyn Store) -> Result<Outcome> {
         let rerun = operated.generation.saturating_sub(1);
         let version =
             plan.change.map(|change| format!(", in version {}", change.to.number)).unwrap_or_default();
-        output::deed(format_args!("{id}  rerun {rerun}: {changed} reset{version}"))?;
+        output::change(format_args!("{id}  rerun {rerun}: {changed} reset{version}"))?;
     }
     Ok(Outcome::Done)
 }

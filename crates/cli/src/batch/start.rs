@@ -141,9 +141,9 @@ pub(super) async fn run(args: StartArgs, store: &dyn Store) -> Result<Outcome> {
     if args.json {
         output::heard_or_not(output::json(&started))?;
     } else if started.duplicate {
-        output::deed(format_args!("{id}  duplicate: this key existed before; nothing was changed"))?;
+        output::change(format_args!("{id}  duplicate: this key existed before; nothing was changed"))?;
     } else {
-        output::deed(format_args!("{id}  started"))?;
+        output::change(format_args!("{id}  started"))?;
     }
     if args.watch { watch::follow(id, store).await } else { Ok(Outcome::Done) }
 }

@@ -55,7 +55,7 @@ pub(super) async fn follow(id: BatchId, store: &dyn BatchStore) -> Result<Outcom
         row = look(id, store).await?;
     }
     drop(screen);
-    output::deed(format_args!("{id}  {}; {}", words::standing(&row), words::progress(&row.counts)))?;
+    output::change(format_args!("{id}  {}; {}", words::standing(&row), words::progress(&row.counts)))?;
     if row.state == BatchState::Done {
         return Ok(Outcome::Done);
     }

@@ -54,25 +54,25 @@ pub(super) async fn connect(at: SocketAddr) -> Result<Connection> {
 
 impl Connection {
     /// Sends a request and reads the complete response.
-    pub(super) async fn ask(&mut self, request: Request<Full<Bytes>>) -> Result<Answer> {
+    pub(super) async fn ask(&mut self, request: Request<Full<Bytes>>) -> Result<Response> {
         let began = Instant::now();
         self.0.ready().await?;
         let response = self.0.send_request(request).await?;
         let status = response.status();
         let body = response.into_body().collect().await.context("the response was incomplete")?.to_bytes();
-        Ok(Answer { status, body, took: began.elapsed() })
+        Ok(Response { status, body, took: began.elapsed() })
     }
 }
 
 /// A server's response, and how long it took.
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) status: StatusCode,
     /// The body as transferred.
     pub(super) body: Bytes,
     pub(super) took: Duration,
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.status, String::from_utf8_lossy(&self.body))
     }

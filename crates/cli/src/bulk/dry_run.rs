@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::assemble::{Effect, Site};
 use super::parameters::ParametersArgs;
-use super::scene::Scene;
+use super::sources::Scene;
 use super::staged::FileArgs;
 use super::words;
 use crate::config::Doing;

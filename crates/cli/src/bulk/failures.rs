@@ -110,7 +110,7 @@ pub(super) async fn retry(args: RetryArgs, store: &dyn Store) -> Result<Outcome>
     if args.json {
         output::heard_or_not(output::json(&started))?;
     } else {
-        output::deed(format_args!("{}  started over the failed targets of {}", started.job, args.id))?;
+        output::change(format_args!("{}  started over the failed targets of {}", started.job, args.id))?;
     }
     Ok(Outcome::Done)
 }

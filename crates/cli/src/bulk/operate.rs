@@ -12,7 +12,7 @@ use milepost_core::ident::JobId;
 use milepost_core::port::{Operated, Store};
 use milepost_core::state::JobState;
 
-use super::scene::Scene;
+use super::sources::Scene;
 use crate::jobs::{Reports, operate};
 use crate::operator::{ReasonArgs, help};
 use crate::output::Outcome;

@@ -98,6 +98,6 @@ pub(super) async fn run(args: SetArgs, store: &dyn Store) -> Result<Outcome> {
     }
     let priority = args.priority.map(|priority| format!("priority {}", priority.get()));
     let said: Vec<String> = words::settings(&settings).into_iter().chain(priority).collect();
-    output::deed(format_args!("{id}  from its next chunk on: {}", said.join(", ")))?;
+    output::change(format_args!("{id}  from its next chunk on: {}", said.join(", ")))?;
     Ok(Outcome::Done)
 }

@@ -9,7 +9,7 @@ use milepost_core::port::Store;
 use serde::Serialize;
 
 use super::parameters::ParametersArgs;
-use super::scene::Scene;
+use super::sources::Scene;
 use super::staged::{FileArgs, Staged};
 use super::words;
 use crate::jobs::why;
@@ -96,7 +96,7 @@ pub(super) async fn run(args: StartArgs, scene: &Scene, store: &dyn Store) -> Re
 
 /// The JSON output, with the result of staging the file.
 #[derive(Serialize)]
-struct Answer {
+struct StartedRun {
     #[serde(flatten)]
     started: Enqueued,
     /// The number of staged rows.
@@ -111,15 +111,15 @@ fn tell(started: Enqueued, staged: Option<&Staged>, json: bool) -> Result<()> {
     let job = started.job;
     if json {
         let rows = staged.map(|staged| if started.duplicate { 0 } else { staged.rows });
-        let answer = Answer { started, rows, bad: staged.map(|staged| staged.bad) };
+        let answer = StartedRun { started, rows, bad: staged.map(|staged| staged.bad) };
         output::heard_or_not(output::json(&answer))?;
     } else if started.duplicate {
-        output::deed(format_args!("{job}  duplicate: this key existed before; nothing was changed"))?;
+        output::change(format_args!("{job}  duplicate: this key existed before; nothing was changed"))?;
     } else if let Some(Staged { rows, bad, .. }) = staged {
         let rows = words::count(*rows);
-        output::deed(format_args!("{job}  started over {rows} rows, {bad} bad lines"))?;
+        output::change(format_args!("{job}  started over {rows} rows, {bad} bad lines"))?;
     } else {
-        output::deed(format_args!("{job}  started"))?;
+        output::change(format_args!("{job}  started"))?;
     }
     Ok(())
 }

@@ -51,7 +51,12 @@ pub(super) async fn run(args: &WatchArgs, store: &dyn Store) -> Result<Outcome> 
     }
     drop(screen);
     let chunks = words::count(view.counts.chunks);
-    output::deed(format_args!("{}  {}: {} in {chunks} chunks", view.id, view.state, words::progress(&view)))?;
+    output::change(format_args!(
+        "{}  {}: {} in {chunks} chunks",
+        view.id,
+        view.state,
+        words::progress(&view)
+    ))?;
     Ok(if view.state == JobState::Succeeded { Outcome::Done } else { Outcome::SomeFailed })
 }
 

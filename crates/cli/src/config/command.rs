@@ -46,7 +46,7 @@ pub(crate) fn run(command: ConfigCommand, selection: &Selection) -> Result<Outco
     match command {
         ConfigCommand::Check { json: false } => {
             let config = selection.config()?;
-            output::deed(praise(selection.file(), &config))?;
+            output::change(praise(selection.file(), &config))?;
             Ok(Outcome::Done)
         }
         ConfigCommand::Check { json: true } => check_as_json(selection),

@@ -51,7 +51,7 @@ use self::serve::Serve;
 pub(crate) use self::subscription::SubscriptionEntry;
 use self::worker::Worker;
 use crate::store::StoreAddress;
-use crate::{concealment, input};
+use crate::{input, process_secrets};
 
 // A new section is a field here and a module beside this one. Rules that a schema cannot express belong in `check_sections`.
 /// The configuration of `milepost work`, `milepost relay` and `milepost serve`.
@@ -172,7 +172,7 @@ pub(crate) fn load(path: &Path, named: Option<&StoreAddress>) -> Result<Config> 
     let variable = |name: &str| std::env::var(name).ok();
     let config = parse(&text, folder, named, variable).map_err(|faults| Faulty::new(path, faults))?;
     if config.holds_password {
-        concealment::warn_of_readers(path);
+        process_secrets::warn_of_readers(path);
     }
     Ok(config)
 }

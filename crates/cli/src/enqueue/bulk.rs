@@ -58,7 +58,7 @@ pub(crate) async fn run(
     if args.json {
         output::heard_or_not(output::json(&enqueueing.summary))?;
     } else {
-        output::deed(format_args!(
+        output::change(format_args!(
             "{enqueued} enqueued, {duplicates} duplicates, {bad} bad lines ({rate} jobs/s)"
         ))?;
     }

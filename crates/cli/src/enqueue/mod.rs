@@ -138,12 +138,12 @@ async fn one(args: EnqueueArgs, template: &JobTemplate, address: &StoreAddress) 
     if args.json {
         output::heard_or_not(output::json(&answer))?;
     } else if answer.duplicate {
-        output::deed(format_args!(
+        output::change(format_args!(
             "{}  duplicate: this key existed before; nothing was changed",
             answer.job
         ))?;
     } else {
-        output::deed(format_args!("{}  enqueued", answer.job))?;
+        output::change(format_args!("{}  enqueued", answer.job))?;
     }
     Ok(Outcome::Done)
 }

@@ -115,11 +115,11 @@ pub(super) async fn run(args: &EmitArgs, event: &NewEvent, store: &dyn Store) ->
         let answer = json!({ "event_id": id, "aggregate_seq": sequence, "duplicate": duplicate });
         output::heard_or_not(output::json(&answer))?;
     } else if duplicate {
-        output::deed(format_args!(
+        output::change(format_args!(
             "{id}  duplicate: it is event {sequence} of {aggregate} already; nothing was changed"
         ))?;
     } else {
-        output::deed(format_args!("{id}  event {sequence} of {aggregate}"))?;
+        output::change(format_args!("{id}  event {sequence} of {aggregate}"))?;
     }
     Ok(Outcome::Done)
 }

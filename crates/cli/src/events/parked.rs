@@ -194,7 +194,7 @@ pub(super) async fn change(
     let store = which.reason.acting(store)?;
     for aggregate in aggregates {
         store.change_parked(name, &aggregate, &verb).await?;
-        output::deed(format_args!("{aggregate}  {}", action.result()))?;
+        output::change(format_args!("{aggregate}  {}", action.result()))?;
     }
     Ok(Outcome::Done)
 }
@@ -214,7 +214,7 @@ pub(super) async fn dead(args: &DeadArgs, store: &dyn Store) -> Result<Outcome> 
             _ => return list_dead(args, store).await,
         };
         args.reason.acting(store)?.change_dead(name, event, action.verb()).await?;
-        output::deed(format_args!("{event}  {}", action.result()))?;
+        output::change(format_args!("{event}  {}", action.result()))?;
         return Ok(Outcome::Done);
     }
     list_dead(args, store).await
@@ -269,7 +269,7 @@ pub(super) async fn replay(args: ReplayArgs, store: &dyn Store) -> Result<Outcom
     let again = args.reason.acting(store)?.replay(&args.subscription, &replay).await?;
     let events =
         if again == 1 { "1 event is".to_owned() } else { format!("{} events are", HumanCount(again)) };
-    output::deed(format_args!("{events} published again"))?;
+    output::change(format_args!("{events} published again"))?;
     Ok(Outcome::Done)
 }
 

@@ -140,12 +140,15 @@ pub(super) async fn pause(args: &SubscriptionArgs, store: &dyn Store) -> Result<
     let found = known(&args.name, store).await?;
     let reason = args.reason.reason.as_deref();
     if let (None, Some(why)) = (reason, &found.paused_why) {
-        output::deed(format_args!("subscription {} was paused already: {why}", args.name))?;
+        output::change(format_args!("subscription {} was paused already: {why}", args.name))?;
         return Ok(Outcome::Done);
     }
     let store = args.reason.acting(store)?;
     store.pause_subscription(&args.name, reason.unwrap_or("paused by an operator")).await?;
-    output::deed(format_args!("subscription {} is paused; deliveries in progress are completed", args.name))?;
+    output::change(format_args!(
+        "subscription {} is paused; deliveries in progress are completed",
+        args.name
+    ))?;
     Ok(Outcome::Done)
 }
 
@@ -153,7 +156,7 @@ pub(super) async fn resume(args: &SubscriptionArgs, store: &dyn Store) -> Result
     known(&args.name, store).await?;
     let resumed = args.reason.acting(store)?.resume_subscription(&args.name).await?;
     let words = if resumed { "is resumed" } else { "was not paused" };
-    output::deed(format_args!("subscription {} {words}", args.name))?;
+    output::change(format_args!("subscription {} {words}", args.name))?;
     Ok(Outcome::Done)
 }
 
@@ -173,7 +176,7 @@ pub(super) async fn forget(args: &ForgetArgs, store: &dyn Store) -> Result<Outco
         );
     }
     args.reason.acting(store)?.remove_subscription(name).await?;
-    output::deed(format_args!(
+    output::change(format_args!(
         "subscription {name} is deleted; a relay that has it configured starts it again as a new one"
     ))?;
     Ok(Outcome::Done)

@@ -51,7 +51,7 @@ pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn S
         None => selection.retention()?.events,
     };
     let Some(period) = keep.period() else {
-        output::deed("events are kept forever: nothing was deleted")?;
+        output::change("events are kept forever: nothing was deleted")?;
         return Ok(Outcome::Done);
     };
     let store = args.reason.acting(store)?;
@@ -60,7 +60,7 @@ pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn S
         pruned += portion;
     }
     let keep = humantime::format_duration(period);
-    output::deed(format_args!("{} events older than {keep} were deleted", HumanCount(pruned)))?;
+    output::change(format_args!("{} events older than {keep} were deleted", HumanCount(pruned)))?;
     Ok(Outcome::Done)
 }
 
@@ -71,9 +71,9 @@ pub(super) async fn reseed(args: &ReseedArgs, store: &dyn Store) -> Result<Outco
     }
     let changed = args.reason.acting(store)?.reseed().await?;
     if changed == 0 {
-        output::deed("no change was needed")?;
+        output::change("no change was needed")?;
         return Ok(Outcome::Done);
     }
-    output::deed(format_args!("the positions of {changed} subscriptions were converted to this server"))?;
+    output::change(format_args!("the positions of {changed} subscriptions were converted to this server"))?;
     Ok(Outcome::Done)
 }

@@ -246,7 +246,7 @@ pub(super) async fn set(args: SetArgs, store: &dyn Store) -> Result<()> {
     }
     let Consumer { name, gap_wait, parked_max, gap_policy, .. } = &consumer;
     let gap_wait = humantime::format_duration(*gap_wait);
-    output::deed(format_args!(
+    output::change(format_args!(
         "consumer {name}: events wait {gap_wait} for a missing one, at most {parked_max} per aggregate, then {gap_policy}"
     ))?;
     if is_new {
@@ -264,7 +264,7 @@ pub(super) async fn expect(args: &ExpectArgs, store: &dyn Store) -> Result<()> {
     if !changed {
         bail!("{consumer} is past event {sequence} of {aggregate} already; positions never move back");
     }
-    output::deed(format_args!("{consumer} processes events of {aggregate} from {sequence} on"))
+    output::change(format_args!("{consumer} processes events of {aggregate} from {sequence} on"))
 }
 
 pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn Store) -> Result<()> {
@@ -288,10 +288,10 @@ pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn S
         return output::heard_or_not(output::json(&json!({ "ids": ids })));
     }
     let Some(period) = keep.period() else {
-        return output::deed("ids are kept forever: nothing was deleted");
+        return output::change("ids are kept forever: nothing was deleted");
     };
     let keep = humantime::format_duration(period);
-    output::deed(format_args!(
+    output::change(format_args!(
         "{} ids of events processed more than {keep} ago were deleted",
         HumanCount(ids)
     ))

@@ -71,7 +71,7 @@ pub(super) async fn run(args: DeadArgs, store: &dyn Store) -> Result<()> {
         let name = if action == LetterAction::Drop { "dropped" } else { "retried" };
         return output::heard_or_not(output::json(&json!({ name: count })));
     }
-    output::deed(format_args!("dead letters of {} that {}: {count}", args.consumer, action.result()))
+    output::change(format_args!("dead letters of {} that {}: {count}", args.consumer, action.result()))
 }
 
 /// Checks that the dead letter belongs to the consumer. Ids are unique across consumers, so a mistyped id could be that of another one.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::place::BadRecord;
+use super::bad_record::BadRecord;
 use super::record::RecordReader;
-use crate::concealment::warn_of_readers;
+use crate::process_secrets::warn_of_readers;
 
 /// Writer for bad lines, which are copied unchanged.
 pub(crate) struct BadLines {

@@ -5,8 +5,8 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::Number;
 use serde_json::value::RawValue;
 
+use super::bad_record::Flaw;
 use super::jsonl::utf8;
-use super::place::Flaw;
 
 /// U+FEFF, as UTF-8.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

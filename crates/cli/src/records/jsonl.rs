@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use super::place::Flaw;
+use super::bad_record::Flaw;
 
 /// Checks that the line is one JSON value, and reads the key from its member `key_member`.
 pub(crate) fn read<'a>(line: &'a [u8], key_member: Option<&str>) -> Result<(&'a str, Option<String>), Flaw> {

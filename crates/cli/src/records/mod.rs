@@ -1,9 +1,9 @@
 //! Files of records: CSV rows and JSON lines, read one by one in bounded memory, each with its position.
 
 mod bad_lines;
+mod bad_record;
 pub(crate) mod csv;
 pub(crate) mod jsonl;
-mod place;
 mod progress;
 mod reading;
 mod record;
@@ -12,7 +12,7 @@ mod source;
 use clap::ValueEnum;
 
 pub(crate) use self::bad_lines::BadLines;
-pub(crate) use self::place::Flaw;
+pub(crate) use self::bad_record::Flaw;
 pub(crate) use self::progress::Bar;
 pub(crate) use self::reading::{Made, Records, Shape, Words};
 pub(crate) use self::source::Source;

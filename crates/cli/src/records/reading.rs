@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::Format;
 use super::bad_lines::BadLines;
-use super::place::{BadRecord, Flaw};
+use super::bad_record::{BadRecord, Flaw};
 use super::progress::Bar;
 use super::record::{Next, Record, RecordReader};
 use super::source::Source;

@@ -4,8 +4,8 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
 use super::Format;
+use super::bad_record::{BadRecord, Flaw};
 use super::csv::{BYTE_ORDER_MARK, Quotes};
-use super::place::{BadRecord, Flaw};
 
 /// The maximum length of a record: a payload has at most 1 MiB, and quotes and escapes need additional bytes.
 pub(crate) const RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -1,9 +1,9 @@
 //! `milepost move`: migrates a complete store from SQLite to PostgreSQL, and resumes after an interruption.
 
-mod carry;
-mod ends;
+mod copy;
 mod report;
 mod route;
+mod stores;
 mod verify;
 
 use std::time::Instant;
@@ -16,9 +16,9 @@ use milepost_core::error::StoreError;
 use milepost_core::port::BulkStore;
 use milepost_core::relocation::{MoveError, MoveId, PAGE_ROWS_MAX};
 
-use self::ends::Ends;
 use self::report::Report;
 use self::route::Route;
+use self::stores::Ends;
 use crate::doctor;
 use crate::operator;
 use crate::output::{self, Outcome};
@@ -155,7 +155,7 @@ async fn finish(ends: &Ends, id: MoveId, resumed: bool, args: &MoveArgs) -> Resu
         ends.to
     ));
     let began = Instant::now();
-    let carried = carry::carry(ends, id, args.page_rows).await?;
+    let carried = copy::carry(ends, id, args.page_rows).await?;
     let seconds = began.elapsed().as_secs_f64();
     output::note("comparing both stores");
     ends.target.analyze().await.with_context(|| ends.of_target())?;

@@ -6,8 +6,8 @@ use milepost_core::relocation::{MoveId, Part};
 use serde::Serialize;
 use serde_json::json;
 
-use super::carry::{Carried, per_s};
-use super::ends::Ends;
+use super::copy::{Carried, per_s};
+use super::stores::Ends;
 use super::verify::Check;
 use crate::output::{self, Outcome};
 use crate::table::{Column, Field, Listing};
@@ -118,7 +118,7 @@ pub(super) fn moved_already(ends: &Ends, id: MoveId, json: bool) -> Result<Outco
         output::json(&json!({ "move": id, "from": ends.from.to_string(), "to": ends.to.to_string(),
                               "resumed": true, "rows": 0, "complete": true }))
     } else {
-        output::deed(format_args!("{} was moved to {} already (move {id})", ends.from, ends.to))
+        output::change(format_args!("{} was moved to {} already (move {id})", ends.from, ends.to))
     };
     output::heard_or_not(told)?;
     Ok(Outcome::Done)
@@ -130,7 +130,7 @@ pub(super) fn given_up(ends: &Ends, id: MoveId, json: bool) -> Result<()> {
         output::json(&json!({ "move": id, "from": ends.from.to_string(), "to": ends.to.to_string(),
                               "given_up": true }))
     } else {
-        output::deed(format_args!(
+        output::change(format_args!(
             "abandoned move {id}: {} can be used as before, {} has no rows of it",
             ends.from, ends.to
         ))

@@ -12,7 +12,7 @@ use milepost_core::state::JobState;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::ends::Ends;
+use super::stores::Ends;
 use crate::doctor;
 
 /// The number of jobs that are compared at once.

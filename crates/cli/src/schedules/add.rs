@@ -190,9 +190,9 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
     match next_at {
         Some(next_at) => {
             let next_at = exact(next_at, Timestamp::now());
-            output::deed(format_args!("schedule {name} {words}; next tick {next_at}"))?;
+            output::change(format_args!("schedule {name} {words}; next tick {next_at}"))?;
         }
-        None => output::deed(format_args!("schedule {name} {words}"))?,
+        None => output::change(format_args!("schedule {name} {words}"))?,
     }
     Ok(Outcome::Done)
 }

@@ -207,7 +207,7 @@ fn tell(schedule: &Schedule, found: &[TickDocument], json: bool) -> Result<()> {
     let made = found.iter().filter(|tick| !tick.before).count();
     let before = found.len() - made;
     let one = noun(schedule);
-    output::deed(format_args!("schedule {}: {} got a {one}, {before} had one", schedule.name, count(made)))
+    output::change(format_args!("schedule {}: {} got a {one}, {before} had one", schedule.name, count(made)))
 }
 
 /// Formats a number of ticks: `1 tick`, `12 ticks`.

@@ -37,7 +37,7 @@ pub(super) async fn remove(args: &ScheduleArgs, store: &dyn Store) -> Result<Out
         ),
         _ if !args.reason.acting(store)?.remove_schedule(name, Source::Operator).await? => Err(none(name)),
         _ => {
-            output::deed(format_args!("schedule {name} is removed; its jobs and batches stay"))?;
+            output::change(format_args!("schedule {name} is removed; its jobs and batches stay"))?;
             Ok(Outcome::Done)
         }
     }
@@ -50,7 +50,7 @@ pub(super) async fn pause(args: &ScheduleArgs, store: &dyn Store) -> Result<Outc
         return Err(none(name));
     }
     let words = if changed { "is paused" } else { "was paused already" };
-    output::deed(format_args!("schedule {name} {words}"))?;
+    output::change(format_args!("schedule {name} {words}"))?;
     Ok(Outcome::Done)
 }
 
@@ -59,7 +59,7 @@ pub(super) async fn resume(args: &ScheduleArgs, store: &dyn Store) -> Result<Out
     let changed =
         args.reason.acting(store)?.resume_schedule(name).await.map_err(|error| known(error, name))?;
     let words = if changed { "is resumed" } else { "was not paused" };
-    output::deed(format_args!("schedule {name} {words}"))?;
+    output::change(format_args!("schedule {name} {words}"))?;
     Ok(Outcome::Done)
 }
 
@@ -74,8 +74,8 @@ pub(super) async fn run_now(args: &RunNowArgs, store: &dyn Store) -> Result<Outc
         output::heard_or_not(output::json(&made))?;
     } else {
         match made {
-            Made::Job(made) => output::deed(format_args!("{}  enqueued", made.job))?,
-            Made::Batch(made) => output::deed(format_args!("{}  started", made.batch))?,
+            Made::Job(made) => output::change(format_args!("{}  enqueued", made.job))?,
+            Made::Batch(made) => output::change(format_args!("{}  started", made.batch))?,
         }
     }
     Ok(Outcome::Done)

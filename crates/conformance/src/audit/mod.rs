@@ -12,8 +12,8 @@ use milepost_core::error::StoreError;
 use milepost_core::event::{Begin, RelayError};
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate, Source};
-use milepost_core::ownership::Put;
 use milepost_core::port::{Operation, Store};
+use milepost_core::precedence::Put;
 use milepost_core::transition::Verb;
 
 use crate::batches::graph;

@@ -72,6 +72,22 @@ fn actions_of_workflows_are_pinned_to_commits() {
     assert!(used >= 6, "too few were found: {used}");
 }
 
+#[test]
+fn files_that_the_documentation_names_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let pages = [root.to_owned(), root.join("docs"), root.join("docs/adr")];
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
+    let mut named = 0;
+    for page in pages.iter().flat_map(|folder| entries(folder)).filter(is_page) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for path in text.split('`').filter(|code| code.starts_with("crates/") && !code.contains(['*', ' '])) {
+            assert!(root.join(path).exists(), "{} names {path}, which does not exist", page.display());
+            named += 1;
+        }
+    }
+    assert!(named > 30, "too few were found: {named}");
+}
+
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
 }

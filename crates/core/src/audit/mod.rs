@@ -3,7 +3,7 @@
 //! An operator, the console or an API client acts through [`acting_as`](crate::port::AuditStore::acting_as): each change
 //! writes an audit row in the same transaction. Changes by workers are recorded in the history only.
 
-mod deed;
+mod action;
 mod note;
 
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use deed::{Deed, Subject, WHATS};
+pub use action::{AuditedAction, Subject, WHATS};
 pub use note::{LISTED_MAX, Note, made_batch, made_events, made_jobs, made_run};
 
 use crate::actions::{self, REASON_CHARS_MAX};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::Deed;
+use super::AuditedAction;
 use crate::batch::start::Started;
 use crate::event::{Emitted, NewEvent};
 use crate::ident::JobId;
@@ -26,7 +26,7 @@ pub struct Note {
     pub detail: Value,
 }
 
-impl Deed {
+impl AuditedAction {
     /// Returns the row for an action, from the state of its object before and after and the details that the verb returned;
     /// `None` when nothing changed.
     #[must_use]
@@ -113,31 +113,31 @@ mod tests {
 
     #[test]
     fn what_changed_nothing_has_no_row() {
-        let deed = Deed::pause_queue("mail", true);
+        let audited = AuditedAction::pause_queue("mail", true);
         let paused = || Some(json!({ "paused_at": "then" }));
-        assert_eq!(deed.note(paused(), paused(), None), None);
-        assert_eq!(deed.note(None, None, None), None);
-        let note = deed.note(Some(json!({ "paused_at": null })), paused(), None).unwrap();
+        assert_eq!(audited.note(paused(), paused(), None), None);
+        assert_eq!(audited.note(None, None, None), None);
+        let note = audited.note(Some(json!({ "paused_at": null })), paused(), None).unwrap();
         assert_eq!((note.what, note.subject.as_deref()), ("queue.pause", Some("mail")));
         assert_eq!(note.detail, json!({ "before": {}, "after": { "paused_at": "then" } }));
     }
 
     #[test]
     fn what_was_told_stands_beside_what_is_there() {
-        let deed = Deed::replay("all");
+        let audited = AuditedAction::replay("all");
         let stands = || Some(json!({ "paused_at": null }));
-        let note = deed.note(stands(), stands(), Some(json!({ "events": 3 }))).unwrap();
+        let note = audited.note(stands(), stands(), Some(json!({ "events": 3 }))).unwrap();
         assert_eq!(note.detail, json!({ "before": {}, "after": { "events": 3 } }));
-        let note = Deed::reseed().note(None, None, Some(json!({ "subscriptions": 1 }))).unwrap();
+        let note = AuditedAction::reseed().note(None, None, Some(json!({ "subscriptions": 1 }))).unwrap();
         assert_eq!((note.subject, note.detail), (None, json!({ "after": { "subscriptions": 1 } })));
     }
 
     #[test]
     fn long_values_are_told_by_their_size_and_still_compared() {
-        let deed = Deed::put_schedule("tax");
+        let audited = AuditedAction::put_schedule("tax");
         let schedule = |letter: &str| Some(json!({ "payload": letter.repeat(5_000), "spec": "@daily" }));
-        assert_eq!(deed.note(schedule("a"), schedule("a"), None), None);
-        let note = deed.note(schedule("a"), schedule("b"), None).unwrap();
+        assert_eq!(audited.note(schedule("a"), schedule("a"), None), None);
+        let note = audited.note(schedule("a"), schedule("b"), None).unwrap();
         let shown = json!({ "payload": { "bytes": 5_000 }, "spec": "@daily" });
         assert_eq!(note.detail, json!({ "before": shown, "after": shown }));
     }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::ITEMS_MAX;
 use super::nominal::NominalTime;
 use super::start::check_fit;
+use super::{ITEMS_MAX, READ_BYTES_MAX};
 use crate::dag::definition::{Task, Work};
 use crate::dag::expression::{
     EvaluationError, Expression, Item, LITTLE_STEPS_MAX, STEPS_MAX, Scope, TaskValue, Values,
@@ -16,7 +16,7 @@ use crate::dag::json::weight_of_json;
 use crate::dag::rule::Outcome;
 use crate::dag::stack;
 use crate::dag::template::{Template, count_expressions};
-use crate::finish::Failure;
+use crate::finish::{Failure, UNREADABLE};
 use crate::ident::BatchId;
 use crate::job::PAYLOAD_BYTES_MAX;
 use crate::json::{Exact, check_payload};
@@ -25,6 +25,8 @@ use crate::json::{Exact, check_payload};
 pub const EXPRESSION: &str = "expression";
 /// The error code of a task that reads more data than allowed.
 pub const READS_TOO_MUCH: &str = "reads_too_much";
+/// Why a task whose condition is false is skipped.
+pub const CONDITION_IS_FALSE: &str = "its condition is false";
 
 /// The error code of a task whose bulk job or DAG does not exist, or rejects its input.
 pub const CANNOT_START: &str = "cannot_start";
@@ -39,6 +41,18 @@ pub const WORKS_OUT_FOR: Duration = Duration::from_millis(500);
 pub const LARGE_MAX: usize = 16;
 /// The maximum number of these from one batch, so that other batches are not starved.
 pub const LARGE_OF_BATCH_MAX: usize = 4;
+
+/// Returns the failure of a task that reads more data than allowed.
+#[must_use]
+pub fn reads_too_much() -> Failure {
+    let message = format!("the results that it reads have more than {READ_BYTES_MAX} bytes");
+    Failure { code: READS_TOO_MUCH.to_owned(), message }
+}
+
+/// Returns the failure of a task that reads a value which is not valid JSON.
+pub fn unreadable(error: &dyn std::error::Error) -> Failure {
+    Failure { code: UNREADABLE.to_owned(), message: format!("the values it reads cannot be parsed: {error}") }
+}
 
 /// The amount of work allowed to evaluate a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -91,6 +91,24 @@ pub enum BatchVerb {
     },
 }
 
+impl BatchVerb {
+    /// Returns the operation as a participle, for error messages.
+    #[must_use]
+    pub const fn participle(&self) -> &'static str {
+        match self {
+            Self::Abort => "aborted",
+            Self::Resume => "resumed",
+            Self::Cancel { .. } => "canceled",
+            Self::Mark { state: TaskState::Succeeded, .. } => "marked as succeeded",
+            Self::Mark { state: TaskState::Skipped, .. } => "marked as skipped",
+            Self::Mark { state: TaskState::Failed, .. } => "marked as failed",
+            Self::Mark { .. } => "marked with this state; use succeeded, skipped or failed",
+            Self::Rerun { .. } | Self::RerunFailed { .. } => "rerun",
+            Self::RerunIn { .. } => IN_ANOTHER_VERSION,
+        }
+    }
+}
+
 /// An inner batch that an operator has read. If it has another generation by now, nothing is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenBatch {

@@ -21,16 +21,16 @@ pub struct Taken {
 
 /// The state of a run before a chunk, and stop requests.
 #[derive(Clone, Debug)]
-pub struct Stand {
+pub struct BeforeChunk {
     /// The range of its next targets.
-    pub stretch: Stretch,
+    pub stretch: TargetRange,
     /// The requested kind of stop, if one was requested.
     pub stop: Option<Verb>,
 }
 
 /// A range of targets: those after the cursor, up to the last one.
 #[derive(Clone, Debug, Default)]
-pub struct Stretch {
+pub struct TargetRange {
     /// The key up to which all targets are processed.
     pub cursor: Option<Key>,
     /// The last target; `None` when there are no targets.
@@ -39,7 +39,7 @@ pub struct Stretch {
     pub failed: Option<Vec<FailedTarget>>,
 }
 
-impl Stretch {
+impl TargetRange {
     /// Returns the cursor position of a target. For a retried failure, it is the position in the table of failures.
     #[must_use]
     pub fn place(&self, key: &Key) -> Key {

@@ -51,7 +51,7 @@ impl Received {
 
 /// The position of an event relative to the last one that its consumer has processed of the aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SequencePosition {
     /// It is the next one.
     Next,
     /// It is not after the last one.
@@ -60,7 +60,7 @@ pub enum Place {
     Ahead,
 }
 
-impl Place {
+impl SequencePosition {
     /// Returns the position of the event with this sequence, where `last` is the last processed sequence; `None`: the consumer has
     /// not processed any event of the aggregate.
     #[must_use]
@@ -115,13 +115,13 @@ mod tests {
 
     #[test]
     fn an_event_is_next_behind_or_ahead() {
-        assert_eq!(Place::of(1, None, false), Place::Next);
-        assert_eq!(Place::of(2, None, false), Place::Ahead);
-        assert_eq!(Place::of(7, None, true), Place::Next);
-        assert_eq!(Place::of(8, Some(7), false), Place::Next);
-        assert_eq!(Place::of(7, Some(7), true), Place::Behind);
-        assert_eq!(Place::of(9, Some(7), true), Place::Ahead);
-        assert_eq!(Place::of(i64::MAX, Some(i64::MAX), false), Place::Behind);
+        assert_eq!(SequencePosition::of(1, None, false), SequencePosition::Next);
+        assert_eq!(SequencePosition::of(2, None, false), SequencePosition::Ahead);
+        assert_eq!(SequencePosition::of(7, None, true), SequencePosition::Next);
+        assert_eq!(SequencePosition::of(8, Some(7), false), SequencePosition::Next);
+        assert_eq!(SequencePosition::of(7, Some(7), true), SequencePosition::Behind);
+        assert_eq!(SequencePosition::of(9, Some(7), true), SequencePosition::Ahead);
+        assert_eq!(SequencePosition::of(i64::MAX, Some(i64::MAX), false), SequencePosition::Behind);
     }
 
     #[test]

@@ -7,14 +7,14 @@ use async_trait::async_trait;
 use super::StoreResult;
 use crate::bulk::definition::Definition;
 use crate::bulk::listing::{BulkFilter, BulkView};
-use crate::bulk::progress::{Stand, Step, Stretch, Taken};
+use crate::bulk::progress::{BeforeChunk, Step, Taken, TargetRange};
 use crate::bulk::run::{
     ChunkDone, Chunked, Order, Parts, Position, Rehearsal, Rest, Settings, Survey, Surveyed, Target,
     TargetFailure, Trial,
 };
 use crate::ident::{JobId, Run};
 use crate::job::{Enqueued, NewJob, Priority};
-use crate::ownership::{Put, Synced};
+use crate::precedence::{Put, Synced};
 use crate::schedule::Source;
 
 /// The work of a bulk job on one store.
@@ -136,10 +136,10 @@ pub trait BulkVisit: Send {
     async fn survey(&mut self, since: &str) -> StoreResult<Surveyed>;
 
     /// Applies the next targets and commits. Failed targets are returned, not stored.
-    async fn apply(&mut self, stretch: &Stretch, rows: u32) -> StoreResult<Parts>;
+    async fn apply(&mut self, stretch: &TargetRange, rows: u32) -> StoreResult<Parts>;
 
     /// Reads the next targets without applying them; the caller does that.
-    async fn read(&mut self, stretch: &Stretch, rows: u32) -> StoreResult<(Vec<Target>, Parts)>;
+    async fn read(&mut self, stretch: &TargetRange, rows: u32) -> StoreResult<(Vec<Target>, Parts)>;
 }
 
 /// Progress of runs whose targets are in another database. Every method except the first carries the run token of
@@ -155,7 +155,7 @@ pub trait BulkProgress: Send + Sync {
 
     /// Returns the position of a run before a chunk of this many rows, and stop requests. Stores the number of rows, so
     /// that a repeated chunk has the same size.
-    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<Stand>;
+    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<BeforeChunk>;
 
     /// Moves the cursor after a chunk, and stores its failures and counts, in one commit. A chunk that was applied
     /// counts even if a stop was requested in the meantime.

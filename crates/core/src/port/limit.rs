@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::limit::{Limit, LimitView, Source, Target};
-use crate::ownership::{Put, Synced};
+use crate::precedence::{Put, Synced};
 
 /// Limits of kinds and groups. They apply to all processes together.
 #[async_trait]

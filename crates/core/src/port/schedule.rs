@@ -8,7 +8,7 @@ use super::{BatchStore, IntakeStore, StoreResult};
 use crate::bulk::definition::Definition;
 use crate::error::StoreError;
 use crate::job::error::InvalidJob;
-use crate::ownership::{Put, Synced};
+use crate::precedence::{Put, Synced};
 use crate::schedule::{
     Clock, InvalidSchedule, Made, Makes, Order, Schedule, ScheduleView, Source, Tick, Ticked,
 };

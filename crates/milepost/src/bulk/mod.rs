@@ -4,9 +4,9 @@
 //! through [`WorkerBuilder::bulk`](crate::WorkerBuilder::bulk) runs jobs with the definition's name. Each run holds a slot of its group, so
 //! one run at a time is active in a group.
 
+mod children;
 mod elsewhere;
 mod hold;
-mod made;
 mod remote;
 mod runner;
 mod staging;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::event_template::EventTemplate;
-use milepost_core::bulk::progress::{Stand, Step, Stretch, Taken};
+use milepost_core::bulk::progress::{BeforeChunk, Step, Taken, TargetRange};
 use milepost_core::bulk::run::{
     BadTarget, Chunk, Chunked, Order, Parts, Position, Rehearsal, Rest, Surveyed, Trial,
 };
@@ -19,7 +19,7 @@ use milepost_core::port::{
 };
 use milepost_core::transition::Verb;
 
-use super::made::Made;
+use super::children::Made;
 
 /// A bulk job whose targets are on another database than the store's.
 ///
@@ -137,13 +137,13 @@ struct RemoteRun {
 
 impl RemoteRun {
     /// Returns the next stretch of targets, or the stop request.
-    async fn look(&mut self, rows: u32) -> StoreResult<Result<Stretch, Verb>> {
-        let Stand { stretch, stop } = self.store.look_bulk(self.order.run, rows).await?;
+    async fn look(&mut self, rows: u32) -> StoreResult<Result<TargetRange, Verb>> {
+        let BeforeChunk { stretch, stop } = self.store.look_bulk(self.order.run, rows).await?;
         Ok(stop.map_or(Ok(stretch), Err))
     }
 
     /// Creates an item for each of the next targets. A target for which none can be created fails.
-    async fn make(&mut self, stretch: &Stretch, rows: u32, made: &Made) -> StoreResult<Parts> {
+    async fn make(&mut self, stretch: &TargetRange, rows: u32, made: &Made) -> StoreResult<Parts> {
         let (targets, mut parts) = self.visit.read(stretch, rows).await?;
         let (run, origin) = (self.order.run, self.taken.position.origin);
         let payload = self.order.payload.as_str();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{Defined, VersionView};
 use milepost_core::dag::checked::Dag;
@@ -24,9 +24,9 @@ const TASKS_A_STATEMENT: usize = 5000;
 
 impl PostgresStore {
     pub(super) async fn define(&self, dag: &Dag) -> StoreResult<Defined> {
-        let deed = Deed::define_dag(&dag.definition().name);
+        let action = AuditedAction::define_dag(&dag.definition().name);
         let define = async |tx: &mut Session<'_>| {
-            self.noted(tx, &deed, async |tx| define_in(tx, dag).await, |_| None).await
+            self.noted(tx, &action, async |tx| define_in(tx, dag).await, |_| None).await
         };
         let known = self.inner.calm.atomically(define).await;
         let known = known.map_err(|e| self.fail("define_dag", e))?;

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use milepost_core::batch::PAGE_ROWS;
 use milepost_core::batch::READ_BYTES_MAX;
 use milepost_core::batch::due::{
-    Becomes, DueTask, Effort, LARGE_MAX, LARGE_OF_BATCH_MAX, READS_TOO_MUCH, ReadTask,
+    Becomes, CONDITION_IS_FALSE, DueTask, Effort, LARGE_MAX, LARGE_OF_BATCH_MAX, ReadTask, reads_too_much,
+    unreadable,
 };
 use milepost_core::batch::nominal::NominalTime;
 use milepost_core::dag::definition::Work;
 use milepost_core::dag::rule::Outcome;
 use milepost_core::dag::state::TaskState;
-use milepost_core::finish::{Failure, UNREADABLE};
+use milepost_core::finish::Failure;
 use milepost_core::ident::BatchId;
 use milepost_core::json::Exact;
 use milepost_core::sql;
@@ -36,7 +37,7 @@ const ROUND_ROWS: i64 = 500;
 const ROUNDS_TOOK: Duration = Duration::from_millis(500);
 
 /// A task, by its batch and number.
-type Place = (Uuid, i32);
+type TaskId = (Uuid, i32);
 
 /// Reports the end of these jobs to their batches, and evaluates the tasks that become due.
 pub(crate) async fn settle_ended(session: &mut Session<'_>, jobs: Vec<Uuid>) -> Decoded<()> {
@@ -112,7 +113,7 @@ pub(super) async fn become_as_worked_out(
 }
 
 /// A due task, or the reason why it cannot be evaluated.
-type Due = (Place, Result<DueTask, Failure>);
+type Due = (TaskId, Result<DueTask, Failure>);
 
 /// Locks due tasks of all batches, of these batches, or these tasks (`batches` and `tasks` are then parallel arrays), and
 /// loads the data that they read.
@@ -171,15 +172,11 @@ impl Shared {
     }
 }
 
-fn unreadable(error: &dyn std::error::Error) -> Failure {
-    Failure { code: UNREADABLE.to_owned(), message: format!("the values it reads cannot be parsed: {error}") }
-}
-
-fn place(row: &PgRow) -> Decoded<Place> {
+fn place(row: &PgRow) -> Decoded<TaskId> {
     Ok((row.try_get("batch_id")?, row.try_get("task")?))
 }
 
-fn due_task(row: &PgRow, (batch, task): Place, shared: &Shared, reads: Vec<ReadTask>) -> Decoded<DueTask> {
+fn due_task(row: &PgRow, (batch, task): TaskId, shared: &Shared, reads: Vec<ReadTask>) -> Decoded<DueTask> {
     let number = task.unsigned_abs();
     let item = row.try_get::<bool, _>("is_item")?.then(|| {
         let item = shared.list.get(number as usize).cloned();
@@ -208,17 +205,16 @@ fn exact(text: Option<&str>) -> Decoded<Option<Exact>> {
 /// Loads the outputs of predecessors that due tasks read; a failure for a task whose data is too large.
 async fn reads(
     session: &mut Session<'_>,
-    reading: Vec<Place>,
-) -> Decoded<HashMap<Place, Result<Vec<ReadTask>, Failure>>> {
+    reading: Vec<TaskId>,
+) -> Decoded<HashMap<TaskId, Result<Vec<ReadTask>, Failure>>> {
     let (batches, tasks): (Vec<Uuid>, Vec<i32>) = reading.into_iter().unzip();
     let bytes_max = i64::try_from(READ_BYTES_MAX).unwrap_or(i64::MAX);
     let query = sqlx::query(sql!("batch/reads")).bind(batches).bind(tasks).bind(bytes_max);
-    let mut all: HashMap<Place, Result<Vec<ReadTask>, Failure>> = HashMap::new();
+    let mut all: HashMap<TaskId, Result<Vec<ReadTask>, Failure>> = HashMap::new();
     for row in session.rows(query).await? {
         let of_task = all.entry(place(&row)?).or_insert_with(|| Ok(Vec::new()));
         if row.try_get("too_much")? {
-            let message = format!("the results that it reads have more than {READ_BYTES_MAX} bytes");
-            *of_task = Err(Failure { code: READS_TOO_MUCH.to_owned(), message });
+            *of_task = Err(reads_too_much());
         }
         let state: TaskState = named(&row, "state")?;
         // A predecessor that was retried after its successor was decided had failed.
@@ -238,7 +234,7 @@ async fn reads(
 }
 
 /// A due task that was evaluated.
-type Worked = (Place, Result<DueTask, Failure>, Becomes);
+type Worked = (TaskId, Result<DueTask, Failure>, Becomes);
 
 /// The results of one round.
 #[derive(Default)]
@@ -276,7 +272,7 @@ async fn become_all(session: &mut Session<'_>, worked_out: Vec<Worked>) -> Decod
     for (place, task, becomes) in worked_out {
         match becomes {
             Becomes::Job(payload) => jobs.add(place, &payload),
-            Becomes::Skipped => ends.add(place, TaskState::Skipped, "its condition is false".to_owned()),
+            Becomes::Skipped => ends.add(place, TaskState::Skipped, CONDITION_IS_FALSE.to_owned()),
             Becomes::Failed(failure) => {
                 ends.add(place, TaskState::Failed, format!("{}: {}", failure.code, failure.message));
             }
@@ -303,7 +299,7 @@ async fn become_all(session: &mut Session<'_>, worked_out: Vec<Worked>) -> Decod
 /// Turns a task into a bulk job or a child batch; returns the reason if that is not possible.
 async fn become_other(
     session: &mut Session<'_>,
-    (batch, task): Place,
+    (batch, task): TaskId,
     due: Option<DueTask>,
     becomes: Becomes,
 ) -> Decoded<Option<String>> {
@@ -337,7 +333,7 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn add(&mut self, (batch, task): Place, payload: &Exact) {
+    fn add(&mut self, (batch, task): TaskId, payload: &Exact) {
         self.batches.push(batch);
         self.tasks.push(task);
         self.payloads.push(payload.to_string());
@@ -358,7 +354,7 @@ struct Ends {
 }
 
 impl Ends {
-    fn add(&mut self, (batch, task): Place, state: TaskState, why: String) {
+    fn add(&mut self, (batch, task): TaskId, state: TaskState, why: String) {
         self.batches.push(batch);
         self.tasks.push(task);
         self.states.push(state.as_str());

@@ -2,12 +2,9 @@
 
 use std::time::Instant;
 
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::batch::due::{self, WORKS_OUT_FOR};
-use milepost_core::batch::operation::{
-    BatchOperated, BatchOperation, BatchVerb, IN_ANOTHER_VERSION, SeenBatch,
-};
-use milepost_core::dag::state::TaskState;
+use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb, SeenBatch};
 use milepost_core::dag::version::Version;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::StoreResult;
@@ -23,11 +20,11 @@ use crate::store::PostgresStore;
 
 impl PostgresStore {
     pub(super) async fn operate_on(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
-        let deed = Deed::operate_batch(operation);
+        let action = AuditedAction::operate_batch(operation);
         let in_version = async |tx: &mut Session<'_>| match fit(tx, operation).await? {
             Ok(()) => {
                 let operate = async |tx: &mut Session<'_>| operate_in(tx, operation).await;
-                self.noted(tx, &deed, operate, BatchOperated::told).await.map(Ok)
+                self.noted(tx, &action, operate, BatchOperated::told).await.map(Ok)
             }
             Err(refused) => Ok(Err(refused)),
         };
@@ -47,7 +44,7 @@ impl PostgresStore {
                     Some((Some(task), _)) => Some(task.to_string()),
                     _ => None,
                 };
-                let what = what(&operation.what);
+                let what = operation.what.participle();
                 let refused = operation_error(&self.inner.place, operation.batch, |_| named, what, error);
                 Err(self.when_replicated(refused).await)
             }
@@ -143,20 +140,6 @@ fn query(operation: &BatchOperation) -> Query {
         BatchVerb::Rerun { tasks } => rerun(tasks, None, None),
         BatchVerb::RerunFailed { tasks, inside } => rerun(tasks, None, Some(inside)),
         BatchVerb::RerunIn { version, tasks, inside } => rerun(tasks, Some(*version), inside.as_deref()),
-    }
-}
-
-/// Returns the operation as a participle, for error messages.
-const fn what(verb: &BatchVerb) -> &'static str {
-    match verb {
-        BatchVerb::Abort => "aborted",
-        BatchVerb::Resume => "resumed",
-        BatchVerb::Cancel { .. } => "canceled",
-        BatchVerb::Mark { state: TaskState::Succeeded, .. } => "marked as succeeded",
-        BatchVerb::Mark { state: TaskState::Skipped, .. } => "marked as skipped",
-        BatchVerb::Mark { .. } => "marked as failed",
-        BatchVerb::Rerun { .. } | BatchVerb::RerunFailed { .. } => "rerun",
-        BatchVerb::RerunIn { .. } => IN_ANOTHER_VERSION,
     }
 }
 

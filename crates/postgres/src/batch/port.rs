@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::batch::PAGE_ROWS;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{
@@ -48,7 +48,7 @@ impl BatchStore for PostgresStore {
     }
 
     async fn start_batch(&self, batch: &NewBatch) -> StoreResult<Started> {
-        self.start(&Deed::start_batch(batch.id), batch).await
+        self.start(&AuditedAction::start_batch(batch.id), batch).await
     }
 
     async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {

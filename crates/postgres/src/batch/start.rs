@@ -1,6 +1,6 @@
 //! Start of batches.
 
-use milepost_core::audit::{Deed, made_batch};
+use milepost_core::audit::{AuditedAction, made_batch};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::start::{NewBatch, Started, check_fit_of_texts};
 use milepost_core::dag::version::Version;
@@ -42,14 +42,14 @@ pub(crate) async fn start_in(mut session: Session<'_>, batch: &NewBatch) -> Stor
 
 impl PostgresStore {
     /// Starts a batch, with an audit entry if there is an actor.
-    pub(crate) async fn start(&self, deed: &Deed, batch: &NewBatch) -> StoreResult<Started> {
+    pub(crate) async fn start(&self, action: &AuditedAction, batch: &NewBatch) -> StoreResult<Started> {
         batch.check(self.inner.options.payload_bytes_max)?;
         let version = batch.version.map(|version| version.to_string());
         let fail = |e| start_error(&self.inner.place, &batch.dag, version.clone(), e);
         let intake = &self.inner.intake;
         let tell = |started: &Started| made_batch(&batch.dag, *started);
         let unchecked = async |tx: &mut Session<'_>| {
-            self.noted(tx, deed, async |tx| start(tx, batch, version.clone(), false).await, tell).await
+            self.noted(tx, action, async |tx| start(tx, batch, version.clone(), false).await, tell).await
         };
         match intake.atomically(unchecked).await {
             Err(error) if is_for_schema(&error) => {}
@@ -59,7 +59,7 @@ impl PostgresStore {
             Ok(version) => {
                 let version = Some(version.to_string());
                 let start = async |tx: &mut Session<'_>| start(tx, batch, version, true).await;
-                self.noted(tx, deed, start, tell).await.map(Ok)
+                self.noted(tx, action, start, tell).await.map(Ok)
             }
             Err(refused) => Ok(Err(refused)),
         };

@@ -1,7 +1,7 @@
 //! Implementation of the operators' port for bulk jobs.
 
 use async_trait::async_trait;
-use milepost_core::audit::{Deed, made_jobs, made_run};
+use milepost_core::audit::{AuditedAction, made_jobs, made_run};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
@@ -10,8 +10,8 @@ use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, Priority};
-use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
+use milepost_core::precedence::{Put, Synced};
 use milepost_core::schedule::Source;
 use milepost_core::sql;
 use milepost_core::state::JobState;
@@ -29,8 +29,9 @@ use crate::{enqueue, row::Decoded};
 #[async_trait]
 impl BulkStore for PostgresStore {
     async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
-        let (deed, query) = (Deed::put_bulk(&definition.name), put(definition, source));
-        let written = self.act(&self.inner.intake, &deed, async |session| session.execute(query).await).await;
+        let (action, query) = (AuditedAction::put_bulk(&definition.name), put(definition, source));
+        let written =
+            self.act(&self.inner.intake, &action, async |session| session.execute(query).await).await;
         let written = written.map_err(|e| self.fail("put_bulk", e))?;
         Ok(if written == 1 { Put::Stands } else { Put::Foreign })
     }
@@ -46,9 +47,9 @@ impl BulkStore for PostgresStore {
             let named = configured.iter().any(|its| its.name == definition.name);
             if source == Source::Config && !named {
                 let query = sqlx::query(sql!("bulk/remove_definition")).bind(definition.name.clone());
-                let deed = Deed::remove_bulk(&definition.name);
+                let action = AuditedAction::remove_bulk(&definition.name);
                 let removed =
-                    self.act(&self.inner.intake, &deed, async |session| session.execute(query).await);
+                    self.act(&self.inner.intake, &action, async |session| session.execute(query).await);
                 removed.await.map_err(|e| self.fail("sync_bulks", e))?;
                 synced.removed.push(definition.name);
             }
@@ -66,7 +67,7 @@ impl BulkStore for PostgresStore {
 
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
         enqueue::check(std::slice::from_ref(job), self.inner.options.payload_bytes_max)?;
-        self.begin_run(&Deed::start_bulk(job.id), job, None).await
+        self.begin_run(&AuditedAction::start_bulk(job.id), job, None).await
     }
 
     async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>> {
@@ -112,8 +113,8 @@ impl BulkStore for PostgresStore {
             }
             Ok(known)
         };
-        let deed = Deed::set_bulk(job);
-        let set = async |session: &mut Session<'_>| self.noted(session, &deed, set, |_| None).await;
+        let action = AuditedAction::set_bulk(job);
+        let set = async |session: &mut Session<'_>| self.noted(session, &action, set, |_| None).await;
         match self.inner.intake.atomically(set).await.map_err(|e| self.fail("set_bulk", e))? {
             true => Ok(()),
             false => Err(InvalidBulk::NotBulk { job }.into()),
@@ -125,7 +126,7 @@ impl BulkStore for PostgresStore {
         let row = self.inner.calm.row(query).await.map_err(|e| self.fail("retry_bulk_failures", e))?;
         let Some(row) = row else { return Err(InvalidBulk::NotBulk { job }.into()) };
         let again = template(&row).map_err(|e| self.fail("retry_bulk_failures", e))??;
-        self.begin_run(&Deed::retry_bulk_failures(job), &again, Some(job)).await
+        self.begin_run(&AuditedAction::retry_bulk_failures(job), &again, Some(job)).await
     }
 
     async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool> {
@@ -135,8 +136,8 @@ impl BulkStore for PostgresStore {
             None => Ok(false),
         };
         let tell = |stopped: &bool| stopped.then(|| json!({ "interrupted": true }));
-        let deed = Deed::interrupt_bulk(job);
-        let stopped = self.act_telling(&self.inner.calm, &deed, interrupt, tell).await;
+        let action = AuditedAction::interrupt_bulk(job);
+        let stopped = self.act_telling(&self.inner.calm, &action, interrupt, tell).await;
         stopped.map_err(|e| self.fail("interrupt_bulk", e))
     }
 }
@@ -150,7 +151,12 @@ impl PostgresStore {
     }
 
     /// Enqueues a job and registers it as a bulk job, over the failures of `retry_of` if given, in one commit.
-    async fn begin_run(&self, deed: &Deed, job: &NewJob, retry_of: Option<JobId>) -> StoreResult<Enqueued> {
+    async fn begin_run(
+        &self,
+        action: &AuditedAction,
+        job: &NewJob,
+        retry_of: Option<JobId>,
+    ) -> StoreResult<Enqueued> {
         let begin = async |session: &mut Session<'_>| {
             // Before the job is made: another caller may have assigned the failures while this one waited for it.
             if let Some(parent) = retry_of
@@ -164,7 +170,7 @@ impl PostgresStore {
             let made = *made.as_ref().ok()?;
             if retry_of.is_some() { made_run(made) } else { made_jobs(std::slice::from_ref(job), &[made]) }
         };
-        let begin = async |session: &mut Session<'_>| self.noted(session, deed, begin, tell).await;
+        let begin = async |session: &mut Session<'_>| self.noted(session, action, begin, tell).await;
         let begun = self
             .inner
             .intake

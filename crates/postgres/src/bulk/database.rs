@@ -12,10 +12,10 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection};
 
 use crate::connect::{self, PATIENCE_OF_QUESTIONS, PostgresOptions, VERSION_NUM_MIN, WakeMode};
+use crate::connection_reuse::Shelf;
 use crate::error::store_error;
 use crate::row;
 use crate::session::Sessions;
-use crate::shelf::Shelf;
 use crate::store::PostgresStore;
 
 /// Timeout for calls to another database.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
-use milepost_core::bulk::progress::{FailedTarget, Stand, Step, Stretch, Taken};
+use milepost_core::bulk::progress::{BeforeChunk, FailedTarget, Step, Taken, TargetRange};
 use milepost_core::bulk::run::{
     ChunkDone, Counts, Parts, Position, Rest, Settings, Survey, TargetFailure, Total,
 };
@@ -216,12 +216,12 @@ impl BulkProgress for PostgresStore {
         frozen.await.map_err(|e| self.told(run, e))
     }
 
-    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<Stand> {
+    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<BeforeChunk> {
         let looked = self.inner.hot.atomically(async |session| {
             let Begun { cursor, upper, word } = lock(session, run).await?;
             keep_size(session, run, rows).await?;
             let failed = next_failures(session, run.job, cursor.as_ref(), rows).await?;
-            Ok(Stand { stretch: Stretch { cursor, upper, failed }, stop: word.err() })
+            Ok(BeforeChunk { stretch: TargetRange { cursor, upper, failed }, stop: word.err() })
         });
         looked.await.map_err(|e| self.told(run, e))
     }

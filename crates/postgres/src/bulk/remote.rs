@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
-use milepost_core::bulk::progress::{Stretch, Taken};
+use milepost_core::bulk::progress::{Taken, TargetRange};
 use milepost_core::bulk::run::{Order, Parts, Rehearsal, Surveyed, Target, Trial};
 use milepost_core::bulk::sql::Dialect;
 use milepost_core::ident::Run;
@@ -107,7 +107,7 @@ impl Remote {
     }
 
     /// Begins the transaction of a chunk.
-    async fn begin(&mut self, stretch: &Stretch) -> StoreResult<()> {
+    async fn begin(&mut self, stretch: &TargetRange) -> StoreResult<()> {
         let failed = stretch.failed.as_ref().map(serde_json::to_string).transpose();
         self.visit.failed = failed.map_err(|e| self.visit.fail(sqlx::Error::Encode(e.into())))?;
         self.visit.script(sql!("bulk/begin_chunk")).await
@@ -134,7 +134,7 @@ impl BulkVisit for Remote {
         Ok(surveyed)
     }
 
-    async fn apply(&mut self, stretch: &Stretch, rows: u32) -> StoreResult<Parts> {
+    async fn apply(&mut self, stretch: &TargetRange, rows: u32) -> StoreResult<Parts> {
         let Some(upper) = &stretch.upper else {
             return Ok(Parts { exhausted: true, ..Parts::behind(stretch.cursor.clone()) });
         };
@@ -143,7 +143,7 @@ impl BulkVisit for Remote {
         self.end(applied).await
     }
 
-    async fn read(&mut self, stretch: &Stretch, rows: u32) -> StoreResult<(Vec<Target>, Parts)> {
+    async fn read(&mut self, stretch: &TargetRange, rows: u32) -> StoreResult<(Vec<Target>, Parts)> {
         self.begin(stretch).await?;
         let read = self.visit.read_targets(stretch.cursor.as_ref(), stretch.upper.as_ref(), rows).await;
         self.end(read).await

@@ -1,7 +1,7 @@
 //! Staging of a file's rows in the store, in one transaction that ends with the start of their run.
 
 use async_trait::async_trait;
-use milepost_core::audit::{Deed, made_jobs};
+use milepost_core::audit::{AuditedAction, made_jobs};
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkStaging, StoreResult};
@@ -45,7 +45,7 @@ impl Staging {
             Ok(made)
         };
         let tell = |made: &Enqueued| made_jobs(std::slice::from_ref(job), &[*made]);
-        self.store.noted(&mut self.transaction.session(), &Deed::start_bulk(run), start, tell).await
+        self.store.noted(&mut self.transaction.session(), &AuditedAction::start_bulk(run), start, tell).await
     }
 }
 

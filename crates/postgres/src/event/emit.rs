@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use milepost_core::audit::{Deed, made_events};
+use milepost_core::audit::{AuditedAction, made_events};
 use milepost_core::error::StoreError;
 use milepost_core::event::{Emitted, NewEvent};
 use milepost_core::job::PAYLOAD_BYTES_MAX;
@@ -59,7 +59,7 @@ impl PostgresStore {
         let query = insert(events);
         let emit = async |session: &mut Session<'_>| session.rows(query).await.and_then(all_emitted);
         let tell = |emitted: &Vec<Emitted>| made_events(events, emitted);
-        let emitted = self.act_telling(&self.inner.intake, &Deed::emit(events), emit, tell).await;
+        let emitted = self.act_telling(&self.inner.intake, &AuditedAction::emit(events), emit, tell).await;
         emitted.map_err(|e| emit_error(&self.inner.place, events, e))
     }
 }

@@ -15,7 +15,7 @@ use milepost_core::sql;
 use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
 
-use self::position::{Part, Position, Within};
+use self::position::{HistoryKind, Position, Within};
 use crate::row::{self, Decoded, count, named};
 use crate::store::PostgresStore;
 
@@ -99,7 +99,7 @@ struct Reading {
     after: Position,
     /// The snapshot at which to stop; `None`: now.
     upto: Option<String>,
-    changes: Vec<(Part, i64, Change)>,
+    changes: Vec<(HistoryKind, i64, Change)>,
     limit: u32,
 }
 
@@ -107,15 +107,15 @@ impl Reading {
     async fn read(&mut self, store: &PostgresStore) -> StoreResult<()> {
         let (upto, part, pos) = match &self.after.within {
             Some(Within { upto, part, pos }) => (Some(upto.text.clone()), *part, *pos),
-            None => (self.upto.clone(), Part::Jobs, 0),
+            None => (self.upto.clone(), HistoryKind::Jobs, 0),
         };
         let upto = match (part, upto) {
-            (Part::Batches, Some(upto)) => upto,
+            (HistoryKind::Batches, Some(upto)) => upto,
             (_, upto) => self.read_jobs(store, upto, pos).await?,
         };
         let is_new = upto != self.after.seen.text;
         if is_new && !self.is_full() {
-            let pos = if part == Part::Batches { pos } else { 0 };
+            let pos = if part == HistoryKind::Batches { pos } else { 0 };
             self.read_batches(store, &upto, pos).await?;
         }
         self.upto = Some(upto);
@@ -142,7 +142,8 @@ impl Reading {
         let rows = store.inner.intake.rows(query).await.map_err(|e| store.fail("feed", e))?;
         let decoded = rows.iter().filter_map(|row| job_change(row).transpose()).collect::<Decoded<Vec<_>>>();
         let found = decoded.map_err(|e| store.fail("feed", e))?;
-        self.changes.extend(found.into_iter().map(|change| (Part::Jobs, change.pos, Change::Job(change))));
+        self.changes
+            .extend(found.into_iter().map(|change| (HistoryKind::Jobs, change.pos, Change::Job(change))));
         store.window_end("feed", &rows)
     }
 
@@ -155,8 +156,9 @@ impl Reading {
             .bind(i64::try_from(left).unwrap_or(i64::MAX))
             .bind(self.after.epoch.clone());
         let found = store.decode("feed", store.inner.intake.rows(query).await, batch_change)?;
-        self.changes
-            .extend(found.into_iter().map(|change| (Part::Batches, change.pos, Change::Batch(change))));
+        self.changes.extend(
+            found.into_iter().map(|change| (HistoryKind::Batches, change.pos, Change::Batch(change))),
+        );
         Ok(())
     }
 

@@ -20,14 +20,14 @@ pub(super) struct Within {
     /// The snapshot at which the window ends.
     pub(super) upto: Snapshot,
     /// The history that is being read.
-    pub(super) part: Part,
+    pub(super) part: HistoryKind,
     /// The last position that was read there.
     pub(super) pos: i64,
 }
 
 /// The two histories, in the order in which a window is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum HistoryKind {
     Jobs,
     Batches,
 }
@@ -58,10 +58,10 @@ impl Position {
     }
 
     /// Returns a position in the window that follows this one.
-    pub(super) fn inside(&self, upto: &str, part: Part, pos: i64) -> FeedPosition {
+    pub(super) fn inside(&self, upto: &str, part: HistoryKind, pos: i64) -> FeedPosition {
         let part = match part {
-            Part::Jobs => 'j',
-            Part::Batches => 'b',
+            HistoryKind::Jobs => 'j',
+            HistoryKind::Batches => 'b',
         };
         FeedPosition::new(format!("{}/{}/{upto}/{part}{pos}", self.epoch, self.seen.text))
     }
@@ -70,8 +70,8 @@ impl Position {
 impl Within {
     fn parse(upto: &str, place: &str) -> Result<Self, InvalidFeed> {
         let part = match place.as_bytes().first() {
-            Some(b'j') => Part::Jobs,
-            Some(b'b') => Part::Batches,
+            Some(b'j') => HistoryKind::Jobs,
+            Some(b'b') => HistoryKind::Batches,
             _ => return Err(InvalidFeed::NotAPosition),
         };
         match (place[1..].parse(), Snapshot::parse(upto)) {
@@ -130,9 +130,10 @@ mod tests {
         let behind = read("7fa3/10:20:10,14").unwrap();
         assert_eq!((behind.seen.text.as_str(), behind.within.as_ref()), ("10:20:10,14", None));
         assert_eq!(behind.behind("15:30:").as_str(), "7fa3/15:30:");
-        let inside = behind.inside("15:30:", Part::Batches, 4711);
+        let inside = behind.inside("15:30:", HistoryKind::Batches, 4711);
         assert_eq!(inside.as_str(), "7fa3/10:20:10,14/15:30:/b4711");
-        let within = Within { upto: Snapshot::parse("15:30:").unwrap(), part: Part::Batches, pos: 4711 };
+        let within =
+            Within { upto: Snapshot::parse("15:30:").unwrap(), part: HistoryKind::Batches, pos: 4711 };
         assert_eq!(Position::parse(&inside).unwrap().within, Some(within));
     }
 

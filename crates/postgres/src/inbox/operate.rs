@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::duration::whole_ms;
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::AggregatePlace;
@@ -31,8 +31,8 @@ impl InboxStore for PostgresStore {
             .bind(i32::try_from(consumer.parked_max).unwrap_or(i32::MAX))
             .bind(consumer.gap_policy.as_str())
             .bind(consumer.begins_anywhere);
-        let deed = Deed::put_consumer(&consumer.name);
-        self.change_inbox("put_consumer", &deed, query, |_| Ok(())).await.map(drop)
+        let audited = AuditedAction::put_consumer(&consumer.name);
+        self.change_inbox("put_consumer", &audited, query, |_| Ok(())).await.map(drop)
     }
 
     async fn consumers(&self) -> StoreResult<Vec<ConsumerView>> {
@@ -41,8 +41,8 @@ impl InboxStore for PostgresStore {
 
     async fn expect_from(&self, consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<bool> {
         let query = expectation(consumer, aggregate, sequence)?;
-        let deed = Deed::expect_from(consumer, aggregate);
-        let changed = self.change_inbox("expect_from", &deed, query, |row| row.try_get(0)).await?;
+        let audited = AuditedAction::expect_from(consumer, aggregate);
+        let changed = self.change_inbox("expect_from", &audited, query, |row| row.try_get(0)).await?;
         Ok(changed.into_iter().any(|changed| changed))
     }
 
@@ -78,13 +78,13 @@ impl InboxStore for PostgresStore {
     }
 
     async fn retry_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
-        let deed = Deed::retry_letters(letters);
-        self.change_letters("retry_dead", &deed, sql!("inbox/retry"), letters).await
+        let audited = AuditedAction::retry_letters(letters);
+        self.change_letters("retry_dead", &audited, sql!("inbox/retry"), letters).await
     }
 
     async fn drop_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
-        let deed = Deed::drop_letters(letters);
-        self.change_letters("drop_dead", &deed, sql!("inbox/drop"), letters).await
+        let audited = AuditedAction::drop_letters(letters);
+        self.change_letters("drop_dead", &audited, sql!("inbox/drop"), letters).await
     }
 }
 
@@ -105,11 +105,11 @@ impl PostgresStore {
     async fn change_inbox<T>(
         &self,
         verb: &'static str,
-        deed: &Deed,
+        audited: &AuditedAction,
         query: Query,
         read: fn(&PgRow) -> Decoded<T>,
     ) -> StoreResult<Vec<T>> {
-        let rows = self.act(&self.inner.intake, deed, async |session| session.rows(query).await).await;
+        let rows = self.act(&self.inner.intake, audited, async |session| session.rows(query).await).await;
         rows.and_then(|rows| rows.iter().map(read).collect())
             .map_err(|e| inbox_error(&self.inner.place, verb, e))
     }
@@ -117,14 +117,15 @@ impl PostgresStore {
     async fn change_letters(
         &self,
         verb: &'static str,
-        deed: &Deed,
+        audited: &AuditedAction,
         sql: &'static str,
         letters: &[LetterId],
     ) -> StoreResult<u64> {
         let letters: Vec<i64> = letters.iter().map(|letter| letter.0).collect();
         let query = sqlx::query(sql).bind(letters);
-        let changed =
-            self.change_inbox(verb, deed, query, |row| Ok(row.try_get::<i64, _>(0)?.unsigned_abs())).await?;
+        let changed = self
+            .change_inbox(verb, audited, query, |row| Ok(row.try_get::<i64, _>(0)?.unsigned_abs()))
+            .await?;
         Ok(changed.into_iter().sum())
     }
 }

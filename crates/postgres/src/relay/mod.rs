@@ -9,7 +9,7 @@ mod slot;
 mod subscription;
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, RelayError, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 use milepost_core::sql;
@@ -58,8 +58,8 @@ impl RelayStore for PostgresStore {
 
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
         let query = sqlx::query(sql!("relay/pause")).bind(subscription.to_owned()).bind(why.to_owned());
-        let deed = Deed::pause_subscription(subscription);
-        let paused = self.act(&self.inner.hot, &deed, async |session| session.execute(query).await).await;
+        let action = AuditedAction::pause_subscription(subscription);
+        let paused = self.act(&self.inner.hot, &action, async |session| session.execute(query).await).await;
         match paused.map_err(|e| self.fail("pause_subscription", e))? {
             0 => Err(RelayError::NoSuchSubscription(subscription.to_owned()).into()),
             _ => Ok(()),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sqlx::Row;
 
 use super::reader::SlotReader;
-use super::reader::page::Place;
+use super::reader::page::EventPosition;
 use super::slot::Slot;
 use crate::row::Decoded;
 use crate::session::Query;
@@ -19,7 +19,7 @@ impl SlotReader {
     pub(super) fn reached(
         &self,
         outcome: &Outcome,
-        places: &HashMap<EventId, &Place>,
+        places: &HashMap<EventId, &EventPosition>,
     ) -> BTreeMap<i16, Slot> {
         let mut untried: HashMap<i16, i64> = HashMap::new();
         for place in outcome.untried.iter().filter_map(|id| places.get(id)) {
@@ -39,7 +39,7 @@ impl SlotReader {
     }
 
     pub(super) async fn advance(&mut self, outcome: &Outcome) -> Decoded<()> {
-        let places: HashMap<EventId, &Place> = if outcome == &Outcome::default() {
+        let places: HashMap<EventId, &EventPosition> = if outcome == &Outcome::default() {
             HashMap::new()
         } else {
             self.page.places.iter().map(|(id, place)| (*id, place)).collect()
@@ -96,12 +96,12 @@ fn array(values: impl Iterator<Item = Value>) -> Option<String> {
     (!values.is_empty()).then(|| Value::Array(values).to_string())
 }
 
-fn placed(id: EventId, place: &Place) -> Value {
+fn placed(id: EventId, place: &EventPosition) -> Value {
     json!({ "slot": place.slot, "pos": place.pos, "id": id.0, "type": place.aggregate.kind, "aggregate": place.aggregate.id })
 }
 
 /// Returns the JSON of a failed event that parks its aggregate.
-fn failed(failure: &Failure, places: &HashMap<EventId, &Place>) -> Option<Value> {
+fn failed(failure: &Failure, places: &HashMap<EventId, &EventPosition>) -> Option<Value> {
     let wait_ms = wait_ms(failure.then)?;
     let mut value = placed(failure.event, places.get(&failure.event)?);
     value["deliveries"] = json!(failure.deliveries);
@@ -120,7 +120,7 @@ pub(super) fn wait_ms(then: Undelivered) -> Option<Option<u64>> {
 }
 
 /// Returns the JSON of a skipped or dead-lettered event.
-fn given_up(failure: &Failure, place: Option<&&Place>) -> Option<Value> {
+fn given_up(failure: &Failure, place: Option<&&EventPosition>) -> Option<Value> {
     let mut value = abandoned(failure)?;
     let place = place?;
     value["slot"] = json!(place.slot);

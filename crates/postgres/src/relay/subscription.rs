@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::error::StoreError;
 use milepost_core::event::listing::{AggregatePlace, DeadPlace};
 use milepost_core::event::relay_listing::{
@@ -52,17 +52,17 @@ impl SubscriptionStore for PostgresStore {
     }
 
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        let (verb, deed) = ("resume_subscription", Deed::resume_subscription(subscription));
+        let (verb, action) = ("resume_subscription", AuditedAction::resume_subscription(subscription));
         let query = sqlx::query(sql!("relay/resume")).bind(subscription.to_owned());
-        let resumed = self.act(&self.inner.intake, &deed, async |session| session.row(query).await).await;
+        let resumed = self.act(&self.inner.intake, &action, async |session| session.row(query).await).await;
         let was_paused = resumed.and_then(|row| row.map(|row| row.try_get::<bool, _>(0)).transpose());
         let was_paused = was_paused.map_err(|e| self.fail(verb, e))?;
         Ok(was_paused.ok_or_else(|| RelayError::NoSuchSubscription(subscription.to_owned()))?)
     }
 
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        let (verb, deed) = ("remove_subscription", Deed::remove_subscription(subscription));
-        let removed = self.change_subscription(verb, &deed, sql!("relay/remove"), subscription).await?;
+        let (verb, action) = ("remove_subscription", AuditedAction::remove_subscription(subscription));
+        let removed = self.change_subscription(verb, &action, sql!("relay/remove"), subscription).await?;
         self.leave_changes().await.map_err(|e| self.fail(verb, e))?;
         Ok(removed)
     }
@@ -95,8 +95,9 @@ impl SubscriptionStore for PostgresStore {
             .bind(aggregate.id.clone())
             .bind(name)
             .bind(payload);
-        let deed = Deed::change_parked(subscription, aggregate, verb);
-        let changed = self.act(&self.inner.intake, &deed, async |session| session.execute(query).await).await;
+        let action = AuditedAction::change_parked(subscription, aggregate, verb);
+        let changed =
+            self.act(&self.inner.intake, &action, async |session| session.execute(query).await).await;
         changed.map(drop).map_err(|e| match code(&e) {
             Some(NOT_PARKED) => {
                 let (subscription, aggregate) = (subscription.to_owned(), aggregate.clone());
@@ -128,8 +129,9 @@ impl SubscriptionStore for PostgresStore {
         };
         let query =
             sqlx::query(sql!("relay/change_dead")).bind(subscription.to_owned()).bind(event.0).bind(name);
-        let deed = Deed::change_dead(subscription, event, verb);
-        let changed = self.act(&self.inner.intake, &deed, async |session| session.execute(query).await).await;
+        let action = AuditedAction::change_dead(subscription, event, verb);
+        let changed =
+            self.act(&self.inner.intake, &action, async |session| session.execute(query).await).await;
         changed.map(drop).map_err(|e| match code(&e) {
             Some(NOT_DEAD) => RelayError::NotDead { subscription: subscription.to_owned(), event }.into(),
             _ => self.relay_fail("change_dead", subscription, e),
@@ -149,8 +151,8 @@ impl SubscriptionStore for PostgresStore {
             .bind(since);
         let replay = async |session: &mut Session<'_>| session.row(query).await.and_then(value::<i64>);
         let tell = |events: &i64| (*events > 0).then(|| json!({ "events": events }));
-        let deed = Deed::replay(subscription);
-        let again = self.act_telling(&self.inner.intake, &deed, replay, tell).await;
+        let action = AuditedAction::replay(subscription);
+        let again = self.act_telling(&self.inner.intake, &action, replay, tell).await;
         again.map(i64::unsigned_abs).map_err(|e| match (of, code(&e)) {
             (Some(aggregate), Some(TOO_OLD)) => too_old(aggregate, &e).into(),
             _ => self.relay_fail("replay", subscription, e),
@@ -161,7 +163,7 @@ impl SubscriptionStore for PostgresStore {
         let query = sqlx::query(sql!("relay/reseed"));
         let reseed = async |session: &mut Session<'_>| session.row(query).await.and_then(value::<i64>);
         let tell = |changed: &i64| (*changed > 0).then(|| json!({ "subscriptions": changed }));
-        let changed = self.act_telling(&self.inner.calm, &Deed::reseed(), reseed, tell).await;
+        let changed = self.act_telling(&self.inner.calm, &AuditedAction::reseed(), reseed, tell).await;
         changed.map(i64::unsigned_abs).map_err(|e| match (code(&e), database_error(&e)) {
             (Some(IN_USE), Some(database)) => RelayError::InUse(database.message().to_owned()).into(),
             _ => self.fail("reseed", e),
@@ -175,7 +177,7 @@ impl SubscriptionStore for PostgresStore {
         let tell = |pruned: &Option<i64>| {
             pruned.filter(|&events| events > 0).map(|events| json!({ "events": events }))
         };
-        let pruned = self.act_telling(&self.inner.hot, &Deed::prune_log(), prune, tell).await;
+        let pruned = self.act_telling(&self.inner.hot, &AuditedAction::prune_log(), prune, tell).await;
         pruned.map(|pruned| pruned.map(i64::unsigned_abs)).map_err(|e| self.fail("prune_log", e))
     }
 }
@@ -184,12 +186,13 @@ impl PostgresStore {
     async fn change_subscription(
         &self,
         verb: &'static str,
-        deed: &Deed,
+        action: &AuditedAction,
         sql: &'static str,
         subscription: &str,
     ) -> StoreResult<bool> {
         let query = sqlx::query(sql).bind(subscription.to_owned());
-        let changed = self.act(&self.inner.intake, deed, async |session| session.execute(query).await).await;
+        let changed =
+            self.act(&self.inner.intake, action, async |session| session.execute(query).await).await;
         changed.map(|changed| changed > 0).map_err(|e| self.fail(verb, e))
     }
 

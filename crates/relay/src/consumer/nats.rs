@@ -13,7 +13,7 @@ use rustls::crypto::ring;
 
 use super::reading;
 use super::{Incoming, InvalidSource, Receipt, Source, SourceDown, reply};
-use crate::sink::nats::line::Place;
+use crate::sink::nats::session::Address;
 
 /// Prefixes of header names that belong to the server.
 const THEIRS: &[&str] = &["nats-"];
@@ -23,7 +23,7 @@ const BATCH: usize = 100;
 /// Messages of a stream, read through a durable consumer of the server, which is created if it does not exist.
 #[derive(Debug)]
 pub struct NatsSource {
-    place: Place,
+    place: Address,
     stream: String,
     durable: String,
     filter: String,
@@ -54,7 +54,7 @@ impl NatsSource {
             let why = "it must be a name without spaces and without any of . * > / \\".to_owned();
             return Err(InvalidSource { setting: "durable", why });
         }
-        let place = Place::parse(url)?;
+        let place = Address::parse(url)?;
         let (stream, ack_wait) = (stream.into(), Duration::from_secs(30));
         Ok(Self { place, stream, durable, filter: String::new(), ack_wait, messages: None })
     }

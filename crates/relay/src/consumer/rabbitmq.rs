@@ -13,7 +13,7 @@ use lapin::types::{AMQPValue, FieldTable};
 
 use super::reading;
 use super::{Incoming, InvalidSource, Receipt, Source, SourceDown, reply};
-use crate::sink::rabbitmq::place::Place;
+use crate::sink::rabbitmq::address::Address;
 
 /// Name of the connection, as the server lists it.
 const CLIENT: &str = "milepost-consumer";
@@ -27,19 +27,19 @@ const THEIRS: &[&str] = &["x-"];
 /// Messages of a queue. A message that is not an event is rejected: the server sends it to the dead letter exchange of the queue, if it has one.
 #[derive(Debug)]
 pub struct RabbitmqSource {
-    place: Place,
+    place: Address,
     queue: String,
     prefetch: u16,
-    line: Option<Line>,
+    line: Option<Session>,
 }
 
-struct Line {
+struct Session {
     messages: lapin::Consumer,
     // Dropping it closes the connection.
     connection: lapin::Connection,
 }
 
-impl Line {
+impl Session {
     /// Waits for the next message. The driver does not always end the messages of a connection that was lost.
     async fn next(&mut self) -> Option<lapin::Result<Delivery>> {
         loop {
@@ -52,9 +52,9 @@ impl Line {
     }
 }
 
-impl std::fmt::Debug for Line {
+impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Line(…)")
+        f.write_str("Session(…)")
     }
 }
 
@@ -69,7 +69,7 @@ impl RabbitmqSource {
             let why = "it must be the name of a queue, with 1 to 255 bytes".to_owned();
             return Err(InvalidSource { setting: "queue", why });
         }
-        Ok(Self { place: Place::parse(url)?, queue, prefetch: 200, line: None })
+        Ok(Self { place: Address::parse(url)?, queue, prefetch: 200, line: None })
     }
 
     /// Sets how many unacknowledged messages the server delivers, including those that wait for a retry. The default is 200.
@@ -79,7 +79,7 @@ impl RabbitmqSource {
         self
     }
 
-    async fn connect(&self) -> lapin::Result<Line> {
+    async fn connect(&self) -> lapin::Result<Session> {
         let properties = lapin::ConnectionProperties::default()
             .with_connection_name(CLIENT.into())
             .with_auth_provider(self.place.login());
@@ -89,7 +89,7 @@ impl RabbitmqSource {
         let options = BasicConsumeOptions::default();
         let queue = self.queue.as_str().into();
         let messages = channel.basic_consume(queue, "".into(), options, FieldTable::default()).await?;
-        Ok(Line { messages, connection })
+        Ok(Session { messages, connection })
     }
 
     fn down(&self, why: String) -> SourceDown {

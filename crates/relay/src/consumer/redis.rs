@@ -28,13 +28,13 @@ pub struct RedisSource {
     group: String,
     member: String,
     claim_idle: Duration,
-    line: Option<Line>,
+    line: Option<Session>,
     buffer: VecDeque<StreamId>,
     again: (mpsc::UnboundedSender<StreamId>, mpsc::UnboundedReceiver<StreamId>),
 }
 
 #[derive(Debug)]
-struct Line {
+struct Session {
     /// Connection for blocking reads; no other command can use it.
     reading: MultiplexedConnection,
     telling: MultiplexedConnection,
@@ -75,7 +75,7 @@ impl RedisSource {
         self
     }
 
-    async fn connect(&self) -> RedisResult<Line> {
+    async fn connect(&self) -> RedisResult<Session> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(REPLY_MAX))
             .set_response_timeout(Some(REPLY_MAX + BLOCK));
@@ -85,7 +85,7 @@ impl RedisSource {
         make.arg("CREATE").arg(&self.stream).arg(&self.group).arg("0").arg("MKSTREAM");
         match make.query_async::<()>(&mut telling).await {
             Err(error) if error.code() != Some("BUSYGROUP") => Err(error),
-            _ => Ok(Line { reading, telling, claim_at: Instant::now() }),
+            _ => Ok(Session { reading, telling, claim_at: Instant::now() }),
         }
     }
 

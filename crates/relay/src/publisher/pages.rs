@@ -9,7 +9,7 @@ use milepost_core::port::{LogReader, WakeStream};
 
 use super::unwanted::Unwanted;
 use super::{Shared, WAVE_MAX, parks};
-use crate::waves::Waves;
+use crate::ordered_waves::Waves;
 
 /// How often a publisher balances: checks for other publishers and free slots.
 const BALANCE_EVERY: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use milepost_core::ident::EventId;
 use tokio_util::sync::CancellationToken;
 
 use super::{Shared, WAVE_MAX, parks};
-use crate::waves::Waves;
+use crate::ordered_waves::Waves;
 
 /// How many aggregates are retried at the same time.
 const AGGREGATES_MAX: u32 = 100;

@@ -3,10 +3,10 @@
 mod config;
 mod jsonl;
 pub(crate) mod kafka;
-mod kept;
 pub(crate) mod nats;
 mod null;
 pub(crate) mod rabbitmq;
+mod reconnecting;
 pub(crate) mod redis;
 mod setting;
 mod webhook;

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::kept::{Connection, Kept};
+use super::reconnecting::{Connection, Reconnecting};
 use super::setting::{self, InvalidSink, SecretUrl};
 use super::{Delivery, Sink, SinkDown};
 use crate::message::{CONTENT_TYPE, Message};
@@ -60,15 +60,15 @@ pub(super) struct Redis {
     entries_max: Option<u64>,
     source: String,
     timeout: Duration,
-    line: Kept<Line>,
+    line: Reconnecting<Session>,
 }
 
-struct Line {
+struct Session {
     connection: MultiplexedConnection,
     broken: AtomicBool,
 }
 
-impl Connection for Line {
+impl Connection for Session {
     fn is_usable(&self) -> bool {
         !self.broken.load(Ordering::Relaxed)
     }
@@ -90,17 +90,17 @@ impl Redis {
             entries_max: config.entries_max,
             source: setting::source(&config.source)?,
             timeout: setting::timeout(config.timeout_ms)?,
-            line: Kept::none(),
+            line: Reconnecting::none(),
         })
     }
 
-    async fn connect(&self, deadline: Instant) -> Result<Line, SinkDown> {
+    async fn connect(&self, deadline: Instant) -> Result<Session, SinkDown> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.timeout))
             .set_response_timeout(Some(self.timeout));
         let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
         match tokio::time::timeout_at(deadline, connecting).await {
-            Ok(Ok(connection)) => Ok(Line { connection, broken: AtomicBool::new(false) }),
+            Ok(Ok(connection)) => Ok(Session { connection, broken: AtomicBool::new(false) }),
             Ok(Err(error)) => Err(SinkDown::now(&self.place, error.to_string())),
             Err(_) => Err(SinkDown::now(&self.place, format!("no connection within {:?}", self.timeout))),
         }
@@ -126,7 +126,12 @@ impl Redis {
     }
 
     /// Sends events and returns their answers, or why there are none.
-    async fn send(&self, line: &Line, events: &[Event], deadline: Instant) -> Result<Vec<Answer>, String> {
+    async fn send(
+        &self,
+        line: &Session,
+        events: &[Event],
+        deadline: Instant,
+    ) -> Result<Vec<Confirmation>, String> {
         let mut pipeline = Pipeline::with_capacity(events.len());
         for event in events {
             pipeline.add_command(self.add(event));
@@ -145,7 +150,7 @@ impl Redis {
 }
 
 /// The id of the new entry, or an error.
-type Answer = RedisResult<String>;
+type Confirmation = RedisResult<String>;
 
 #[async_trait]
 impl Sink for Redis {
@@ -187,7 +192,7 @@ impl Sink for Redis {
     }
 }
 
-fn delivery(answer: Answer) -> Delivery {
+fn delivery(answer: Confirmation) -> Delivery {
     match answer {
         Ok(_) => Delivery::Acknowledged,
         Err(error) => Delivery::Refused { why: error.to_string() },

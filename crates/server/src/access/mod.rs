@@ -6,10 +6,10 @@
 mod credentials;
 mod gate;
 mod identity;
-mod lasting;
-mod memory;
 mod origin;
 mod roles;
+mod stream_access;
+mod token_cache;
 mod tokens;
 
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::proxies::TrustedProxies;
 pub(crate) use self::credentials::cookie;
 pub(crate) use self::gate::{gate, known};
 pub(crate) use self::identity::{Allowed, Identity};
-pub(crate) use self::lasting::{Lasting, Over};
-pub(crate) use self::memory::{Memory, Recalled};
 pub(crate) use self::origin::{Hosts, comes_from_here, foreign, guard};
 pub(crate) use self::roles::{Needed, Roles};
+pub(crate) use self::stream_access::{Lasting, Over};
+pub(crate) use self::token_cache::{Memory, Recalled};
 pub(crate) use self::tokens::{Tokens, check};
 
 /// How long results of the store for tokens and sessions are cached. A revoked token may be accepted for this long.

@@ -11,8 +11,8 @@ use milepost_core::port::Store;
 use milepost_core::token::{FoundToken, Secret, Standing};
 
 use super::{FRESH, Memory, Recalled};
-use crate::patience::in_time;
 use crate::problem::Problem;
+use crate::store_timeout::in_time;
 
 /// The precision of a token's last use: it is stored at most once in this time.
 const USED_WITHIN: SignedDuration = SignedDuration::from_mins(1);

@@ -25,7 +25,7 @@ use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
-use crate::many;
+use crate::operate_in_bulk;
 use crate::problem::Problem;
 
 /// Maximum number of job ids in a preview.
@@ -119,7 +119,7 @@ async fn operate_jobs(
         Problem::unprocessable("illegal_transition", action.refusal(state)).at("filter.state")
     })?;
     let inputs = inputs(request.grace_ms, request.delay_ms, Some(request.reason));
-    let mut job = many::job(&OperateJobs::new(&action.operation(verb, &inputs)?))?;
+    let mut job = operate_in_bulk::job(&OperateJobs::new(&action.operation(verb, &inputs)?))?;
     idempotency.give(&mut job.key, 0);
     if !request.dry
         && let Some(bulk) = started_before(app.store.as_ref(), &job).await?
@@ -133,7 +133,7 @@ async fn operate_jobs(
     if request.dry || jobs.is_empty() {
         return Ok(Json(answer).into_response());
     }
-    answer.bulk = Some(many::start(store.as_ref(), verb, &job, &jobs).await?);
+    answer.bulk = Some(operate_in_bulk::start(store.as_ref(), verb, &job, &jobs).await?);
     Ok((StatusCode::ACCEPTED, Json(answer)).into_response())
 }
 

@@ -31,7 +31,7 @@ enum End {
 }
 
 #[derive(Default)]
-pub(super) struct Reach {
+pub(super) struct AffectedJobs {
     /// The newest jobs that the action applies to.
     pub(super) newest: Vec<JobRow>,
     /// The number of jobs that the action applies to.
@@ -41,12 +41,12 @@ pub(super) struct Reach {
     end: End,
 }
 
-impl Reach {
+impl AffectedJobs {
     /// Counts these jobs.
     pub(super) fn of(action: JobAction, jobs: Vec<JobRow>) -> Self {
-        let mut reach = Self::default();
-        reach.take_in(action, jobs);
-        reach
+        let mut affected = Self::default();
+        affected.take_in(action, jobs);
+        affected
     }
 
     /// Counts all matching jobs.
@@ -56,18 +56,18 @@ impl Reach {
         store: &dyn Store,
     ) -> Result<Self, Problem> {
         let begun = Instant::now();
-        let (mut reach, mut filter) = (Self::default(), JobFilter { limit: SCAN_MAX, ..filter });
+        let (mut affected, mut filter) = (Self::default(), JobFilter { limit: SCAN_MAX, ..filter });
         loop {
             let page = store.search_jobs(&filter).await?;
-            reach.take_in(action, page.rows);
-            if reach.total + reach.cannot.values().sum::<usize>() > JOBS_MAX {
-                reach.end = End::TooMany;
-                return Ok(reach);
+            affected.take_in(action, page.rows);
+            if affected.total + affected.cannot.values().sum::<usize>() > JOBS_MAX {
+                affected.end = End::TooMany;
+                return Ok(affected);
             }
-            let Some(next) = page.next else { return Ok(reach) };
+            let Some(next) = page.next else { return Ok(affected) };
             if begun.elapsed() > PATIENCE {
-                reach.end = End::Late;
-                return Ok(reach);
+                affected.end = End::Late;
+                return Ok(affected);
             }
             filter.before = Some(next);
         }
@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn a_number_that_is_not_known_is_not_told_as_one_that_is() {
-        let reach = |end| Reach { total: 1_200, end, ..Reach::default() };
-        let (exact, late, too_many) = (reach(End::Last), reach(End::Late), reach(End::TooMany));
+        let affected = |end| AffectedJobs { total: 1_200, end, ..AffectedJobs::default() };
+        let (exact, late, too_many) = (affected(End::Last), affected(End::Late), affected(End::TooMany));
         assert_eq!((exact.number(), exact.exactly()), ("1,200 jobs".to_owned(), Some(1_200)));
-        assert!(exact.notice().is_none() && exact.is_possible() && !Reach::default().is_possible());
+        assert!(exact.notice().is_none() && exact.is_possible() && !AffectedJobs::default().is_possible());
         assert_eq!((late.number(), late.exactly()), ("at least 1,200 jobs".to_owned(), None));
         assert!(late.notice().unwrap().starts_with("At least 1,200 jobs: counting took too long."));
         assert!(late.is_possible() && !too_many.is_possible());

@@ -51,7 +51,7 @@ impl Search {
 
 /// A value of the subject that an entry changed: the value before, or the value after.
 #[derive(Debug, PartialEq, Eq)]
-struct Line {
+struct ChangedValue {
     was: bool,
     name: String,
     value: String,
@@ -61,7 +61,7 @@ struct Row {
     entry: AuditEntry,
     /// The page of the subject.
     url: Option<String>,
-    lines: Vec<Line>,
+    lines: Vec<ChangedValue>,
     open: bool,
 }
 
@@ -121,7 +121,7 @@ fn page_of(what: &str, subject: &str) -> Option<String> {
 }
 
 /// Returns the values that differ before and after, the one before first.
-fn lines(detail: &Value) -> Vec<Line> {
+fn lines(detail: &Value) -> Vec<ChangedValue> {
     let none = Map::new();
     let side = |name: &str| detail.get(name).and_then(Value::as_object).unwrap_or(&none);
     let (before, after) = (side("before"), side("after"));
@@ -135,7 +135,7 @@ fn lines(detail: &Value) -> Vec<Line> {
             continue;
         }
         for (was, value) in [(true, was), (false, is)] {
-            lines.extend(value.map(|value| Line { was, name: name.clone(), value: told(value) }));
+            lines.extend(value.map(|value| ChangedValue { was, name: name.clone(), value: told(value) }));
         }
     }
     lines
@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn only_what_was_changed_is_told() {
-        let line = |was, name: &str, value: &str| Line { was, name: name.into(), value: value.into() };
+        let line =
+            |was, name: &str, value: &str| ChangedValue { was, name: name.into(), value: value.into() };
         let detail = json!({
             "before": { "state": "pending", "kind": "mail", "key": 1 },
             "after": { "state": "canceled", "kind": "mail", "why": ["a"] },

@@ -19,7 +19,7 @@ use super::form::{Action, Field, Sent, acting};
 use super::format::{count, encoded, length, pretty, several};
 use super::graph::{self, Level};
 use super::page::{Drawn, Page, draw};
-use super::state_bar::{Stack, by_state};
+use super::state_bar::{StateBar, by_state};
 use crate::app::App;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
@@ -51,7 +51,7 @@ struct Batch {
     detail: BatchDetail,
     standing: String,
     progress: String,
-    stack: Stack,
+    stack: StateBar,
     counts: Vec<(&'static str, String)>,
     input: String,
     may_have_failed: bool,
@@ -112,7 +112,7 @@ pub(super) async fn show(
     let batch = Batch {
         standing: standing(row),
         progress: progress(&row.counts),
-        stack: Stack::of_tasks(&row.counts),
+        stack: StateBar::of_tasks(&row.counts),
         counts: by_state(&row.counts)
             .into_iter()
             .filter(|(_, number)| *number > 0)

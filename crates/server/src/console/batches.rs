@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::format::{count, encoded, query, several};
 use super::page::{Drawn, Page, draw};
-use super::state_bar::Stack;
+use super::state_bar::StateBar;
 use crate::app::App;
 use crate::params::Query;
 
@@ -45,7 +45,7 @@ struct Batches {
 struct Row {
     view: BatchView,
     progress: String,
-    stack: Stack,
+    stack: StateBar,
 }
 
 pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
@@ -68,7 +68,7 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
     });
     let row = |view: BatchView| Row {
         progress: progress(&view.counts),
-        stack: Stack::of_tasks(&view.counts),
+        stack: StateBar::of_tasks(&view.counts),
         view,
     };
     let rows = found.into_iter().map(row).collect();

@@ -31,21 +31,21 @@ pub(crate) const PAGE_WAIT: Duration = Duration::from_millis(50);
 /// The counts that pages share.
 pub(crate) struct Known {
     page_wait: Duration,
-    queues: Kept<Vec<QueueKinds>>,
-    subscriptions: Kept<Vec<SubscriptionView>>,
-    consumers: Kept<Vec<ConsumerView>>,
-    limits: Kept<Vec<LimitView>>,
-    boards: Mutex<HashMap<BatchId, Kept<Arc<Board>>>>,
+    queues: Cached<Vec<QueueKinds>>,
+    subscriptions: Cached<Vec<SubscriptionView>>,
+    consumers: Cached<Vec<ConsumerView>>,
+    limits: Cached<Vec<LimitView>>,
+    boards: Mutex<HashMap<BatchId, Cached<Arc<Board>>>>,
 }
 
 impl Known {
     pub(crate) fn new(page_wait: Duration) -> Self {
         Self {
             page_wait,
-            queues: Kept::new(page_wait),
-            subscriptions: Kept::new(page_wait),
-            consumers: Kept::new(page_wait),
-            limits: Kept::new(page_wait),
+            queues: Cached::new(page_wait),
+            subscriptions: Cached::new(page_wait),
+            consumers: Cached::new(page_wait),
+            limits: Cached::new(page_wait),
             boards: Mutex::default(),
         }
     }
@@ -79,7 +79,7 @@ impl Known {
             if boards.len() >= BOARDS_MAX && !boards.contains_key(&id) {
                 boards.clear();
             }
-            boards.entry(id).or_insert_with(|| Kept::new(self.page_wait)).clone()
+            boards.entry(id).or_insert_with(|| Cached::new(self.page_wait)).clone()
         };
         kept.get(Board::read(id, Arc::clone(store))).await
     }
@@ -90,7 +90,7 @@ impl Known {
         self.subscriptions.forget();
         self.consumers.forget();
         self.limits.forget();
-        self.boards.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(Kept::forget);
+        self.boards.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(Cached::forget);
     }
 }
 
@@ -98,7 +98,7 @@ impl Known {
 pub(crate) type Seen<T> = Result<Option<T>, Problem>;
 
 #[derive(Clone)]
-struct Kept<T: Clone> {
+struct Cached<T: Clone> {
     page_wait: Duration,
     state: Arc<Mutex<State<T>>>,
     answered: Arc<Notify>,
@@ -113,7 +113,7 @@ struct State<T: Clone> {
     changes: u64,
 }
 
-impl<T: Clone + Send + 'static> Kept<T> {
+impl<T: Clone + Send + 'static> Cached<T> {
     fn new(page_wait: Duration) -> Self {
         let now = Instant::now();
         let state = State { last: None, good_until: now, shown_until: now, asking: false, changes: 0 };
@@ -209,7 +209,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_slow_answer_comes_with_a_later_page_and_is_asked_for_once() {
-        let kept = Kept::new(PAGE_WAIT);
+        let kept = Cached::new(PAGE_WAIT);
         assert!(matches!(kept.get(slow(1)).await, Ok(None)));
         assert!(matches!(kept.get(slow(2)).await, Ok(None)), "the first answer is pending");
         tokio::time::sleep(Duration::from_secs(4)).await;
@@ -218,7 +218,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_quick_answer_is_there_at_once_and_is_forgotten_when_something_changed() {
-        let kept = Kept::new(PAGE_WAIT);
+        let kept = Cached::new(PAGE_WAIT);
         assert!(matches!(kept.get(async { Ok(1) }).await, Ok(Some(1))));
         assert!(matches!(kept.get(async { Ok(2) }).await, Ok(Some(1))));
         kept.forget();
@@ -227,7 +227,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_of_long_ago_is_not_shown_as_of_now() {
-        let kept = Kept::new(PAGE_WAIT);
+        let kept = Cached::new(PAGE_WAIT);
         assert!(matches!(kept.get(slow(1)).await, Ok(None)));
         tokio::time::sleep(Duration::from_secs(64)).await;
         assert!(matches!(kept.get(slow(2)).await, Ok(Some(1))), "the next answer is pending");
@@ -239,7 +239,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_was_asked_before_something_changed_is_asked_again() {
-        let kept = Kept::new(PAGE_WAIT);
+        let kept = Cached::new(PAGE_WAIT);
         let after = |ms: u64, answer: u32| async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
             Ok(answer)

@@ -15,16 +15,16 @@ use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
-use super::affected_jobs::{Reach, too_many};
+use super::affected_jobs::{AffectedJobs, too_many};
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
 use super::format::{count, several};
 use super::jobs::Search;
 use super::page::{Drawn, Page, draw};
 use crate::app::App;
-use crate::destination::own_path;
-use crate::many;
+use crate::operate_in_bulk;
 use crate::problem::Problem;
+use crate::redirect::own_path;
 
 /// Maximum number of jobs that can be selected; a page shows fewer.
 const TICKED_MAX: usize = 1_000;
@@ -59,10 +59,10 @@ impl Wish {
     }
 
     /// Returns the jobs that the action would apply to now.
-    async fn reach(&self, now: Timestamp, store: &dyn Store) -> Result<Reach, Problem> {
+    async fn affected(&self, now: Timestamp, store: &dyn Store) -> Result<AffectedJobs, Problem> {
         match &self.jobs {
-            Chosen::Some(ids) => Ok(Reach::of(self.action, ticked(ids, store).await?)),
-            Chosen::All(search) => Reach::of_all(self.action, search.filter(now), store).await,
+            Chosen::Some(ids) => Ok(AffectedJobs::of(self.action, ticked(ids, store).await?)),
+            Chosen::All(search) => AffectedJobs::of_all(self.action, search.filter(now), store).await,
         }
     }
 
@@ -127,7 +127,7 @@ fn to_be_narrowed(error: SelectError) -> Problem {
 
 #[derive(Template)]
 #[template(path = "choice.html")]
-struct Choice {
+struct ChangePreview {
     page: Page,
     action: JobAction,
     /// The newest jobs that the action applies to, and their total number.
@@ -148,27 +148,27 @@ struct Choice {
 pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     let query = page.url.split_once('?').map_or("", |(_, query)| query);
     let wish = Wish::read(query).map_err(|words| Problem::bad_request("invalid_parameter", words))?;
-    let reach = wish.reach(page.now, app.store.as_ref()).await?;
-    Ok(draw(&Choice {
-        form: reach.is_possible().then(|| form(&page, wish.action, query, &reach)),
+    let affected = wish.affected(page.now, app.store.as_ref()).await?;
+    Ok(draw(&ChangePreview {
+        form: affected.is_possible().then(|| form(&page, wish.action, query, &affected)),
         action: wish.action,
         since: wish.since(),
         list: wish.list(),
-        number: reach.number(),
-        cannot: reach.cannot(),
-        notice: reach.notice(),
-        total: reach.total,
-        can: reach.newest,
+        number: affected.number(),
+        cannot: affected.cannot(),
+        notice: affected.notice(),
+        total: affected.total,
+        can: affected.newest,
         page,
     }))
 }
 
-fn form(page: &Page, action: JobAction, query: &str, reach: &Reach) -> Action {
+fn form(page: &Page, action: JobAction, query: &str, affected: &AffectedJobs) -> Action {
     let form = Action::new(page, "change", "/jobs/change", action)
-        .asks(format!("{}: {}?", action.title(), reach.number()))
+        .asks(format!("{}: {}?", action.title(), affected.number()))
         .with(Field::hidden("chosen", query))
         .with(Field::hidden("seen", page.now.to_string()));
-    match reach.exactly() {
+    match affected.exactly() {
         Some(of) => form.with(Field::hidden("of", of.to_string())),
         None => form,
     }
@@ -224,8 +224,8 @@ async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Refused> 
     for (verb, jobs) in by_verb {
         let operation = wish.action.operation(verb, &inputs).map_err(Problem::from)?;
         let operation = OperateJobs::new(&operation);
-        let job = many::job(&operation)?;
-        match many::start(store.as_ref(), verb, &job, &jobs).await {
+        let job = operate_in_bulk::job(&operation)?;
+        match operate_in_bulk::start(store.as_ref(), verb, &job, &jobs).await {
             Ok(run) => runs.push(run),
             Err(problem) if runs.is_empty() => return Err(problem.into()),
             Err(problem) => {

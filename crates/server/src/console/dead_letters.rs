@@ -17,7 +17,7 @@ use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
 use super::format::{cut, pretty, query};
 use super::page::{Drawn, Page, draw};
-use super::sublist::{Part, Ways};
+use super::sublist::{PageLinks, Sublist};
 use crate::api::cursor::Cursor;
 use crate::app::App;
 use crate::params::Query;
@@ -67,10 +67,10 @@ struct Letters {
     page: Page,
     failed_jobs: usize,
     events: Vec<(DeadView, Vec<Action>)>,
-    event_ways: Ways,
+    event_ways: PageLinks,
     letters: Vec<(DeadLetter, Vec<Action>)>,
-    letter_ways: Ways,
-    gaps: Part<Gap>,
+    letter_ways: PageLinks,
+    gaps: Sublist<Gap>,
 }
 
 pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
@@ -90,9 +90,9 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
     let search = &search;
     let url = |list: &'static str| move |cursor: &str| search.url(list, cursor);
     let events =
-        Part::of(events, ROWS, &search.events, |view| Cursor(view.place()), url("events")).newest_first();
-    let letters = Part::of(letters, ROWS, &search.letters, |view| view.id, url("letters")).newest_first();
-    let gaps = Part::of(gaps, ROWS, &search.gaps, |gap| Cursor(gap.place()), url("gaps"));
+        Sublist::of(events, ROWS, &search.events, |view| Cursor(view.place()), url("events")).newest_first();
+    let letters = Sublist::of(letters, ROWS, &search.letters, |view| view.id, url("letters")).newest_first();
+    let gaps = Sublist::of(gaps, ROWS, &search.gaps, |gap| Cursor(gap.place()), url("gaps"));
     let page_of = Letters {
         failed_jobs: failed.len(),
         events: with_actions(events.rows, |view, place| event_actions(view, place, &page)),

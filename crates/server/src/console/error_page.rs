@@ -11,8 +11,8 @@ use super::page::{Page, draw};
 use crate::access;
 use crate::app::App;
 use crate::client::Client;
-use crate::destination::own_path;
 use crate::problem::Problem;
+use crate::redirect::own_path;
 use crate::session::sign_in::sign_in_path;
 
 #[derive(Template)]

@@ -16,7 +16,7 @@ use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
 use super::format::{between, count, cut, encoded, length, pretty, query};
 use super::page::{Drawn, Page, draw};
-use super::sublist::{Part, Ways};
+use super::sublist::{PageLinks, Sublist};
 use crate::api::cursor::Cursor;
 use crate::app::App;
 use crate::params::Query;
@@ -67,7 +67,7 @@ struct Events {
     counted: bool,
     subscriptions: Vec<Subscription>,
     parked: Vec<Parked>,
-    parked_ways: Ways,
+    parked_ways: PageLinks,
     log: Vec<LoggedEvent>,
     next: Option<String>,
 }
@@ -110,7 +110,7 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
         .filter(|_| log.len() == EVENTS as usize)
         .map(|last| search.query(&last.pos.to_string(), &search.parked));
     let url = |cursor: &str| format!("/events?{}#parked", search.query(&search.before, cursor));
-    let parked = Part::of(parked?, PARKED, &search.parked, |view| Cursor(view.place()), url);
+    let parked = Sublist::of(parked?, PARKED, &search.parked, |view| Cursor(view.place()), url);
     let (parked, parked_ways) = (parked.rows, parked.ways);
     let counted = subscriptions.is_some();
     let known = subscriptions.into_iter().flatten();

@@ -23,8 +23,8 @@ use super::page::Page;
 use crate::access::Identity;
 use crate::actor::RequestActor;
 use crate::app::App;
-use crate::destination::own_path;
 use crate::problem::Problem;
+use crate::redirect::own_path;
 
 /// A button that opens a form with a confirmation.
 #[derive(Debug, Template)]

@@ -7,7 +7,7 @@ use milepost_core::dag::state::Counts;
 
 use super::batch_tasks::Board;
 use super::format::cut;
-use super::state_bar::Stack;
+use super::state_bar::StateBar;
 use milepost_layout::{BOX_HEIGHT, BOX_PADDING, Line, Picture, TaskBox};
 
 /// Maximum number of tasks and edges in a drawing; larger graphs are summarized.
@@ -20,7 +20,7 @@ const KEY_CHARS: usize = 26;
 pub(super) struct Level {
     pub(super) number: u32,
     pub(super) tasks: usize,
-    pub(super) stack: Stack,
+    pub(super) stack: StateBar,
     pub(super) counts: Counts,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn levels(board: &Board) -> Vec<Level> {
     let level = |(number, counts): (usize, Counts)| Level {
         number: u32::try_from(number).unwrap_or(u32::MAX),
         tasks: usize::try_from(counts.total()).unwrap_or(usize::MAX),
-        stack: Stack::of_tasks(&counts),
+        stack: StateBar::of_tasks(&counts),
         counts,
     };
     counts.into_iter().enumerate().map(level).collect()

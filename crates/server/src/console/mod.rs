@@ -1,7 +1,7 @@
 //! The console: pages rendered on the server and refreshed by a small script. Each page has its own module.
 //!
-//! Pages read from the store's ports, as the API does. Changes are forms that ask for a reason ([`act`]) and redirect to their
-//! page, which shows the result ([`flash`]). Slow counts are cached ([`kept`]).
+//! Pages read from the store's ports, as the API does. Changes are forms that ask for a reason ([`form`]) and redirect to their
+//! page, which shows the result ([`flash`]). Slow counts are cached ([`cached_counts`]).
 
 mod affected_jobs;
 mod alert;

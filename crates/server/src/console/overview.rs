@@ -12,7 +12,7 @@ use super::events;
 use super::format::{self, between, count, length};
 use super::page::{Drawn, Page, draw};
 use super::series::Minute;
-use super::state_bar::Stack;
+use super::state_bar::StateBar;
 use crate::app::App;
 
 /// Maximum number of displayed queues.
@@ -48,7 +48,7 @@ struct Backlog {
     waiting: String,
     running: String,
     failed: String,
-    stack: Stack,
+    stack: StateBar,
 }
 
 struct Lag {
@@ -135,7 +135,7 @@ fn backlog(queue: &QueueKinds) -> Backlog {
         waiting: count(queue.waiting()),
         running: count(number(queue, JobState::Running)),
         failed: count(number(queue, JobState::Failed)),
-        stack: Stack::of_jobs(&queue.by_state()),
+        stack: StateBar::of_jobs(&queue.by_state()),
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct Page {
 }
 
 /// An entry of the navigation.
-pub(crate) struct Place {
+pub(crate) struct NavigationEntry {
     pub(crate) key: char,
     pub(crate) url: &'static str,
     pub(crate) title: &'static str,
@@ -65,25 +65,25 @@ pub(crate) struct Place {
     role: Role,
 }
 
-impl Place {
+impl NavigationEntry {
     /// Creates an entry for all users.
     const fn of(key: char, url: &'static str, title: &'static str) -> Self {
         Self { key, url, title, role: Role::Viewer }
     }
 }
 
-const PLACES: &[Place] = &[
-    Place::of('o', "/", "Overview"),
-    Place::of('j', "/jobs", "Jobs"),
-    Place::of('q', "/queues", "Queues"),
-    Place::of('w', "/workers", "Workers"),
-    Place::of('s', "/schedules", "Schedules"),
-    Place::of('b', "/bulk", "Bulk"),
-    Place::of('a', "/batches", "Batches"),
-    Place::of('e', "/events", "Events"),
-    Place::of('l', "/dead-letters", "Dead letters"),
-    Place { role: Role::Operator, ..Place::of('u', "/audit", "Audit") },
-    Place::of(',', "/settings", "Settings"),
+const NAVIGATION: &[NavigationEntry] = &[
+    NavigationEntry::of('o', "/", "Overview"),
+    NavigationEntry::of('j', "/jobs", "Jobs"),
+    NavigationEntry::of('q', "/queues", "Queues"),
+    NavigationEntry::of('w', "/workers", "Workers"),
+    NavigationEntry::of('s', "/schedules", "Schedules"),
+    NavigationEntry::of('b', "/bulk", "Bulk"),
+    NavigationEntry::of('a', "/batches", "Batches"),
+    NavigationEntry::of('e', "/events", "Events"),
+    NavigationEntry::of('l', "/dead-letters", "Dead letters"),
+    NavigationEntry { role: Role::Operator, ..NavigationEntry::of('u', "/audit", "Audit") },
+    NavigationEntry::of(',', "/settings", "Settings"),
 ];
 
 impl Page {
@@ -94,13 +94,13 @@ impl Page {
     }
 
     /// Returns the navigation for this user.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &'static Place> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = &'static NavigationEntry> {
         let operates = self.viewer.operates;
-        PLACES.iter().filter(move |place| operates || place.role == Role::Viewer)
+        NAVIGATION.iter().filter(move |place| operates || place.role == Role::Viewer)
     }
 
     /// Returns whether the page is at this entry or below it.
-    pub(crate) fn is_at(&self, place: &Place) -> bool {
+    pub(crate) fn is_at(&self, place: &NavigationEntry) -> bool {
         let path = self.url.split('?').next().unwrap_or_default();
         path == place.url
             || (place.url != "/" && path.strip_prefix(place.url).is_some_and(|rest| rest.starts_with('/')))

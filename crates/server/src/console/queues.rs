@@ -12,7 +12,7 @@ use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
 use super::format::{count, encoded};
 use super::page::{Drawn, Page, draw};
-use super::state_bar::Stack;
+use super::state_bar::StateBar;
 use crate::app::App;
 
 #[derive(Template)]
@@ -33,7 +33,7 @@ struct Row {
     forsaken: bool,
     waiting: String,
     counts: Vec<(&'static str, String)>,
-    stack: Stack,
+    stack: StateBar,
     action: Option<Action>,
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
             forsaken: served == 0 && queue.waiting() > 0,
             waiting: count(queue.waiting()),
             counts: some.map(|(state, number): &(JobState, i64)| (state.as_str(), count(*number))).collect(),
-            stack: Stack::of_jobs(&counts),
+            stack: StateBar::of_jobs(&counts),
             action: action.map(|action| action.among(place)),
             name: queue.name,
         }

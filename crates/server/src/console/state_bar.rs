@@ -11,9 +11,9 @@ const WIDTH: f64 = 1000.0;
 
 /// A stacked bar.
 #[derive(Clone, Debug)]
-pub(crate) struct Stack(Vec<(&'static str, u64)>);
+pub(crate) struct StateBar(Vec<(&'static str, u64)>);
 
-impl Stack {
+impl StateBar {
     /// Creates the bar of jobs by state.
     pub(crate) fn of_jobs(counts: &[(JobState, i64)]) -> Self {
         let order = [
@@ -48,7 +48,7 @@ pub(crate) const fn by_state(counts: &Counts) -> [(TaskState, u64); 8] {
     ]
 }
 
-impl fmt::Display for Stack {
+impl fmt::Display for StateBar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let some: Vec<_> = self.0.iter().filter(|(_, number)| *number > 0).collect();
         let total: u64 = some.iter().map(|(_, number)| number).sum();
@@ -69,4 +69,4 @@ impl fmt::Display for Stack {
     }
 }
 
-impl HtmlSafe for Stack {}
+impl HtmlSafe for StateBar {}

@@ -11,7 +11,7 @@ pub(crate) struct InFlight<K: Hash + Eq> {
 }
 
 /// One in flight, until it is dropped.
-pub(crate) struct Place<K: Hash + Eq> {
+pub(crate) struct Permit<K: Hash + Eq> {
     all: Arc<InFlight<K>>,
     of: K,
 }
@@ -22,14 +22,14 @@ impl<K: Hash + Eq + Clone> InFlight<K> {
     }
 
     /// Registers one more, or returns `None` if the maximum is reached.
-    pub(crate) fn enter(self: &Arc<Self>, of: K) -> Option<Place<K>> {
+    pub(crate) fn enter(self: &Arc<Self>, of: K) -> Option<Permit<K>> {
         let mut all = self.lock();
         let count = all.entry(of.clone()).or_default();
         if *count >= self.max {
             return None;
         }
         *count += 1;
-        Some(Place { all: Arc::clone(self), of })
+        Some(Permit { all: Arc::clone(self), of })
     }
 }
 
@@ -39,7 +39,7 @@ impl<K: Hash + Eq> InFlight<K> {
     }
 }
 
-impl<K: Hash + Eq> Drop for Place<K> {
+impl<K: Hash + Eq> Drop for Permit<K> {
     fn drop(&mut self) {
         let mut all = self.all.lock();
         if let Some(count) = all.get_mut(&self.of) {

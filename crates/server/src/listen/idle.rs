@@ -11,7 +11,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
-use super::connection_places::Place;
+use super::connection_slots::ConnectionSlot;
 
 /// How long an evicted connection can still start a request that it was sending.
 const GRACE: Duration = Duration::from_millis(100);
@@ -112,14 +112,14 @@ impl Drop for Busy {
 }
 
 /// The body of a response, which keeps its request in progress.
-pub(super) struct Answer {
+pub(super) struct ResponseBody {
     pub(super) body: Body,
     pub(super) _request: Busy,
     /// The place of the request, if its connection has none.
-    pub(super) _place: Option<Place>,
+    pub(super) _place: Option<ConnectionSlot>,
 }
 
-impl HttpBody for Answer {
+impl HttpBody for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -2,12 +2,12 @@
 //!
 //! `axum::serve` is not used, since it has no time limit for a client that connects and sends nothing.
 
-mod connection_places;
-mod door;
+mod accept;
+mod connection_slots;
 mod idle;
-mod patience;
-mod spare;
+mod spare_slots;
 mod tls;
+mod write_timeout;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -29,13 +29,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use self::connection_places::{Place, Places};
-use self::door::{Admitted, Door};
-use self::idle::{Answer, Connection, Idle};
-use self::patience::Patience;
-use self::spare::{Full, Seat};
+use self::accept::{Admitted, Door};
+use self::connection_slots::{ConnectionSlot, ConnectionSlots};
+use self::idle::{Connection, Idle, ResponseBody};
+use self::spare_slots::{Full, SpareSlot};
 pub(crate) use self::tls::Tls;
 pub use self::tls::{TlsError, TlsFiles};
+use self::write_timeout::Patience;
 use crate::client::Client;
 use crate::limits::Limits;
 use crate::problem::Problem;
@@ -53,7 +53,7 @@ struct Host {
     tls: Option<Tls>,
     write_time: Duration,
     proxies: TrustedProxies,
-    places: Arc<Places>,
+    places: Arc<ConnectionSlots>,
 }
 
 /// Accepts connections until `stop` is cancelled, then waits for the requests in flight.
@@ -70,7 +70,7 @@ pub(crate) async fn serve(
         .header_read_timeout(limits.header_time)
         .max_headers(HEADERS_MAX)
         .max_header_size(limits.header_bytes);
-    let (places, idle) = (Arc::new(Places::new(limits.connections)), Arc::new(Idle::default()));
+    let (places, idle) = (Arc::new(ConnectionSlots::new(limits.connections)), Arc::new(Idle::default()));
     let host = Arc::new(Host {
         router,
         http,
@@ -85,7 +85,7 @@ pub(crate) async fn serve(
     while let Some((admitted, stream, peer)) = stop.run_until_cancelled(door.next()).await.flatten() {
         let (host, watcher) = (Arc::clone(&host), graceful.watcher());
         match admitted {
-            Admitted::Place(place) => {
+            Admitted::ConnectionSlot(place) => {
                 let connection = idle.connection();
                 tokio::spawn(async move {
                     tokio::select! {
@@ -95,7 +95,7 @@ pub(crate) async fn serve(
                     drop(place);
                 });
             }
-            Admitted::Seat(seat) => {
+            Admitted::SpareSlot(seat) => {
                 tokio::spawn(async move {
                     // Connections on spare seats are not evicted through the queue of idle ones.
                     let connection = Arc::new(Idle::default()).connection();
@@ -119,7 +119,7 @@ impl Host {
         peer: SocketAddr,
         watcher: Watcher,
         connection: &Arc<Connection>,
-        seat: Option<&Arc<Seat>>,
+        seat: Option<&Arc<SpareSlot>>,
     ) {
         // Send responses immediately (no Nagle's algorithm).
         let _ = stream.set_nodelay(true);
@@ -138,7 +138,7 @@ impl Host {
         peer: SocketAddr,
         watcher: Watcher,
         connection: &Arc<Connection>,
-        seat: Option<&Arc<Seat>>,
+        seat: Option<&Arc<SpareSlot>>,
     ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -152,7 +152,7 @@ impl Host {
                     None => (self.answer(request).await, None),
                     Some(seat) => self.answer_one(request, seat).await,
                 };
-                Ok::<_, Infallible>(response.map(|body| Answer { body, _request: busy, _place: place }))
+                Ok::<_, Infallible>(response.map(|body| ResponseBody { body, _request: busy, _place: place }))
             }
         });
         let connection = self.http.serve_connection(TokioIo::new(stream), service);
@@ -170,7 +170,7 @@ impl Host {
     }
 
     /// Serves the only request of a connection without a place. Also returns the place that the request was given.
-    async fn answer_one(&self, request: Request, seat: &Seat) -> (Response, Option<Place>) {
+    async fn answer_one(&self, request: Request, seat: &SpareSlot) -> (Response, Option<ConnectionSlot>) {
         let (mut response, place) = match seat.admit(request.uri().path(), &self.places).await {
             Ok(place) => (self.answer(request).await, place),
             Err(Full) => (full().into_response(), None),

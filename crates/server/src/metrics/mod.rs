@@ -12,7 +12,7 @@ use milepost_core::port::Store;
 
 pub use self::sample::{Kind, Sample, Value};
 pub(crate) use self::store::KINDS_MAX;
-use crate::last::Last;
+use crate::query_cache::Last;
 
 /// How long quickly read metrics of the store are cached, so that frequent scrapes cost nothing.
 const FRESH: Duration = Duration::from_secs(2);

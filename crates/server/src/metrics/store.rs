@@ -12,7 +12,7 @@ use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
 use super::sample::Sample;
-use crate::patience::in_time;
+use crate::store_timeout::in_time;
 
 /// Maximum number of kinds with separate metrics: those with the most jobs. All others are reported with an empty kind, so that
 /// an unbounded number of kinds (such as names that contain ids) does not make an unbounded response.

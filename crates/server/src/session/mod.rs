@@ -24,8 +24,8 @@ use self::sessions::Known;
 use crate::access::{Identity, Recalled, check, cookie as read_cookie};
 use crate::app::App;
 use crate::client::Client;
-use crate::patience::in_time;
 use crate::problem::Problem;
+use crate::store_timeout::in_time;
 
 /// The header of automatic requests by scripts of the console.
 const REFRESH: &str = "x-milepost-refresh";

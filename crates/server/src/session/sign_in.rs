@@ -17,10 +17,10 @@ use crate::access::{Needed, check, comes_from_here, foreign};
 use crate::app::App;
 use crate::client::Client;
 use crate::console::asset;
-use crate::destination::own_path;
 use crate::pages::Pages;
 use crate::params::Query;
 use crate::problem::Problem;
+use crate::redirect::own_path;
 
 /// The path of the sign-in page.
 const SIGN_IN: &str = "/sign-in";

@@ -28,19 +28,19 @@ impl Default for StreamLimits {
 
 /// The open streams. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Seats {
+pub(crate) struct OpenStreams {
     limits: StreamLimits,
     taken: Arc<Mutex<HashMap<Caller, usize>>>,
     dropped: Arc<AtomicU64>,
 }
 
-impl Seats {
+impl OpenStreams {
     pub(crate) fn new(limits: StreamLimits) -> Self {
         Self { limits, taken: Arc::default(), dropped: Arc::default() }
     }
 
     /// Registers a stream, unless there are too many.
-    pub(super) fn take(&self, client: Caller) -> Result<Seat, Problem> {
+    pub(super) fn take(&self, client: Caller) -> Result<OpenStream, Problem> {
         let mut taken = self.lock();
         let StreamLimits { streams_max, streams_per_client_max, .. } = self.limits;
         if taken.values().sum::<usize>() >= streams_max {
@@ -58,7 +58,7 @@ impl Seats {
         }
         *of_client += 1;
         drop(taken);
-        Ok(Seat { seats: self.clone(), client })
+        Ok(OpenStream { seats: self.clone(), client })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Caller, usize>> {
@@ -66,7 +66,7 @@ impl Seats {
     }
 }
 
-impl Counts for Seats {
+impl Counts for OpenStreams {
     fn samples(&self) -> Vec<Sample> {
         let open = self.lock().values().sum::<usize>();
         vec![
@@ -81,12 +81,12 @@ impl Counts for Seats {
 }
 
 /// An open stream; unregistered on drop.
-pub(super) struct Seat {
-    seats: Seats,
+pub(super) struct OpenStream {
+    seats: OpenStreams,
     client: Caller,
 }
 
-impl Seat {
+impl OpenStream {
     /// Returns how long the stream waits for the client.
     pub(super) const fn reader_time(&self) -> Duration {
         self.seats.limits.reader_time
@@ -98,7 +98,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         let mut taken = self.seats.lock();
         if let Some(of_client) = taken.get_mut(&self.client) {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::feed::{PAGE_CHANGES, WINDOW_CHANGES_MAX};
 use super::filter::Filter;
-use super::open_streams::Seat;
+use super::open_streams::OpenStream;
 use super::window::{Window, heartbeat, notice, write};
 use crate::access::{Lasting, Over};
 
@@ -43,7 +43,7 @@ pub(super) struct Watcher {
     pub(super) at: FeedPosition,
     pub(super) windows: Receiver<Arc<Window>>,
     pub(super) stop: CancellationToken,
-    pub(super) seat: Seat,
+    pub(super) seat: OpenStream,
 }
 
 impl Watcher {

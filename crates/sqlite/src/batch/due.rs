@@ -4,15 +4,15 @@ use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use milepost_core::batch::READ_BYTES_MAX;
 use milepost_core::batch::due::{
-    Becomes, CANNOT_START, DueTask, EXPRESSION, Effort, LARGE_MAX, LARGE_OF_BATCH_MAX, READS_TOO_MUCH,
+    Becomes, CANNOT_START, CONDITION_IS_FALSE, DueTask, EXPRESSION, Effort, LARGE_MAX, LARGE_OF_BATCH_MAX,
+    reads_too_much, unreadable,
 };
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::dag::definition::Task;
 use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
-use milepost_core::finish::{Failure as Why, UNREADABLE};
+use milepost_core::finish::Failure as Why;
 use milepost_core::ident::BatchId;
 use milepost_core::job::NewJob;
 use milepost_core::json::Exact;
@@ -100,7 +100,7 @@ impl Settler<'_> {
 
     fn become_this(&mut self, task: TaskId, due: &DueTask, becomes: Becomes) -> Result<(), Failure> {
         match becomes {
-            Becomes::Skipped => self.skip(task, TaskState::Due, "its condition is false"),
+            Becomes::Skipped => self.skip(task, TaskState::Due, CONDITION_IS_FALSE),
             Becomes::Failed(why) => self.fail(task, &why),
             Becomes::Job(payload) => self.make_job(task, TaskState::Due, Some(payload.to_string())),
             Becomes::Items(items) if items.is_empty() => {
@@ -316,10 +316,7 @@ impl Asked {
                     schema,
                 }))
             }
-            Err(Unread::TooMuch) => {
-                let message = format!("the results that it reads have more than {READ_BYTES_MAX} bytes");
-                Ok(Err(Why { code: READS_TOO_MUCH.to_owned(), message }))
-            }
+            Err(Unread::TooMuch) => Ok(Err(reads_too_much())),
             Err(Unread::Failed(failure)) => Err(failure),
         }
     }
@@ -348,8 +345,4 @@ fn input_of(conn: &Connection, batch: BatchId) -> Result<Result<Exact, Why>, Fai
         Ok(Exact::read(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(&error)))
     })?;
     Ok(input)
-}
-
-fn unreadable(error: &serde_json::Error) -> Why {
-    Why { code: UNREADABLE.to_owned(), message: format!("the values it reads cannot be parsed: {error}") }
 }

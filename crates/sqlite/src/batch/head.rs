@@ -124,14 +124,14 @@ fn counts_of(counts: &ByState) -> Counts {
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stand {
+pub(super) struct TaskRow {
     pub(super) state: TaskState,
     pub(super) job: Option<JobId>,
     pub(super) child: Option<BatchId>,
     pub(super) tally: Tally,
 }
 
-impl Stand {
+impl TaskRow {
     /// Loads a task; `None`: it does not exist.
     pub(super) fn load(conn: &Connection, task: TaskId) -> rusqlite::Result<Option<Self>> {
         conn.prepare_cached(sql!("batch/task"))?

@@ -10,7 +10,7 @@ use milepost_core::ident::BatchId;
 use milepost_core::sql;
 use milepost_core::transition::Verb;
 
-use super::head::{Stand, TaskId};
+use super::head::{TaskId, TaskRow};
 use super::operation::{Operator, refused};
 use super::spread::Tallies;
 use crate::error::Failure;
@@ -20,9 +20,9 @@ pub(super) struct Inside {
     pub(super) batch: BatchId,
     /// The outer batch's task that this batch is, and its state.
     task: TaskId,
-    stand: Stand,
+    stand: TaskRow,
     /// The tasks of the inner batch that are rerun.
-    pub(super) tasks: BTreeMap<u32, Stand>,
+    pub(super) tasks: BTreeMap<u32, TaskRow>,
     /// Whether the inner batch was stopped and is resumed.
     resumes: bool,
 }
@@ -33,7 +33,7 @@ impl Operator<'_, '_> {
     pub(super) fn inside(
         &mut self,
         batch: BatchId,
-        but: &BTreeMap<u32, Stand>,
+        but: &BTreeMap<u32, TaskRow>,
         seen: Option<&[SeenBatch]>,
     ) -> Result<Vec<Inside>, Failure> {
         let mut found = Vec::new();
@@ -52,7 +52,7 @@ impl Operator<'_, '_> {
         &mut self,
         batch: BatchId,
         is_stopped: bool,
-        but: &BTreeMap<u32, Stand>,
+        but: &BTreeMap<u32, TaskRow>,
         found: &mut Vec<Inside>,
     ) -> Result<(), Failure> {
         // The items of a list are jobs, not batches.
@@ -78,7 +78,7 @@ impl Operator<'_, '_> {
     }
 
     /// Returns the failed tasks of a batch, without inner batches that have not ended.
-    fn failed_in(&mut self, batch: BatchId) -> Result<BTreeMap<u32, Stand>, Failure> {
+    fn failed_in(&mut self, batch: BatchId) -> Result<BTreeMap<u32, TaskRow>, Failure> {
         let mut failed = BTreeMap::new();
         for (number, stand) in self.stands_in(batch, &FAILED)? {
             let is_open = match stand.child {
@@ -115,7 +115,7 @@ impl Operator<'_, '_> {
 
     /// Sets the task of an inner batch to active again.
     fn activate(&mut self, inside: &Inside) -> Result<(), Failure> {
-        let Inside { batch: child, task, stand: Stand { state, .. }, .. } = *inside;
+        let Inside { batch: child, task, stand: TaskRow { state, .. }, .. } = *inside;
         if state == TaskState::Active {
             return Ok(());
         }

@@ -5,6 +5,7 @@
 //! continues until nothing follows or the page is full. [`advance`](advance::advance) processes the work that pages deferred.
 
 mod advance;
+mod counts;
 mod dag;
 mod due;
 mod head;
@@ -19,7 +20,6 @@ mod rerun;
 mod settle;
 mod spread;
 mod start;
-mod total;
 mod version;
 
 pub(crate) use advance::is_needed;

@@ -15,7 +15,7 @@ use milepost_core::transition::Verb;
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::json;
 
-use super::head::{Head, Stand, TaskId};
+use super::head::{Head, TaskId, TaskRow};
 use super::settle::Settler;
 use crate::error::Failure;
 use crate::row::Id;
@@ -81,9 +81,9 @@ impl Operator<'_, '_> {
     }
 
     /// Returns the state of a task.
-    pub(super) fn stand(&self, task: TaskId) -> Result<Stand, Failure> {
+    pub(super) fn stand(&self, task: TaskId) -> Result<TaskRow, Failure> {
         let TaskId { batch, number } = task;
-        match Stand::load(self.settler.conn, task)? {
+        match TaskRow::load(self.settler.conn, task)? {
             Some(stand) => Ok(stand),
             None => refused(InvalidBatch::NoSuchTask { batch, task: number.to_string() }),
         }
@@ -94,9 +94,9 @@ impl Operator<'_, '_> {
         &self,
         batch: BatchId,
         states: &[TaskState],
-    ) -> Result<Vec<(u32, Stand)>, Failure> {
+    ) -> Result<Vec<(u32, TaskRow)>, Failure> {
         let mut statement = self.settler.conn.prepare_cached(sql!("batch/tasks_in"))?;
-        let stands = statement.query_map((batch.0.as_bytes(), json!(states).to_string()), Stand::read)?;
+        let stands = statement.query_map((batch.0.as_bytes(), json!(states).to_string()), TaskRow::read)?;
         Ok(stands.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -134,8 +134,8 @@ impl Operator<'_, '_> {
         self.set_stop(batch, Some(STOPPED))?;
         for (_, stand) in self.stands_in(batch, &[TaskState::Active])? {
             match stand {
-                Stand { job: Some(job), .. } => self.act_on_job(job, Verb::Abort)?,
-                Stand { child: Some(child), .. } if self.settler.head(child)?.can_be_aborted() => {
+                TaskRow { job: Some(job), .. } => self.act_on_job(job, Verb::Abort)?,
+                TaskRow { child: Some(child), .. } if self.settler.head(child)?.can_be_aborted() => {
                     self.abort(child)?;
                 }
                 _ => {}
@@ -154,13 +154,15 @@ impl Operator<'_, '_> {
         let goes_on = [TaskState::Active, TaskState::Failed, TaskState::Aborted];
         for (_, stand) in self.stands_in(batch, &goes_on)? {
             match stand {
-                Stand { state: TaskState::Aborted, job: Some(job), .. } => {
+                TaskRow { state: TaskState::Aborted, job: Some(job), .. } => {
                     self.act_on_job(job, Verb::Resume)?;
                 }
-                Stand { state: TaskState::Active, job: Some(job), .. } => {
+                TaskRow { state: TaskState::Active, job: Some(job), .. } => {
                     self.settler.conn.prepare_cached(sql!("withdraw_abort"))?.execute([Id(&job)])?;
                 }
-                Stand { job: None, child: Some(child), .. } if self.settler.head(child)?.can_be_resumed() => {
+                TaskRow { job: None, child: Some(child), .. }
+                    if self.settler.head(child)?.can_be_resumed() =>
+                {
                     self.resume(child)?;
                 }
                 _ => {}
@@ -175,12 +177,12 @@ impl Operator<'_, '_> {
             let task = TaskId { batch, number };
             let stand = self.stand(task)?;
             match stand {
-                Stand { state, .. } if state.is_ended() => {}
-                Stand { job: Some(job), .. } => self.act_on_job(job, Verb::Cancel)?,
-                Stand { child: Some(child), .. } if !self.settler.head(child)?.state.is_ended() => {
+                TaskRow { state, .. } if state.is_ended() => {}
+                TaskRow { job: Some(job), .. } => self.act_on_job(job, Verb::Cancel)?,
+                TaskRow { child: Some(child), .. } if !self.settler.head(child)?.state.is_ended() => {
                     self.cancel_inner(child)?;
                 }
-                Stand { state, .. } => self.end(task, state, TaskState::Canceled, Verb::Cancel)?,
+                TaskRow { state, .. } => self.end(task, state, TaskState::Canceled, Verb::Cancel)?,
             }
         }
         Ok(())
@@ -202,14 +204,9 @@ impl Operator<'_, '_> {
     }
 
     fn mark(&mut self, task: TaskId, to: TaskState) -> Result<(), Failure> {
-        let what = match to {
-            TaskState::Succeeded => "marked as succeeded",
-            TaskState::Skipped => "marked as skipped",
-            TaskState::Failed => "marked as failed",
-            _ => "marked with this state; use succeeded, skipped or failed",
-        };
+        let what = BatchVerb::Mark { task: task.number, state: to }.participle();
         let stand = self.stand(task)?;
-        let Stand { state, job, child, .. } = stand;
+        let TaskRow { state, job, child, .. } = stand;
         let goes_on_inside = matches!(state, TaskState::Active | TaskState::Failed | TaskState::Aborted);
         if child.is_some() && goes_on_inside {
             return self.refuse(task, state, what);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use milepost_core::audit::{Deed, made_batch};
+use milepost_core::audit::{AuditedAction, made_batch};
 use milepost_core::batch::due::{WORKS_OUT_FOR, work_out};
 use milepost_core::batch::listing::{
     BatchDetail, BatchEntry, BatchFilter, BatchView, Defined, TaskFilter, TaskView, VersionView,
@@ -28,8 +28,8 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl BatchStore for SqliteStore {
     async fn define_dag(&self, dag: &Dag) -> StoreResult<Defined> {
-        let (deed, dag) = (Deed::define_dag(&dag.definition().name), dag.clone());
-        self.act("define_dag", Hint::NONE, deed, move |tx| dag::define(tx, &dag)).await
+        let (action, dag) = (AuditedAction::define_dag(&dag.definition().name), dag.clone());
+        self.act("define_dag", Hint::NONE, action, move |tx| dag::define(tx, &dag)).await
     }
 
     async fn dags(&self) -> StoreResult<Vec<VersionView>> {
@@ -48,7 +48,7 @@ impl BatchStore for SqliteStore {
 
     async fn start_batch(&self, batch: &NewBatch) -> StoreResult<Started> {
         batch.check(self.options().payload_bytes_max)?;
-        let (deed, dag, batch) = (Deed::start_batch(batch.id), batch.dag.clone(), batch.clone());
+        let (action, dag, batch) = (AuditedAction::start_batch(batch.id), batch.dag.clone(), batch.clone());
         let tell = move |started: &Started| made_batch(&dag, *started);
         // Checking an input can take long and would block other writers if it ran inside the transaction.
         let asked = batch.clone();
@@ -57,7 +57,7 @@ impl BatchStore for SqliteStore {
             Some(version) => start::put(tx, &batch, version),
             None => start::start(tx, &batch),
         };
-        self.act_telling("start_batch", Hint::READY, deed, start, tell).await
+        self.act_telling("start_batch", Hint::READY, action, start, tell).await
     }
 
     async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {
@@ -90,9 +90,9 @@ impl BatchStore for SqliteStore {
         operation.check()?;
         let operation = operation.clone();
         let hint = Hint { ready: true, stop: true };
-        let deed = Deed::operate_batch(&operation);
+        let action = AuditedAction::operate_batch(&operation);
         let operate = move |tx: &Transaction<'_>| operation::operate_batch(tx, &operation);
-        self.act_telling("operate_batch", hint, deed, operate, BatchOperated::told).await
+        self.act_telling("operate_batch", hint, action, operate, BatchOperated::told).await
     }
 
     async fn advance_batches(&self) -> StoreResult<u64> {

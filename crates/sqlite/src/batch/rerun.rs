@@ -12,7 +12,7 @@ use milepost_core::sql;
 use milepost_core::transition::Verb;
 
 use super::dag;
-use super::head::{Head, Stand, TaskId};
+use super::head::{Head, TaskId, TaskRow};
 use super::operation::{Operator, refused};
 use super::spread::Tallies;
 use crate::error::Failure;
@@ -41,7 +41,7 @@ impl Operator<'_, '_> {
     }
 
     /// Decides tasks that were reset.
-    fn decide(&mut self, batch: BatchId, tasks: &BTreeMap<u32, Stand>) -> Result<(), Failure> {
+    fn decide(&mut self, batch: BatchId, tasks: &BTreeMap<u32, TaskRow>) -> Result<(), Failure> {
         for &number in tasks.keys() {
             let task = TaskId { batch, number };
             let tally = self.stand(task)?.tally;
@@ -100,7 +100,7 @@ impl Operator<'_, '_> {
     }
 
     /// Resets tasks to waiting and removes them from their successors' counters.
-    pub(super) fn put_back(&mut self, batch: BatchId, tasks: &BTreeMap<u32, Stand>) -> Result<(), Failure> {
+    pub(super) fn put_back(&mut self, batch: BatchId, tasks: &BTreeMap<u32, TaskRow>) -> Result<(), Failure> {
         let mut tallies = Tallies::new();
         for (&number, stand) in tasks {
             let task = TaskId { batch, number };
@@ -113,7 +113,7 @@ impl Operator<'_, '_> {
     }
 
     /// Returns those of the tasks that can be rerun. A task that is due or active cannot be rerun; waiting tasks are omitted.
-    fn choose(&mut self, batch: BatchId, tasks: &[u32]) -> Result<BTreeMap<u32, Stand>, Failure> {
+    fn choose(&mut self, batch: BatchId, tasks: &[u32]) -> Result<BTreeMap<u32, TaskRow>, Failure> {
         let mut found = BTreeMap::new();
         for &number in tasks {
             let task = TaskId { batch, number };
@@ -128,7 +128,7 @@ impl Operator<'_, '_> {
     }
 
     /// Resets a task to waiting and cancels its unfinished job or inner batch.
-    fn leave(&mut self, task: TaskId, stand: &Stand) -> Result<(), Failure> {
+    fn leave(&mut self, task: TaskId, stand: &TaskRow) -> Result<(), Failure> {
         let TaskId { batch, number } = task;
         let generation = self.settler.head(batch)?.generation;
         self.settler.conn.prepare_cached(sql!("batch/rerun_task"))?.execute((
@@ -170,16 +170,16 @@ impl Operator<'_, '_> {
     }
 
     /// Cancels the unfinished job or inner batch of a task, so that it cannot be retried.
-    pub(super) fn give_up(&mut self, stand: &Stand, note: &str) -> Result<(), Failure> {
+    pub(super) fn give_up(&mut self, stand: &TaskRow, note: &str) -> Result<(), Failure> {
         match *stand {
-            Stand { state, .. } if state.is_ended() => Ok(()),
-            Stand { job: Some(job), .. } => {
+            TaskRow { state, .. } if state.is_ended() => Ok(()),
+            TaskRow { job: Some(job), .. } => {
                 operate::act(self.settler.conn, job, &Operation::new(Verb::Cancel).note(note)).map(drop)
             }
-            Stand { child: Some(child), .. } if !self.settler.head(child)?.state.is_ended() => {
+            TaskRow { child: Some(child), .. } if !self.settler.head(child)?.state.is_ended() => {
                 self.cancel_inner(child)
             }
-            Stand { .. } => Ok(()),
+            TaskRow { .. } => Ok(()),
         }
     }
 }
@@ -188,7 +188,7 @@ impl Operator<'_, '_> {
 pub(super) struct Left<'a> {
     /// `None`: the version no longer contains the task.
     pub(super) number: Option<u32>,
-    pub(super) stand: &'a Stand,
+    pub(super) stand: &'a TaskRow,
     pub(super) to: TaskState,
     /// The key of a task that the version no longer contains.
     pub(super) key: Option<&'a str>,

@@ -23,7 +23,7 @@ type More = [i64; 4];
 pub(super) type Tallies = BTreeMap<TaskId, More>;
 
 /// A queued end.
-struct Line {
+struct QueuedEnd {
     pos: i64,
     end: End,
     position: usize,
@@ -158,7 +158,7 @@ impl Settler<'_> {
             let task = TaskId { batch: row::batch_id(row, 1)?, number: row.get(2)? };
             let end = End { task, was: row::word(row, 3)?, is: row::word(row, 4)? };
             let position: i64 = row.get(5)?;
-            Ok(Line { pos: row.get(0)?, end, position: usize::try_from(position).unwrap_or(0) })
+            Ok(QueuedEnd { pos: row.get(0)?, end, position: usize::try_from(position).unwrap_or(0) })
         })?;
         let mut tallies = Tallies::new();
         // The queued ends of one task are counted in order.
@@ -173,8 +173,8 @@ impl Settler<'_> {
     }
 
     /// Continues counting an end at its position; returns whether it is finished.
-    fn go_on(&mut self, line: &Line, tallies: &mut Tallies) -> Result<bool, Failure> {
-        let Line { pos, end, position } = line;
+    fn go_on(&mut self, line: &QueuedEnd, tallies: &mut Tallies) -> Result<bool, Failure> {
+        let QueuedEnd { pos, end, position } = line;
         // The batch's state can change even if no successor is left to count.
         self.changed.entry(end.task.batch).or_default();
         let successors = self.head(end.task.batch)?.successors(self.conn, end.task.number)?;

@@ -70,7 +70,7 @@ fn same(conn: &Connection, batch: &NewBatch) -> Result<Option<Started>, Failure>
 
 fn make(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Failure> {
     let input = batch.input.get();
-    let place = Place {
+    let place = NewBatchRow {
         id: batch.id,
         dag: &batch.dag,
         version,
@@ -89,7 +89,7 @@ fn make(conn: &Connection, batch: &NewBatch, version: i64) -> Result<Started, Fa
 }
 
 /// The version of a batch, its parent, and the values that its tasks inherit.
-struct Place<'a> {
+struct NewBatchRow<'a> {
     id: BatchId,
     dag: &'a str,
     version: i64,
@@ -100,10 +100,10 @@ struct Place<'a> {
     traceparent: Option<Traceparent>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> NewBatchRow<'a> {
     /// Returns the values for a batch of items, which runs inside a task and uses the same version.
     fn within(parent: TaskId, head: &'a Head, depth: u32) -> Self {
-        Place {
+        NewBatchRow {
             id: parent.batch.inner(),
             dag: &head.dag,
             version: head.version,
@@ -134,7 +134,7 @@ impl Settler<'_> {
         let version = dag::find(self.conn, dag, None)?;
         let (tasks, roots) = sizes(self.conn, version)?;
         let head = self.head(parent.batch)?;
-        let place = Place { dag, version, ..Place::within(parent, &head, depth) };
+        let place = NewBatchRow { dag, version, ..NewBatchRow::within(parent, &head, depth) };
         self.put_batch(&place, None, (tasks - roots, roots), input)?;
         self.conn.prepare_cached(sql!("batch/put_tasks"))?.execute((place.id.0.as_bytes(), version))?;
         Ok(place.id)
@@ -145,7 +145,8 @@ impl Settler<'_> {
         let depth = self.depth_below(parent)?;
         let head = self.head(parent.batch)?;
         let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
-        let place = Place { items_of: Some(parent.number), ..Place::within(parent, &head, depth) };
+        let place =
+            NewBatchRow { items_of: Some(parent.number), ..NewBatchRow::within(parent, &head, depth) };
         self.put_batch(&place, None, (0, i64::from(count)), &Exact::list(items).to_string())?;
         let mut put = self.conn.prepare_cached(sql!("batch/put_item"))?;
         for item in 0..count {
@@ -165,12 +166,12 @@ impl Settler<'_> {
 
     fn put_batch(
         &mut self,
-        place: &Place<'_>,
+        place: &NewBatchRow<'_>,
         key: Option<&str>,
         (waiting, due): (i64, i64),
         input: &str,
     ) -> Result<(), Failure> {
-        let Place { id, dag, version, parent, items_of, depth, nominal, traceparent } = place;
+        let NewBatchRow { id, dag, version, parent, items_of, depth, nominal, traceparent } = place;
         self.conn.prepare_cached(sql!("batch/put_batch"))?.execute((
             id.0.as_bytes(),
             dag,

@@ -6,7 +6,7 @@ use milepost_core::sql;
 use milepost_core::transition::Verb;
 
 use super::dag;
-use super::head::{Head, Stand, TaskId};
+use super::head::{Head, TaskId, TaskRow};
 use super::operation::Operator;
 use super::rerun::Left;
 use super::start::check_input;
@@ -16,7 +16,7 @@ use crate::error::Failure;
 struct Gone {
     number: u32,
     key: String,
-    stand: Stand,
+    stand: TaskRow,
 }
 
 impl Operator<'_, '_> {
@@ -63,7 +63,7 @@ impl Operator<'_, '_> {
         let id = self.operation.batch.0;
         let mut statement = self.settler.conn.prepare_cached(sql!("batch/gone_tasks"))?;
         let gone = statement.query_map((id.as_bytes(), from, to), |row| {
-            let (number, stand) = Stand::read(row)?;
+            let (number, stand) = TaskRow::read(row)?;
             Ok(Gone { number, key: row.get(9)?, stand })
         })?;
         Ok(gone.collect::<rusqlite::Result<_>>()?)

@@ -1,7 +1,7 @@
 //! The port for operators of bulk jobs.
 
 use async_trait::async_trait;
-use milepost_core::audit::{Actor, Deed, made_jobs, made_run};
+use milepost_core::audit::{Actor, AuditedAction, made_jobs, made_run};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
@@ -10,8 +10,8 @@ use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, Priority};
-use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
+use milepost_core::precedence::{Put, Synced};
 use milepost_core::schedule::Source;
 use milepost_core::sql;
 use milepost_core::state::JobState;
@@ -31,8 +31,8 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl BulkStore for SqliteStore {
     async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
-        let (deed, definition) = (Deed::put_bulk(&definition.name), definition.clone());
-        self.act("put_bulk", Hint::NONE, deed, move |tx| put(tx, &definition, source)).await
+        let (action, definition) = (AuditedAction::put_bulk(&definition.name), definition.clone());
+        self.act("put_bulk", Hint::NONE, action, move |tx| put(tx, &definition, source)).await
     }
 
     async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced> {
@@ -57,10 +57,10 @@ impl BulkStore for SqliteStore {
 
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
         enqueue::check(std::slice::from_ref(job), self.options().payload_bytes_max)?;
-        let (deed, asked, job) = (Deed::start_bulk(job.id), job.clone(), job.clone());
+        let (action, asked, job) = (AuditedAction::start_bulk(job.id), job.clone(), job.clone());
         let start = move |tx: &Transaction<'_>| progress::start(tx, &job, None);
         let tell = move |made: &Enqueued| made_jobs(&[asked], &[*made]);
-        self.act_telling("start_bulk", Hint::READY, deed, start, tell).await
+        self.act_telling("start_bulk", Hint::READY, action, start, tell).await
     }
 
     async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>> {
@@ -99,8 +99,8 @@ impl BulkStore for SqliteStore {
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
         settings.check()?;
         let settings = *settings;
-        let deed = Deed::set_bulk(job);
-        self.act("set_bulk", Hint::NONE, deed, move |tx| set(tx, job, settings, priority)).await
+        let action = AuditedAction::set_bulk(job);
+        self.act("set_bulk", Hint::NONE, action, move |tx| set(tx, job, settings, priority)).await
     }
 
     async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {
@@ -114,8 +114,8 @@ impl BulkStore for SqliteStore {
             progress::start(tx, &NewJob { group, ..again }, Some(job))
         };
         let tell = |made: &Enqueued| made_run(*made);
-        let deed = Deed::retry_bulk_failures(job);
-        self.act_telling("retry_bulk_failures", Hint::READY, deed, retry, tell).await
+        let action = AuditedAction::retry_bulk_failures(job);
+        self.act_telling("retry_bulk_failures", Hint::READY, action, retry, tell).await
     }
 
     /// A chunk takes only milliseconds on SQLite, and cannot be interrupted from another process.
@@ -159,8 +159,9 @@ fn put(tx: &Transaction<'_>, its: &Definition, source: Source) -> Result<Put, Fa
 fn sync(tx: &Transaction<'_>, configured: &[Definition], actor: Option<&Actor>) -> Result<Synced, Failure> {
     let mut synced = Synced::default();
     for definition in configured {
-        let (deed, put) = (Deed::put_bulk(&definition.name), || put(tx, definition, Source::Config));
-        if noted(tx, actor, &deed, put, |_| None)? == Put::Foreign {
+        let (action, put) =
+            (AuditedAction::put_bulk(&definition.name), || put(tx, definition, Source::Config));
+        if noted(tx, actor, &action, put, |_| None)? == Put::Foreign {
             synced.foreign.push(definition.name.clone());
         }
     }
@@ -172,7 +173,7 @@ fn sync(tx: &Transaction<'_>, configured: &[Definition], actor: Option<&Actor>) 
         if source == Source::Config && !named {
             let remove =
                 || Ok(tx.prepare_cached(sql!("bulk/remove_definition"))?.execute([&definition.name])?);
-            noted(tx, actor, &Deed::remove_bulk(&definition.name), remove, |_| None)?;
+            noted(tx, actor, &AuditedAction::remove_bulk(&definition.name), remove, |_| None)?;
             synced.removed.push(definition.name);
         }
     }

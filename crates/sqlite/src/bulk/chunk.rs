@@ -11,7 +11,7 @@ use milepost_core::error::{Cause, StoreError};
 use rusqlite::{Connection, ErrorCode, Transaction};
 use serde_json::{Map, Value};
 
-use super::facts::{Facts, Place, key_of, targets as targets_of};
+use super::facts::{Facts, Selection, key_of, targets as targets_of};
 use super::progress::{self, Begun};
 use super::row::to_json;
 use super::spec::Applied;
@@ -139,12 +139,13 @@ fn find_part(
 ) -> Result<Part, Failure> {
     let pages = facts.pages(cursor);
     let mut bound = conn.prepare_cached(&pages.bound)?;
-    facts.bind(&mut bound, Place { cursor, upper: Some(upper), skip: size - 1, ..Place::default() })?;
+    facts
+        .bind(&mut bound, Selection { cursor, upper: Some(upper), skip: size - 1, ..Selection::default() })?;
     let found = bound.raw_query().next()?.map(key_of).transpose()?;
     let exhausted = found.is_none() || found.as_ref() == Some(upper);
     let last = found.unwrap_or_else(|| upper.clone());
     let mut count = conn.prepare_cached(&pages.count)?;
-    facts.bind(&mut count, Place { cursor, bound: Some(&last), ..Place::default() })?;
+    facts.bind(&mut count, Selection { cursor, bound: Some(&last), ..Selection::default() })?;
     let found = count.raw_query().next()?.map(|row| Ok::<_, rusqlite::Error>((row.get(0)?, row.get(1)?)));
     let (targets, passed): (u32, u32) = found.transpose()?.unwrap_or_default();
     if let (Some(cursor), 1..) = (cursor, passed) {
@@ -155,7 +156,7 @@ fn find_part(
 }
 
 fn apply(tx: &Transaction<'_>, facts: &Facts, cursor: Option<&Key>, part: &Part) -> Result<(), Trouble> {
-    let place = Place { cursor, bound: part.last.as_ref(), ..Place::default() };
+    let place = Selection { cursor, bound: part.last.as_ref(), ..Selection::default() };
     let pages = facts.pages(cursor);
     match (&facts.spec.applied, &pages.apply) {
         (Applied::Handler(handler), _) => {
@@ -174,7 +175,7 @@ fn apply(tx: &Transaction<'_>, facts: &Facts, cursor: Option<&Key>, part: &Part)
     }
 }
 
-fn execute(tx: &Transaction<'_>, facts: &Facts, sql: &str, place: Place<'_>) -> rusqlite::Result<()> {
+fn execute(tx: &Transaction<'_>, facts: &Facts, sql: &str, place: Selection<'_>) -> rusqlite::Result<()> {
     let mut statement = tx.prepare_cached(sql)?;
     facts.bind(&mut statement, place)?;
     // The returned rows are ignored, but SQLite applies the statement as they are read.
@@ -184,7 +185,11 @@ fn execute(tx: &Transaction<'_>, facts: &Facts, sql: &str, place: Place<'_>) -> 
 }
 
 /// Returns the targets in the order of their keys.
-pub(super) fn targets(conn: &Connection, facts: &Facts, place: Place<'_>) -> Result<Vec<Target>, Failure> {
+pub(super) fn targets(
+    conn: &Connection,
+    facts: &Facts,
+    place: Selection<'_>,
+) -> Result<Vec<Target>, Failure> {
     let mut statement = conn.prepare_cached(&facts.pages(place.cursor).rows)?;
     let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     facts.bind(&mut statement, place)?;
@@ -210,7 +215,8 @@ pub(super) fn next_targets(
     rows: u32,
 ) -> Result<(Vec<Target>, Parts), Failure> {
     let part = find_part(conn, facts, cursor, upper, rows)?;
-    let targets = targets(conn, facts, Place { cursor, bound: part.last.as_ref(), ..Place::default() })?;
+    let targets =
+        targets(conn, facts, Selection { cursor, bound: part.last.as_ref(), ..Selection::default() })?;
     let Part { targets: found, last, exhausted } = part;
     Ok((targets, Parts { targets: found, exhausted, ..Parts::behind(last) }))
 }

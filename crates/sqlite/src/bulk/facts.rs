@@ -32,7 +32,7 @@ pub(super) struct Facts {
 
 /// The targets that a statement selects.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place<'a> {
+pub(super) struct Selection<'a> {
     pub(super) cursor: Option<&'a Key>,
     pub(super) upper: Option<&'a Key>,
     pub(super) bound: Option<&'a Key>,
@@ -52,7 +52,7 @@ impl Facts {
     }
 
     /// Binds the parameters of a user's statement.
-    pub(super) fn bind(&self, statement: &mut Statement<'_>, place: Place<'_>) -> rusqlite::Result<()> {
+    pub(super) fn bind(&self, statement: &mut Statement<'_>, place: Selection<'_>) -> rusqlite::Result<()> {
         for at in 1..=statement.parameter_count() {
             let name = statement.parameter_name(at).unwrap_or_default().trim_start_matches(':').to_owned();
             statement.raw_bind_parameter(at, self.value(&name, place))?;
@@ -60,7 +60,7 @@ impl Facts {
         Ok(())
     }
 
-    fn value(&self, name: &str, place: Place<'_>) -> Sql {
+    fn value(&self, name: &str, place: Selection<'_>) -> Sql {
         let column = |key: Option<&Key>, at: &str| {
             let value = at.parse().ok().and_then(|at: usize| key?.0.get(at));
             value.map_or(Sql::Null, to_sql)
@@ -98,13 +98,13 @@ impl Facts {
 pub(super) fn targets(conn: &Connection, facts: &Facts) -> Result<Survey, Failure> {
     let statements = &facts.spec.statements;
     let mut last = conn.prepare(&statements.last)?;
-    facts.bind(&mut last, Place::default())?;
+    facts.bind(&mut last, Selection::default())?;
     let upper = last.raw_query().next()?.map(key_of).transpose()?;
     let Some(upper) = upper else {
         return Ok(Survey { upper: None, total: Some(Total { rows: 0, exact: true }) });
     };
     let mut count = conn.prepare(&statements.count)?;
-    facts.bind(&mut count, Place { upper: Some(&upper), ..Place::default() })?;
+    facts.bind(&mut count, Selection { upper: Some(&upper), ..Selection::default() })?;
     let rows = count.raw_query().next()?.map_or(Ok(0), |row| row.get::<_, i64>(0))?;
     let total = Some(Total { rows: rows.unsigned_abs(), exact: true });
     Ok(Survey { upper: Some(upper), total })

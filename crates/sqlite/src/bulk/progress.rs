@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
-use milepost_core::bulk::progress::{FailedTarget, Stand, Step, Stretch, Taken};
+use milepost_core::bulk::progress::{BeforeChunk, FailedTarget, Step, Taken, TargetRange};
 use milepost_core::bulk::run::{
     ChunkDone, Counts, Parts, Position, Rest, Settings, Survey, TargetFailure, Total,
 };
@@ -227,13 +227,13 @@ impl BulkProgress for SqliteStore {
         self.write("bulk", Hint::NONE, move |tx| freeze(tx, run, &survey)).await
     }
 
-    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<Stand> {
+    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<BeforeChunk> {
         let look = move |tx: &Transaction<'_>| {
             let Begun { cursor, upper, stop, over_failures } = stand(tx, run)?;
             keep_size(tx, run, rows)?;
             let next = || next_failures(tx, run.job, cursor.as_ref(), rows);
             let failed = if over_failures { Some(next()?) } else { None };
-            Ok(Stand { stretch: Stretch { cursor, upper, failed }, stop })
+            Ok(BeforeChunk { stretch: TargetRange { cursor, upper, failed }, stop })
         };
         self.write("bulk", Hint::NONE, look).await
     }

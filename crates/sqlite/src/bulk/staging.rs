@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use milepost_core::audit::{Deed, made_jobs};
+use milepost_core::audit::{AuditedAction, made_jobs};
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob};
@@ -121,10 +121,10 @@ impl BulkStaging for Staging {
     async fn start(self: Box<Self>, job: &NewJob) -> StoreResult<Enqueued> {
         enqueue::check(std::slice::from_ref(job), self.store.options().payload_bytes_max)?;
         let (job, rows) = (NewJob { id: self.run, ..job.clone() }, self.rows);
-        let (deed, asked) = (Deed::start_bulk(job.id), job.clone());
+        let (action, asked) = (AuditedAction::start_bulk(job.id), job.clone());
         let tell = move |made: &Enqueued| made_jobs(&[asked], &[*made]);
         let start = move |tx: &Transaction<'_>| start(tx, &job, rows);
-        let made = self.store.act_telling("stage_bulk", Hint::READY, deed, start, tell).await?;
+        let made = self.store.act_telling("stage_bulk", Hint::READY, action, start, tell).await?;
         if made.duplicate {
             self.remove().await?;
         }

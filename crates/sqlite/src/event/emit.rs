@@ -52,7 +52,7 @@ pub(super) fn check_call(events: &[NewEvent]) -> StoreResult<()> {
 
 /// Writes events that have been checked: computes all sequence numbers first, then inserts all events.
 pub(super) fn insert(conn: &Connection, events: &[NewEvent]) -> Result<Vec<Emitted>, Failure> {
-    let mut places = Places { conn, heads: HashMap::new(), taken: HashMap::new() };
+    let mut places = Sequences { conn, heads: HashMap::new(), taken: HashMap::new() };
     let emitted = events.iter().enumerate().map(|(index, event)| {
         let invalid = |invalid| Failure::Told(StoreError::Event { index, invalid });
         places.find(event)?.map_err(invalid)
@@ -82,7 +82,7 @@ pub(super) fn insert(conn: &Connection, events: &[NewEvent]) -> Result<Vec<Emitt
 }
 
 /// The sequence numbers of the events of a call.
-struct Places<'a> {
+struct Sequences<'a> {
     conn: &'a Connection,
     /// The last sequence numbers of the aggregates with new events.
     heads: HashMap<&'a Aggregate, i64>,
@@ -90,7 +90,7 @@ struct Places<'a> {
     taken: HashMap<EventId, (&'a NewEvent, i64)>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> Sequences<'a> {
     fn find(&mut self, event: &'a NewEvent) -> rusqlite::Result<Result<Emitted, InvalidEvent>> {
         if let Some(known) = self.known(event)? {
             return Ok(known.map(|sequence| Emitted { sequence, duplicate: true }));

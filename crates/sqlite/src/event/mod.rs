@@ -6,7 +6,7 @@ mod listing;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use milepost_core::audit::{Deed, made_events};
+use milepost_core::audit::{AuditedAction, made_events};
 use milepost_core::event::listing::{EventFilter, LoggedEvent};
 use milepost_core::event::{Emitted, NewEvent};
 use milepost_core::port::{EventLog, StoreResult};
@@ -22,10 +22,10 @@ impl EventLog for SqliteStore {
     async fn emit_many(&self, events: &[NewEvent]) -> StoreResult<Vec<Emitted>> {
         emit::check_call(events)?;
         NewEvent::check_all(events, self.options().payload_bytes_max)?;
-        let (deed, events) = (Deed::emit(events), Arc::<[NewEvent]>::from(events));
+        let (action, events) = (AuditedAction::emit(events), Arc::<[NewEvent]>::from(events));
         let given = Arc::clone(&events);
         let tell = move |emitted: &Vec<Emitted>| made_events(&given, emitted);
-        self.act_telling("emit", Hint::READY, deed, move |tx| emit::insert(tx, &events), tell).await
+        self.act_telling("emit", Hint::READY, action, move |tx| emit::insert(tx, &events), tell).await
     }
 
     async fn events(&self, filter: &EventFilter) -> StoreResult<Vec<LoggedEvent>> {

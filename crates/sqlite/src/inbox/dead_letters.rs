@@ -9,13 +9,13 @@ use milepost_core::inbox::listing::{DeadReason, LetterId};
 use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::seat::Seat;
+use super::checkpoint::ConsumerAggregate;
 use crate::clock::now_ms;
 use crate::error::Failure;
 use crate::row;
 
 /// The consumer, the aggregate and the reason of a dead letter.
-struct Letter {
+struct DeadLetter {
     consumer: String,
     aggregate: Aggregate,
     reason: DeadReason,
@@ -67,10 +67,10 @@ fn drop_one(conn: &Connection, id: LetterId) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-fn find(conn: &Connection, id: LetterId) -> rusqlite::Result<Option<Letter>> {
+fn find(conn: &Connection, id: LetterId) -> rusqlite::Result<Option<DeadLetter>> {
     let mut find = conn.prepare_cached(sql!("inbox/letter"))?;
     let letter = find.query_row([id.0], |row| {
-        Ok(Letter {
+        Ok(DeadLetter {
             consumer: row.get(0)?,
             aggregate: Aggregate { kind: row.get(1)?, id: row.get(2)? },
             reason: row::word(row, 3)?,
@@ -79,8 +79,8 @@ fn find(conn: &Connection, id: LetterId) -> rusqlite::Result<Option<Letter>> {
     letter.optional()
 }
 
-impl Letter {
-    fn seat<'a>(&'a self, conn: &'a Connection) -> Seat<'a> {
-        Seat { conn, consumer: &self.consumer, aggregate: &self.aggregate }
+impl DeadLetter {
+    fn seat<'a>(&'a self, conn: &'a Connection) -> ConsumerAggregate<'a> {
+        ConsumerAggregate { conn, consumer: &self.consumer, aggregate: &self.aggregate }
     }
 }

@@ -1,7 +1,7 @@
 //! Verbs of operators and of consumer runners on inboxes.
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::duration::whole_ms;
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::AggregatePlace;
@@ -11,8 +11,8 @@ use milepost_core::port::{InboxStore, StoreResult};
 use milepost_core::sql;
 use rusqlite::{Connection, Row};
 
+use super::checkpoint::{ConsumerAggregate, read_settings, settings};
 use super::dead_letters;
-use super::seat::{Seat, read_settings, settings};
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::error::Failure;
@@ -26,8 +26,8 @@ type Sql<T> = rusqlite::Result<T>;
 impl InboxStore for SqliteStore {
     async fn put_consumer(&self, consumer: &Consumer) -> StoreResult<()> {
         consumer.check()?;
-        let (deed, consumer) = (Deed::put_consumer(&consumer.name), consumer.clone());
-        self.act("put_consumer", Hint::NONE, deed, move |tx| {
+        let (action, consumer) = (AuditedAction::put_consumer(&consumer.name), consumer.clone());
+        self.act("put_consumer", Hint::NONE, action, move |tx| {
             let Consumer { name, gap_wait, parked_max, gap_policy, begins_anywhere } = consumer;
             let put = (name, whole_ms(gap_wait), parked_max, gap_policy.as_str(), begins_anywhere);
             tx.prepare_cached(sql!("inbox/put_consumer"))?.execute(put)?;
@@ -47,10 +47,10 @@ impl InboxStore for SqliteStore {
 
     async fn expect_from(&self, consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<bool> {
         check_position(consumer, aggregate, sequence)?;
-        let deed = Deed::expect_from(consumer, aggregate);
+        let action = AuditedAction::expect_from(consumer, aggregate);
         let (consumer, aggregate) = (consumer.to_owned(), aggregate.clone());
-        self.act("expect_from", Hint::NONE, deed, move |tx| {
-            let seat = Seat { conn: tx, consumer: &consumer, aggregate: &aggregate };
+        self.act("expect_from", Hint::NONE, action, move |tx| {
+            let seat = ConsumerAggregate { conn: tx, consumer: &consumer, aggregate: &aggregate };
             Ok(seat.expect_from(sequence)?)
         })
         .await
@@ -103,13 +103,13 @@ impl InboxStore for SqliteStore {
     }
 
     async fn retry_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
-        let (deed, letters) = (Deed::retry_letters(letters), letters.to_vec());
-        self.act("retry_dead", Hint::NONE, deed, move |tx| dead_letters::retry(tx, &letters)).await
+        let (action, letters) = (AuditedAction::retry_letters(letters), letters.to_vec());
+        self.act("retry_dead", Hint::NONE, action, move |tx| dead_letters::retry(tx, &letters)).await
     }
 
     async fn drop_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {
-        let (deed, letters) = (Deed::drop_letters(letters), letters.to_vec());
-        self.act("drop_dead", Hint::NONE, deed, move |tx| dead_letters::drop_all(tx, &letters)).await
+        let (action, letters) = (AuditedAction::drop_letters(letters), letters.to_vec());
+        self.act("drop_dead", Hint::NONE, action, move |tx| dead_letters::drop_all(tx, &letters)).await
     }
 }
 
@@ -125,7 +125,7 @@ fn give_up(conn: &Connection, consumer: Option<&str>, limit: u32) -> Result<Give
     for (consumer, aggregate) in due(conn, consumer, limit.min(100))? {
         let left = u64::from(limit).saturating_sub(given_up.letters);
         let Some(left) = u32::try_from(left).ok().filter(|&left| left > 0) else { break };
-        let seat = Seat { conn, consumer: &consumer, aggregate: &aggregate };
+        let seat = ConsumerAggregate { conn, consumer: &consumer, aggregate: &aggregate };
         let missing = seat.stand()?.map_or(1, |stand| stand.last + 1);
         let wait_s = settings(conn, &consumer)?.gap_wait.as_secs_f64();
         given_up.letters +=

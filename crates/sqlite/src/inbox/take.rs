@@ -2,12 +2,12 @@
 
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
-use milepost_core::inbox::{Place, Received, check_consumer, check_position, check_received};
+use milepost_core::inbox::{Received, SequencePosition, check_consumer, check_position, check_received};
 use milepost_core::port::StoreResult;
 use milepost_core::sql;
 use rusqlite::{Connection, Transaction};
 
-use super::seat::{Seat, Stand};
+use super::checkpoint::{Checkpoint, ConsumerAggregate};
 use crate::clock::now_ms;
 use crate::error::Failure;
 
@@ -32,7 +32,7 @@ pub fn once(tx: &Transaction<'_>, consumer: &str, event: EventId) -> StoreResult
 /// must roll back.
 pub fn receive(tx: &Transaction<'_>, consumer: &str, event: &Event) -> StoreResult<Received> {
     check_received(consumer, event)?;
-    let seat = Seat { conn: tx, consumer, aggregate: &event.aggregate };
+    let seat = ConsumerAggregate { conn: tx, consumer, aggregate: &event.aggregate };
     told(tx, "receive", seat.receive(event))
 }
 
@@ -46,7 +46,7 @@ pub fn next_parked(
     aggregate: &Aggregate,
 ) -> StoreResult<Option<Event>> {
     check_position(consumer, aggregate, 1)?;
-    told(tx, "next_parked", Seat { conn: tx, consumer, aggregate }.next())
+    told(tx, "next_parked", ConsumerAggregate { conn: tx, consumer, aggregate }.next())
 }
 
 /// Sets the first event of an aggregate that a consumer accepts, in the caller's transaction; earlier events count as duplicates. Never
@@ -62,7 +62,7 @@ pub fn expect_from(
     sequence: i64,
 ) -> StoreResult<bool> {
     check_position(consumer, aggregate, sequence)?;
-    told(tx, "expect_from", Seat { conn: tx, consumer, aggregate }.expect_from(sequence))
+    told(tx, "expect_from", ConsumerAggregate { conn: tx, consumer, aggregate }.expect_from(sequence))
 }
 
 fn told<T>(tx: &Transaction<'_>, verb: &'static str, answer: Sql<T>) -> StoreResult<T> {
@@ -81,25 +81,25 @@ fn note_duplicate(conn: &Connection, consumer: &str) -> Sql<()> {
     conn.prepare_cached(sql!("inbox/note_duplicate"))?.execute([consumer]).map(drop)
 }
 
-impl Seat<'_> {
+impl ConsumerAggregate<'_> {
     fn receive(&self, event: &Event) -> Sql<Received> {
         let stand = self.stand()?;
         let begins_anywhere = stand.is_none() && event.sequence > 1 && self.settings()?.begins_anywhere;
-        match (Place::of(event.sequence, stand.map(|stand| stand.last), begins_anywhere), stand) {
-            (Place::Next, Some(stand)) if stand.keeps() => {
+        match (SequencePosition::of(event.sequence, stand.map(|stand| stand.last), begins_anywhere), stand) {
+            (SequencePosition::Next, Some(stand)) if stand.keeps() => {
                 self.overtake(event.sequence)?;
                 Ok(Received::Apply { more: true })
             }
-            (Place::Next, _) => {
+            (SequencePosition::Next, _) => {
                 self.move_on(event.sequence)?;
                 Ok(Received::Apply { more: false })
             }
-            (Place::Behind, _) => self.behind(event),
-            (Place::Ahead, None) => {
+            (SequencePosition::Behind, _) => self.behind(event),
+            (SequencePosition::Ahead, None) => {
                 self.move_on(0)?;
-                self.ahead(event, Stand { last: 0, parked: 0, dead: 0, ready: false })
+                self.ahead(event, Checkpoint { last: 0, parked: 0, dead: 0, ready: false })
             }
-            (Place::Ahead, Some(stand)) => self.ahead(event, stand),
+            (SequencePosition::Ahead, Some(stand)) => self.ahead(event, stand),
         }
     }
 
@@ -112,7 +112,7 @@ impl Seat<'_> {
         Ok(Received::Duplicate)
     }
 
-    fn ahead(&self, event: &Event, stand: Stand) -> Sql<Received> {
+    fn ahead(&self, event: &Event, stand: Checkpoint) -> Sql<Received> {
         let kept = Received::Parked { more: stand.ready };
         if stand.dead > 0 && self.is_dead(event.sequence)? {
             return Ok(kept);

@@ -7,7 +7,7 @@ mod reader;
 mod subscription;
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, RelayError, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 use milepost_core::sql;
@@ -71,9 +71,9 @@ impl RelayStore for SqliteStore {
     }
 
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
-        let deed = Deed::pause_subscription(subscription);
+        let action = AuditedAction::pause_subscription(subscription);
         let (name, why) = (subscription.to_owned(), why.to_owned());
-        self.act("pause_subscription", Hint::NONE, deed, move |tx| {
+        self.act("pause_subscription", Hint::NONE, action, move |tx| {
             match tx.prepare_cached(sql!("relay/pause"))?.execute((&name, why, now_ms()))? {
                 0 => Err(Failure::Told(RelayError::NoSuchSubscription(name).into())),
                 _ => Ok(()),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost_core::audit::Deed;
+use milepost_core::audit::AuditedAction;
 use milepost_core::event::listing::{AggregatePlace, DeadPlace};
 use milepost_core::event::relay_listing::{
     DeadVerb, DeadView, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
@@ -34,8 +34,8 @@ impl SubscriptionStore for SqliteStore {
     }
 
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        let (deed, name) = (Deed::resume_subscription(subscription), subscription.to_owned());
-        self.act("resume_subscription", Hint::READY, deed, move |tx| {
+        let (action, name) = (AuditedAction::resume_subscription(subscription), subscription.to_owned());
+        self.act("resume_subscription", Hint::READY, action, move |tx| {
             check(tx, &name)?;
             Ok(tx.prepare_cached(sql!("relay/resume"))?.execute([name])? == 1)
         })
@@ -43,8 +43,8 @@ impl SubscriptionStore for SqliteStore {
     }
 
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        let (deed, name) = (Deed::remove_subscription(subscription), subscription.to_owned());
-        self.act("remove_subscription", Hint::NONE, deed, move |tx| {
+        let (action, name) = (AuditedAction::remove_subscription(subscription), subscription.to_owned());
+        self.act("remove_subscription", Hint::NONE, action, move |tx| {
             let removed = tx.prepare_cached(sql!("relay/remove"))?.execute([name])?;
             changes::record_wanted(tx)?;
             Ok(removed == 1)
@@ -73,9 +73,9 @@ impl SubscriptionStore for SqliteStore {
         aggregate: &Aggregate,
         verb: &ParkedVerb,
     ) -> StoreResult<()> {
-        let deed = Deed::change_parked(subscription, aggregate, verb);
+        let action = AuditedAction::change_parked(subscription, aggregate, verb);
         let (name, aggregate, verb) = (subscription.to_owned(), aggregate.clone(), verb.clone());
-        self.act("change_parked", Hint::READY, deed, move |tx| change_parked(tx, &name, aggregate, &verb))
+        self.act("change_parked", Hint::READY, action, move |tx| change_parked(tx, &name, aggregate, &verb))
             .await
     }
 
@@ -100,14 +100,15 @@ impl SubscriptionStore for SqliteStore {
     }
 
     async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()> {
-        let (deed, name) = (Deed::change_dead(subscription, event, verb), subscription.to_owned());
-        self.act("change_dead", Hint::READY, deed, move |tx| change_dead(tx, &name, event, verb)).await
+        let (action, name) = (AuditedAction::change_dead(subscription, event, verb), subscription.to_owned());
+        self.act("change_dead", Hint::READY, action, move |tx| change_dead(tx, &name, event, verb)).await
     }
 
     async fn replay(&self, subscription: &str, replay: &Replay) -> StoreResult<u64> {
-        let (deed, name, replay) = (Deed::replay(subscription), subscription.to_owned(), replay.clone());
+        let (action, name, replay) =
+            (AuditedAction::replay(subscription), subscription.to_owned(), replay.clone());
         let tell = |events: &u64| (*events > 0).then(|| json!({ "events": events }));
-        self.act_telling("replay", Hint::READY, deed, move |tx| again(tx, &name, &replay), tell).await
+        self.act_telling("replay", Hint::READY, action, move |tx| again(tx, &name, &replay), tell).await
     }
 
     async fn reseed(&self) -> StoreResult<u64> {
@@ -120,8 +121,14 @@ impl SubscriptionStore for SqliteStore {
         let tell = |pruned: &Option<u64>| {
             pruned.filter(|&events| events > 0).map(|events| json!({ "events": events }))
         };
-        self.act_telling("prune_log", Hint::NONE, Deed::prune_log(), move |tx| prune(tx, before_ms), tell)
-            .await
+        self.act_telling(
+            "prune_log",
+            Hint::NONE,
+            AuditedAction::prune_log(),
+            move |tx| prune(tx, before_ms),
+            tell,
+        )
+        .await
     }
 }
 

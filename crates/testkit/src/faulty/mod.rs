@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use milepost_core::audit::{Actor, AuditEntry, AuditFilter};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
-use milepost_core::bulk::progress::{Stand, Step, Taken};
+use milepost_core::bulk::progress::{BeforeChunk, Step, Taken};
 use milepost_core::bulk::run::{ChunkDone, Rest, Settings, Survey, TargetFailure};
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::doctor::{Check, Finding, Look};
@@ -28,12 +28,12 @@ use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob, Priority};
 use milepost_core::limit::{Limit, LimitView, Target};
 use milepost_core::listing::{JobRow, JobView, QueueKinds, QueueView};
-use milepost_core::ownership::{Put, Synced};
 use milepost_core::port::{
     AbandonedRun, AdminStore, AuditStore, BulkProgress, BulkStaging, BulkStore, DoctorStore, IntakeStore,
     LimitStore, MaintenanceStore, Operated, Operation, RetryDelay, ScheduleStore, Store, StoreResult,
     WakeStream, WorkerStore,
 };
+use milepost_core::precedence::{Put, Synced};
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
 use milepost_core::search::JobFilter;
@@ -396,7 +396,7 @@ impl BulkProgress for Faulty {
         self.inner.freeze_bulk(run, survey).await
     }
 
-    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<Stand> {
+    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<BeforeChunk> {
         self.inner.look_bulk(run, rows).await
     }
 

@@ -31,7 +31,7 @@ pub struct Effect {
 
 /// The work for a chunk.
 #[derive(Clone, Debug)]
-pub enum Deed<'a> {
+pub enum Command<'a> {
     /// A statement.
     Sql(&'a str),
     /// A job for each target.
@@ -44,7 +44,7 @@ pub enum Deed<'a> {
     Operations,
 }
 
-/// A target of [`Deed::Function`].
+/// A target of [`Command::Function`].
 #[derive(Debug, Deserialize)]
 struct Member {
     id: i64,
@@ -110,7 +110,7 @@ pub trait Home: Send + Sync {
         key: &[&str],
         apply: &str,
     ) -> Result<Bulk, InvalidBulk> {
-        let work = self.bulk_work(&definition, source, key, Deed::Sql(apply))?;
+        let work = self.bulk_work(&definition, source, key, Command::Sql(apply))?;
         Ok(Bulk::new(definition, work))
     }
 
@@ -120,7 +120,7 @@ pub trait Home: Send + Sync {
         definition: &Definition,
         source: &str,
         key: &[&str],
-        deed: Deed<'_>,
+        command: Command<'_>,
     ) -> Result<Arc<dyn BulkWork>, InvalidBulk>;
 
     /// Returns the targets in tables of the store's database, for work that is done elsewhere.

@@ -16,7 +16,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 use tokio::sync::Mutex;
 
-use super::{Deed, Effect as Outcome, Home, ids, names};
+use super::{Command, Effect as Outcome, Home, ids, names};
 use crate::database::Database;
 use crate::effect;
 
@@ -144,14 +144,14 @@ impl Home for PostgresHome {
         definition: &Definition,
         source: &str,
         key: &[&str],
-        deed: Deed<'_>,
+        command: Command<'_>,
     ) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
-        let effect = match deed {
-            Deed::Sql(apply) => Effect::Sql(apply.to_owned()),
-            Deed::Children(template) => Effect::Handler(Arc::new(ChildJobs { template })),
-            Deed::Events(template) => Effect::Handler(Arc::new(ChildEvents { template })),
-            Deed::Operations => Effect::Handler(Arc::new(Operations::new(&self.store))),
-            Deed::Function => Effect::Handler(Arc::new(Notes)),
+        let effect = match command {
+            Command::Sql(apply) => Effect::Sql(apply.to_owned()),
+            Command::Children(template) => Effect::Handler(Arc::new(ChildJobs { template })),
+            Command::Events(template) => Effect::Handler(Arc::new(ChildEvents { template })),
+            Command::Operations => Effect::Handler(Arc::new(Operations::new(&self.store))),
+            Command::Function => Effect::Handler(Arc::new(Notes)),
         };
         Ok(Arc::new(SqlBulk::new(&self.store, definition, source, &names(key), effect)?))
     }

@@ -15,7 +15,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::{Deed, Effect as Outcome, Home, ids, names};
+use super::{Command, Effect as Outcome, Home, ids, names};
 use crate::wait;
 
 /// A store in a SQLite file.
@@ -144,14 +144,14 @@ impl Home for SqliteHome {
         definition: &Definition,
         source: &str,
         key: &[&str],
-        deed: Deed<'_>,
+        command: Command<'_>,
     ) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
-        let effect = match deed {
-            Deed::Sql(apply) => Effect::Sql(apply.to_owned()),
-            Deed::Children(template) => Effect::Handler(Arc::new(ChildJobs { template })),
-            Deed::Events(template) => Effect::Handler(Arc::new(ChildEvents { template })),
-            Deed::Operations => Effect::Handler(Arc::new(Operations)),
-            Deed::Function => Effect::Handler(Arc::new(Notes)),
+        let effect = match command {
+            Command::Sql(apply) => Effect::Sql(apply.to_owned()),
+            Command::Children(template) => Effect::Handler(Arc::new(ChildJobs { template })),
+            Command::Events(template) => Effect::Handler(Arc::new(ChildEvents { template })),
+            Command::Operations => Effect::Handler(Arc::new(Operations)),
+            Command::Function => Effect::Handler(Arc::new(Notes)),
         };
         Ok(Arc::new(SqlBulk::new(&self.store, definition, source, &names(key), effect)?))
     }

@@ -11,7 +11,7 @@ use tokio::time::{Duration, Instant, sleep};
 
 use super::beside::Places;
 use crate::bench::report::{median, rounded};
-use crate::bench::served::{Answer, Connection, connect};
+use crate::bench::served::{Connection, Response, connect};
 
 /// Every page with a list, with the usual filters; placeholders in braces are replaced.
 const PAGES: [&str; 24] = [
@@ -120,7 +120,7 @@ impl Visitor {
         Ok(bytes)
     }
 
-    async fn get(&mut self, path: &str, encoding: &str) -> Result<Answer> {
+    async fn get(&mut self, path: &str, encoding: &str) -> Result<Response> {
         let request = Request::builder()
             .uri(path)
             .header(header::HOST, self.at.to_string())

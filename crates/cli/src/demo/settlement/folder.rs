@@ -16,17 +16,17 @@ use crate::demo::places;
 use crate::demo::plan::Plan;
 use crate::store::StoreAddress;
 
-/// The example in `examples/settlement`.
+/// The example in `examples/settlement`, to which `data/settlement` is a link.
 const FILES: [(&str, &str); 9] = [
-    ("clean.sh", include_str!("../../../../../examples/settlement/clean.sh")),
-    (COUNTRY, include_str!("../../../../../examples/settlement/country.sh")),
-    ("join.sh", include_str!("../../../../../examples/settlement/join.sh")),
-    ("json.sh", include_str!("../../../../../examples/settlement/json.sh")),
-    (CONFIG, include_str!("../../../../../examples/settlement/milepost.toml")),
-    ("report.sh", include_str!("../../../../../examples/settlement/report.sh")),
-    (DEFINITION, include_str!("../../../../../examples/settlement/settlement.toml")),
-    ("split.sh", include_str!("../../../../../examples/settlement/split.sh")),
-    ("warn.sh", include_str!("../../../../../examples/settlement/warn.sh")),
+    ("clean.sh", include_str!("../../../data/settlement/clean.sh")),
+    (COUNTRY, include_str!("../../../data/settlement/country.sh")),
+    ("join.sh", include_str!("../../../data/settlement/join.sh")),
+    ("json.sh", include_str!("../../../data/settlement/json.sh")),
+    (CONFIG, include_str!("../../../data/settlement/milepost.toml")),
+    ("report.sh", include_str!("../../../data/settlement/report.sh")),
+    (DEFINITION, include_str!("../../../data/settlement/settlement.toml")),
+    ("split.sh", include_str!("../../../data/settlement/split.sh")),
+    ("warn.sh", include_str!("../../../data/settlement/warn.sh")),
 ];
 const CONFIG: &str = "milepost.toml";
 /// The program for one country.

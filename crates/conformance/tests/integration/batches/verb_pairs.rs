@@ -26,7 +26,7 @@ enum Act {
     Enqueue,
     End,
     EndAsOperator(Verb),
-    Batch(Deed),
+    Batch(BatchAct),
     Advance,
     StopOverdue,
     Rescue,
@@ -37,7 +37,7 @@ enum Act {
 
 /// A verb on a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deed {
+enum BatchAct {
     Abort,
     Resume,
     Cancel,
@@ -54,12 +54,12 @@ const ACTS: [Act; 19] = [
     Act::EndAsOperator(Verb::Abort),
     Act::EndAsOperator(Verb::RetryNow),
     Act::EndAsOperator(Verb::Mark),
-    Act::Batch(Deed::Abort),
-    Act::Batch(Deed::Resume),
-    Act::Batch(Deed::Cancel),
-    Act::Batch(Deed::Mark),
-    Act::Batch(Deed::Rerun),
-    Act::Batch(Deed::RerunFailed),
+    Act::Batch(BatchAct::Abort),
+    Act::Batch(BatchAct::Resume),
+    Act::Batch(BatchAct::Cancel),
+    Act::Batch(BatchAct::Mark),
+    Act::Batch(BatchAct::Rerun),
+    Act::Batch(BatchAct::RerunFailed),
     Act::Advance,
     Act::StopOverdue,
     Act::Rescue,
@@ -179,16 +179,16 @@ impl Stage {
         self.scene().store.finish_many(worker, &ends).await.map(drop)
     }
 
-    async fn operate(&self, deed: Deed) -> StoreResult<()> {
+    async fn operate(&self, deed: BatchAct) -> StoreResult<()> {
         let batch = self.any_batch().await;
         let task = fastrand::u32(0..3);
         let what = match deed {
-            Deed::Abort => BatchVerb::Abort,
-            Deed::Resume => BatchVerb::Resume,
-            Deed::Cancel => BatchVerb::Cancel { tasks: vec![task] },
-            Deed::Mark => BatchVerb::Mark { task, state: TaskState::Succeeded },
-            Deed::Rerun => BatchVerb::Rerun { tasks: vec![task] },
-            Deed::RerunFailed => return self.batches.try_rerun_failed(batch).await.map(drop),
+            BatchAct::Abort => BatchVerb::Abort,
+            BatchAct::Resume => BatchVerb::Resume,
+            BatchAct::Cancel => BatchVerb::Cancel { tasks: vec![task] },
+            BatchAct::Mark => BatchVerb::Mark { task, state: TaskState::Succeeded },
+            BatchAct::Rerun => BatchVerb::Rerun { tasks: vec![task] },
+            BatchAct::RerunFailed => return self.batches.try_rerun_failed(batch).await.map(drop),
         };
         self.batches.try_operate(batch, what).await.map(drop)
     }

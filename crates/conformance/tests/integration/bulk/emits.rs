@@ -2,7 +2,7 @@
 
 use milepost::bulk::{Bulk, Definition, EventTemplate, InvalidBulk, Order, Trial};
 use milepost::{JobId, JobState, Run, RunToken, StoreError, Verb};
-use milepost_testkit::home::Deed;
+use milepost_testkit::home::Command;
 use milepost_testkit::notes::{self, SOURCE};
 
 use crate::bulk::members::{Held, Members};
@@ -19,7 +19,7 @@ pub(crate) fn told() -> EventTemplate {
 }
 
 fn bulk_as(members: &Members, definition: Definition, template: EventTemplate) -> Bulk {
-    let work = members.home.bulk_work(&definition, SOURCE, &["id"], Deed::Events(template)).unwrap();
+    let work = members.home.bulk_work(&definition, SOURCE, &["id"], Command::Events(template)).unwrap();
     Bulk::new(definition, work)
 }
 
@@ -31,7 +31,7 @@ fn bulk(members: &Members, rows_max: u32) -> Bulk {
 /// Claims the only ready run and takes it over, as a worker does.
 async fn take(members: &Members, bulk: &Bulk) -> Held {
     let order = members.claim(bulk).await;
-    let work = members.home.bulk_work(bulk.definition(), SOURCE, &["id"], Deed::Events(told())).unwrap();
+    let work = members.home.bulk_work(bulk.definition(), SOURCE, &["id"], Command::Events(told())).unwrap();
     let (_, run) = work.take(&order).await.unwrap();
     Held { run }
 }
@@ -137,7 +137,7 @@ pub(crate) async fn events_are_emitted_once_although_workers_die_and_operators_a
 pub(crate) async fn a_rehearsal_emits_nothing(members: Members) {
     members.add(0..100).await;
     let definition = notes::definition("tell", 40);
-    let work = members.home.bulk_work(&definition, SOURCE, &["id"], Deed::Events(told())).unwrap();
+    let work = members.home.bulk_work(&definition, SOURCE, &["id"], Command::Events(told())).unwrap();
     let run = Run { job: JobId::new(), token: RunToken(0) };
     let order = Order { run, payload: "{}".to_owned(), nominal_at: None };
     let rehearsal = work.rehearse(&order, &Trial { rows: 40, chunks: 2, staged: Vec::new() }).await.unwrap();

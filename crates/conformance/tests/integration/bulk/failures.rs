@@ -4,7 +4,7 @@ use milepost::bulk::{Definition, InvalidBulk};
 use milepost::{JobState, StoreError, Verb};
 use milepost_conformance::audit::acting;
 use milepost_core::bulk::run::Parts;
-use milepost_testkit::home::Deed;
+use milepost_testkit::home::Command;
 use milepost_testkit::notes::{self, SOURCE};
 
 use crate::bulk::members::Members;
@@ -102,7 +102,7 @@ pub(crate) async fn failures_are_tried_again_and_again_until_their_cause_is_gone
     members.add(0..200).await;
     with_bars(&members).await;
     bar(&members, 1, &[0, 7, 8, 150, 199]).await;
-    for (name, deed) in [("sql", Deed::Sql(UNLESS_BARRED)), ("rust", Deed::Function)] {
+    for (name, deed) in [("sql", Command::Sql(UNLESS_BARRED)), ("rust", Command::Function)] {
         members
             .home
             .tamper("update public.member set name = 'bad' where id in (select member from public.barred)")

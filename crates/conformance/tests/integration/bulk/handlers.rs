@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use milepost::bulk::{Bulk, Definition, Sizing};
 use milepost::{Context, JobError, JobId, JobState, NewJob, Outcome, Verb};
-use milepost_testkit::home::Deed;
+use milepost_testkit::home::Command;
 use milepost_testkit::notes::{self, SOURCE};
 use serde_json::Value;
 
 use crate::bulk::members::Members;
 
-fn bulk(members: &Members, definition: Definition, deed: Deed<'_>) -> Bulk {
+fn bulk(members: &Members, definition: Definition, deed: Command<'_>) -> Bulk {
     let work = members.home.bulk_work(&definition, SOURCE, &["id"], deed).unwrap();
     Bulk::new(definition, work)
 }
 
 pub(crate) async fn a_function_has_its_effects_in_the_chunks_own_commit(members: Members) {
     members.add(0..300).await;
-    let bulk = bulk(&members, notes::definition("rust", 40), Deed::Function);
+    let bulk = bulk(&members, notes::definition("rust", 40), Command::Function);
     bulk.check().await.unwrap();
     let job = members.start(&bulk).await;
     let order = members.claim(&bulk).await;
-    let work = members.home.bulk_work(bulk.definition(), SOURCE, &["id"], Deed::Function).unwrap();
+    let work = members.home.bulk_work(bulk.definition(), SOURCE, &["id"], Command::Function).unwrap();
     let (_, mut run) = work.take(&order).await.unwrap();
     while !matches!(run.survey().await.unwrap(), milepost_core::bulk::run::Surveyed::Frozen(_)) {}
     run.chunk(40).await.unwrap();
@@ -39,7 +39,7 @@ pub(crate) async fn each_target_has_its_child_job_once(members: Members) {
     members.home.tamper(&format!("update public.member set name = {long} where id in (5, 150)")).await;
     let template = NewJob::new("child", &()).unwrap().queue("children");
     let definition = Definition { failures_max: 10, ..notes::definition("parents", 40) };
-    let bulk = bulk(&members, definition, Deed::Children(template));
+    let bulk = bulk(&members, definition, Command::Children(template));
     let job = members.start(&bulk).await;
     let view = members.drain(&bulk, job).await;
     assert_eq!(
@@ -73,7 +73,7 @@ pub(crate) async fn targets_with_the_same_key_have_no_child_job_and_fail_togethe
     let source = "select place, who from visit where place > :cursor order by place limit :limit";
     let definition = Definition { failures_max: 10, ..notes::definition("visits", 4) };
     let template = NewJob::new("child", &()).unwrap();
-    let work = members.home.bulk_work(&definition, source, &["place"], Deed::Children(template)).unwrap();
+    let work = members.home.bulk_work(&definition, source, &["place"], Command::Children(template)).unwrap();
     let bulk = Bulk::new(definition, work);
     let job = members.start(&bulk).await;
     let view = members.drain(&bulk, job).await;
@@ -85,10 +85,11 @@ pub(crate) async fn targets_with_the_same_key_have_no_child_job_and_fail_togethe
 pub(crate) async fn child_jobs_are_made_once_although_a_worker_dies(members: Members) {
     members.add(0..100).await;
     let template = NewJob::new("child", &()).unwrap();
-    let bulk = bulk(&members, notes::definition("parents", 40), Deed::Children(template.clone()));
+    let bulk = bulk(&members, notes::definition("parents", 40), Command::Children(template.clone()));
     let job = members.start(&bulk).await;
     let order = members.claim(&bulk).await;
-    let work = members.home.bulk_work(bulk.definition(), SOURCE, &["id"], Deed::Children(template)).unwrap();
+    let work =
+        members.home.bulk_work(bulk.definition(), SOURCE, &["id"], Command::Children(template)).unwrap();
     let (_, mut run) = work.take(&order).await.unwrap();
     while !matches!(run.survey().await.unwrap(), milepost_core::bulk::run::Surveyed::Frozen(_)) {}
     run.chunk(40).await.unwrap();

@@ -13,7 +13,7 @@ use milepost_core::claim::Claim;
 use milepost_core::port::{BulkRun, Operation, Store};
 use milepost_core::transition::Verb;
 use milepost_core::worker::NewWorker;
-use milepost_testkit::home::{Deed, Home};
+use milepost_testkit::home::{Command, Home};
 use milepost_testkit::notes::{self, APPLY, SOURCE};
 use milepost_testkit::{Scene, wait};
 
@@ -255,7 +255,7 @@ impl Members {
     }
 
     pub(crate) async fn take_claimed(&self, bulk: &Bulk, order: &Order) -> Held {
-        let work = self.home.bulk_work(bulk.definition(), SOURCE, &["id"], Deed::Sql(APPLY)).unwrap();
+        let work = self.home.bulk_work(bulk.definition(), SOURCE, &["id"], Command::Sql(APPLY)).unwrap();
         let (_, run) = work.take(order).await.unwrap();
         Held { run }
     }

@@ -4,7 +4,7 @@ use milepost::bulk::{Bulk, Columns, Dialect};
 use milepost::{JobId, JobState, NewJob, Operation, Verb};
 use milepost_core::bulk::operation::{self, OperateJobs, OperateTarget};
 use milepost_core::finish::End;
-use milepost_testkit::home::Deed;
+use milepost_testkit::home::Command;
 use milepost_testkit::scene::{Scene, failure};
 
 use crate::bulk::members::Members;
@@ -15,7 +15,7 @@ fn operations(members: &Members) -> Bulk {
     let source = definition.columns.as_ref().unwrap().source(dialect);
     let key = Columns::key();
     let key: Vec<&str> = key.iter().map(String::as_str).collect();
-    let work = members.home.bulk_work(&definition, &source, &key, Deed::Operations).unwrap();
+    let work = members.home.bulk_work(&definition, &source, &key, Command::Operations).unwrap();
     Bulk::new(definition, work)
 }
 

@@ -9,7 +9,7 @@ use milepost::{JobId, JobState, NewJob, StoreError, Verb};
 use milepost_core::bulk::run::{Chunked, Trial};
 use milepost_core::port::Operation;
 use milepost_core::retention::{Keep, Pace, RetentionPolicy};
-use milepost_testkit::home::Deed;
+use milepost_testkit::home::Command;
 use milepost_testkit::notes;
 use milepost_testkit::process::{Process, Settings};
 use serde_json::json;
@@ -230,7 +230,7 @@ pub(crate) async fn rows_of_a_file_become_jobs_or_go_elsewhere(members: Members)
     let source = columns.source(notes::dialect(members.home.as_ref()));
     let template = NewJob::new("child", &()).unwrap();
     let definition = letter.definition().clone();
-    let work = members.home.bulk_work(&definition, &source, &["n"], Deed::Children(template)).unwrap();
+    let work = members.home.bulk_work(&definition, &source, &["n"], Command::Children(template)).unwrap();
     let bulk = Bulk::new(definition.clone(), work);
     let job = start(&members, &bulk, 0..100).await;
     members.drain(&bulk, job).await;
@@ -260,7 +260,7 @@ pub(crate) async fn a_trial_over_a_file_leaves_nothing(members: Members) {
     let definition = bulk.definition();
     let columns = definition.columns.clone().unwrap();
     let source = columns.source(notes::dialect(members.home.as_ref()));
-    let work = members.home.bulk_work(definition, &source, &["n"], Deed::Sql(notes::APPLY)).unwrap();
+    let work = members.home.bulk_work(definition, &source, &["n"], Command::Sql(notes::APPLY)).unwrap();
     let run = milepost::Run { job: JobId::new(), token: milepost::RunToken(0) };
     let order = milepost::bulk::Order { run, payload: "{}".to_owned(), nominal_at: None };
     let staged = (0..30).map(|id| columns.row_of_json(&format!("{{\"id\": {id}, \"name\": \"\"}}")).unwrap());
@@ -280,7 +280,8 @@ pub(crate) async fn a_run_over_a_file_is_taken_up_without_waiting_for_anybody(me
     let order = members.claim(&bulk).await;
     let columns = bulk.definition().columns.clone().unwrap();
     let source = columns.source(notes::dialect(members.home.as_ref()));
-    let work = members.home.bulk_work(bulk.definition(), &source, &["n"], Deed::Sql(notes::APPLY)).unwrap();
+    let work =
+        members.home.bulk_work(bulk.definition(), &source, &["n"], Command::Sql(notes::APPLY)).unwrap();
     let (position, mut run) = work.take(&order).await.unwrap();
     assert!(position.surveyed, "the targets are known since the start");
     assert!(matches!(run.chunk(50).await.unwrap(), Chunked::Done(done) if done.exhausted && done.rows == 20));

@@ -19,7 +19,7 @@ pub(in crate::relay) struct ReadPage {
     /// The position of each slot once every event has been answered.
     pub(in crate::relay) ends: BTreeMap<i16, End>,
     /// The places of the events in the page.
-    pub(in crate::relay) places: Vec<(EventId, Place)>,
+    pub(in crate::relay) places: Vec<(EventId, EventPosition)>,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ type Large = HashMap<(i16, i64), String>;
 
 /// The place of an event in the log.
 #[derive(Clone, Debug)]
-pub(in crate::relay) struct Place {
+pub(in crate::relay) struct EventPosition {
     pub(in crate::relay) slot: i16,
     pub(in crate::relay) pos: i64,
     pub(in crate::relay) aggregate: Aggregate,
@@ -107,7 +107,7 @@ impl SlotReader {
                     continue;
                 };
                 let event = read_event_with(row, payload)?;
-                let place = Place { slot, pos, aggregate: event.aggregate.clone() };
+                let place = EventPosition { slot, pos, aggregate: event.aggregate.clone() };
                 self.page.places.push((event.id, place));
                 events.push(event);
             } else {

@@ -1,7 +1,7 @@
 //! Source of events: Kafka topics.
 
-mod line;
 mod offsets;
+mod session;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 
 use super::{Incoming, InvalidSource, Receipt, Source, SourceDown};
 use crate::consumer::reading;
-use line::{Line, Reading};
-use offsets::Place;
+use offsets::MessagePosition;
+use session::{Reading, Session};
 
 /// Settings that the user cannot change, because the handling of offsets depends on them.
 const OURS: [&str; 9] = [
@@ -46,7 +46,7 @@ pub struct KafkaSource {
 /// A message that was read.
 struct Taken {
     message: OwnedMessage,
-    place: Place,
+    place: MessagePosition,
 }
 
 // No derived `Debug`: the settings contain secrets.
@@ -118,7 +118,7 @@ impl KafkaSource {
         SourceDown { place: self.place.clone(), why }
     }
 
-    fn incoming(&self, line: Arc<Line>, taken: Taken) -> Incoming {
+    fn incoming(&self, line: Arc<Session>, taken: Taken) -> Incoming {
         use rdkafka::message::{Headers, Message};
         let headers = taken.message.headers().into_iter().flat_map(Headers::iter).filter_map(|header| {
             let value = std::str::from_utf8(header.value?).ok()?;
@@ -138,7 +138,7 @@ impl Source for KafkaSource {
         loop {
             let reading = match self.reading.take() {
                 Some(reading) => reading,
-                None => Line::join(&self.settings, &self.topics).map_err(|why| self.down(why))?,
+                None => Session::join(&self.settings, &self.topics).map_err(|why| self.down(why))?,
             };
             let reading = self.reading.insert(reading);
             let taken = tokio::select! {
@@ -163,7 +163,7 @@ impl Source for KafkaSource {
 
 /// A message whose offset has not been committed.
 struct Entry {
-    line: Arc<Line>,
+    line: Arc<Session>,
     taken: Taken,
     again: mpsc::UnboundedSender<Taken>,
 }

@@ -7,7 +7,7 @@ pub(super) type Partition = (String, i32);
 
 /// The partition and offset of a message, and the assignment of the partition during which it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct MessagePosition {
     pub(super) partition: Partition,
     pub(super) offset: i64,
     /// Number of the assignment. A partition that is revoked and assigned again gets a new number.
@@ -17,13 +17,13 @@ pub(super) struct Place {
 /// The partitions that are assigned to this member.
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
-    partitions: BTreeMap<Partition, Stretch>,
+    partitions: BTreeMap<Partition, OpenOffsets>,
     terms: u64,
 }
 
 /// The messages of one partition that were read and are not committed.
 #[derive(Debug, Default)]
-struct Stretch {
+struct OpenOffsets {
     term: u64,
     /// Offsets of unfinished messages.
     open: BTreeSet<i64>,
@@ -33,7 +33,7 @@ struct Stretch {
     kept: Option<i64>,
 }
 
-impl Stretch {
+impl OpenOffsets {
     /// The offset to commit: that of the first unfinished message, otherwise the end.
     fn position(&self) -> i64 {
         self.open.first().copied().unwrap_or(self.end)
@@ -45,7 +45,7 @@ impl Offsets {
     pub(super) fn assign(&mut self, partitions: impl IntoIterator<Item = Partition>) {
         for partition in partitions {
             self.terms += 1;
-            self.partitions.insert(partition, Stretch { term: self.terms, ..Stretch::default() });
+            self.partitions.insert(partition, OpenOffsets { term: self.terms, ..OpenOffsets::default() });
         }
     }
 
@@ -57,22 +57,22 @@ impl Offsets {
     }
 
     /// Records that a message was read. Returns `None` if its partition is not assigned to this member.
-    pub(super) fn begin(&mut self, partition: Partition, offset: i64) -> Option<Place> {
+    pub(super) fn begin(&mut self, partition: Partition, offset: i64) -> Option<MessagePosition> {
         let stretch = self.partitions.get_mut(&partition)?;
         stretch.open.insert(offset);
         stretch.end = stretch.end.max(offset + 1);
-        Some(Place { term: stretch.term, partition, offset })
+        Some(MessagePosition { term: stretch.term, partition, offset })
     }
 
     /// Marks a message as finished, unless its partition was reassigned since it was read.
-    pub(super) fn end(&mut self, place: &Place) {
+    pub(super) fn end(&mut self, place: &MessagePosition) {
         if let Some(stretch) = self.partitions.get_mut(&place.partition).filter(|its| its.term == place.term)
         {
             stretch.open.remove(&place.offset);
         }
     }
 
-    pub(super) fn is_ours(&self, place: &Place) -> bool {
+    pub(super) fn is_ours(&self, place: &MessagePosition) -> bool {
         self.partitions.get(&place.partition).is_some_and(|its| its.term == place.term)
     }
 
@@ -115,7 +115,8 @@ mod tests {
         let mut offsets = Offsets::default();
         offsets.assign([partition()]);
         assert!(offsets.moved().is_empty(), "nothing was read");
-        let places: Vec<Place> = (5..9).map(|offset| offsets.begin(partition(), offset).unwrap()).collect();
+        let places: Vec<MessagePosition> =
+            (5..9).map(|offset| offsets.begin(partition(), offset).unwrap()).collect();
         offsets.end(&places[1]);
         offsets.end(&places[2]);
         assert_eq!(offsets.moved(), [(partition(), 5)], "the first one is open");
@@ -146,7 +147,8 @@ mod tests {
     fn a_partition_whose_first_message_is_not_done_with_is_read_only_so_far() {
         let mut offsets = Offsets::default();
         offsets.assign([partition(), ("orders".to_owned(), 1)]);
-        let places: Vec<Place> = (0..4).map(|offset| offsets.begin(partition(), offset).unwrap()).collect();
+        let places: Vec<MessagePosition> =
+            (0..4).map(|offset| offsets.begin(partition(), offset).unwrap()).collect();
         places[1..].iter().for_each(|place| offsets.end(place));
         assert_eq!(offsets.full(4).into_iter().collect::<Vec<_>>(), [partition()]);
         offsets.end(&places[0]);

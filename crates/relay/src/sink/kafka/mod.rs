@@ -1,9 +1,9 @@
 //! Sink: Kafka.
 
 #[cfg(feature = "kafka")]
-mod line;
-#[cfg(feature = "kafka")]
 mod producer;
+#[cfg(feature = "kafka")]
+mod session;
 #[cfg(feature = "kafka")]
 mod settings;
 

@@ -10,10 +10,10 @@ use rdkafka::ClientConfig;
 use rdkafka::message::{Header, OwnedHeaders};
 use tokio::time::Instant;
 
-use super::line::{Answer, Line, Outgoing};
+use super::session::{Outgoing, PublishResult, Session};
 use super::{KafkaConfig, settings};
 use crate::message::{CONTENT_TYPE, Message};
-use crate::sink::kept::{Connection as _, Kept};
+use crate::sink::reconnecting::{Connection as _, Reconnecting};
 use crate::sink::setting::{self, InvalidSink};
 use crate::sink::{Delivery, Sink, SinkDown};
 use crate::template::Template;
@@ -30,7 +30,7 @@ pub(in crate::sink) struct Kafka {
     topic: Template,
     source: String,
     timeout: Duration,
-    line: Kept<Line>,
+    line: Reconnecting<Session>,
 }
 
 // No derived `Debug`: the settings contain secrets.
@@ -67,7 +67,7 @@ impl Kafka {
             topic,
             source: setting::source(&config.source)?,
             timeout,
-            line: Kept::none(),
+            line: Reconnecting::none(),
         })
     }
 
@@ -91,15 +91,15 @@ impl Kafka {
     fn deliveries(
         &self,
         outgoing: Vec<Result<(), String>>,
-        answers: Vec<Answer>,
+        answers: Vec<PublishResult>,
     ) -> Result<Vec<Delivery>, SinkDown> {
-        let none_known = !answers.iter().any(|answer| matches!(answer, Answer::Known(_)));
-        if let (true, Some(Answer::NoTopic(why))) = (none_known, answers.first()) {
+        let none_known = !answers.iter().any(|answer| matches!(answer, PublishResult::Known(_)));
+        if let (true, Some(PublishResult::NoTopic(why))) = (none_known, answers.first()) {
             return Err(SinkDown::now(&self.place, why));
         }
         let mut answers = answers.into_iter().map(|answer| match answer {
-            Answer::Known(delivery) => delivery,
-            Answer::NoTopic(why) => Delivery::Refused { why },
+            PublishResult::Known(delivery) => delivery,
+            PublishResult::NoTopic(why) => Delivery::Refused { why },
         });
         let delivery = |outgoing| match outgoing {
             Err(why) => Delivery::Unacceptable { why },
@@ -121,7 +121,7 @@ impl Sink for Kafka {
         }
         let Some(first) = messages.first() else { return self.deliveries(outgoing, Vec::new()) };
         let down = |why: String| SinkDown::now(&self.place, why);
-        let connecting = async { Line::new(&self.settings, &first.topic).map_err(down) };
+        let connecting = async { Session::new(&self.settings, &first.topic).map_err(down) };
         let line = self.line.get(connecting).await?;
         line.check(deadline).await.map_err(down)?;
         let answers = line.publish(messages, deadline).await;

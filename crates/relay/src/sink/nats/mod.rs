@@ -1,6 +1,6 @@
 //! Sink: NATS JetStream.
 
-pub(crate) mod line;
+pub(crate) mod session;
 mod subject;
 
 use std::time::Duration;
@@ -14,9 +14,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use self::line::{Answer, Line, Place};
+use self::session::{Address, PublishResult, Session};
 use self::subject::Subjects;
-use super::kept::Kept;
+use super::reconnecting::Reconnecting;
 use super::setting::{self, InvalidSink, SecretUrl};
 use super::{Delivery, Sink, SinkDown};
 use crate::message::{CONTENT_TYPE, Message};
@@ -52,12 +52,12 @@ fn subject_default() -> String {
 /// Publishes events to JetStream.
 #[derive(Debug)]
 pub(super) struct Nats {
-    place: Place,
+    place: Address,
     subjects: Subjects,
     create_stream: Option<String>,
     source: String,
     timeout: Duration,
-    line: Kept<Line>,
+    line: Reconnecting<Session>,
 }
 
 impl Nats {
@@ -67,18 +67,18 @@ impl Nats {
             subjects.check_stream(stream)?;
         }
         Ok(Self {
-            place: Place::parse(config.url.expose())?,
+            place: Address::parse(config.url.expose())?,
             subjects,
             create_stream: config.create_stream.clone(),
             source: setting::source(&config.source)?,
             timeout: setting::timeout(config.timeout_ms)?,
-            line: Kept::none(),
+            line: Reconnecting::none(),
         })
     }
 
-    async fn connect(&self, deadline: Instant) -> Result<Line, SinkDown> {
+    async fn connect(&self, deadline: Instant) -> Result<Session, SinkDown> {
         let connecting = async {
-            let line = Line::connect(&self.place, self.timeout).await?;
+            let line = Session::connect(&self.place, self.timeout).await?;
             if let Some(stream) = &self.create_stream {
                 line.create_stream(stream, self.subjects.all()).await?;
             }
@@ -88,10 +88,10 @@ impl Nats {
         tokio::time::timeout_at(deadline, connecting).await.map_err(late)?
     }
 
-    async fn publish_one(&self, line: &Line, event: &Event, deadline: Instant) -> Answer {
+    async fn publish_one(&self, line: &Session, event: &Event, deadline: Instant) -> PublishResult {
         match self.outgoing(event) {
             Ok((subject, message)) => line.publish(subject, message, deadline).await,
-            Err(why) => Answer::Known(Delivery::Unacceptable { why }),
+            Err(why) => PublishResult::Known(Delivery::Unacceptable { why }),
         }
     }
 
@@ -116,13 +116,13 @@ impl Nats {
     }
 
     /// Returns the deliveries, or an error if no stream accepted any message.
-    fn deliveries(&self, answers: Vec<Answer>) -> Result<Vec<Delivery>, SinkDown> {
-        let known = answers.iter().any(|answer| matches!(answer, Answer::Known(_)));
+    fn deliveries(&self, answers: Vec<PublishResult>) -> Result<Vec<Delivery>, SinkDown> {
+        let known = answers.iter().any(|answer| matches!(answer, PublishResult::Known(_)));
         let mut deliveries = Vec::with_capacity(answers.len());
         for answer in answers {
             deliveries.push(match answer {
-                Answer::Known(delivery) => delivery,
-                Answer::NoStream { subject } => {
+                PublishResult::Known(delivery) => delivery,
+                PublishResult::NoStream { subject } => {
                     let why = self.no_stream(&subject);
                     if !known {
                         return Err(SinkDown::now(&self.place.name, why));

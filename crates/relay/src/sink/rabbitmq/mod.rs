@@ -1,7 +1,7 @@
 //! Sink: RabbitMQ.
 
-mod line;
-pub(crate) mod place;
+pub(crate) mod address;
+mod session;
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use self::line::{Line, Outgoing};
-use self::place::Place;
-use super::kept::Kept;
+use self::address::Address;
+use self::session::{Outgoing, Session};
+use super::reconnecting::Reconnecting;
 use super::setting::{self, InvalidSink, SecretUrl};
 use super::{Delivery, Sink, SinkDown};
 use crate::message::{CONTENT_TYPE, Message};
@@ -69,14 +69,14 @@ const fn message_bytes_max_default() -> usize {
 /// Publishes events to an exchange.
 #[derive(Debug)]
 pub(super) struct Rabbitmq {
-    place: Place,
+    place: Address,
     exchange: ShortString,
     routing_key: Template,
     mandatory: bool,
     message_bytes_max: usize,
     source: String,
     timeout: Duration,
-    line: Kept<Line>,
+    line: Reconnecting<Session>,
 }
 
 impl Rabbitmq {
@@ -84,20 +84,20 @@ impl Rabbitmq {
         let exchange = ShortString::try_new(config.exchange.as_str());
         let exchange = exchange.map_err(|_| InvalidSink::new("exchange", "names have at most 255 bytes"))?;
         Ok(Self {
-            place: Place::parse(config.url.expose())?,
+            place: Address::parse(config.url.expose())?,
             exchange,
             routing_key: setting::template("routing_key", &config.routing_key)?,
             mandatory: config.mandatory,
             message_bytes_max: config.message_bytes_max,
             source: setting::source(&config.source)?,
             timeout: setting::timeout(config.timeout_ms)?,
-            line: Kept::none(),
+            line: Reconnecting::none(),
         })
     }
 
-    async fn connect(&self, deadline: Instant) -> Result<Line, SinkDown> {
+    async fn connect(&self, deadline: Instant) -> Result<Session, SinkDown> {
         let late = |_| SinkDown::now(&self.place.name, format!("no connection within {:?}", self.timeout));
-        tokio::time::timeout_at(deadline, Line::connect(&self.place)).await.map_err(late)?
+        tokio::time::timeout_at(deadline, Session::connect(&self.place)).await.map_err(late)?
     }
 
     /// Returns the message of an event, or why the event cannot be represented.

@@ -1,6 +1,6 @@
 //! Sink: webhooks. Each event is a signed HTTP request.
 
-mod answer;
+mod push_result;
 mod request;
 mod signature;
 
@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
-use self::answer::Answer;
+use self::push_result::PushResult;
 use self::signature::Signer;
 pub use self::signature::WebhookSecret;
 use super::setting::{self, InvalidSink, SecretUrl};
@@ -118,27 +118,29 @@ impl Webhook {
     }
 
     /// Posts an event, unless the time limit is reached or the receiver has refused all events in the response to another one.
-    async fn post(&self, event: &Event, down: &OnceLock<SinkDown>, begin_until: Instant) -> Answer {
+    async fn post(&self, event: &Event, down: &OnceLock<SinkDown>, begin_until: Instant) -> PushResult {
         let now = Instant::now();
         if down.get().is_some() || now >= begin_until {
-            return Answer::NotSent;
+            return PushResult::NotSent;
         }
         let deadline = now + self.timeout;
         let headers = match request::headers(event, &self.source, &self.signer) {
             Ok(headers) => headers,
-            Err(why) => return Answer::Known(Delivery::Unacceptable { why }),
+            Err(why) => return PushResult::Known(Delivery::Unacceptable { why }),
         };
         let body = event.payload.get().to_owned();
         let posting = self.client.post(self.url.clone()).headers(headers).body(body).send();
         let answer = match timeout_at(deadline, posting).await {
-            Ok(Ok(response)) => answer::of(response, &self.url, &self.secrets, &self.place, deadline).await,
-            Ok(Err(error)) if error.is_connect() => {
-                Answer::Down(SinkDown::now(&self.place, in_full(&error.without_url())))
+            Ok(Ok(response)) => {
+                push_result::of(response, &self.url, &self.secrets, &self.place, deadline).await
             }
-            Ok(Err(error)) => Answer::unknown(in_full(&error.without_url())),
-            Err(_) => Answer::unknown(format!("no answer within {:?}", self.timeout)),
+            Ok(Err(error)) if error.is_connect() => {
+                PushResult::Down(SinkDown::now(&self.place, in_full(&error.without_url())))
+            }
+            Ok(Err(error)) => PushResult::unknown(in_full(&error.without_url())),
+            Err(_) => PushResult::unknown(format!("no answer within {:?}", self.timeout)),
         };
-        if let Answer::Down(why) = &answer {
+        if let PushResult::Down(why) = &answer {
             let _ = down.set(why.clone());
         }
         answer
@@ -174,10 +176,10 @@ impl Sink for Webhook {
         let posting: Vec<_> = events.iter().enumerate().map(post).collect();
         // In any order, so that a slow request delays no others.
         let answers = futures::stream::iter(posting).buffer_unordered(self.concurrency);
-        let answers: BTreeMap<usize, Answer> = answers.collect().await;
+        let answers: BTreeMap<usize, PushResult> = answers.collect().await;
         let first = answers.into_values().map_while(|answer| match answer {
-            Answer::Known(delivery) => Some(delivery),
-            Answer::Down(_) | Answer::NotSent => None,
+            PushResult::Known(delivery) => Some(delivery),
+            PushResult::Down(_) | PushResult::NotSent => None,
         });
         let deliveries: Vec<_> = first.collect();
         match down.into_inner() {

@@ -13,7 +13,8 @@ use crate::api::sessions::FORM;
 async fn behind(trusted: &[&str], rate: Option<Rate>) -> (tempfile::TempDir, Place) {
     let (folder, store) = on_sqlite().await;
     let trusted_proxies = TrustedProxies::parse(trusted.iter().copied(), ForwardedHeader::default()).unwrap();
-    let access = AccessOptions { trusted_proxies, ..AccessOptions::default() };
+    // As with --insecure-no-tokens: requests without a token are counted, too.
+    let access = AccessOptions { trusted_proxies, open_to_all: true, ..AccessOptions::default() };
     let limits = rate.map_or_else(Limits::default, |rate| Limits { rate: Some(rate), ..Limits::default() });
     (folder, Place::serve_with(store, Options { access, limits, ..Options::default() }).await)
 }

@@ -3,21 +3,21 @@
 mod batch;
 mod bulk;
 mod inbox;
+mod job;
 mod relay;
 
-use milepost_core::event::Aggregate;
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::limit::Rate;
 use milepost_core::port::StoreResult;
 use milepost_core::relocation::rows::{
-    AccessToken, Ended, GroupBucket, GroupLimit, Head, Job, Key, KindLimit, Live, Note, Progress, Queue,
-    Row as Carried, Schedule, Slot, Worker,
+    AccessToken, GroupBucket, GroupLimit, KindLimit, Note, Queue, Row as Carried, Schedule, Worker,
 };
 use milepost_core::relocation::{Marks, MoveId, PAGE_BYTES_MAX, Page, Part, Position, Rows, Standing};
 use milepost_core::sql;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
+use self::job::{ended, head, job, key, live, progress, slot};
 use super::departure;
 use crate::error::Failure;
 use crate::event::read_event;
@@ -333,87 +333,4 @@ fn note(row: &Row<'_>) -> Sql<Note> {
 fn access_token(row: &Row<'_>) -> Sql<AccessToken> {
     let (view, hash) = token::token(row)?;
     Ok(AccessToken { view, hash })
-}
-
-fn job(row: &Row<'_>) -> Sql<Job> {
-    Ok(Job {
-        id: row::job_id(row, 0)?,
-        kind: row.get(1)?,
-        queue: row.get(2)?,
-        payload: row.get(3)?,
-        key: row.get(4)?,
-        group: row.get(5)?,
-        priority: row.get(6)?,
-        max_attempts: row.get(7)?,
-        timeout_ms: row.get(8)?,
-        created_at: row::time(row, 9)?,
-        nominal_at: row::time_opt(row, 10)?,
-        batch: row::batch_opt(row, 11)?,
-        task: row.get(12)?,
-        traceparent: row::trace_opt(row, 13)?,
-    })
-}
-
-fn key(row: &Row<'_>) -> Sql<Key> {
-    Ok(Key {
-        key: row.get(0)?,
-        kind: row.get(1)?,
-        job: row::job_id(row, 2)?,
-        job_ended_at: row::time_opt(row, 3)?,
-    })
-}
-
-fn progress(row: &Row<'_>) -> Sql<Progress> {
-    Ok(Progress {
-        job: row::job_id(row, 0)?,
-        done: row.get(1)?,
-        total: row.get(2)?,
-        message: row.get(3)?,
-        checkpoint: row.get(4)?,
-        updated_at: row::time(row, 5)?,
-    })
-}
-
-fn head(row: &Row<'_>) -> Sql<Head> {
-    Ok(Head { aggregate: Aggregate { kind: row.get(0)?, id: row.get(1)? }, last: row.get(2)? })
-}
-
-fn slot(row: &Row<'_>) -> Sql<Slot> {
-    Ok(Slot { group: row.get(0)?, slot: row.get(1)?, job: row::job_id(row, 2)? })
-}
-
-fn ended(row: &Row<'_>) -> Sql<Ended> {
-    Ok(Ended {
-        id: row::job_id(row, 0)?,
-        state: row::word(row, 1)?,
-        ended_at: row::time(row, 2)?,
-        started_at: row::time_opt(row, 3)?,
-        token: row::token(row, 4)?,
-        attempt: row.get(5)?,
-        max_attempts: row.get(6)?,
-        result: row.get(7)?,
-    })
-}
-
-fn live(row: &Row<'_>) -> Sql<Live> {
-    Ok(Live {
-        id: row::job_id(row, 0)?,
-        kind: row.get(1)?,
-        queue: row.get(2)?,
-        priority: row.get(3)?,
-        state: row::word(row, 4)?,
-        ready_at: row::time_opt(row, 5)?,
-        due_at: row::time_opt(row, 6)?,
-        started_at: row::time_opt(row, 7)?,
-        failed_at: row::time_opt(row, 8)?,
-        attempt: row.get(9)?,
-        max_attempts: row.get(10)?,
-        token: row::token(row, 11)?,
-        worker: row::worker_opt(row, 12)?,
-        claim_id: row.get(13)?,
-        group: row.get(14)?,
-        stop_verb: row::word_opt(row, 15)?,
-        stop_at: row::time_opt(row, 16)?,
-        stop_note: row.get(17)?,
-    })
 }

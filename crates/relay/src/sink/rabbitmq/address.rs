@@ -10,7 +10,7 @@ use rustls::crypto::ring;
 use crate::sink::setting::InvalidSink;
 
 /// A server and an account.
-pub(crate) struct Place {
+pub(crate) struct Address {
     /// Name of the server, for display.
     pub(crate) name: String,
     /// The URI without the account, so that no driver can print the password.
@@ -18,13 +18,13 @@ pub(crate) struct Place {
     account: AMQPUserInfo,
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
 }
 
-impl Place {
+impl Address {
     pub(crate) fn parse(url: &str) -> Result<Self, InvalidSink> {
         if !url.starts_with("amqp://") && !url.starts_with("amqps://") {
             return Err(InvalidSink::new("url", "it must begin with amqp://, or with amqps:// for TLS"));
@@ -70,10 +70,10 @@ mod tests {
 
     #[test]
     fn a_url_names_a_server_and_never_shows_its_password() {
-        let place = |url: &str| Place::parse(url).map(|place| place.name);
+        let place = |url: &str| Address::parse(url).map(|place| place.name);
         assert_eq!(place("amqp://ada:s3cret@broker/shop"), Ok("RabbitMQ at broker:5672".to_owned()));
         assert_eq!(place("amqps://ada:s3cret@broker"), Ok("RabbitMQ at broker:5671 (TLS)".to_owned()));
-        let known = Place::parse("amqp://ada:s3cret@broker").unwrap();
+        let known = Address::parse("amqp://ada:s3cret@broker").unwrap();
         assert!(!format!("{known:?} {:?}", known.uri).contains("s3cret"));
         for bad in
             ["", "broker:5672", "http://s3cret@broker", "amqp://ada:s3cret@broker:x", "amqp://ada:s3cret@"]

@@ -18,7 +18,7 @@ const WORDS_CHARS_MAX: usize = 300;
 const BODY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The result of an event.
-pub(super) enum Answer {
+pub(super) enum PushResult {
     Known(Delivery),
     /// The event was not accepted, and no other event would be.
     Down(SinkDown),
@@ -26,7 +26,7 @@ pub(super) enum Answer {
     NotSent,
 }
 
-impl Answer {
+impl PushResult {
     pub(super) fn unknown(why: impl Into<String>) -> Self {
         Self::Known(Delivery::Unknown { why: why.into() })
     }
@@ -39,7 +39,7 @@ pub(super) async fn of(
     secrets: &Secrets,
     place: &str,
     deadline: Instant,
-) -> Answer {
+) -> PushResult {
     let status = response.status();
     let redirect = milepost_http::leads_to(&response, url).filter(|_| status.is_redirection());
     let wait = milepost_http::retry_after(response.headers());
@@ -49,13 +49,13 @@ pub(super) async fn of(
     let _ = timeout_at(deadline, milepost_http::read(response, &mut body, BODY_BYTES_MAX)).await;
     let why = || in_words(status, redirect.as_deref(), &secrets.hide(body.text()));
     match status {
-        status if status.is_success() => Answer::Known(Delivery::Acknowledged),
-        StatusCode::GONE => Answer::Down(SinkDown { for_good: true, ..SinkDown::now(place, why()) }),
+        status if status.is_success() => PushResult::Known(Delivery::Acknowledged),
+        StatusCode::GONE => PushResult::Down(SinkDown { for_good: true, ..SinkDown::now(place, why()) }),
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-            Answer::Down(SinkDown { retry_after: wait, ..SinkDown::now(place, why()) })
+            PushResult::Down(SinkDown { retry_after: wait, ..SinkDown::now(place, why()) })
         }
-        StatusCode::PAYLOAD_TOO_LARGE => Answer::Known(Delivery::Unacceptable { why: why() }),
-        _ => Answer::Known(Delivery::Refused { why: why() }),
+        StatusCode::PAYLOAD_TOO_LARGE => PushResult::Known(Delivery::Unacceptable { why: why() }),
+        _ => PushResult::Known(Delivery::Refused { why: why() }),
     }
 }
 

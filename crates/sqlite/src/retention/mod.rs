@@ -3,15 +3,19 @@
 //! History is in time order, and the last entry of a job contains its final state and end time. So each type of retention reads history
 //! once, starting at its mark, and needs no index that every end of a job would have to update.
 
+mod prunable;
+
 use std::time::{Duration, Instant};
 
 use milepost_core::duration::whole_ms;
 use milepost_core::ident::JobId;
-use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
+use milepost_core::retention::{Keep, Pace, Pruned, RetentionPolicy};
 use milepost_core::sql;
 use milepost_core::state::JobState;
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
+use self::prunable::count_of;
+pub(crate) use self::prunable::prunable;
 use crate::clock::now_ms;
 use crate::error::Failure;
 use crate::inbox;
@@ -117,55 +121,6 @@ pub(crate) fn prune(conn: &Connection, policy: &RetentionPolicy, pace: Pace) -> 
         conn.prepare_cached(sql!("pass_turn"))?.execute([now_ms.saturating_add(rest_ms)])?;
     }
     Ok(pruned)
-}
-
-/// Counts what retention can delete: reads history from the marks on.
-pub(crate) fn prunable(conn: &Connection, policy: &RetentionPolicy) -> Result<Prunable, Failure> {
-    let now_ms = now_ms();
-    let mut found = Prunable::default();
-    for sort in Sort::ALL {
-        let Some(cut_ms) = due_before_ms(sort.keep(policy), now_ms) else { continue };
-        let mut entries = conn.prepare_cached(sql!("history_after"))?;
-        let mut entries = entries.query((mark(conn, sort)?, -1))?;
-        let mut last = conn.prepare_cached(sql!("last_entry"))?;
-        while let Some(row) = entries.next()? {
-            let entry = read_entry(row)?;
-            if entry.at_ms >= cut_ms {
-                break;
-            }
-            // A history that is deleted together with its job is not counted separately.
-            let goes_with_job = sort == Sort::History
-                && due_before_ms(policy.job(entry.to), now_ms).is_some_and(|cut_ms| entry.at_ms < cut_ms);
-            if sort.covers(entry.to)
-                && !goes_with_job
-                && entry.pos == last_of(&mut last, &entry.job)?
-                && !(sort != Sort::History && keeps_job(conn, &entry.job)?)
-            {
-                *count_of(&mut found, sort) += 1;
-            }
-        }
-    }
-    let count = |sql, keep| -> Result<u64, Failure> {
-        let Some(cut_ms) = due_before_ms(keep, now_ms) else { return Ok(0) };
-        let count: i64 = conn.prepare_cached(sql)?.query_row([cut_ms], |row| row.get(0))?;
-        Ok(count.unsigned_abs())
-    };
-    found.keys = count(sql!("keys_due"), policy.keys)?;
-    found.batches = count(sql!("batch/due_to_go"), policy.batches)?;
-    found.workers = count(sql!("workers_due"), policy.workers)?;
-    found.audit = count(sql!("audit/due"), policy.audit)?;
-    found.inbox = count(sql!("inbox/processed_due"), policy.inbox)?;
-    found.inbox_dead = count(sql!("inbox/dead_due"), policy.failed)?;
-    Ok(found)
-}
-
-const fn count_of(counts: &mut Prunable, sort: Sort) -> &mut u64 {
-    match sort {
-        Sort::Succeeded => &mut counts.succeeded,
-        Sort::Canceled => &mut counts.canceled,
-        Sort::Failed => &mut counts.failed,
-        Sort::History => &mut counts.histories,
-    }
 }
 
 /// A history entry, with the columns that retention needs.

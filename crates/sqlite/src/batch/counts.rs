@@ -7,7 +7,7 @@ use milepost_core::ident::BatchId;
 use milepost_core::sql;
 use milepost_core::transition::Verb;
 
-use super::head::{ByState, Head, Stand, TaskId};
+use super::head::{ByState, Head, TaskId, TaskRow};
 use super::settle::{Made, Settler, Way, way};
 use crate::error::Failure;
 
@@ -65,7 +65,7 @@ impl Settler<'_> {
 
     /// Sets the parent task to the state of its inner batch.
     fn follow_child(&mut self, parent: TaskId, child: BatchId, state: BatchState) -> Result<(), Failure> {
-        let Some(stand) = Stand::load(self.conn, parent)? else { return Ok(()) };
+        let Some(stand) = TaskRow::load(self.conn, parent)? else { return Ok(()) };
         let (mut from, to) = (stand.state, TaskState::of_batch(state));
         let way = way(from, to);
         if stand.child != Some(child) || matches!(way, Way::None) {

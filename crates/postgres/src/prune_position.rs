@@ -6,10 +6,10 @@ use jiff_sqlx::Timestamp;
 
 /// The position at which this process continues.
 #[derive(Debug, Default)]
-pub(crate) struct Reached(Mutex<Place>);
+pub(crate) struct Reached(Mutex<Positions>);
 
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct Positions {
     /// The time up to which dead letters have been deleted. Their index entries remain until vacuum removes them, so the
     /// next batch starts after them. A batch that finds none makes the next one start from the beginning.
     pub(crate) letters: Option<Timestamp>,
@@ -19,7 +19,7 @@ pub(crate) struct Place {
 }
 
 impl Reached {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Place> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Positions> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,7 +13,7 @@ use rustls::crypto::ring;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::sink::kept::Connection;
+use crate::sink::reconnecting::Connection;
 use crate::sink::setting::InvalidSink;
 use crate::sink::words::in_full;
 use crate::sink::{Delivery, SinkDown};
@@ -22,7 +22,7 @@ use crate::sink::{Delivery, SinkDown};
 const CLIENT: &str = "milepost-relay";
 
 /// A server or the servers of a cluster, and the account.
-pub(crate) struct Place {
+pub(crate) struct Address {
     /// Name of the servers, for display.
     pub(crate) name: String,
     servers: Vec<ServerAddr>,
@@ -34,13 +34,13 @@ enum Account {
     User(String, String),
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.name)
     }
 }
 
-impl Place {
+impl Address {
     /// Parses URLs separated by commas. Secrets are stored separately, so that no driver can print them.
     pub(crate) fn parse(urls: &str) -> Result<Self, InvalidSink> {
         let refused = |why: &str| InvalidSink::new("url", why);
@@ -84,7 +84,7 @@ impl Place {
 }
 
 /// A connection that is used until it breaks. It is then replaced, so that no abandoned message waits in it.
-pub(super) struct Line {
+pub(super) struct Session {
     place: String,
     jetstream: Context,
     broken: watch::Receiver<bool>,
@@ -93,7 +93,7 @@ pub(super) struct Line {
 }
 
 /// The result of a message.
-pub(super) enum Answer {
+pub(super) enum PublishResult {
     Known(Delivery),
     /// No stream accepts this subject.
     NoStream {
@@ -101,9 +101,9 @@ pub(super) enum Answer {
     },
 }
 
-impl Line {
+impl Session {
     /// Opens a connection.
-    pub(super) async fn connect(place: &Place, timeout: Duration) -> Result<Self, SinkDown> {
+    pub(super) async fn connect(place: &Address, timeout: Duration) -> Result<Self, SinkDown> {
         // Installs the cryptography provider that all connections of Milepost use. Has no effect if the process has already installed another.
         let _ = ring::default_provider().install_default();
         let (breaks, broken) = watch::channel(false);
@@ -141,7 +141,7 @@ impl Line {
         subject: String,
         publish: PublishMessage,
         deadline: Instant,
-    ) -> Answer {
+    ) -> PublishResult {
         let asking = async {
             let ack = self.jetstream.send_publish(subject.clone(), publish).await?;
             ack.await
@@ -153,19 +153,19 @@ impl Line {
             _ = broken.wait_for(|broken| *broken) => return self.unknown("the connection broke before it was answered"),
         };
         match answer {
-            Ok(Ok(_)) => Answer::Known(Delivery::Acknowledged),
+            Ok(Ok(_)) => PublishResult::Known(Delivery::Acknowledged),
             Ok(Err(error)) => self.refusal(&error, subject),
             Err(_) => self.unknown("no answer in time"),
         }
     }
 
-    fn refusal(&self, error: &PublishError, subject: String) -> Answer {
+    fn refusal(&self, error: &PublishError, subject: String) -> PublishResult {
         let why = in_full(error);
         match error.kind() {
-            PublishErrorKind::StreamNotFound => Answer::NoStream { subject },
-            PublishErrorKind::MaxPayloadExceeded => Answer::Known(Delivery::Unacceptable { why }),
+            PublishErrorKind::StreamNotFound => PublishResult::NoStream { subject },
+            PublishErrorKind::MaxPayloadExceeded => PublishResult::Known(Delivery::Unacceptable { why }),
             PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => self.unknown(&why),
-            _ => Answer::Known(match said_by_server(error) {
+            _ => PublishResult::Known(match said_by_server(error) {
                 Some(
                     ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM | ErrorCode::STREAM_HEADER_EXCEEDS_MAXIMUM,
                 ) => Delivery::Unacceptable { why },
@@ -175,13 +175,13 @@ impl Line {
         }
     }
 
-    fn unknown(&self, why: &str) -> Answer {
+    fn unknown(&self, why: &str) -> PublishResult {
         self.suspect.store(true, Ordering::Relaxed);
-        Answer::Known(Delivery::Unknown { why: why.to_owned() })
+        PublishResult::Known(Delivery::Unknown { why: why.to_owned() })
     }
 }
 
-impl Connection for Line {
+impl Connection for Session {
     fn is_usable(&self) -> bool {
         !*self.broken.borrow() && !self.suspect.load(Ordering::Relaxed)
     }
@@ -208,12 +208,12 @@ mod tests {
 
     #[test]
     fn a_url_names_servers_and_never_shows_its_secret() {
-        let place = |url: &str| Place::parse(url).map(|place| place.name);
+        let place = |url: &str| Address::parse(url).map(|place| place.name);
         assert_eq!(place("nats://ada:s3cret@broker"), Ok("NATS at broker:4222".to_owned()));
         assert_eq!(place("tls://s3cret@a:1, nats://b:2"), Ok("NATS at a:1 (TLS), b:2".to_owned()));
-        assert!(!format!("{:?}", Place::parse("nats://ada:s3cret@broker").unwrap()).contains("s3cret"));
+        assert!(!format!("{:?}", Address::parse("nats://ada:s3cret@broker").unwrap()).contains("s3cret"));
         for bad in ["", "broker:4222", "ws://s3cret@broker", "nats://ada:s3cret@", "nats://ada:s3cret@a:x"] {
-            let why = Place::parse(bad).unwrap_err().to_string();
+            let why = Address::parse(bad).unwrap_err().to_string();
             assert!(!why.contains("s3cret") && why.contains("nats://"), "{bad}: {why}");
         }
     }

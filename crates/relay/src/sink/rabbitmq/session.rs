@@ -9,8 +9,8 @@ use lapin::types::ShortString;
 use lapin::{BasicProperties, Channel, Confirmation, ErrorKind, PublisherConfirm};
 use tokio::time::Instant;
 
-use super::place::Place;
-use crate::sink::kept::Connection;
+use super::address::Address;
+use crate::sink::reconnecting::Connection;
 use crate::sink::{Delivery, SinkDown};
 
 /// Name of the connection, as the server lists it.
@@ -28,20 +28,20 @@ pub(super) struct Outgoing<'a> {
 ///
 /// Each call uses a separate channel. A returned message is identified by its id, but the confirms only report that some message of the channel was
 /// returned, and not always with the confirm of that message.
-pub(super) struct Line {
+pub(super) struct Session {
     connection: lapin::Connection,
     idle: Mutex<Vec<Channel>>,
 }
 
-impl Connection for Line {
+impl Connection for Session {
     fn is_usable(&self) -> bool {
         self.connection.status().connected()
     }
 }
 
-impl Line {
+impl Session {
     /// Opens a connection.
-    pub(super) async fn connect(place: &Place) -> Result<Self, SinkDown> {
+    pub(super) async fn connect(place: &Address) -> Result<Self, SinkDown> {
         let properties = lapin::ConnectionProperties::default()
             .with_connection_name(CLIENT.into())
             .with_auth_provider(place.login());
@@ -112,7 +112,7 @@ impl Line {
 type Sent<'a> = (&'a str, Result<PublisherConfirm, String>);
 
 /// The result of a message: whether the server accepted it, or why the result is unknown.
-type Answer = Result<bool, Why>;
+type Confirmed = Result<bool, Why>;
 
 struct Why {
     text: String,
@@ -121,7 +121,10 @@ struct Why {
 }
 
 /// Waits for all confirms. The returned messages, by id, are known only after that.
-async fn confirms(sent: Vec<Sent<'_>>, deadline: Instant) -> (Vec<(&str, Answer)>, HashMap<String, String>) {
+async fn confirms(
+    sent: Vec<Sent<'_>>,
+    deadline: Instant,
+) -> (Vec<(&str, Confirmed)>, HashMap<String, String>) {
     let (mut answers, mut returned) = (Vec::with_capacity(sent.len()), HashMap::new());
     for (id, confirm) in sent {
         let silent = |text: String| Why { text, said: false };
@@ -150,13 +153,13 @@ fn take(confirmation: Confirmation, returned: &mut HashMap<String, String>) -> b
 }
 
 /// Returns why the server closed the channel before it accepted anything, for example because the exchange does not exist.
-fn refused_all(answers: &[(&str, Answer)]) -> Option<String> {
+fn refused_all(answers: &[(&str, Confirmed)]) -> Option<String> {
     let said = answers.iter().find_map(|(_, answer)| answer.as_ref().err().filter(|why| why.said));
     let none_taken = answers.iter().all(|(_, answer)| answer.is_err());
     said.filter(|_| none_taken).map(|why| why.text.clone())
 }
 
-fn delivery(answer: Answer, returned: Option<&String>) -> Delivery {
+fn delivery(answer: Confirmed, returned: Option<&String>) -> Delivery {
     match (answer, returned) {
         (_, Some(why)) => Delivery::Refused { why: why.clone() },
         (Ok(true), None) => Delivery::Acknowledged,

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::settings::in_words;
 use crate::sink::Delivery;
-use crate::sink::kept::Connection;
+use crate::sink::reconnecting::Connection;
 
 /// A message to be published.
 pub(super) struct Outgoing<'a> {
@@ -22,7 +22,7 @@ pub(super) struct Outgoing<'a> {
 }
 
 /// The result of a message.
-pub(super) enum Answer {
+pub(super) enum PublishResult {
     Known(Delivery),
     /// The topic does not exist, or this client is not authorized for it.
     NoTopic(String),
@@ -33,14 +33,14 @@ pub(super) enum Answer {
 /// It is kept after all failures except fatal ones. Its messages are queued for each partition; before it sends anything after an abandoned message,
 /// the producer starts a new epoch, so that no late copy of that message arrives after the following ones. A new producer could not exclude such a
 /// copy.
-pub(super) struct Line {
+pub(super) struct Session {
     producer: FutureProducer<Complaints>,
     complaints: Complaints,
     /// A topic for which no broker answered. Its metadata is requested before more is sent.
     doubted: Mutex<Option<String>>,
 }
 
-impl Line {
+impl Session {
     /// Creates a producer. Whether the brokers answer is checked before its first use.
     pub(super) fn new(settings: &ClientConfig, topic: &str) -> Result<Self, String> {
         let complaints = Complaints::default();
@@ -78,7 +78,7 @@ impl Line {
     }
 
     /// Sends messages and waits for their results.
-    pub(super) async fn publish(&self, messages: Vec<Outgoing<'_>>, deadline: Instant) -> Vec<Answer> {
+    pub(super) async fn publish(&self, messages: Vec<Outgoing<'_>>, deadline: Instant) -> Vec<PublishResult> {
         let sent: Vec<_> = messages.into_iter().map(|message| self.send(message)).collect();
         let mut answers = Vec::with_capacity(sent.len());
         for (topic, sent) in sent {
@@ -92,7 +92,7 @@ impl Line {
                 },
             };
             answers.push(match result {
-                Ok(()) => Answer::Known(Delivery::Acknowledged),
+                Ok(()) => PublishResult::Known(Delivery::Acknowledged),
                 Err(failure) => self.failed(&failure, topic),
             });
         }
@@ -113,48 +113,48 @@ impl Line {
         (topic, sent)
     }
 
-    fn failed(&self, failure: &Failure, topic: String) -> Answer {
+    fn failed(&self, failure: &Failure, topic: String) -> PublishResult {
         let (code, words) = match failure {
             Failure::TooLarge { bytes } => {
                 let why =
                     format!("its payload has {bytes} bytes; with headers it exceeds `message_bytes_max`");
-                return Answer::Known(Delivery::Unacceptable { why });
+                return PublishResult::Known(Delivery::Unacceptable { why });
             }
             Failure::Full => {
                 let why = "the send queue is full".to_owned();
-                return Answer::Known(Delivery::Refused { why });
+                return PublishResult::Known(Delivery::Refused { why });
             }
             Failure::Silence(words) => (None, (*words).to_owned()),
             Failure::Reported(error) => (error.rdkafka_error_code(), error.to_string()),
         };
         match code {
             Some(code) if is_about_topic(code) => {
-                let answer = Answer::NoTopic(format!("the topic {topic:?}: {words}"));
+                let answer = PublishResult::NoTopic(format!("the topic {topic:?}: {words}"));
                 self.doubt(topic);
                 answer
             }
             Some(Code::MessageSizeTooLarge | Code::MessageBatchTooLarge) => {
-                Answer::Known(Delivery::Refused {
+                PublishResult::Known(Delivery::Refused {
                     why: format!(
                         "a broker rejects batches of this size; set `message_bytes_max` to at most the limit of the topic \
                          {topic:?} (`max.message.bytes`)"
                     ),
                 })
             }
-            Some(code) if is_refusal(code) => Answer::Known(Delivery::Refused { why: words }),
+            Some(code) if is_refusal(code) => PublishResult::Known(Delivery::Refused { why: words }),
             _ => {
                 self.doubt(topic);
                 let why = match self.complaints.last() {
                     Some(complaint) => format!("{words}; {complaint}"),
                     None => words,
                 };
-                Answer::Known(Delivery::Unknown { why })
+                PublishResult::Known(Delivery::Unknown { why })
             }
         }
     }
 }
 
-impl Connection for Line {
+impl Connection for Session {
     fn is_usable(&self) -> bool {
         self.producer.client().fatal_error().is_none()
     }

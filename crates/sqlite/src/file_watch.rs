@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use crate::batch::is_needed;
-use crate::bell::Bell;
 use crate::command::Hint;
+use crate::notifications::Bell;
 
 /// Other processes count as writing for this long after one of their commits.
 const NEIGHBOURS_FOR: Duration = Duration::from_secs(10);

@@ -9,8 +9,8 @@ use tokio::time::{Instant, sleep};
 
 use super::{Identity, check};
 use crate::app::App;
-use crate::patience::in_time;
 use crate::session;
+use crate::store_timeout::in_time;
 
 /// Interval of the check of the credentials. Well within the time for which the previous id of a session is still accepted.
 const LOOK_EVERY: Duration = Duration::from_secs(5);

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::connection_places::{Place, Places};
+use super::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::client::Client;
 
 /// Number of seats, and maximum number of seats of one address.
-const SEATS: usize = 64;
-const SEATS_OF_EACH: usize = 16;
+const SPARE_SLOTS: usize = 64;
+const SPARE_SLOTS_OF_EACH: usize = 16;
 /// How long a replaced connection can still send its request, which then gets a response.
 const GRACE: Duration = Duration::from_millis(100);
 /// The paths of probes.
@@ -38,7 +38,7 @@ struct Waiting {
 }
 
 /// The seat of a connection; released on drop.
-pub(super) struct Seat {
+pub(super) struct SpareSlot {
     spare: Arc<Spare>,
     number: u64,
     client: Client,
@@ -54,16 +54,16 @@ pub(super) struct Full;
 impl Spare {
     /// Returns a seat for a new connection. If there are too many, the one that has waited longest is asked to end. `None`: too
     /// many of those have not ended yet.
-    pub(super) fn enter(self: &Arc<Self>, client: Client, is_proxy: bool) -> Option<Arc<Seat>> {
+    pub(super) fn enter(self: &Arc<Self>, client: Client, is_proxy: bool) -> Option<Arc<SpareSlot>> {
         let mut queue = self.lock();
-        if queue.present >= SEATS * 2 {
+        if queue.present >= SPARE_SLOTS * 2 {
             return None;
         }
         let of_client = queue.waiting.values().filter(|waiting| waiting.client == client).count();
-        let has_share = of_client >= SEATS_OF_EACH && !client.is_here() && !is_proxy;
+        let has_share = of_client >= SPARE_SLOTS_OF_EACH && !client.is_here() && !is_proxy;
         let leaves = |waiting: &Waiting| !has_share || waiting.client == client;
         let longest = queue.waiting.iter().find(|(_, waiting)| leaves(waiting)).map(|(number, _)| *number);
-        if has_share || queue.waiting.len() >= SEATS {
+        if has_share || queue.waiting.len() >= SPARE_SLOTS {
             let asked = longest.and_then(|number| queue.waiting.remove(&number));
             asked.inspect(|asked| asked.leave.cancel());
         }
@@ -71,7 +71,8 @@ impl Spare {
         queue.next += 1;
         queue.present += 1;
         queue.waiting.insert(number, Waiting { client, leave: leave.clone() });
-        let seat = Seat { spare: Arc::clone(self), number, client, is_proxy, leave, asked: Mutex::default() };
+        let seat =
+            SpareSlot { spare: Arc::clone(self), number, client, is_proxy, leave, asked: Mutex::default() };
         Some(Arc::new(seat))
     }
 
@@ -80,9 +81,13 @@ impl Spare {
     }
 }
 
-impl Seat {
+impl SpareSlot {
     /// Waits until a request for this path may be answered, and returns its place. Probes need no place.
-    pub(super) async fn admit(&self, path: &str, places: &Places) -> Result<Option<Place>, Full> {
+    pub(super) async fn admit(
+        &self,
+        path: &str,
+        places: &ConnectionSlots,
+    ) -> Result<Option<ConnectionSlot>, Full> {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
         if PROBES.contains(&path) {
             self.stay();
@@ -113,7 +118,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for SpareSlot {
     fn drop(&mut self) {
         let mut queue = self.spare.lock();
         queue.waiting.remove(&self.number);
@@ -133,15 +138,16 @@ mod tests {
     async fn those_who_wait_for_longest_make_room_and_one_address_only_for_itself() {
         let spare = Arc::new(Spare::default());
         let other = spare.enter(at("10.0.0.2"), false).unwrap();
-        let flood: Vec<_> = (0..SEATS).map(|_| spare.enter(at("10.0.0.1"), false).unwrap()).collect();
-        let asked = |seats: &[Arc<Seat>]| seats.iter().filter(|seat| seat.leave.is_cancelled()).count();
-        assert!(!other.leave.is_cancelled() && asked(&flood) == SEATS - SEATS_OF_EACH);
-        assert!(flood[0].leave.is_cancelled() && !flood[SEATS - 1].leave.is_cancelled());
+        let flood: Vec<_> = (0..SPARE_SLOTS).map(|_| spare.enter(at("10.0.0.1"), false).unwrap()).collect();
+        let asked = |seats: &[Arc<SpareSlot>]| seats.iter().filter(|seat| seat.leave.is_cancelled()).count();
+        assert!(!other.leave.is_cancelled() && asked(&flood) == SPARE_SLOTS - SPARE_SLOTS_OF_EACH);
+        assert!(flood[0].leave.is_cancelled() && !flood[SPARE_SLOTS - 1].leave.is_cancelled());
         drop(flood);
-        let here: Vec<_> = (0..SEATS).map(|_| spare.enter(at("127.0.0.1"), false).unwrap()).collect();
+        let here: Vec<_> = (0..SPARE_SLOTS).map(|_| spare.enter(at("127.0.0.1"), false).unwrap()).collect();
         assert!(other.leave.is_cancelled() && asked(&here) == 0, "clients on this machine may use all seats");
-        let leaving: Vec<_> = (0..SEATS - 1).map(|_| spare.enter(at("127.0.0.1"), false).unwrap()).collect();
-        assert!(asked(&here) == SEATS - 1 && spare.enter(at("127.0.0.1"), false).is_none());
+        let leaving: Vec<_> =
+            (0..SPARE_SLOTS - 1).map(|_| spare.enter(at("127.0.0.1"), false).unwrap()).collect();
+        assert!(asked(&here) == SPARE_SLOTS - 1 && spare.enter(at("127.0.0.1"), false).is_none());
         drop((other, here, leaving));
         let queue = spare.lock();
         assert!(queue.present == 0 && queue.waiting.is_empty());
@@ -149,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn probes_need_no_place_and_others_wait_for_one() {
-        let (spare, places) = (Arc::new(Spare::default()), Places::new(1));
+        let (spare, places) = (Arc::new(Spare::default()), ConnectionSlots::new(1));
         let taken = places.free().await.unwrap();
         let seat = || spare.enter(at("10.0.0.1"), false).unwrap();
         assert!(seat().admit("/healthz", &places).await.is_ok_and(|place| place.is_none()));

@@ -1,6 +1,6 @@
 //! A cache for the result of a query that is slow on a large store: the result is reused for a while, and only one caller runs
 //! the query.
-//! Callers wait for the result. Console pages, which do not wait, use [`Known`](crate::console::Known).
+//! Callers wait for the result. Console pages, which do not wait, use [`Known`](crate::console::cached_counts::Known).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,14 +15,14 @@ const TIMES: u32 = 20;
 
 /// The last result.
 pub(crate) struct Last<T> {
-    answer: Mutex<Option<Answer<T>>>,
+    answer: Mutex<Option<Cached<T>>>,
     /// Number of changes. A result is invalid if a change was made after its query had started.
     changes: AtomicU64,
     /// How long the result of a quick query is valid.
     quick_for: Duration,
 }
 
-struct Answer<T> {
+struct Cached<T> {
     begun: Instant,
     good_until: Instant,
     changes: u64,
@@ -55,7 +55,7 @@ impl<T: Clone> Last<T> {
         let came = Instant::now();
         let mut last = self.answer.lock().await;
         let changes = self.changes.load(Ordering::Acquire);
-        let is_good = |answer: &&Answer<T>| {
+        let is_good = |answer: &&Cached<T>| {
             answer.changes == changes && (answer.begun > came || answer.good_until > Instant::now())
         };
         if let Some(answer) = last.as_ref().filter(is_good) {
@@ -66,7 +66,7 @@ impl<T: Clone> Last<T> {
         let took = begun.elapsed();
         let good_for = if took > QUICK { took * TIMES } else { self.quick_for };
         let good_until = Instant::now() + good_for;
-        *last = Some(Answer { begun, good_until, changes, value: value.clone() });
+        *last = Some(Cached { begun, good_until, changes, value: value.clone() });
         Ok(value)
     }
 }

@@ -14,9 +14,9 @@ pub(super) trait Connection: Send + Sync {
 }
 
 /// The connection of a sink.
-pub(super) struct Kept<C>(Mutex<Option<Arc<C>>>);
+pub(super) struct Reconnecting<C>(Mutex<Option<Arc<C>>>);
 
-impl<C: Connection> Kept<C> {
+impl<C: Connection> Reconnecting<C> {
     pub(super) fn none() -> Self {
         Self(Mutex::new(None))
     }
@@ -42,8 +42,8 @@ impl<C: Connection> Kept<C> {
     }
 }
 
-impl<C> fmt::Debug for Kept<C> {
+impl<C> fmt::Debug for Reconnecting<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Kept(…)")
+        f.write_str("Reconnecting(…)")
     }
 }

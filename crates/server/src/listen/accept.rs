@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::connection_places::{Place, Places};
+use super::connection_slots::{ConnectionSlot, ConnectionSlots};
 use super::idle::Idle;
-use super::spare::{Seat, Spare};
+use super::spare_slots::{Spare, SpareSlot};
 use crate::client::Client;
 use crate::proxies::TrustedProxies;
 
@@ -20,7 +20,7 @@ const EVICTION_PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) struct Door {
     pub(super) listener: TcpListener,
-    pub(super) places: Arc<Places>,
+    pub(super) places: Arc<ConnectionSlots>,
     pub(super) spare: Arc<Spare>,
     pub(super) idle: Arc<Idle>,
     pub(super) proxies: TrustedProxies,
@@ -30,8 +30,8 @@ pub(super) struct Door {
 
 /// The place or the spare seat of a connection.
 pub(super) enum Admitted {
-    Place(Place),
-    Seat(Arc<Seat>),
+    ConnectionSlot(ConnectionSlot),
+    SpareSlot(Arc<SpareSlot>),
 }
 
 impl Door {
@@ -43,7 +43,7 @@ impl Door {
             let (client, is_proxy) = (Client::at(peer.ip()), self.proxies.trusts(peer.ip()));
             if let Some(permit) = self.free().await? {
                 match self.places.give(permit, client, is_proxy) {
-                    Ok(place) => return Some((Admitted::Place(place), stream, peer)),
+                    Ok(place) => return Some((Admitted::ConnectionSlot(place), stream, peer)),
                     Err(_) => {
                         tracing::debug!(%peer, "a connection was closed: its address already uses half of all places");
                     }
@@ -51,7 +51,7 @@ impl Door {
                 continue;
             }
             match self.spare.enter(client, is_proxy) {
-                Some(seat) => return Some((Admitted::Seat(seat), stream, peer)),
+                Some(seat) => return Some((Admitted::SpareSlot(seat), stream, peer)),
                 None => {
                     tracing::debug!(%peer, "a connection was closed: all places and spare seats are in use");
                 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::Taken;
-use super::offsets::{Offsets, Partition, Place};
+use super::offsets::{MessagePosition, Offsets, Partition};
 
 /// How long a poll waits for a message.
 const POLL: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ const BEHIND_MAX: i64 = 10_000;
 
 /// The messages that were read, and the connection that confirms them.
 pub(super) struct Reading {
-    pub(super) line: Arc<Line>,
+    pub(super) line: Arc<Session>,
     read: mpsc::Receiver<Result<Taken, String>>,
 }
 
@@ -41,14 +41,14 @@ impl Reading {
 }
 
 /// A member of a consumer group. It leaves when this value and all receipts of its messages are dropped.
-pub(super) struct Line {
+pub(super) struct Session {
     member: Arc<BaseConsumer<Member>>,
     stop: Arc<AtomicBool>,
     /// Serializes commits: each commit includes all messages that finished while the previous one ran.
     committing: tokio::sync::Mutex<()>,
 }
 
-impl Line {
+impl Session {
     /// Joins the group. Connection errors are reported through [`Reading::next`].
     pub(super) fn join(settings: &ClientConfig, topics: &[String]) -> Result<Reading, String> {
         let member = settings.create_with_context::<_, BaseConsumer<Member>>(Member::default());
@@ -71,7 +71,7 @@ impl Line {
     }
 
     /// Returns whether this member has owned the partition without interruption since the message at `place` was read.
-    pub(super) fn is_ours(&self, place: &Place) -> bool {
+    pub(super) fn is_ours(&self, place: &MessagePosition) -> bool {
         self.member.context().offsets().is_ours(place)
     }
 
@@ -81,7 +81,7 @@ impl Line {
     }
 
     /// Marks a message as finished. Waits until the brokers have stored the new position, unless an earlier message of the partition is unfinished.
-    pub(super) async fn pass(&self, place: &Place) -> Result<(), String> {
+    pub(super) async fn pass(&self, place: &MessagePosition) -> Result<(), String> {
         self.member.context().offsets().end(place);
         let _turn = self.committing.lock().await;
         if self.member.context().offsets().moved().is_empty() {
@@ -96,7 +96,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for Session {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
     }

@@ -12,7 +12,7 @@ use crate::job::NewJob;
 use crate::limit::Target;
 use crate::transition::Verb;
 
-/// The names of all actions that operators can perform on a store: the values of [`Deed::what`].
+/// The names of all actions that operators can perform on a store: the values of [`AuditedAction::what`].
 pub const WHATS: [&str; 51] = [
     "job.create",
     "job.release",
@@ -69,7 +69,7 @@ pub const WHATS: [&str; 51] = [
 
 /// An action on a store. It writes one audit row, unless it changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deed {
+pub struct AuditedAction {
     /// The name of the action: an object type and a verb, such as `job.cancel`.
     pub what: &'static str,
     /// The object of the action.
@@ -162,7 +162,7 @@ impl fmt::Display for Subject {
 }
 
 /// A constructor for every verb of the ports that operators use.
-impl Deed {
+impl AuditedAction {
     const fn of(what: &'static str, subject: Subject) -> Self {
         Self { what, subject }
     }

@@ -15,7 +15,7 @@ use crate::row;
 type Sql<T> = rusqlite::Result<T>;
 
 /// A consumer and an aggregate.
-pub(super) struct Seat<'a> {
+pub(super) struct ConsumerAggregate<'a> {
     pub(super) conn: &'a Connection,
     pub(super) consumer: &'a str,
     pub(super) aggregate: &'a Aggregate,
@@ -23,7 +23,7 @@ pub(super) struct Seat<'a> {
 
 /// The consumer's position and its stored events.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stand {
+pub(super) struct Checkpoint {
     pub(super) last: i64,
     pub(super) parked: u32,
     pub(super) dead: u32,
@@ -31,23 +31,23 @@ pub(super) struct Stand {
     pub(super) ready: bool,
 }
 
-impl Stand {
+impl Checkpoint {
     /// Returns whether any stored event could still follow.
     pub(super) const fn keeps(self) -> bool {
         self.parked > 0 || self.dead > 0
     }
 }
 
-impl Seat<'_> {
+impl ConsumerAggregate<'_> {
     const fn key(&self) -> (&str, &String, &String) {
         (self.consumer, &self.aggregate.kind, &self.aggregate.id)
     }
 
     /// Returns the consumer's position; `None` if it has not received any event of the aggregate.
-    pub(super) fn stand(&self) -> Sql<Option<Stand>> {
+    pub(super) fn stand(&self) -> Sql<Option<Checkpoint>> {
         let mut stand = self.conn.prepare_cached(sql!("inbox/checkpoint"))?;
         let read = |row: &Row<'_>| {
-            Ok(Stand { last: row.get(0)?, parked: row.get(1)?, dead: row.get(2)?, ready: row.get(3)? })
+            Ok(Checkpoint { last: row.get(0)?, parked: row.get(1)?, dead: row.get(2)?, ready: row.get(3)? })
         };
         stand.query_row(self.key(), read).optional()
     }

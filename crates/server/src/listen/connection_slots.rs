@@ -1,4 +1,4 @@
-//! Places: the limit on connections. One address may use at most half of them, so that a single client cannot keep all others
+//! ConnectionSlots: the limit on connections. One address may use at most half of them, so that a single client cannot keep all others
 //! out.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::limits::in_flight::{self, InFlight};
 
 /// The places of a server.
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     all: usize,
     free: Arc<Semaphore>,
     /// The connections of each client on other machines.
@@ -17,12 +17,12 @@ pub(super) struct Places {
 }
 
 /// The place of a connection; released on drop.
-pub(super) struct Place {
-    _share: Option<in_flight::Place<Client>>,
+pub(super) struct ConnectionSlot {
+    _share: Option<in_flight::Permit<Client>>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(all: usize) -> Self {
         Self { all, free: Arc::new(Semaphore::new(all)), of_each: InFlight::new(all.div_ceil(2)) }
     }
@@ -49,13 +49,13 @@ impl Places {
         permit: OwnedSemaphorePermit,
         client: Client,
         is_proxy: bool,
-    ) -> Result<Place, OwnedSemaphorePermit> {
+    ) -> Result<ConnectionSlot, OwnedSemaphorePermit> {
         let has_all = client.is_here() || is_proxy;
         let share = if has_all { None } else { self.of_each.enter(client) };
         if share.is_none() && !has_all {
             return Err(permit);
         }
-        Ok(Place { _share: share, _permit: permit })
+        Ok(ConnectionSlot { _share: share, _permit: permit })
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_has_half_of_the_places_and_this_machine_all() {
-        let places = Places::new(4);
+        let places = ConnectionSlots::new(4);
         let at = |address: &str| Client::at(address.parse().unwrap());
         let mut held = Vec::new();
         let mut permit = places.free().await.unwrap();

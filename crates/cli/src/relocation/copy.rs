@@ -7,7 +7,7 @@ use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use milepost_core::error::StoreError;
 use milepost_core::relocation::{MoveId, Page, Part, Position};
 
-use super::ends::Ends;
+use super::stores::Ends;
 
 /// The number of rows of a part that this run copied, the total, and the time it took.
 #[derive(Clone, Copy, Debug)]

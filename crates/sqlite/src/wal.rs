@@ -10,7 +10,7 @@ use rusqlite::{Connection, MAIN_DB};
 
 use crate::disk::{self, Room};
 use crate::error::is_busy;
-use crate::patience::Patience;
+use crate::lock_wait::Patience;
 
 /// The size of a frame: a page of 4 KiB and its header.
 const FRAME_BYTES: u64 = 4096 + 24;
