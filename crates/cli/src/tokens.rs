@@ -136,25 +136,35 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
     let first = !store.has_tokens().await?;
     let store = args.reason.acting(store.as_ref())?;
     let view = store.create_token(&token).await?;
-    if let Err(error) = print(&args, &token, &secret, &view, first) {
-        store.revoke_token(&view.prefix, &token.created_by).await?;
-        return Err(error.context(format!("the token could not be printed, so {} is revoked", view.prefix)));
+    if let Err(error) = print(args.json, &secret, &view) {
+        let prefix = &view.prefix;
+        return Err(match store.revoke_token(prefix, &token.created_by).await {
+            Ok(_) => error.context(format!("the token could not be printed, so {prefix} is revoked")),
+            Err(why) => error.context(format!(
+                "the token could not be printed, and {prefix} is still valid, because it could not be revoked ({why}): run \
+                 `milepost tokens revoke {prefix}`"
+            )),
+        });
+    }
+    if !args.json {
+        let from = token.starts_at.map_or_else(String::new, |at| format!("from {at:.0} "));
+        let until = view.expires_at.map_or_else(|| "it is revoked".to_owned(), |at| format!("{at:.0}"));
+        output::note(format_args!(
+            "token {} ({}) is valid {from}until {until}; it is shown only once",
+            view.name, view.role
+        ));
+        if first {
+            output::note("it is the first one: servers on this store now require a token");
+        }
     }
     Ok(())
 }
 
-/// Prints a new token. `first`: it is the first one of the store.
-fn print(args: &CreateArgs, token: &NewToken, secret: &Secret, view: &TokenView, first: bool) -> Result<()> {
-    if args.json {
+/// Prints a new token to stdout.
+fn print(json: bool, secret: &Secret, view: &TokenView) -> Result<()> {
+    if json {
         return output::json(&Created { token: secret.reveal(), view });
     }
-    let from = token.starts_at.map_or_else(String::new, |at| format!("from {at:.0} "));
-    let until = view.expires_at.map_or_else(|| "it is revoked".to_owned(), |at| format!("{at:.0}"));
-    output::note(format_args!("token {} ({}) is valid {from}until {until}", view.name, view.role));
-    if first {
-        output::note("it is the first one: servers on this store now require a token");
-    }
-    output::note("it is shown only once:");
     Ok(output::line(secret.reveal())?)
 }
 
@@ -183,7 +193,7 @@ async fn revoke(args: RevokeArgs, address: &StoreAddress) -> Result<()> {
     let revoked = args.reason.acting(store.as_ref())?.revoke_token(&args.prefix, &operator()?).await?;
     if !store.has_tokens().await? {
         output::note(
-            "no token is left: a server at a loopback address requires none, unless it has --require-tokens",
+            "no token is left: a server at a loopback address requires none, unless it has --require-tokens or trusted_proxies",
         );
     }
     if args.json {
@@ -207,7 +217,9 @@ fn list(tokens: &[FoundToken], json: bool) -> Result<()> {
         return output::json(&listed.collect::<Vec<_>>());
     }
     if tokens.is_empty() {
-        output::note("there are no tokens; a server at a loopback address requires none");
+        output::note(
+            "there are no tokens; a server at a loopback address requires none, unless it has --require-tokens or trusted_proxies",
+        );
         return Ok(());
     }
     let made = terminal_columns().is_none_or(|columns| columns >= WIDE);

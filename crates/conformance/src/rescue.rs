@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use milepost_core::error::StoreError;
-use milepost_core::finish::{End, Finished};
+use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::ident::WorkerId;
 use milepost_core::job::NewJob;
 use milepost_core::port::{Operated, Operation};
@@ -173,6 +173,15 @@ pub async fn a_dead_workers_stop_requests_are_fulfilled(scene: Scene) {
     rescue(&scene, 2).await;
     assert_eq!(scene.state(claimed[0].run.job).await, JobState::Canceled);
     assert_eq!(scene.state(claimed[1].run.job).await, JobState::Aborted);
+    for (job, end) in claimed.iter().zip([End::Cancel, End::Abort]) {
+        let history = scene.store.history(job.run.job).await.unwrap();
+        let code =
+            history.iter().find(|entry| entry.verb == end.verb()).and_then(|entry| entry.error_code.clone());
+        assert_eq!(code.as_deref(), Some("lease_lost"), "the attempt counts: {history:?}");
+        let late = Finish { run: job.run, end, grouped: false, task: false };
+        let ended = scene.store.finish_many(worker, &[late]).await.unwrap();
+        assert_eq!(ended, [Finished::Fenced], "its worker did not report this end");
+    }
 }
 
 pub async fn what_a_worker_left_behind_when_it_retired_is_taken_back(scene: Scene) {

@@ -160,7 +160,7 @@ pub enum Waiting {
     Turn,
 }
 
-/// What decides why a waiting job does not run now. Each store reads it in its own way.
+/// What decides why a waiting job does not run now. Each store reads what matters for the state of the job, and leaves the rest at its default.
 #[derive(Clone, Debug, Default)]
 pub struct WaitFacts {
     /// The time before which it is not due, if that is in the future.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use milepost_core::finish::{End, Finish};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{MaintenanceStore, RetryDelay, StoreResult};
-use milepost_core::rescue::LostRun;
+use milepost_core::rescue::{LostEnd, LostRun};
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::sql;
 use milepost_core::transition::Verb;
@@ -102,28 +102,33 @@ async fn rescue_worker(
 ) -> Decoded<Vec<Rescued>> {
     tx.execute(sqlx::query(sql!("batch/join_of_worker")).bind(worker.0)).await?;
     let rows = tx.rows(sqlx::query(sql!("lost_runs")).bind(worker.0).bind(i64::from(limit))).await?;
-    let ends = rows.iter().map(|row| lost_run(row, worker, delay)).collect::<Decoded<Vec<Finish>>>()?;
-    let (stopped, back): (Vec<&Finish>, Vec<&Finish>) =
-        ends.iter().partition(|finish| matches!(finish.end, End::Cancel | End::Abort));
+    let ends =
+        rows.iter().map(|row| lost_run(row, worker, delay)).collect::<Decoded<Vec<(Verb, Finish)>>>()?;
+    let with = |verbs: &[Verb]| -> Vec<&Finish> {
+        ends.iter().filter(|(verb, _)| verbs.contains(verb)).map(|(_, finish)| finish).collect()
+    };
+    let (stopped, back) = (with(&[Verb::Cancel, Verb::Abort]), with(&[Verb::Retry, Verb::Fail]));
     if !stopped.is_empty() {
         finish::stop(tx, &stopped).await?;
     }
     if !back.is_empty() {
         finish::take_back(tx, &back, worker).await?;
     }
-    finish::settle_tasks(tx, ends.iter()).await?;
-    free_groups(tx, ends.iter().filter(|f| !matches!(f.end, End::Retry { .. }))).await?;
-    Ok(ends.iter().map(|f| Rescued { run: f.run, worker, verb: f.end.verb() }).collect())
+    finish::settle_tasks(tx, ends.iter().map(|(_, finish)| finish)).await?;
+    free_groups(tx, with(&[Verb::Cancel, Verb::Abort, Verb::Fail]).into_iter()).await?;
+    Ok(ends.iter().map(|(verb, finish)| Rescued { run: finish.run, worker, verb: *verb }).collect())
 }
 
-/// Reads a run whose worker died, and how it ends.
-fn lost_run(row: &PgRow, worker: WorkerId, delay: Delay<'_>) -> Decoded<Finish> {
+/// Reads a run whose worker died, and how it ends. A requested stop is read from the job's row when it is written; only its failure is given.
+fn lost_run(row: &PgRow, worker: WorkerId, delay: Delay<'_>) -> Decoded<(Verb, Finish)> {
     let number = |column: &str| row.try_get::<i32, _>(column).map(i32::unsigned_abs);
     let (attempt, max_attempts) = (number("attempt")?, number("max_attempts")?);
     let (stop, progressed) = (stop_verb(row, "stop_verb")?, row.try_get("progressed")?);
     let (lost, kind) = (LostRun { attempt, max_attempts, stop, progressed }, row.try_get("kind")?);
-    let end = lost.end(worker, || delay(kind, lost.failures()));
-    Ok(Finish { run: run(row)?, end, grouped: row.try_get("grouped")?, task: row.try_get("task")? })
+    let LostEnd { verb, delay, failure } = lost.end(worker, || delay(kind, lost.failures()));
+    let end = if verb == Verb::Retry { End::Retry { delay, failure } } else { End::Fail { failure } };
+    let finish = Finish { run: run(row)?, end, grouped: row.try_get("grouped")?, task: row.try_get("task")? };
+    Ok((verb, finish))
 }
 
 /// Ends runs that were asked to stop and did not stop in time.

@@ -9,6 +9,7 @@ use milepost_core::ident::{BatchId, JobId, Run, RunToken, WorkerId};
 use milepost_core::job::Priority;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 use milepost_core::listing::{JobRow, JobView, WaitFacts, Waiting};
+use milepost_core::state::JobState;
 use milepost_core::trace::Traceparent;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, WorkerView};
@@ -101,6 +102,9 @@ pub(crate) fn job_view(row: &PgRow) -> Decoded<JobView> {
 }
 
 fn waiting(row: &PgRow, job: &JobRow) -> Decoded<Option<Waiting>> {
+    if !matches!(job.state, JobState::Blocked | JobState::Pending | JobState::RetryWait) {
+        return Ok(None);
+    }
     let is_later = row.try_get::<Option<bool>, _>("in_future")? == Some(true);
     let due_at = job.ready_at.map_or_else(|| time(row, "due_at"), |at| Ok(Some(at)))?;
     let facts = WaitFacts {

@@ -12,8 +12,8 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction};
 use crate::batch::{check_result, settle_jobs};
 use crate::clock::{later_ms, now_ms};
 use crate::error::Failure;
+use crate::mover::{Mover, Standing, Step};
 use crate::row::{self, Id};
-use crate::transition::{Mover, Standing, Step};
 
 /// Ends a run with success in a transaction of the caller, so that its effects and its success commit together. `result` is JSON text.
 ///

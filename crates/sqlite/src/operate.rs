@@ -15,8 +15,8 @@ use crate::batch::settle_jobs;
 use crate::clock::{later_ms, now_ms};
 use crate::error::Failure;
 use crate::group::{admit, fill_all, force};
+use crate::mover::{Mover, Standing, Step};
 use crate::row::{self, Id};
-use crate::transition::{Mover, Standing, Step};
 
 /// Applies an operation to a job, and its consequences to the job's batch.
 pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {

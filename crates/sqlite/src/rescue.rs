@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use milepost_core::finish::End;
 use milepost_core::ident::{JobId, Run, WorkerId};
-use milepost_core::rescue::LostRun;
+use milepost_core::rescue::{LostEnd, LostRun};
 use milepost_core::sql;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -15,9 +14,9 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use crate::batch::settle_jobs;
 use crate::clock::{later_ms, now_ms};
 use crate::error::Failure;
+use crate::mover::{Mover, Standing, Step};
 use crate::operate;
 use crate::row;
-use crate::transition::{Mover, Standing, Step};
 
 /// A run whose worker is lost.
 pub(crate) struct Lost {
@@ -123,18 +122,15 @@ fn take_back(
     worker: WorkerId,
     delay: Duration,
 ) -> Result<Rescued, Failure> {
-    let end = lost.run().end(worker, || delay);
-    let step = match &end {
-        End::Abort => Step::new(Verb::Abort, JobState::Aborted),
-        End::Retry { delay, failure } => Step {
-            ready_at_ms: Some(later_ms(mover.now_ms(), *delay)),
-            failure: Some(failure),
-            ..Step::new(Verb::Retry, JobState::RetryWait)
-        },
-        End::Fail { failure } => Step { failure: Some(failure), ..Step::new(Verb::Fail, JobState::Failed) },
-        _ => Step::new(Verb::Cancel, JobState::Canceled),
+    let LostEnd { verb, delay, failure } = lost.run().end(worker, || delay);
+    let (to, ready_at_ms) = match verb {
+        Verb::Retry => (JobState::RetryWait, Some(later_ms(mover.now_ms(), delay))),
+        Verb::Abort => (JobState::Aborted, None),
+        Verb::Cancel => (JobState::Canceled, None),
+        _ => (JobState::Failed, None),
     };
-    let step = Step { note: lost.stop_note.as_deref(), ..step };
+    let (failure, note) = (Some(&failure), lost.stop_note.as_deref());
+    let step = Step { ready_at_ms, failure, note, ..Step::new(verb, to) };
     mover.go(&lost.standing, &step)?;
     Ok(Rescued { run: Run { job: lost.standing.job, token: lost.standing.token }, worker, verb: step.verb })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Failure, Finish, Finished};
 use milepost_core::history::{HistoryEntry, fold};
 use milepost_core::ident::{JobId, Run, WorkerId};
@@ -34,6 +35,12 @@ pub struct Scene {
     pub store: Arc<dyn Store>,
     /// A worker with a long lease that serves [`KIND`] and `other` in the default queue.
     pub worker: WorkerId,
+}
+
+/// Returns whether a call is to be repeated, as the product does: the server aborted the transaction because of a deadlock, or because a busy
+/// machine took too long.
+pub fn is_to_be_repeated(error: &StoreError) -> bool {
+    error.is_transient() && TOLD_AGAIN.iter().any(|why| error.chain().contains(why))
 }
 
 impl Scene {
@@ -93,9 +100,7 @@ impl Scene {
     pub async fn tell(&self, worker: WorkerId, finish: Finish) -> Finished {
         for _ in 0..TOLD_MAX {
             match self.store.finish_many(worker, std::slice::from_ref(&finish)).await {
-                Err(error)
-                    if error.is_transient() && TOLD_AGAIN.iter().any(|why| error.chain().contains(why)) =>
-                {
+                Err(error) if is_to_be_repeated(&error) => {
                     eprintln!("repeating the report of an end: {}", error.chain());
                 }
                 answer => return answer.expect("answered")[0],

@@ -33,10 +33,11 @@ pub(crate) const FRESH: Duration = Duration::from_secs(1);
 /// Options of access control.
 #[derive(Clone, Debug, Default)]
 pub struct AccessOptions {
-    /// Whether requests need a token even if the store has none.
+    /// Whether requests need a token even if the store has none. Trusted proxies imply it, unless `open_to_all` is set.
     pub require_tokens: bool,
     /// Whether every client that can reach the address may do everything as long as the store has no token. A server that listens
-    /// beyond this machine does not start without tokens unless this is set. On a loopback address it has no effect.
+    /// beyond this machine, or behind trusted proxies, does not start without tokens unless this is set. On a loopback address without
+    /// trusted proxies it has no effect.
     pub open_to_all: bool,
     /// Accepted host names, in addition to those of this machine. If empty, any name is accepted once tokens are needed.
     pub allowed_hosts: Vec<String>,

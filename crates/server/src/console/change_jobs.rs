@@ -126,7 +126,7 @@ fn to_be_narrowed(error: SelectError) -> Problem {
 }
 
 #[derive(Template)]
-#[template(path = "choice.html")]
+#[template(path = "change_preview.html")]
 struct ChangePreview {
     page: Page,
     action: JobAction,
@@ -189,7 +189,7 @@ pub(super) async fn change(State(app): State<App>, sent: Sent) -> Response {
     }
 }
 
-/// The reason why nothing was done, and the preview to show again, if needed.
+/// The reason why not everything was done, and the page to show, if not the one that sent the form.
 struct Refused {
     why: Flash,
     look_again: Option<String>,
@@ -198,6 +198,20 @@ struct Refused {
 impl<F: Into<Flash>> From<F> for Refused {
     fn from(why: F) -> Self {
         Self { why: why.into(), look_again: None }
+    }
+}
+
+/// The refusal when a bulk job could not be started, after these were.
+fn only_in_part(runs: &[JobId], problem: &Problem) -> Refused {
+    let why = problem.words();
+    match runs {
+        [] => Flash::refused(why).into(),
+        [first, ..] => Refused {
+            why: Flash::refused(format!(
+                "only a part of the jobs is being changed, as shown here; the others were not: {why}"
+            )),
+            look_again: Some(format!("/bulk/{first}")),
+        },
     }
 }
 
@@ -220,22 +234,17 @@ async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Refused> 
         return Err(Refused { why, look_again: Some(format!("/jobs/change?{chosen}")) });
     }
     let store = acting(app, sent)?;
-    let mut runs = Vec::new();
-    for (verb, jobs) in by_verb {
+    let prepare = |verb, jobs| {
         let operation = wish.action.operation(verb, &inputs).map_err(Problem::from)?;
-        let operation = OperateJobs::new(&operation);
-        let job = operate_in_bulk::job(&operation)?;
+        Ok((verb, operate_in_bulk::job(&OperateJobs::new(&operation))?, jobs))
+    };
+    let prepared =
+        by_verb.into_iter().map(|(verb, jobs)| prepare(verb, jobs)).collect::<Result<Vec<_>, Problem>>()?;
+    let mut runs: Vec<JobId> = Vec::new();
+    for (verb, job, jobs) in prepared {
         match operate_in_bulk::start(store.as_ref(), verb, &job, &jobs).await {
             Ok(run) => runs.push(run),
-            Err(problem) if runs.is_empty() => return Err(problem.into()),
-            Err(problem) => {
-                let begun: Vec<String> = runs.iter().map(ToString::to_string).collect();
-                let (begun, why) = (begun.join(", "), problem.words());
-                let words = format!(
-                    "only a part of the jobs is being changed, by {begun}; the others were not: {why}"
-                );
-                return Err(Flash::refused(words).into());
-            }
+            Err(problem) => return Err(only_in_part(&runs, &problem)),
         }
     }
     Ok((several(total as u64, "job", "jobs"), runs))

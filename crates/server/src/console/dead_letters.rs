@@ -62,7 +62,7 @@ impl Search {
 }
 
 #[derive(Template)]
-#[template(path = "letters.html")]
+#[template(path = "dead_letters.html")]
 struct Letters {
     page: Page,
     failed_jobs: usize,

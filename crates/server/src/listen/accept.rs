@@ -1,4 +1,4 @@
-//! Accepting connections: each gets a place, or a spare seat if all places are taken.
+//! Accepting connections: each gets a slot, or a spare slot if all slots are taken.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::proxies::TrustedProxies;
 
 /// Wait after a connection could not be accepted, mostly because the process has no file descriptors left.
 const REST: Duration = Duration::from_millis(100);
-/// How long a new connection waits for a place before idle connections are evicted, and again afterwards.
+/// How long a new connection waits for a slot before idle connections are evicted, and again afterwards.
 const EVICTION_PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) struct Door {
@@ -24,19 +24,19 @@ pub(super) struct Door {
     pub(super) spare: Arc<Spare>,
     pub(super) idle: Arc<Idle>,
     pub(super) proxies: TrustedProxies,
-    /// Whether all places were still in use for the last new connection, after idle connections had been evicted.
+    /// Whether all slots were still in use for the last new connection, after idle connections had been evicted.
     pub(super) crowded: bool,
 }
 
-/// The place or the spare seat of a connection.
+/// The slot or the spare slot of a connection.
 pub(super) enum Admitted {
     ConnectionSlot(ConnectionSlot),
     SpareSlot(Arc<SpareSlot>),
 }
 
 impl Door {
-    /// Returns the next connection. Acquires a place only after a connection has arrived: connections on spare seats wait for
-    /// places, too.
+    /// Returns the next connection. Acquires a slot only after a connection has arrived: connections on spare slots wait for
+    /// slots, too.
     pub(super) async fn next(&mut self) -> Option<(Admitted, TcpStream, SocketAddr)> {
         loop {
             let (stream, peer) = self.accept().await;
@@ -53,13 +53,13 @@ impl Door {
             match self.spare.enter(client, is_proxy) {
                 Some(seat) => return Some((Admitted::SpareSlot(seat), stream, peer)),
                 None => {
-                    tracing::debug!(%peer, "a connection was closed: all places and spare seats are in use");
+                    tracing::debug!(%peer, "a connection was closed: all places and spare slots are in use");
                 }
             }
         }
     }
 
-    /// Returns a free place, after idle connections had time to end; the inner `None` means that all are in use.
+    /// Returns a free slot, after idle connections had time to end; the inner `None` means that all are in use.
     async fn free(&mut self) -> Option<Option<OwnedSemaphorePermit>> {
         if let Some(permit) = self.places.try_free() {
             self.crowded = false;

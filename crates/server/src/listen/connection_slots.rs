@@ -1,4 +1,4 @@
-//! ConnectionSlots: the limit on connections. One address may use at most half of them, so that a single client cannot keep all others
+//! The limit on connections: one address may use at most half of them, so that a single client cannot keep all others
 //! out.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::client::Client;
 use crate::limits::in_flight::{self, InFlight};
 
-/// The places of a server.
+/// The slots of a server.
 pub(super) struct ConnectionSlots {
     all: usize,
     free: Arc<Semaphore>,
@@ -16,7 +16,7 @@ pub(super) struct ConnectionSlots {
     of_each: Arc<InFlight<Client>>,
 }
 
-/// The place of a connection; released on drop.
+/// The slot of a connection; released on drop.
 pub(super) struct ConnectionSlot {
     _share: Option<in_flight::Permit<Client>>,
     _permit: OwnedSemaphorePermit,
@@ -27,23 +27,23 @@ impl ConnectionSlots {
         Self { all, free: Arc::new(Semaphore::new(all)), of_each: InFlight::new(all.div_ceil(2)) }
     }
 
-    /// Returns the number of places.
+    /// Returns the number of slots.
     pub(super) const fn all(&self) -> usize {
         self.all
     }
 
-    /// Waits for a free place.
+    /// Waits for a free slot.
     pub(super) async fn free(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.free).acquire_owned().await.ok()
     }
 
-    /// Returns a free place, if there is one now.
+    /// Returns a free slot, if there is one now.
     pub(super) fn try_free(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }
 
-    /// Assigns the place to the client, or returns the permit if the client has its share. Clients on this machine and trusted
-    /// proxies may use all places.
+    /// Assigns the slot to the client, or returns the permit if the client has its share. Clients on this machine and trusted
+    /// proxies may use all slots.
     pub(super) fn give(
         &self,
         permit: OwnedSemaphorePermit,

@@ -1,4 +1,4 @@
-//! Idle connections: those without a request in progress. If all places are taken, the longest idle ones are evicted, so that
+//! Idle connections: those without a request in progress. If all slots are taken, the longest idle ones are evicted, so that
 //! clients that connect and send nothing do not keep others out.
 
 use std::collections::BTreeMap;
@@ -115,7 +115,7 @@ impl Drop for Busy {
 pub(super) struct ResponseBody {
     pub(super) body: Body,
     pub(super) _request: Busy,
-    /// The place of the request, if its connection has none.
+    /// The slot of the request, if its connection has none.
     pub(super) _place: Option<ConnectionSlot>,
 }
 

@@ -97,7 +97,7 @@ pub(crate) async fn serve(
             }
             Admitted::SpareSlot(seat) => {
                 tokio::spawn(async move {
-                    // Connections on spare seats are not evicted through the queue of idle ones.
+                    // Connections on spare slots are not evicted through the queue of idle ones.
                     let connection = Arc::new(Idle::default()).connection();
                     tokio::select! {
                         () = host.welcome(stream, peer, watcher, &connection, Some(&seat)) => {}
@@ -169,7 +169,7 @@ impl Host {
         }
     }
 
-    /// Serves the only request of a connection without a place. Also returns the place that the request was given.
+    /// Serves the only request of a connection without a slot. Also returns the slot that the request was given.
     async fn answer_one(&self, request: Request, seat: &SpareSlot) -> (Response, Option<ConnectionSlot>) {
         let (mut response, place) = match seat.admit(request.uri().path(), &self.places).await {
             Ok(place) => (self.answer(request).await, place),

@@ -1,6 +1,6 @@
-//! Spare seats for connections beyond the places of a server. If all places are taken, a new connection gets a spare seat, on
+//! Spare slots for connections beyond the slots of a server. If all slots are taken, a new connection gets a spare slot, on
 //! which the server answers one request: a probe immediately, so that a supervisor does not take a busy server for a dead one;
-//! any other request when a place is free. New connections replace those that have waited longest.
+//! any other request when a slot is free. New connections replace those that have waited longest.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::client::Client;
 
-/// Number of seats, and maximum number of seats of one address.
+/// Number of spare slots, and maximum number for one address.
 const SPARE_SLOTS: usize = 64;
 const SPARE_SLOTS_OF_EACH: usize = 16;
 /// How long a replaced connection can still send its request, which then gets a response.
@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_millis(100);
 /// The paths of probes.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
-/// The spare seats of a server.
+/// The spare slots of a server.
 #[derive(Default)]
 pub(super) struct Spare(Mutex<Queue>);
 
@@ -37,7 +37,7 @@ struct Waiting {
     leave: CancellationToken,
 }
 
-/// The seat of a connection; released on drop.
+/// The spare slot of a connection; released on drop.
 pub(super) struct SpareSlot {
     spare: Arc<Spare>,
     number: u64,
@@ -47,12 +47,12 @@ pub(super) struct SpareSlot {
     asked: Mutex<bool>,
 }
 
-/// The error if no place is free: the client may retry.
+/// The error if no slot is free: the client may retry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
 impl Spare {
-    /// Returns a seat for a new connection. If there are too many, the one that has waited longest is asked to end. `None`: too
+    /// Returns a spare slot for a new connection. If there are too many, the one that has waited longest is asked to end. `None`: too
     /// many of those have not ended yet.
     pub(super) fn enter(self: &Arc<Self>, client: Client, is_proxy: bool) -> Option<Arc<SpareSlot>> {
         let mut queue = self.lock();
@@ -82,7 +82,7 @@ impl Spare {
 }
 
 impl SpareSlot {
-    /// Waits until a request for this path may be answered, and returns its place. Probes need no place.
+    /// Waits until a request for this path may be answered, and returns its slot. Probes need no slot.
     pub(super) async fn admit(
         &self,
         path: &str,

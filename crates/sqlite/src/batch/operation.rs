@@ -39,7 +39,7 @@ pub(super) fn operate_batch(conn: &Connection, operation: &BatchOperation) -> Re
     settler.finish()?;
     let after = settler.head(batch)?;
     let (from, to) = (head.state.as_str(), after.state.as_str());
-    settler.note(batch, None, verb, Some(from), to, operation.note.as_deref())?;
+    settler.note(batch, None, verb, Some(from), to, operation.reason())?;
     operated.generation = after.generation;
     Ok(operated)
 }

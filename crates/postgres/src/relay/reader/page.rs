@@ -35,7 +35,7 @@ type Placed<'r> = (i16, Option<i64>, &'r PgRow);
 /// Large payloads, by slot and position.
 type Large = HashMap<(i16, i64), String>;
 
-/// The place of an event in the log.
+/// The position of an event in the log.
 #[derive(Clone, Debug)]
 pub(in crate::relay) struct EventPosition {
     pub(in crate::relay) slot: i16,

@@ -32,7 +32,7 @@ impl PushResult {
     }
 }
 
-/// Converts a response to an answer.
+/// Converts a response to a result.
 pub(super) async fn of(
     response: Response,
     url: &Url,
