@@ -37,6 +37,7 @@ pub mod audit;
 pub mod batch;
 pub mod bulk;
 pub mod claim;
+pub mod clock;
 pub mod dag;
 pub mod doctor;
 pub mod duration;

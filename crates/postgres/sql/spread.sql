@@ -49,8 +49,8 @@ begin
 end
 $$;
 
--- Counts the next queued ends, of one batch if it is given, up to `most` successors in total; of an end with more successors, the next `most` of
--- them. Returns the number of successors counted.
+-- Counts the next queued ends, of one batch if it is given (the caller has locked its family), up to `most` successors in total; of an end with more
+-- successors, the next `most` of them. Returns the number of successors counted.
 create or replace function milepost.spread(
     most int default 2000, of_batch uuid default null, out counted int, out due_made int
 ) language plpgsql
@@ -59,13 +59,16 @@ declare
     ends record;
 begin
     -- The oldest queued end of each task. In the order of locks, the advisory lock of the family precedes all rows; families that an operator has
-    -- locked are skipped.
+    -- locked are skipped. A caller that gives a batch holds its lock already; trying to take it again would fail whenever another session waits for it.
     with first as materialized (
         select s.pos, s.batch_id, s.task, s.was, s.state, s.position
         from milepost.batch_spread s
         where (of_batch is null or s.batch_id = of_batch)
           and not exists (select from milepost.batch_spread o where o.batch_id = s.batch_id and o.task = s.task and o.pos < s.pos)
-          and pg_try_advisory_xact_lock_shared(19797, milepost.settling_bucket(s.batch_id))
+          and case
+                  when of_batch is null then pg_try_advisory_xact_lock_shared(19797, milepost.settling_bucket(s.batch_id))
+                  else true
+              end
         order by s.pos limit 500
         for update skip locked
     ),

@@ -13,6 +13,7 @@ pub mod bulk;
 mod check_statements;
 mod claim;
 mod claim_lanes;
+mod clock;
 mod complete;
 mod connect;
 mod connection_reuse;

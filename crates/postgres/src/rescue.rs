@@ -24,6 +24,7 @@ use crate::store::PostgresStore;
 impl MaintenanceStore for PostgresStore {
     async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>> {
         let fail = |e| self.fail("rescue_expired", e);
+        self.follow_clock().await.map_err(fail)?;
         let mut rescued = Vec::new();
         // Workers whose runs are all taken back, or are locked by transactions that must end first.
         let mut done: Vec<i32> = Vec::new();

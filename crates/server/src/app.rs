@@ -53,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) seats: OpenStreams,
     /// Held while the store is examined: one examination at a time.
     pub(crate) doctor: Arc<Semaphore>,
+    /// Held while a response is built that can have many megabytes: few at a time, since building one takes several times its size.
+    pub(crate) large: Arc<Semaphore>,
     /// The last result of the readiness check.
     pub(crate) readiness: Arc<Readiness>,
     /// Cached counts of the console.

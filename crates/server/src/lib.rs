@@ -72,6 +72,9 @@ pub use crate::stream::StreamLimits;
 use crate::stream::feed::Feed;
 use crate::stream::open_streams::OpenStreams;
 
+/// How many responses that can be large are built at the same time.
+const LARGE_RESPONSES: usize = 4;
+
 /// The configuration of a server.
 pub struct Options {
     /// Counters of other parts of this process, for `/metrics`.
@@ -176,6 +179,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         seats,
         store,
         doctor: Arc::new(Semaphore::new(1)),
+        large: Arc::new(Semaphore::new(LARGE_RESPONSES)),
         readiness: Arc::default(),
         known,
         paces: Arc::default(),

@@ -16,6 +16,7 @@ mod check_rate;
 mod check_statements;
 mod claim;
 mod clock;
+mod clock_back;
 mod command;
 mod disk;
 mod doctor;

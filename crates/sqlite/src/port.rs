@@ -6,10 +6,11 @@ use std::sync::Arc;
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::store::SqliteStore;
-use crate::{claim, enqueue, finish, group, listing, operate, report, rescue, retention, worker};
+use crate::{claim, clock_back, enqueue, finish, group, listing, operate, report, rescue, retention, worker};
 use async_trait::async_trait;
 use milepost_core::audit::{AuditedAction, made_jobs};
 use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::clock::Noted;
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::history::HistoryEntry;
@@ -110,6 +111,9 @@ impl MaintenanceStore for SqliteStore {
     async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut rescued = Vec::new();
+        if self.read("rescue", clock_back::noted).await? != Noted::Recently {
+            self.write("rescue", Hint::READY, |tx| clock_back::follow(tx)).await?;
+        }
         if self.read("rescue", rescue::has_late_leases).await? {
             self.write("rescue", Hint::NONE, |tx| rescue::shorten_leases(tx)).await?;
         }

@@ -1,5 +1,7 @@
 //! CSV: end of records, fields, and conversion of rows to JSON objects.
 
+use std::collections::HashSet;
+
 use csv_core::ReadRecordResult;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::Number;
@@ -146,11 +148,12 @@ impl Columns {
     pub(crate) fn new(header: &[u8], key_column: Option<&str>, infer: bool) -> Result<Self, Flaw> {
         let mut decoder = Decoder::new();
         let fields = decoder.fields(header)?;
+        let mut known = HashSet::with_capacity(fields.len());
         for (index, name) in fields.iter().enumerate() {
             if name.is_empty() {
                 return Err(Flaw::new(field_start(header, index), "this column has no name"));
             }
-            if fields[..index].contains(name) {
+            if !known.insert(*name) {
                 let why = format!("there are two columns {name:?}");
                 return Err(Flaw::new(field_start(header, index), why));
             }

@@ -9,6 +9,7 @@ mod arrival;
 mod audit;
 mod batches;
 mod changes;
+mod clock;
 mod connections;
 mod feed;
 mod isolation;

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::history::HistoryEntry;
@@ -128,11 +129,9 @@ async fn get_job(State(app): State<App>, Path(id): Path<JobId>) -> Result<Json<J
     get, path = "/v1/jobs/{id}/history", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
     responses((status = 200, body = Vec<HistoryEntry>)), security(("token" = ["viewer"]))
 )]
-async fn get_job_history(
-    State(app): State<App>,
-    Path(id): Path<JobId>,
-) -> Result<Json<Vec<HistoryEntry>>, Problem> {
-    history(&app, id).await.map(Json)
+async fn get_job_history(State(app): State<App>, Path(id): Path<JobId>) -> Result<Response, Problem> {
+    let _permit = app.large.acquire().await;
+    Ok(Json(history(&app, id).await?).into_response())
 }
 
 /// Get a job's attempts

@@ -1,4 +1,4 @@
-//! Limits on the bytes of request bodies in memory, for each client and for the server.
+//! Limits on the bytes of requests and responses in memory, for each client and for the server.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,9 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
+use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 
-/// The body bytes that requests hold.
+/// The size from which the body of a response is registered, in bytes.
+const SMALL: usize = 64 * 1024;
+
+/// The body bytes that requests and responses hold.
 pub(crate) struct Bodies<K> {
     of_each: usize,
     of_all: usize,
@@ -66,7 +70,8 @@ impl<K: Hash + Eq + Clone> Bodies<K> {
 }
 
 impl<K: Hash + Eq + Clone> Held<K> {
-    fn take(&self, bytes: usize) -> Result<(), Full> {
+    /// Adds bytes, unless a limit would be exceeded.
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), Full> {
         let mut state = lock(&self.state);
         match self.bodies.take(self.of.as_ref(), bytes) {
             Ok(()) => state.0 += bytes,
@@ -81,6 +86,17 @@ impl<K: Hash + Eq + Clone> Held<K> {
     /// Returns the limit that stopped the body, if one did.
     pub(crate) fn refused(&self) -> Option<Full> {
         lock(&self.state).1
+    }
+}
+
+impl<K: Hash + Eq + Clone + Send + Sync + 'static> Held<K> {
+    /// Registers the body of a response until it has been sent.
+    pub(crate) fn sending(self: Arc<Self>, response: Response) -> Result<Response, Full> {
+        let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+        // Small ones are not worth the bookkeeping; the number of requests in flight is limited. Streams have no size.
+        let Some(bytes) = bytes.filter(|bytes| *bytes >= SMALL) else { return Ok(response) };
+        self.take(bytes)?;
+        Ok(response.map(|body| Body::new(Sending { body, _held: self })))
     }
 }
 
@@ -124,6 +140,32 @@ impl<K: Hash + Eq + Clone> HttpBody for Counted<K> {
             ))));
         }
         Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A body of a response whose bytes are registered until it has been sent, or its client has left.
+pub(crate) struct Sending<K: Hash + Eq> {
+    pub(crate) body: Body,
+    pub(crate) _held: Arc<Held<K>>,
+}
+
+impl<K: Hash + Eq> HttpBody for Sending<K> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -24,7 +24,8 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
     {
         return too_many(wait).into_response();
     }
-    let held = counted.bodies.begin((!is_neighbour).then(|| caller.clone()));
+    let budget = (!is_neighbour).then(|| caller.clone());
+    let held = counted.bodies.begin(budget.clone());
     let Some(_place) = counted.in_flight.enter(caller) else {
         let words = "too many requests of this client are in flight; wait until some have ended";
         return Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_in_flight", words)
@@ -37,7 +38,10 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
         return too_many_bytes(full).into_response();
     }
     match answered {
-        Ok(response) => response,
+        Ok(response) => match counted.bodies.begin(budget).sending(response) {
+            Ok(response) => response,
+            Err(full) => too_many_bytes(full).into_response(),
+        },
         Err(_) => {
             let words = "the request exceeded its time limit; it is unknown whether it was executed";
             Problem::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", words).into_response()
@@ -49,11 +53,12 @@ fn too_many_bytes(full: Full) -> Problem {
     let (status, words) = match full {
         Full::Client => (
             StatusCode::TOO_MANY_REQUESTS,
-            "the bodies of this client's requests are too large in total; wait until some requests have ended",
+            "the bodies of this client's requests and responses are too large in total; wait until some have ended, or ask for \
+             fewer rows",
         ),
         Full::Server => (
             StatusCode::SERVICE_UNAVAILABLE,
-            "the server's limit on the total size of bodies is reached; retry after the time in Retry-After",
+            "the server's limit on the total size of bodies is reached; retry after the time in Retry-After, or ask for fewer rows",
         ),
     };
     Problem::new(status, "too_many_bytes", words).retry_after_s(1)

@@ -10,6 +10,7 @@ use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::clock::now_ms;
+use crate::clock_back;
 use crate::command::Hint;
 use crate::error::Failure;
 use crate::event::read_event;
@@ -125,6 +126,7 @@ fn look_around(
     known: Option<Held>,
     stands_aside: bool,
 ) -> Result<Found, Failure> {
+    clock_back::follow_publishers(conn)?;
     let (name, id) = (&publisher.subscription, publisher.id.0.as_bytes().to_vec());
     let (now, until_ms) = (now_ms(), lease_until_ms(publisher));
     let mut find = conn.prepare_cached(sql!("relay/subscription"))?;

@@ -168,3 +168,26 @@ async fn ends_in_line_of_a_batch_that_an_operator_has_are_counted_later() {
     batches.advance().await;
     assert_eq!(in_line().await, 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rerun_ends_although_another_session_waits_for_the_batch() {
+    let (database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batch_with_an_end_in_line(&store, &batches).await;
+    let mut operator = PgConnection::connect(&database.url()).await.unwrap();
+    operator.execute("begin").await.unwrap();
+    let has = sqlx::query("select milepost.take_batch($1, null)").bind(batch.0);
+    has.execute(&mut operator).await.unwrap();
+    let abort = batches.try_operate(batch, BatchVerb::Abort);
+    let rerun = async {
+        wait::until("the other session waits", || async { somebody_waits(&store).await }).await;
+        let rerun = sqlx::query("select milepost.rerun_tasks($1, '{0}')").bind(batch.0);
+        rerun.execute(&mut operator).await.unwrap();
+        operator.execute("commit").await.unwrap();
+    };
+    let both = async { tokio::join!(abort, rerun) };
+    let (abort, ()) =
+        tokio::time::timeout(wait::LIMIT, both).await.expect("timed out: the rerun does not end");
+    abort.unwrap();
+    batches.assert_sound(batch).await;
+}

@@ -92,6 +92,7 @@ impl LogReader for SlotReader {
 
 impl SlotReader {
     async fn look_around(&mut self) -> Decoded<Holding> {
+        self.store.follow_publisher_clock().await?;
         let query = sqlx::query(sql!("relay/hold_slots"))
             .bind(self.publisher.subscription.clone())
             .bind(self.publisher.id.0)

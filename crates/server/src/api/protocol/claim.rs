@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::ident::{BatchId, JobId, WorkerId};
@@ -120,7 +121,7 @@ async fn claim_jobs(
     State(app): State<App>,
     Path(worker): Path<WorkerId>,
     Body(request): Body<ClaimRequest>,
-) -> Result<Json<HeldJobs>, Problem> {
+) -> Result<Response, Problem> {
     let wait = Duration::from_millis(request.wait_ms.unwrap_or_default().min(WAIT_MS_MAX));
     let claim = claim(worker, request)?;
     let claimed = wait_for_some(&app, &claim, wait).await?;
@@ -167,15 +168,13 @@ async fn wait_for_some(app: &App, claim: &Claim, wait: Duration) -> Result<Vec<C
     get, path = "/v1/workers/{id}/jobs", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
     responses((status = 200, body = HeldJobs)), security(("token" = ["worker"]))
 )]
-async fn list_held_jobs(
-    State(app): State<App>,
-    Path(worker): Path<WorkerId>,
-) -> Result<Json<HeldJobs>, Problem> {
+async fn list_held_jobs(State(app): State<App>, Path(worker): Path<WorkerId>) -> Result<Response, Problem> {
+    let _permit = app.large.acquire().await;
     let claimed = app.store.held(worker).await?;
     held(app.store.as_ref(), claimed).await
 }
 
-async fn held(store: &dyn Store, claimed: Vec<ClaimedJob>) -> Result<Json<HeldJobs>, Problem> {
+async fn held(store: &dyn Store, claimed: Vec<ClaimedJob>) -> Result<Response, Problem> {
     // Only an earlier run can have stored a checkpoint.
     let again: Vec<JobId> = claimed.iter().filter(|job| job.run.token.0 > 1).map(|job| job.run.job).collect();
     let mut checkpoints = if again.is_empty() { HashMap::new() } else { store.checkpoints(&again).await? };
@@ -183,7 +182,7 @@ async fn held(store: &dyn Store, claimed: Vec<ClaimedJob>) -> Result<Json<HeldJo
         let checkpoint = checkpoints.remove(&job.run.job);
         held_job(job, checkpoint)
     });
-    Ok(Json(HeldJobs { jobs: jobs.collect::<Result<_, _>>()? }))
+    Ok(Json(HeldJobs { jobs: jobs.collect::<Result<_, _>>()? }).into_response())
 }
 
 fn held_job(job: ClaimedJob, checkpoint: Option<String>) -> Result<HeldJob, Problem> {

@@ -251,3 +251,45 @@ async fn requests_of_a_client_under_way_are_bounded() {
     let free = async || place.get("/v1/queues").await.status == StatusCode::OK;
     wait::until("a place is free again", free).await;
 }
+
+#[tokio::test]
+async fn a_page_of_large_events_ends_early_and_leaves_none_out() {
+    let (_folder, place) = serve(Limits::default()).await;
+    let large = "x".repeat(900_000);
+    let event = |id: usize, payload: &str| json!({"aggregate_type": "order", "aggregate_id": id.to_string(), "event_type": "t", "payload": payload});
+    let some = |payload: &str, ids: std::ops::Range<usize>| json!({"events": ids.map(|id| event(id, payload)).collect::<Vec<_>>()});
+    for events in [some("small", 0..100), some(&large, 100..106), some(&large, 106..112)] {
+        let answer = place.post("/v1/events", &events).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    }
+    let (mut seen, mut sizes, mut path) = (Vec::new(), Vec::new(), "/v1/events?limit=1000".to_owned());
+    loop {
+        let page = place.get(&path).await.body;
+        sizes.push(page["items"].as_array().unwrap().len());
+        seen.extend(page["items"].as_array().unwrap().iter().map(|event| event["pos"].as_i64().unwrap()));
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        path = format!("/v1/events?limit=1000&cursor={cursor}");
+    }
+    assert!(seen.is_sorted_by(|one, next| one > next), "newest first, each once: {seen:?}");
+    assert_eq!((seen.len(), sizes.len()), (112, 3), "{sizes:?}");
+}
+
+#[tokio::test]
+async fn a_response_beyond_the_limit_of_the_server_is_refused_and_a_smaller_one_is_not() {
+    let limits = Limits { body_bytes_of_all: 3_000_000, ..Limits::default() };
+    let (_folder, place) = serve(limits).await;
+    let event = json!({"aggregate_type": "order", "aggregate_id": "1", "event_type": "t", "payload": "x".repeat(1_000_000)});
+    for _ in 0..4 {
+        let answer = place.post("/v1/events", &json!({ "events": [event] })).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    }
+    let refused = place.get("/v1/events").await;
+    assert_eq!(
+        (refused.status, &refused.body["code"]),
+        (StatusCode::SERVICE_UNAVAILABLE, &json!("too_many_bytes"))
+    );
+    for _ in 0..5 {
+        let answer = place.get("/v1/events?limit=1").await;
+        assert_eq!(answer.status, StatusCode::OK, "what was sent no longer counts");
+    }
+}

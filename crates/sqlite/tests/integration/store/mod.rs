@@ -2,6 +2,7 @@
 
 mod batches;
 mod calls;
+mod clock;
 mod departure;
 mod disk;
 mod files;

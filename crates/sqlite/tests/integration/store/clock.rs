@@ -1,0 +1,45 @@
+//! A clock that was ahead and was set back.
+
+use std::time::Duration;
+
+use milepost_core::port::MaintenanceStore;
+
+use crate::store::fixture::Home;
+
+/// Runs the upkeep that workers run.
+async fn upkeep(home: &Home) {
+    home.store.rescue_expired(10, &|_, _, _| Duration::ZERO).await.unwrap();
+}
+
+fn seconds_ahead(home: &Home, column: &str, per_second: i64, from: &str) -> f64 {
+    let sql = format!("SELECT max({column}) / {per_second}.0 - unixepoch('subsec') FROM {from}");
+    home.connection().query_row(&sql, (), |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn times_of_a_clock_that_was_ahead_are_moved_back_and_others_are_kept() {
+    let home = Home::new().await;
+    upkeep(&home).await;
+    let noted = seconds_ahead(&home, "until_ms", 1_000, "milepost_turn WHERE name = 'clock'");
+    assert!((-10.0..=0.1).contains(&noted), "a worker notes the time: {noted}");
+    // As after a minute during which the clock was an hour ahead.
+    home.connection()
+        .execute_batch(
+            "UPDATE milepost_turn SET until_ms = (unixepoch() + 3600) * 1000;
+             INSERT INTO milepost_kind_limit (kind, per_second, burst, portion, full_at_us, source)
+             VALUES ('ahead', 1, 1, 1, (unixepoch() + 3602) * 1000000, 'operator'), ('full', 1, 1, 1, 1000000, 'operator');
+             INSERT INTO milepost_group_bucket (group_key, full_at_us, look_at_us)
+             VALUES ('g', (unixepoch() + 3600) * 1000000, (unixepoch() + 3600) * 1000000)",
+        )
+        .unwrap();
+    upkeep(&home).await;
+    assert!(seconds_ahead(&home, "until_ms", 1_000, "milepost_turn") <= 0.0, "retention goes on");
+    let rate = seconds_ahead(&home, "full_at_us", 1_000_000, "milepost_kind_limit WHERE kind = 'ahead'");
+    assert!(rate <= 2.0, "only the token that was taken is missing: {rate}");
+    let full = "SELECT full_at_us FROM milepost_kind_limit WHERE kind = 'full'";
+    let full: i64 = home.connection().query_row(full, (), |row| row.get(0)).unwrap();
+    assert_eq!(full, 1_000_000, "a full bucket stays as it is");
+    for column in ["full_at_us", "look_at_us"] {
+        assert!(seconds_ahead(&home, column, 1_000_000, "milepost_group_bucket") <= 0.0, "{column}");
+    }
+}
