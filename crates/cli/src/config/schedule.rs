@@ -131,6 +131,7 @@ pub(super) fn check(schedules: Option<&Node>, faults: &mut Faults) {
     for schedule in schedules.map(Node::nodes).unwrap_or_default() {
         check_names(schedule, &mut names, faults);
         check_makes(schedule, faults);
+        check_input(schedule, faults);
         check_spec(schedule, faults);
         check_misfire(schedule, faults);
     }
@@ -168,6 +169,22 @@ fn check_makes(schedule: &Node, faults: &mut Faults) {
                 );
             }
         }
+    }
+}
+
+/// Rejects an input with an expression that cannot be read, or that reads something else than the tick.
+fn check_input(schedule: &Node, faults: &mut Faults) {
+    let (Some(dag), Some(input)) = (schedule.get("dag").and_then(Node::text), schedule.get("input")) else {
+        return;
+    };
+    let checked = || -> Result<()> {
+        let batch = NewBatch::new(dag, &input.clone().into_json())?;
+        // Only the input can be at fault in this schedule.
+        Ok(Schedule::new("input", Spec::cron("@daily", ZONE_DEFAULT)?, batch).check()?)
+    };
+    if let Err(error) = checked() {
+        let remedy = "expressions of an input read the tick, such as $${ tick.date }";
+        faults.add(input.span.start, format!("the input cannot be used: {error}"), remedy);
     }
 }
 

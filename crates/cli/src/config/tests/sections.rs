@@ -249,6 +249,11 @@ fn schedules_that_could_not_tick_are_refused() {
         ("every = \"1m\"\ndag = \"d\"\npayload = 1", "5:11 payload is a setting of jobs", "write input"),
         ("every = \"1m\"\ndag = \"d\"\nqueue = \"q\"", "5:9 queue is a setting of jobs", "tasks of the DAG"),
         ("every = \"1m\"\nkind = \"k\"\ninput = 1", "5:9 input is a setting of batches", "write payload"),
+        (
+            "every = \"1m\"\ndag = \"d\"\ninput = { a = \"$${ nonsense( }\" }",
+            "5:9 the input cannot be used",
+            "$${ tick.date }",
+        ),
     ];
     for (lines, begins, remedy) in cases {
         assert_faults(&format!("[[schedules]]\nname = \"n\"\n{lines}\n"), &[(begins, remedy)]);
