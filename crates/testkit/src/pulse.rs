@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use milepost_core::ident::WorkerId;
 use milepost_core::port::Store;
 use tokio::task::JoinHandle;
 
@@ -21,6 +22,16 @@ pub struct Pulse {
 impl Pulse {
     /// Starts measuring on a store. It queries the store's clock, which wakes no worker.
     pub fn on(store: Arc<dyn Store>) -> Self {
+        Self::measuring(store, None)
+    }
+
+    /// Starts measuring on a store, including commits: it also sends heartbeats of this worker, which wake no worker. A disk that is busy with the
+    /// commits of others delays claims, but no queries.
+    pub fn of_commits(store: Arc<dyn Store>, worker: WorkerId) -> Self {
+        Self::measuring(store, Some(worker))
+    }
+
+    fn measuring(store: Arc<dyn Store>, worker: Option<WorkerId>) -> Self {
         let slowest_us = Arc::new(AtomicU64::new(0));
         let of_task = slowest_us.clone();
         let task = tokio::spawn(async move {
@@ -28,6 +39,11 @@ impl Pulse {
                 let began = Instant::now();
                 tokio::time::sleep(EVERY).await;
                 if store.clock().await.is_err() {
+                    return;
+                }
+                if let Some(worker) = worker
+                    && store.heartbeat(worker).await.is_err()
+                {
                     return;
                 }
                 note(&of_task, began);

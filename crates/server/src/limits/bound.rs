@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -24,6 +24,9 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
     {
         return too_many(wait).into_response();
     }
+    // Only responses to reads are refused: a change has been made when its response is known, and a worker that does not learn which jobs it has
+    // claimed would keep them without running them.
+    let may_be_refused = request.method() == Method::GET && !request.uri().path().starts_with("/v1/workers/");
     let budget = (!is_neighbour).then(|| caller.clone());
     let held = counted.bodies.begin(budget.clone());
     let Some(_place) = counted.in_flight.enter(caller) else {
@@ -38,6 +41,7 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
         return too_many_bytes(full).into_response();
     }
     match answered {
+        Ok(response) if !may_be_refused => response,
         Ok(response) => match counted.bodies.begin(budget).sending(response) {
             Ok(response) => response,
             Err(full) => too_many_bytes(full).into_response(),
