@@ -15,6 +15,7 @@ mod headers;
 mod health;
 mod idempotency;
 mod intake;
+mod keeping;
 mod limits;
 mod listen;
 pub mod metrics;

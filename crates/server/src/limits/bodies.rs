@@ -10,6 +10,8 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 
+use crate::keeping::Keeping;
+
 /// The size from which the body of a response is registered, in bytes.
 const SMALL: usize = 64 * 1024;
 
@@ -96,7 +98,7 @@ impl<K: Hash + Eq + Clone + Send + Sync + 'static> Held<K> {
         // Small ones are not worth the bookkeeping; the number of requests in flight is limited. Streams have no size.
         let Some(bytes) = bytes.filter(|bytes| *bytes >= SMALL) else { return Ok(response) };
         self.take(bytes)?;
-        Ok(response.map(|body| Body::new(Sending { body, _held: self })))
+        Ok(response.map(|body| Body::new(Keeping { body, _kept: self })))
     }
 }
 
@@ -140,32 +142,6 @@ impl<K: Hash + Eq + Clone> HttpBody for Counted<K> {
             ))));
         }
         Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
-/// A body of a response whose bytes are registered until it has been sent, or its client has left.
-pub(crate) struct Sending<K: Hash + Eq> {
-    pub(crate) body: Body,
-    pub(crate) _held: Arc<Held<K>>,
-}
-
-impl<K: Hash + Eq> HttpBody for Sending<K> {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
     }
 
     fn is_end_stream(&self) -> bool {
