@@ -2,16 +2,10 @@
 //! clients that connect and send nothing do not keep others out.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
-use hyper::body::{Frame, SizeHint};
 use tokio::sync::Notify;
-
-use super::connection_slots::ConnectionSlot;
 
 /// How long an evicted connection can still start a request that it was sending.
 const GRACE: Duration = Duration::from_millis(100);
@@ -108,34 +102,6 @@ pub(super) struct Busy(Arc<Connection>);
 impl Drop for Busy {
     fn drop(&mut self) {
         self.0.rest();
-    }
-}
-
-/// The body of a response, which keeps its request in progress.
-pub(super) struct ResponseBody {
-    pub(super) body: Body,
-    pub(super) _request: Busy,
-    /// The slot of the request, if its connection has none.
-    pub(super) _place: Option<ConnectionSlot>,
-}
-
-impl HttpBody for ResponseBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

@@ -31,12 +31,13 @@ use tower_service::Service;
 
 use self::accept::{Admitted, Door};
 use self::connection_slots::{ConnectionSlot, ConnectionSlots};
-use self::idle::{Connection, Idle, ResponseBody};
+use self::idle::{Connection, Idle};
 use self::spare_slots::{Full, SpareSlot};
 pub(crate) use self::tls::Tls;
 pub use self::tls::{TlsError, TlsFiles};
 use self::write_timeout::Patience;
 use crate::client::Client;
+use crate::keeping::Keeping;
 use crate::limits::Limits;
 use crate::problem::Problem;
 use crate::proxies::TrustedProxies;
@@ -152,7 +153,7 @@ impl Host {
                     None => (self.answer(request).await, None),
                     Some(seat) => self.answer_one(request, seat).await,
                 };
-                Ok::<_, Infallible>(response.map(|body| ResponseBody { body, _request: busy, _place: place }))
+                Ok::<_, Infallible>(response.map(|body| Keeping { body, _kept: (busy, place) }))
             }
         });
         let connection = self.http.serve_connection(TokioIo::new(stream), service);
