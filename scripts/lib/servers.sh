@@ -11,12 +11,13 @@ prepare_home() {
     fi
 }
 
-# Below the range from which the kernel assigns ports to outgoing connections.
+# Below the range from which the kernel assigns ports to outgoing connections; no port twice, since a server may use its port seconds later.
 free_port() {
     local port
     for _ in $(seq 50); do
         port=$((20000 + RANDOM % 12000))
-        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
+        ! grep -qsx "$port" "$home/ports" || continue
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port" | tee -a "$home/ports"; return; }
     done
     die "no free port was found"
 }
@@ -161,4 +162,15 @@ start_rabbitmq() {
     ) &
 }
 
-await_rabbitmq() { until_logged rabbitmq 'Server startup complete' || die "RabbitMQ did not start: $(cat "$home/rabbitmq.log" 2>/dev/null)"; }
+# Starts it again if another program has taken one of its ports meanwhile.
+await_rabbitmq() {
+    local attempt
+    for attempt in 1 2 3; do
+        until_logged rabbitmq 'Server startup complete\|BOOT FAILED' || break
+        grep -q 'BOOT FAILED' "$home/rabbitmq.log" || return 0
+        stop_server rabbitmq
+        mv "$home/rabbitmq.log" "$home/rabbitmq.log.failed"
+        [ "$attempt" = 3 ] || start rabbitmq
+    done
+    die "RabbitMQ did not start: $(cat "$home"/rabbitmq.log* 2>/dev/null)"
+}

@@ -1,5 +1,6 @@
 //! The Redis of `--redis`. It is notified of changes in the store, so that workers see them sooner.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, error::ErrorKind};
@@ -41,7 +42,7 @@ impl RedisArgs {
             ..RedisOptions::default()
         };
         let redis = self.url.as_deref().map(|url| start(url, options));
-        Teller { redis, up: OnceCell::new() }
+        Teller { redis, up: OnceCell::new(), noted: AtomicBool::new(false) }
     }
 
     /// Does the same for a worker; the command line takes precedence over the worker's configuration.
@@ -68,20 +69,22 @@ fn start(url: &str, options: RedisOptions) -> Redis {
 pub(crate) struct Teller {
     redis: Option<Redis>,
     up: OnceCell<bool>,
+    /// Whether the user was told that Redis does not work.
+    noted: AtomicBool,
 }
 
 impl Teller {
     /// Notifies workers that a job may have become ready.
     pub(crate) async fn ready(&self) {
         if let Some(redis) = self.reached().await {
-            redis.announce_ready().await;
+            self.note_unless(redis.announce_ready().await, redis);
         }
     }
 
     /// Notifies workers that a running job was asked to stop.
     pub(crate) async fn stop(&self, job: JobId, verb: Verb) {
         if let Some(redis) = self.reached().await {
-            redis.flag_stop(job, verb).await;
+            self.note_unless(redis.flag_stop(job, verb).await, redis);
         }
     }
 
@@ -90,14 +93,19 @@ impl Teller {
         let redis = self.redis.as_ref()?;
         let up = self.up.get_or_init(|| async {
             let up = redis.is_up_within(PATIENCE).await;
-            if !up {
-                output::note(format_args!(
-                    "note: {}; the change was made, and workers learn of it from the database",
-                    redis.trouble()
-                ));
-            }
+            self.note_unless(up, redis);
             up
         });
         up.await.then_some(redis)
+    }
+
+    /// Tells the user once that Redis did not pass on a change, unless it did.
+    fn note_unless(&self, is_told: bool, redis: &Redis) {
+        if !is_told && !self.noted.swap(true, Ordering::Relaxed) {
+            output::note(format_args!(
+                "note: {}; the change was made, and workers learn of it from the database",
+                redis.trouble()
+            ));
+        }
     }
 }

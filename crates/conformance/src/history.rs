@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use milepost_core::claim::ClaimedJob;
 use milepost_core::finish::End;
+use milepost_core::history::HistoryPart;
 use milepost_core::ident::JobId;
 use milepost_core::port::Operation;
 use milepost_core::transition::Verb;
@@ -35,6 +36,27 @@ pub async fn every_change_has_one_entry_and_folds_to_the_state(scene: Scene) {
         serde_json::from_str::<serde_json::Value>(result.get()).unwrap(),
         serde_json::json!({ "n": 1 })
     );
+}
+
+pub async fn a_part_of_a_history_is_read(scene: Scene) {
+    let (first, second) = (scene.enqueue(Scene::job()).await, scene.enqueue(Scene::job()).await);
+    for _ in 0..3 {
+        for job in [first, second] {
+            scene.operate(job, Operation::new(Verb::Abort)).await.unwrap();
+            scene.operate(job, Operation::new(Verb::Resume)).await.unwrap();
+        }
+    }
+    let all: Vec<i64> = scene.history(first).await.iter().map(|entry| entry.pos).collect();
+    assert_eq!(all.len(), 7);
+    let read = async |part: HistoryPart| -> Vec<i64> {
+        scene.store.history(first, part).await.unwrap().iter().map(|entry| entry.pos).collect()
+    };
+    assert_eq!(read(HistoryPart::After { pos: 0, limit: 3 }).await, all[..3]);
+    assert_eq!(read(HistoryPart::After { pos: all[2], limit: 3 }).await, all[3..6]);
+    assert_eq!(read(HistoryPart::After { pos: all[5], limit: 3 }).await, all[6..]);
+    assert_eq!(read(HistoryPart::After { pos: all[6], limit: 3 }).await, [0; 0]);
+    assert_eq!(read(HistoryPart::Newest { limit: 3 }).await, all[4..]);
+    assert_eq!(read(HistoryPart::Newest { limit: 9 }).await, all);
 }
 
 /// Performs six hundred random steps on the jobs that they create. The printed seed reproduces a run.

@@ -157,6 +157,7 @@ macro_rules! conformance {
             }
             history {
                 every_change_has_one_entry_and_folds_to_the_state
+                a_part_of_a_history_is_read
                 random_lives_fold_to_the_state
             }
             intake {

@@ -174,7 +174,7 @@ pub async fn a_dead_workers_stop_requests_are_fulfilled(scene: Scene) {
     assert_eq!(scene.state(claimed[0].run.job).await, JobState::Canceled);
     assert_eq!(scene.state(claimed[1].run.job).await, JobState::Aborted);
     for (job, end) in claimed.iter().zip([End::Cancel, End::Abort]) {
-        let history = scene.store.history(job.run.job).await.unwrap();
+        let history = scene.history(job.run.job).await;
         let code =
             history.iter().find(|entry| entry.verb == end.verb()).and_then(|entry| entry.error_code.clone());
         assert_eq!(code.as_deref(), Some("lease_lost"), "the attempt counts: {history:?}");

@@ -45,6 +45,23 @@ pub struct HistoryEntry {
     pub note: Option<String>,
 }
 
+/// A part of a job's history: a job that is snoozed for years has millions of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistoryPart {
+    /// The first entries after a position; 0 is before the first one.
+    After {
+        /// The position.
+        pos: i64,
+        /// The maximum number of entries.
+        limit: u32,
+    },
+    /// The last entries.
+    Newest {
+        /// The maximum number of entries.
+        limit: u32,
+    },
+}
+
 /// A history that violates the transition rules.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("history entry {pos} ({verb}) is inconsistent: {why}")]

@@ -46,6 +46,7 @@ pub mod event;
 pub mod feed;
 pub mod finish;
 pub mod format;
+pub mod hash;
 pub mod history;
 pub mod ident;
 pub mod inbox;

@@ -1,5 +1,7 @@
 //! Types for schema migrations that all stores share.
 
+use crate::hash::fnv1a;
+
 /// The result of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migrated {
@@ -9,11 +11,8 @@ pub struct Migrated {
     pub to: i64,
 }
 
-/// Returns a fingerprint of a migration's text: FNV-1a with 64 bits, which detects accidental edits, not attacks.
+/// Returns a fingerprint of a migration's text.
 #[must_use]
 pub fn checksum(sql: &str) -> String {
-    let hash = sql.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+    format!("{:016x}", fnv1a(sql))
 }

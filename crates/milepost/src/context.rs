@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use milepost_core::claim::ClaimedJob;
 use milepost_core::error::StoreError;
+use milepost_core::hash::fnv1a;
 use milepost_core::ident::Run;
 use milepost_core::port::StoreResult;
 use milepost_core::text::shorten;
@@ -38,12 +39,6 @@ struct ChunkName {
     digest: u64,
 }
 
-/// Returns the FNV-1a hash, which is the same in every build and process.
-fn digest(text: &str) -> u64 {
-    const PRIME: u64 = 0x0100_0000_01b3;
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
-}
-
 impl Context {
     pub(crate) const fn new(job: Arc<ClaimedJob>, stop: CancellationToken, reports: RunReports) -> Self {
         Self { job, stop, reports, chunk: None }
@@ -51,7 +46,7 @@ impl Context {
 
     /// Returns a context of the same run for a function that gets one chunk of it.
     pub(crate) fn for_chunk(&self, number: u64, payload: String) -> Self {
-        let chunk = ChunkName { number, digest: digest(&payload) };
+        let chunk = ChunkName { number, digest: fnv1a(&payload) };
         let job = Arc::new(ClaimedJob { payload, ..self.job.as_ref().clone() });
         Self { job, chunk: Some(chunk), ..self.clone() }
     }

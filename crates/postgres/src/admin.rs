@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use milepost_core::audit::AuditedAction;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
-use milepost_core::history::HistoryEntry;
+use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobRow, JobView, KindCount, QueueKinds, QueueView};
 use milepost_core::port::{AdminStore, Operated, Operation, StoreResult};
@@ -73,9 +73,16 @@ impl AdminStore for PostgresStore {
         Ok(view)
     }
 
-    async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
-        let rows = self.inner.calm.rows(sqlx::query(sql!("history")).bind(job.0)).await;
-        self.decode("history", rows, row::history_entry)
+    async fn history(&self, job: JobId, part: HistoryPart) -> StoreResult<Vec<HistoryEntry>> {
+        let query = match part {
+            HistoryPart::After { pos, limit } => {
+                sqlx::query(sql!("history")).bind(job.0).bind(pos).bind(i64::from(limit))
+            }
+            HistoryPart::Newest { limit } => {
+                sqlx::query(sql!("history_newest")).bind(job.0).bind(i64::from(limit))
+            }
+        };
+        self.decode("history", self.inner.calm.rows(query).await, row::history_entry)
     }
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {

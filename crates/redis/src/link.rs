@@ -124,6 +124,7 @@ impl Link {
 
     fn tell_refusal(&self, what: &'static str, error: &RedisError) {
         let place = self.address.place.as_ref();
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = error.to_string();
         if self.refused.swap(true, Ordering::Relaxed) {
             tracing::debug!(place, what, %error, "Redis rejected a call");
         } else {

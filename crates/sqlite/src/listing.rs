@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use milepost_core::history::HistoryEntry;
+use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobRow, JobView, KindCount, LastFailure, QueueKinds, QueueView};
 use milepost_core::search::JobFilter;
@@ -125,11 +125,27 @@ fn read_failure(row: &Row<'_>) -> rusqlite::Result<LastFailure> {
     })
 }
 
-/// Returns every state change of a job, oldest first.
-pub(crate) fn history(conn: &Connection, job: JobId) -> Result<Vec<HistoryEntry>, Failure> {
-    let mut statement = conn.prepare_cached(sql!("history"))?;
-    let entries = statement.query_map([Id(&job)], read_entry)?;
-    Ok(entries.collect::<rusqlite::Result<_>>()?)
+/// Returns state changes of a job, oldest first.
+pub(crate) fn history(
+    conn: &Connection,
+    job: JobId,
+    part: HistoryPart,
+) -> Result<Vec<HistoryEntry>, Failure> {
+    let entries = match part {
+        HistoryPart::After { pos, limit } => conn
+            .prepare_cached(sql!("history"))?
+            .query_map((Id(&job), pos, limit), read_entry)?
+            .collect::<rusqlite::Result<Vec<_>>>()?,
+        HistoryPart::Newest { limit } => {
+            let mut newest = conn
+                .prepare_cached(sql!("history_newest"))?
+                .query_map((Id(&job), limit), read_entry)?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            newest.reverse();
+            newest
+        }
+    };
+    Ok(entries)
 }
 
 pub(crate) fn read_entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {

@@ -13,7 +13,7 @@ use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::clock::Noted;
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished};
-use milepost_core::history::HistoryEntry;
+use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob};
 use milepost_core::listing::{JobRow, JobView, QueueKinds, QueueView};
@@ -191,8 +191,8 @@ impl AdminStore for SqliteStore {
         self.read("job", move |conn| listing::job(conn, job)).await
     }
 
-    async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
-        self.read("history", move |conn| listing::history(conn, job)).await
+    async fn history(&self, job: JobId, part: HistoryPart) -> StoreResult<Vec<HistoryEntry>> {
+        self.read("history", move |conn| listing::history(conn, job, part)).await
     }
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {

@@ -131,7 +131,7 @@ impl Scene {
 
     /// Returns the history of a job.
     pub async fn history(&self, job: JobId) -> Vec<HistoryEntry> {
-        self.store.history(job).await.expect("answered")
+        self.store.complete_history(job).await.expect("answered")
     }
 
     /// Asserts that the history of a job folds to its current state.

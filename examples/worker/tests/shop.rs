@@ -32,7 +32,7 @@ async fn a_confirmation_that_cannot_be_written_leaves_its_job(shop: Shop) {
     assert_eq!(shop.confirmed().await.unwrap(), 1);
     let waiting = testing::waiting::<ConfirmOrder>(&*store).await.unwrap();
     assert_eq!(waiting[0].0.row.state, JobState::RetryWait);
-    let last = store.history(waiting[0].0.row.id).await.unwrap().pop().unwrap();
+    let last = store.complete_history(waiting[0].0.row.id).await.unwrap().pop().unwrap();
     assert_eq!((last.verb, last.error_code.as_deref()), (Verb::Retry, Some("error")));
 }
 

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
 use milepost::bulk::{BulkView, TargetFailure};
-use milepost_core::history::HistoryEntry;
+use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobView, Waiting};
 use milepost_core::port::Store;
@@ -22,7 +22,7 @@ use crate::time::{exact, relative};
 /// The number of failures shown.
 const FAILURES: u32 = 3;
 /// The number of changes shown: a run that is paused overnight has thousands.
-const CHANGES: usize = 12;
+const CHANGES: u32 = 12;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,9 +57,9 @@ struct BulkDocument<'a> {
 pub(super) async fn run(args: &ShowArgs, store: &dyn Store) -> Result<Outcome> {
     let view = super::view(args.id, store).await?;
     let job = store.job(args.id).await?;
-    let history = store.history(args.id).await?;
     let failures = store.bulk_failures(args.id, 0, FAILURES).await?;
     if args.json {
+        let history = store.complete_history(args.id).await?;
         output::json(&BulkDocument {
             view: &view,
             share: view.share(),
@@ -75,10 +75,11 @@ pub(super) async fn run(args: &ShowArgs, store: &dyn Store) -> Result<Outcome> {
     print_facts(&view, job.as_ref(), now)?;
     print_failures(&view, &failures)?;
     print_json("parameters", job.as_ref().map(|job| job.payload.get()))?;
-    let earlier = history.len().saturating_sub(CHANGES);
+    let history = store.history(args.id, HistoryPart::Newest { limit: CHANGES + 1 }).await?;
+    let earlier = history.len().saturating_sub(CHANGES as usize);
     print_timeline(&history[earlier..], now)?;
     if earlier > 0 {
-        output::note(format_args!("{earlier} earlier changes: milepost jobs show {}", view.id));
+        output::note(format_args!("earlier changes: milepost jobs show {}", view.id));
     }
     Ok(Outcome::Done)
 }

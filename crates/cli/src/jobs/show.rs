@@ -5,7 +5,7 @@ use clap::Args;
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::format::pretty;
-use milepost_core::history::HistoryEntry;
+use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobRow, JobView, Waiting};
 use milepost_core::port::Store;
@@ -46,10 +46,11 @@ pub(crate) async fn run(args: ShowArgs, store: &dyn Store) -> Result<Outcome> {
     let Some(view) = store.job(args.id).await? else {
         return Err(StoreError::NoSuchJob(args.id).into());
     };
-    let history = store.history(args.id).await?;
     if args.json {
+        let history = store.complete_history(args.id).await?;
         output::json(&JobDocument { view: &view, history: &history })?;
     } else {
+        let history = newest_changes(args.id, store).await?;
         let now = Timestamp::now();
         print_facts(&view, now)?;
         print_json("payload", Some(view.payload.get()))?;
@@ -58,6 +59,19 @@ pub(crate) async fn run(args: ShowArgs, store: &dyn Store) -> Result<Outcome> {
         print_timeline(&history, now)?;
     }
     Ok(Outcome::Done)
+}
+
+/// Maximum number of state changes in the text output.
+const CHANGES_MAX: u32 = 1_000;
+
+/// Returns the newest state changes; tells where the earlier ones are.
+async fn newest_changes(id: JobId, store: &dyn Store) -> Result<Vec<HistoryEntry>> {
+    let mut history = store.history(id, HistoryPart::Newest { limit: CHANGES_MAX + 1 }).await?;
+    if history.len() > CHANGES_MAX as usize {
+        history.remove(0);
+        output::note(format_args!("only the newest {CHANGES_MAX} state changes are shown; --json prints all"));
+    }
+    Ok(history)
 }
 
 fn print_facts(view: &JobView, now: Timestamp) -> Result<()> {

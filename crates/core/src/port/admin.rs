@@ -10,7 +10,7 @@ use crate::actions::trimmed;
 use crate::audit::check_reason;
 use crate::duration::check_wait;
 use crate::error::StoreError;
-use crate::history::HistoryEntry;
+use crate::history::{HistoryEntry, HistoryPart};
 use crate::ident::JobId;
 use crate::listing::{JobRow, JobView, QueueKinds, QueueView};
 use crate::search::JobFilter;
@@ -111,8 +111,23 @@ pub trait AdminStore: Send + Sync {
     /// Returns one job, with the reason why it does not run now.
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>>;
 
-    /// Returns every state change of a job, oldest first.
-    async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>>;
+    /// Returns state changes of a job, oldest first.
+    async fn history(&self, job: JobId, part: HistoryPart) -> StoreResult<Vec<HistoryEntry>>;
+
+    /// Returns every state change of a job, oldest first. Read in portions; the result may be large.
+    async fn complete_history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
+        let limit = 1_000;
+        let mut entries: Vec<HistoryEntry> = Vec::new();
+        loop {
+            let pos = entries.last().map_or(0, |last| last.pos);
+            let found = self.history(job, HistoryPart::After { pos, limit }).await?;
+            let is_last = found.len() < limit as usize;
+            entries.extend(found);
+            if is_last {
+                return Ok(entries);
+            }
+        }
+    }
 
     /// Lists every queue that has live jobs, is served or is paused.
     async fn queues(&self) -> StoreResult<Vec<QueueView>>;

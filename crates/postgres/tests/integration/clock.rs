@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use milepost_core::port::MaintenanceStore;
+use milepost_core::event::{Aggregate, Failure, NewEvent, Outcome, PageSize, Undelivered};
+use milepost_core::port::{EventLog, MaintenanceStore};
 use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
+use milepost_testkit::relay;
 
 /// Runs the upkeep that workers run.
 async fn upkeep(store: &PostgresStore) {
@@ -27,7 +29,7 @@ async fn times_of_a_clock_that_was_ahead_are_moved_back_and_others_are_kept() {
         "insert into milepost.kind_limit (kind, per_second, burst, portion, full_at, source)
          values ('ahead', 1, 1, 1, now() + interval '1 hour 2 seconds', 'operator'), ('full', 1, 1, 1, now() - interval '1 day', 'operator')",
         "insert into milepost.group_bucket (group_key, full_at, look_at)
-         values ('g', now() + interval '1 hour', now() + interval '1 hour')",
+         values ('g', now() + interval '59 minutes', now() + interval '59 minutes')",
     ] {
         sqlx::query(ahead).execute(store.pool()).await.unwrap();
     }
@@ -43,4 +45,30 @@ async fn times_of_a_clock_that_was_ahead_are_moved_back_and_others_are_kept() {
     let group =
         "select extract(epoch from greatest(full_at, look_at) - now())::float8 from milepost.group_bucket";
     assert!(number(&store, group).await <= 0.0);
+}
+
+#[tokio::test]
+async fn leases_of_dead_publishers_and_waits_of_parked_events_are_moved_back() {
+    let (_database, store) = Database::with_store().await;
+    let lease = Duration::from_secs(60);
+    let (_, mut dead) = relay::reader(&store, "orders", lease).await;
+    store.emit(&NewEvent::new(Aggregate::new("order", "1"), "order.paid", &()).unwrap()).await.unwrap();
+    let page = dead.page(PageSize { events_max: 10, bytes_max: 10_000 }).await.unwrap();
+    let then = Undelivered::Retry(Duration::from_secs(20));
+    let failure = Failure { event: page.events[0].id, deliveries: 1, why: "no".to_owned(), then };
+    dead.commit(&Outcome { failures: vec![failure], ..Outcome::default() }).await.unwrap();
+    drop(dead);
+    // As after a minute during which the clock was an hour ahead.
+    for ahead in [
+        "update milepost.turn set until = now() + interval '1 hour' where name = 'publisher_clock'",
+        "update milepost.publisher set lease_until = lease_until + interval '1 hour'",
+        "update milepost.parked_aggregate set next_delivery_at = next_delivery_at + interval '1 hour'",
+    ] {
+        assert_eq!(sqlx::query(ahead).execute(store.pool()).await.unwrap().rows_affected(), 1, "{ahead}");
+    }
+    let (_, _other) = relay::reader(&store, "orders", lease).await;
+    let lease = "select max(extract(epoch from lease_until - now()))::float8 from milepost.publisher";
+    assert!(number(&store, lease).await <= 60.0);
+    let wait = "select extract(epoch from next_delivery_at - now())::float8 from milepost.parked_aggregate";
+    assert!(number(&store, wait).await <= 20.0);
 }

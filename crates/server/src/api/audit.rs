@@ -1,7 +1,7 @@
 //! The audit log.
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use milepost_core::audit::{AuditEntry, AuditFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -38,7 +38,7 @@ struct AuditParams {
 
 /// List the audit log
 ///
-/// Changes by users and their tools, each with the state of its subject before and after. Newest first.
+/// Changes by users and their tools, each with the state of its subject before and after. Newest first. A page also ends when it has 4 MiB.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "audit", params(AuditParams), responses((status = 200, body = Page<AuditEntry>)),
     security(("token" = ["operator"]))
@@ -46,15 +46,13 @@ struct AuditParams {
 async fn list_audit(
     State(app): State<App>,
     Query(params): Query<AuditParams>,
-) -> Result<Json<Page<AuditEntry>>, Problem> {
+) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
-    let filter = AuditFilter {
-        who: params.who,
-        what: params.what,
-        subject: params.subject,
-        before: params.cursor,
-        limit: limit + 1,
+    let store = app.store.as_ref();
+    let read = |before, limit| {
+        let (who, what, subject) = (params.who.clone(), params.what.clone(), params.subject.clone());
+        let filter = AuditFilter { who, what, subject, before, limit };
+        async move { store.audit_log(&filter).await }
     };
-    let found = app.store.audit_log(&filter).await?;
-    Ok(Json(Page::of(found, limit, |entry| entry.pos.to_string())))
+    page::of_large_rows(&app, params.cursor, limit, |entry: &AuditEntry| entry.pos, read).await
 }

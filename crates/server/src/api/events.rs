@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
 use milepost_core::event::{Aggregate, InvalidEvent, NewEvent};
 use milepost_core::ident::EventId;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
-use milepost_core::port::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
@@ -136,12 +135,6 @@ async fn emit_events(
     Ok((StatusCode::CREATED, Json(EmitAnswer { events: emitted.collect() })))
 }
 
-/// The size of the payloads at which a page ends, in bytes.
-const PAGE_BYTES: usize = 4 * 1024 * 1024;
-/// The number of events that are read first, and the maximum number that is read in one step: each can have a megabyte.
-const STEP_ROWS: usize = 4;
-const STEP_ROWS_MAX: usize = 32;
-
 /// Filter of the events.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -163,7 +156,7 @@ struct EventsParams {
 
 /// List events
 ///
-/// Newest first. A page also ends when its payloads have 4 MiB.
+/// Newest first. A page also ends when it has 4 MiB.
 #[utoipa::path(
     get, path = "/v1/events", tag = "events", params(EventsParams), responses((status = 200, body = Page<LoggedEvent>)),
     security(("token" = ["viewer"]))
@@ -181,35 +174,11 @@ async fn list_events(
             return Err(Problem::bad_request("invalid_parameter", words).at("query aggregate_id"));
         }
     };
-    let page = EventPage::Before(params.cursor);
-    let filter = EventFilter { aggregate, event_type: params.event_type, page, limit };
-    let _permit = app.large.acquire().await;
-    Ok(Json(newest(filter, app.store.as_ref()).await?).into_response())
-}
-
-/// Reads a page in steps, because a row can have a megabyte. It ends before `limit` when its payloads have [`PAGE_BYTES`].
-async fn newest(mut filter: EventFilter, store: &dyn Store) -> Result<Page<LoggedEvent>, Problem> {
-    let limit = filter.limit as usize;
-    let (mut items, mut bytes, mut step) = (Vec::new(), 0, STEP_ROWS);
-    loop {
-        // One more than the page has, to know whether there is a next one.
-        let wanted = (limit + 1 - items.len()).min(step);
-        filter.limit = u32::try_from(wanted).unwrap_or(u32::MAX);
-        let found = store.events(&filter).await?;
-        let is_last = found.len() < wanted;
-        bytes += found.iter().map(|event| event.event.payload.get().len()).sum::<usize>();
-        items.extend(found);
-        if is_last || items.len() > limit || bytes >= PAGE_BYTES {
-            let is_cut = !is_last && items.len() <= limit;
-            let mut page =
-                Page::of(items, u32::try_from(limit).unwrap_or(u32::MAX), |event| event.pos.to_string());
-            if let (true, Some(last)) = (is_cut, page.items.last()) {
-                page.next_cursor = Some(last.pos.to_string());
-            }
-            return Ok(page);
-        }
-        filter.page = EventPage::Before(items.last().map(|event| event.pos));
-        // As many as fit, if they are as large as those before.
-        step = (items.len() * (PAGE_BYTES - bytes) / bytes.max(1)).clamp(1, STEP_ROWS_MAX.min(4 * step));
-    }
+    let store = app.store.as_ref();
+    let read = |before, limit| {
+        let (aggregate, event_type) = (aggregate.clone(), params.event_type.clone());
+        let filter = EventFilter { aggregate, event_type, page: EventPage::Before(before), limit };
+        async move { store.events(&filter).await }
+    };
+    page::of_large_rows(&app, params.cursor, limit, |event: &LoggedEvent| event.pos, read).await
 }

@@ -2,14 +2,17 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderName;
+use axum::http::header::LINK;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
-use milepost_core::history::HistoryEntry;
+use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobRow, JobView};
 use milepost_core::search::{JobFilter, PayloadMatch};
 use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -122,37 +125,104 @@ async fn get_job(State(app): State<App>, Path(id): Path<JobId>) -> Result<Json<J
     Ok(Json(view))
 }
 
+/// The requested part of a history.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct HistoryParams {
+    /// Maximum number of state changes that are read. The default is 1000.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// Only state changes after this position.
+    #[param(value_type = Option<i64>)]
+    after: Option<i64>,
+}
+
 /// Get a job's history
 ///
-/// Every change of its state, oldest first.
+/// Every change of its state, oldest first. If there are more than `limit`, or more than 4 MiB, the header `Link` has the URL of the next page.
 #[utoipa::path(
-    get, path = "/v1/jobs/{id}/history", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
-    responses((status = 200, body = Vec<HistoryEntry>)), security(("token" = ["viewer"]))
+    get, path = "/v1/jobs/{id}/history", tag = "jobs", params(("id" = JobId, Path, description = "The job"), HistoryParams),
+    responses((status = 200, body = Vec<HistoryEntry>, headers(("Link", description = "The next page, with `rel=\"next\"`")))),
+    security(("token" = ["viewer"]))
 )]
-async fn get_job_history(State(app): State<App>, Path(id): Path<JobId>) -> Result<Response, Problem> {
+async fn get_job_history(
+    State(app): State<App>,
+    Path(id): Path<JobId>,
+    Query(params): Query<HistoryParams>,
+) -> Result<Response, Problem> {
     let _permit = app.large.acquire().await;
-    Ok(Json(history(&app, id).await?).into_response())
+    let limit = page::limit(params.limit.or(Some(page::ROWS_MAX)))?;
+    let (entries, next) = history(&app, id, params.after, limit).await?;
+    let path = format!("/v1/jobs/{id}/history");
+    Ok((next_page(&path, next, params.limit), Json(entries)).into_response())
+}
+
+/// The requested part of the attempts.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct AttemptsParams {
+    /// Only attempts that began after this position in the history.
+    #[param(value_type = Option<i64>)]
+    after: Option<i64>,
 }
 
 /// Get a job's attempts
 ///
-/// Each claim of the job and its end, oldest first.
+/// Each claim of the job and its end, oldest first. They are computed from up to 1,000 state changes, or 4 MiB; if there are more, the header `Link`
+/// has the URL of the next attempts.
 #[utoipa::path(
-    get, path = "/v1/jobs/{id}/attempts", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
-    responses((status = 200, body = Vec<Attempt>)), security(("token" = ["viewer"]))
+    get, path = "/v1/jobs/{id}/attempts", tag = "jobs", params(("id" = JobId, Path, description = "The job"), AttemptsParams),
+    responses((status = 200, body = Vec<Attempt>, headers(("Link", description = "The next page, with `rel=\"next\"`")))),
+    security(("token" = ["viewer"]))
 )]
 async fn get_job_attempts(
     State(app): State<App>,
     Path(id): Path<JobId>,
-) -> Result<Json<Vec<Attempt>>, Problem> {
-    Ok(Json(attempts(&history(&app, id).await?)))
+    Query(params): Query<AttemptsParams>,
+) -> Result<Response, Problem> {
+    let _permit = app.large.acquire().await;
+    let (mut entries, mut next) = history(&app, id, params.after, page::ROWS_MAX).await?;
+    // The last attempt may end on the next page: that page begins with it. If it is the only one, its end is read now.
+    while next.is_some() {
+        match entries.iter().rposition(|entry| entry.verb == Verb::Claim) {
+            Some(claim @ 1..) => {
+                entries.truncate(claim);
+                next = entries.last().map(|entry| entry.pos);
+                break;
+            }
+            Some(0) | None => {
+                let more;
+                (more, next) = history(&app, id, next, page::ROWS_MAX).await?;
+                entries.extend(more);
+            }
+        }
+    }
+    let path = format!("/v1/jobs/{id}/attempts");
+    Ok((next_page(&path, next, None), Json(attempts(&entries))).into_response())
 }
 
-/// Returns the history of a job; an error if the job does not exist.
-async fn history(app: &App, id: JobId) -> Result<Vec<HistoryEntry>, Problem> {
-    let history = app.store.history(id).await?;
-    if history.is_empty() && app.store.job(id).await?.is_none() {
+/// Returns a part of the history of a job, and the position after which it continues; an error if the job does not exist.
+async fn history(
+    app: &App,
+    id: JobId,
+    after: Option<i64>,
+    limit: u32,
+) -> Result<(Vec<HistoryEntry>, Option<i64>), Problem> {
+    let read = |after: Option<i64>, limit| {
+        app.store.history(id, HistoryPart::After { pos: after.unwrap_or_default(), limit })
+    };
+    let (entries, next) = page::large_rows(after, limit, |entry: &HistoryEntry| entry.pos, read).await?;
+    if entries.is_empty() && app.store.job(id).await?.is_none() {
         return Err(StoreError::NoSuchJob(id).into());
     }
-    Ok(history)
+    Ok((entries, next))
+}
+
+/// Returns the header with the URL of the next page, as RFC 8288 defines it.
+fn next_page(path: &str, next: Option<i64>, limit: Option<u32>) -> Option<[(HeaderName, String); 1]> {
+    let next = next?;
+    let limit = limit.map_or_else(String::new, |limit| format!("&limit={limit}"));
+    Some([(LINK, format!("<{path}?after={next}{limit}>; rel=\"next\""))])
 }

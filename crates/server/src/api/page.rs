@@ -1,9 +1,16 @@
 //! Pages of lists, with the cursor of the next page.
 
+use std::fmt::Display;
+use std::io;
+
+use axum::Json;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use milepost_core::port::StoreResult;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::app::App;
 use crate::problem::Problem;
 
 /// Default number of rows in a page.
@@ -32,6 +39,82 @@ impl<T: ToSchema> Page<T> {
         found.truncate(limit);
         Self { items: found, next_cursor }
     }
+}
+
+/// The size of rows as JSON at which a page of large rows ends, in bytes.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+/// The number of large rows that are read first, and the maximum number that is read in one step: each can have a megabyte.
+const STEP_ROWS: usize = 4;
+const STEP_ROWS_MAX: usize = 32;
+
+/// Returns a page of rows that can be large. It ends before `limit` when they have [`PAGE_BYTES`]. `read` returns up to so many rows that follow a
+/// position.
+pub(crate) async fn of_large_rows<T: Serialize + ToSchema, P: Display + Clone, F>(
+    app: &App,
+    start: Option<P>,
+    limit: u32,
+    position: impl Fn(&T) -> P,
+    read: impl Fn(Option<P>, u32) -> F,
+) -> Result<Response, Problem>
+where
+    F: Future<Output = StoreResult<Vec<T>>>,
+{
+    let _permit = app.large.acquire().await;
+    let (items, next) = large_rows(start, limit, position, read).await?;
+    Ok(Json(Page { items, next_cursor: next.map(|next| next.to_string()) }).into_response())
+}
+
+/// Reads large rows in steps. Returns them, and the position of the last one if more may follow. Hold [`App::large`](crate::app::Shared::large).
+pub(crate) async fn large_rows<T: Serialize, P: Clone, F>(
+    start: Option<P>,
+    limit: u32,
+    position: impl Fn(&T) -> P,
+    read: impl Fn(Option<P>, u32) -> F,
+) -> Result<(Vec<T>, Option<P>), Problem>
+where
+    F: Future<Output = StoreResult<Vec<T>>>,
+{
+    let limit = limit as usize;
+    let (mut items, mut bytes, mut step) = (Vec::new(), 0, STEP_ROWS);
+    loop {
+        // One more than the page has, to know whether there is a next one.
+        let wanted = (limit + 1 - items.len()).min(step);
+        let after = items.last().map(&position).or_else(|| start.clone());
+        let found = read(after, u32::try_from(wanted).unwrap_or(u32::MAX)).await?;
+        let is_last = found.len() < wanted;
+        bytes += found.iter().map(json_bytes).sum::<usize>();
+        items.extend(found);
+        if is_last || items.len() > limit || bytes >= PAGE_BYTES {
+            let is_complete = is_last && items.len() <= limit;
+            items.truncate(limit);
+            let next = items.last().map(&position).filter(|_| !is_complete);
+            return Ok((items, next));
+        }
+        // As many as fit, if they are as large as those before.
+        step = (items.len() * (PAGE_BYTES - bytes) / bytes.max(1)).clamp(1, STEP_ROWS_MAX.min(4 * step));
+    }
+}
+
+/// Returns the size of a row as JSON.
+fn json_bytes(row: &impl Serialize) -> usize {
+    /// Counts what is written.
+    struct Counter(usize);
+
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut counter = Counter(0);
+    // A row that cannot be written fails when the response is.
+    let _ = serde_json::to_writer(&mut counter, row);
+    counter.0
 }
 
 /// Refuses a request with no items, or with more than `max`.

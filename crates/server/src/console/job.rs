@@ -8,13 +8,14 @@ use milepost_core::actions::Action as _;
 use milepost_core::actions::job::{Inputs, JobAction};
 use milepost_core::actions::queue::QueueAction;
 use milepost_core::bulk::listing::BulkFilter;
-use milepost_core::history::HistoryEntry;
+use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobView, Waiting};
 use milepost_core::schedule::schedule_of_key;
+use milepost_core::transition::Verb;
 
 use super::form::{Action, Sent, acting};
-use super::format::{between, count, encoded, length, pretty, why};
+use super::format::{between, encoded, length, pretty, why};
 use super::page::{Drawn, Page, draw};
 use super::queues::set_queue;
 use super::{format, state_diagram};
@@ -25,6 +26,8 @@ use crate::problem::Problem;
 
 /// Maximum number of displayed transitions and attempts: a bulk job that is throttled for a night has thousands.
 const DRAWN: usize = 100;
+/// Number of transitions that are read: a claim and an end for each attempt, and some others.
+const READ: u32 = 250;
 
 #[derive(Template)]
 #[template(path = "job.html")]
@@ -39,11 +42,11 @@ struct Job {
     why: Option<Why>,
     failure: Option<String>,
     machine: String,
-    /// The newest attempts, and their total number if not all are shown; likewise for transitions.
+    /// The newest attempts, and whether there are others; likewise for transitions.
     lanes: Vec<Lane>,
-    all_attempts: Option<String>,
+    has_earlier_attempts: bool,
     history: Vec<Entry>,
-    all_changes: Option<String>,
+    has_earlier_changes: bool,
     actions: Vec<Action>,
 }
 
@@ -74,24 +77,30 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     let view = app.store.job(id).await?.ok_or_else(|| {
         Problem::not_found("no_such_job", format!("There is no job {id}, or it was deleted."))
     })?;
-    let history = app.store.history(id).await?;
+    let _permit = app.large.acquire().await;
+    let mut history = app.store.history(id, HistoryPart::Newest { limit: READ }).await?;
+    let is_part = history.len() == READ as usize;
+    if is_part {
+        // The first attempt that is shown has its claim.
+        let claim = history.iter().position(|entry| entry.verb == Verb::Claim);
+        history.drain(..claim.unwrap_or_default());
+    }
     let bulk = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
     let is_bulk = !app.store.bulks(&bulk).await?.is_empty();
     let last_failure = history.iter().rev().find_map(failure);
     let attempts = attempts(&history);
-    let all_of = |number: usize| (number > DRAWN).then(|| count(number));
     let job = Job {
         why: view.waiting_for.as_ref().map(|waiting| reason_of(waiting, &page)),
         failure: last_failure.filter(|_| !view.row.state.is_ended()),
         machine: state_diagram::draw(view.row.state, &history),
-        all_attempts: all_of(attempts.len()),
+        has_earlier_attempts: is_part || attempts.len() > DRAWN,
         lanes: lanes(attempts, page.now),
         actions: actions(&page, &view),
         schedule: view.row.key.as_deref().and_then(schedule_of_key).map(str::to_owned),
         payload: pretty(view.payload.get()),
         result: view.result.as_ref().map(|json| pretty(json.get())),
         checkpoint: view.checkpoint.as_ref().map(|json| pretty(json.get())),
-        all_changes: all_of(history.len()),
+        has_earlier_changes: is_part || history.len() > DRAWN,
         history: entries(history),
         is_bulk,
         view,
@@ -157,7 +166,7 @@ fn lanes(mut attempts: Vec<Attempt>, now: Timestamp) -> Vec<Lane> {
         let x = between(first, attempt.started_at).as_secs_f64() / whole * 990.0;
         let class = match attempt.outcome {
             None => "",
-            Some(milepost_core::transition::Verb::Succeed) => "good",
+            Some(Verb::Succeed) => "good",
             Some(_) => "bad",
         };
         let width = (took.as_secs_f64() / whole * 990.0).max(6.0);

@@ -42,6 +42,7 @@ mod state_diagram;
 mod sublist;
 mod time_input;
 mod unserved;
+mod visible_text;
 mod workers;
 
 use axum::http::Method;

@@ -14,6 +14,7 @@ use milepost_core::token::Role;
 use super::assets;
 use super::flash::{Flash, Said};
 use super::format::{Badge, When};
+use super::visible_text::visible;
 use crate::access::Identity;
 use crate::problem::Problem;
 use crate::session::csrf_token::mask;
@@ -150,7 +151,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Page {
 pub(crate) fn draw(template: &impl Template) -> Response {
     match template.render() {
         Ok(html) => {
-            let mut response = Html(html).into_response();
+            let mut response = Html(visible(html.into()).into_owned()).into_response();
             response.extensions_mut().insert(Said::Here);
             response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
             response

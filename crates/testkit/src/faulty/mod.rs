@@ -23,7 +23,7 @@ use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::doctor::{Check, Finding, Look};
 use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
-use milepost_core::history::HistoryEntry;
+use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::{JobId, Run, WorkerId};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob, Priority};
 use milepost_core::limit::{Limit, LimitView, Target};
@@ -243,8 +243,8 @@ impl AdminStore for Faulty {
         self.inner.job(job).await
     }
 
-    async fn history(&self, job: JobId) -> StoreResult<Vec<HistoryEntry>> {
-        self.inner.history(job).await
+    async fn history(&self, job: JobId, part: HistoryPart) -> StoreResult<Vec<HistoryEntry>> {
+        self.inner.history(job, part).await
     }
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {

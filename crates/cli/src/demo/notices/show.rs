@@ -95,7 +95,7 @@ impl Show<'_> {
         stage.resume(aborted).await?;
         for job in jobs {
             stage.until(job, "succeeds", |view| view.state == JobState::Succeeded).await?;
-            shown.histories.push(store.history(job).await?);
+            shown.histories.push(store.complete_history(job).await?);
         }
         for worker in stage.workers {
             worker.finish().await?;

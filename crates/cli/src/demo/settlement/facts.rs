@@ -40,13 +40,13 @@ impl Facts {
         for task in store.batch_tasks(batch, &TaskFilter::default()).await? {
             let mut histories = Vec::new();
             if let Some(job) = task.job {
-                histories.push(store.history(job).await?);
+                histories.push(store.complete_history(job).await?);
             }
             if let Some(items) = task.batch {
                 facts.add(&view(store, items).await?);
                 for item in store.batch_tasks(items, &TaskFilter::default()).await? {
                     let job = item.job.with_context(|| format!("item {} has no job", item.key))?;
-                    histories.push(store.history(job).await?);
+                    histories.push(store.complete_history(job).await?);
                 }
             }
             facts.histories.insert(task.key, histories);

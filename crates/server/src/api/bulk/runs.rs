@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::run::TargetFailure;
@@ -121,7 +122,7 @@ struct FailuresParams {
 
 /// List the failed targets of a run
 ///
-/// In the order of the failures.
+/// In the order of the failures. A page also ends when it has 4 MiB.
 #[utoipa::path(
     get, path = "/v1/bulk-runs/{id}/failures", tag = "bulk jobs",
     params(("id" = JobId, Path, description = "The run"), FailuresParams),
@@ -131,9 +132,10 @@ async fn list_bulk_failures(
     State(app): State<App>,
     Path(id): Path<JobId>,
     Query(params): Query<FailuresParams>,
-) -> Result<Json<Page<TargetFailure>>, Problem> {
+) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
     run(id, app.store.as_ref()).await?;
-    let found = app.store.bulk_failures(id, params.cursor.unwrap_or_default(), limit + 1).await?;
-    Ok(Json(Page::of(found, limit, |failure| failure.pos.to_string())))
+    let store = app.store.as_ref();
+    let read = |after: Option<i64>, limit| store.bulk_failures(id, after.unwrap_or_default(), limit);
+    page::of_large_rows(&app, params.cursor, limit, |failure: &TargetFailure| failure.pos, read).await
 }

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use milepost_core::actions::dead_letter::LetterAction;
 use milepost_core::inbox::listing::{DeadFilter, DeadLetter, LetterId};
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ struct LettersParams {
 
 /// List dead letters of inboxes
 ///
-/// Newest first.
+/// Newest first. A page also ends when it has 4 MiB.
 #[utoipa::path(
     get, path = "/v1/dead-letters", tag = "inbox", params(LettersParams), responses((status = 200, body = Page<DeadLetter>)),
     security(("token" = ["viewer"]))
@@ -48,11 +49,15 @@ struct LettersParams {
 async fn list_dead_letters(
     State(app): State<App>,
     Query(params): Query<LettersParams>,
-) -> Result<Json<Page<DeadLetter>>, Problem> {
+) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
-    let (consumer, before) = (params.consumer, params.cursor.map(LetterId));
-    let found = app.store.dead_letters(&DeadFilter { consumer, before, limit: limit + 1 }).await?;
-    Ok(Json(Page::of(found, limit, |letter| letter.id.to_string())))
+    let store = app.store.as_ref();
+    let read = |before, limit| {
+        let filter = DeadFilter { consumer: params.consumer.clone(), before, limit };
+        async move { store.dead_letters(&filter).await }
+    };
+    let start = params.cursor.map(LetterId);
+    page::of_large_rows(&app, start, limit, |letter: &DeadLetter| letter.id, read).await
 }
 
 /// An operation on dead letters.

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
@@ -30,8 +31,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     get, path = "/v1/schedules", tag = "schedules", responses((status = 200, body = Vec<ScheduleView>)),
     security(("token" = ["viewer"]))
 )]
-async fn list_schedules(State(app): State<App>) -> Result<Json<Vec<ScheduleView>>, Problem> {
-    Ok(Json(app.store.schedules().await?))
+async fn list_schedules(State(app): State<App>) -> Result<Response, Problem> {
+    let _permit = app.large.acquire().await;
+    Ok(Json(app.store.schedules().await?).into_response())
 }
 
 /// A schedule with its next ticks.

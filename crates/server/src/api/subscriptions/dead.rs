@@ -1,8 +1,8 @@
 //! Dead letters of subscriptions.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use milepost_core::actions::dead_letter::DeadEventAction;
 use milepost_core::event::listing::DeadPlace;
 use milepost_core::event::relay_listing::DeadView;
@@ -41,7 +41,7 @@ struct DeadParams {
 
 /// List dead letters of subscriptions
 ///
-/// Newest first, including skipped events.
+/// Newest first, including skipped events. A page also ends when it has 4 MiB.
 #[utoipa::path(
     get, path = "/v1/dead-events", tag = "events", params(DeadParams),
     responses((status = 200, body = Page<DeadView>)),
@@ -50,11 +50,13 @@ struct DeadParams {
 async fn list_dead_events(
     State(app): State<App>,
     Query(params): Query<DeadParams>,
-) -> Result<Json<Page<DeadView>>, Problem> {
+) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
-    let before = params.cursor.map(|Cursor(place)| place);
-    let found = app.store.dead_events(params.subscription.as_deref(), before.as_ref(), limit + 1).await?;
-    Ok(Json(Page::of(found, limit, |dead| Cursor(dead.place()).to_string())))
+    let (store, subscription) = (app.store.as_ref(), params.subscription.as_deref());
+    let read = |before: Option<Cursor<DeadPlace>>, limit| async move {
+        store.dead_events(subscription, before.as_ref().map(|Cursor(place)| place), limit).await
+    };
+    page::of_large_rows(&app, params.cursor.clone(), limit, |dead: &DeadView| Cursor(dead.place()), read).await
 }
 
 /// An operation on a dead letter of a subscription.

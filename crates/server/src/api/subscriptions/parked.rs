@@ -1,8 +1,8 @@
 //! Parked aggregates.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use milepost_core::actions::parked::{InvalidEdit, ParkedAction};
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::AggregatePlace;
@@ -42,7 +42,7 @@ struct ParkedParams {
 
 /// List parked aggregates
 ///
-/// Longest waiting first.
+/// Longest waiting first. A page also ends when it has 4 MiB.
 #[utoipa::path(
     get, path = "/v1/parked", tag = "events", params(ParkedParams),
     responses((status = 200, body = Page<ParkedView>)),
@@ -51,11 +51,14 @@ struct ParkedParams {
 async fn list_parked(
     State(app): State<App>,
     Query(params): Query<ParkedParams>,
-) -> Result<Json<Page<ParkedView>>, Problem> {
+) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
-    let after = params.cursor.map(|Cursor(place)| place);
-    let found = app.store.parked(params.subscription.as_deref(), after.as_ref(), limit + 1).await?;
-    Ok(Json(Page::of(found, limit, |parked| Cursor(parked.place()).to_string())))
+    let (store, subscription) = (app.store.as_ref(), params.subscription.as_deref());
+    let read = |after: Option<Cursor<AggregatePlace>>, limit| async move {
+        store.parked(subscription, after.as_ref().map(|Cursor(place)| place), limit).await
+    };
+    let start = params.cursor.clone();
+    page::of_large_rows(&app, start, limit, |parked: &ParkedView| Cursor(parked.place()), read).await
 }
 
 /// An operation on a parked aggregate.

@@ -160,7 +160,7 @@ pub(crate) async fn a_form_does_what_it_says_and_wants_to_know_why(place: Place)
     assert_eq!(store.job(job).await.unwrap().unwrap().row.state, JobState::Pending);
     let (to, message) = abort("too early").await;
     assert!(to == page && message.starts_with("done") && message.contains("aborted"), "{message}");
-    assert_eq!(store.history(job).await.unwrap()[1].note.as_deref(), Some("too early"));
+    assert_eq!(store.complete_history(job).await.unwrap()[1].note.as_deref(), Some("too early"));
     let pause =
         [("queue", "default"), ("operation", "pause"), ("reason", "calm"), ("back", "//evil.example")];
     assert_eq!(place.form("/queues/set", &pause).await.0, "/");

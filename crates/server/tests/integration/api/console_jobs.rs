@@ -95,8 +95,18 @@ pub(crate) async fn of_a_long_history_the_newest_changes_are_drawn(place: Place)
         }
     }
     let html = place.page(&format!("/jobs/{job}")).await.1;
-    assert!(html.contains("The newest 100 of 121 changes"), "{html}");
+    assert!(html.contains("The newest 100 changes"), "{html}");
     assert!(html.contains(&format!("href=\"/v1/jobs/{job}/history\"")), "{html}");
     assert!(html.contains("resume no. 59.") && !html.contains("abort no. 9."), "{html}");
     assert_eq!(html.matches(" no. ").count(), 100, "{html}");
+}
+
+pub(crate) async fn characters_that_reverse_text_are_replaced_in_pages(place: Place) {
+    let job = NewJob::new("order", &"pay\u{202e}load").unwrap().key("key\u{202e}gpj.exe");
+    let job = place.store.enqueue(&job).await.unwrap().job;
+    for page in ["/jobs".to_owned(), format!("/jobs/{job}")] {
+        let html = place.page(&page).await.1;
+        assert!(html.contains("key\u{fffd}gpj.exe"), "{html}");
+    }
+    assert!(place.page(&format!("/jobs/{job}")).await.1.contains("pay\u{fffd}load"));
 }

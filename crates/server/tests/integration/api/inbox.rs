@@ -65,6 +65,32 @@ async fn gaps_are_read_in_pages(desk: Desk) {
     assert!(page.contains("shipping") && !page.contains(">More</a>"), "all rows fit: {page}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_of_large_dead_letters_end_early_and_leave_none_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("jobs.db"), SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    let desk = Desk::sqlite(store);
+    let place = Place::serve(desk.store.clone()).await;
+    let wants = json!({"gap_wait_ms": 0, "parked_max": 100});
+    assert_eq!(place.ask(Method::PUT, "/v1/consumers/billing", wants).await.status, StatusCode::NO_CONTENT);
+    // The first event is missing, so all others become dead letters.
+    for sequence in 2..14 {
+        let payload = RawValue::from_string(format!("\"{}\"", "x".repeat(900_000))).unwrap();
+        desk.take("billing", &Event { payload, ..event(sequence) }).await;
+    }
+    desk.store.give_up_gaps(None, 100).await.unwrap();
+    let (mut sizes, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = place.get(&format!("/v1/dead-letters?limit=1000{cursor}")).await.body;
+        sizes.push(page["items"].as_array().unwrap().len());
+        let Some(next) = page["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(sizes.iter().sum::<usize>(), 12, "{sizes:?}");
+    assert!(sizes.len() > 1 && sizes.iter().all(|&rows| rows <= 8), "{sizes:?}");
+}
+
 fn event(sequence: i64) -> Event {
     event_of("1", sequence)
 }

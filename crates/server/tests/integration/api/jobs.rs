@@ -241,19 +241,18 @@ pub(crate) async fn a_queue_is_paused_and_goes_on(place: Place) {
     assert_eq!(set(false).await.body, json!({"changed": true}));
 }
 
-pub(crate) async fn attempts_are_told_with_their_ends(place: Place) {
-    let id = place.created(&json!({"kind": "k", "max_attempts": 2})).await;
+/// Lets a job of kind `k` fail, once for each message. The last failure is permanent.
+async fn fail(place: &Place, messages: &[String]) {
     let store = place.store.as_ref();
-    let lease = Duration::from_secs(60);
     let worker = NewWorker {
         name: "w".into(),
         queues: vec!["default".into()],
         kinds: vec!["k".into()],
-        lease,
+        lease: Duration::from_secs(60),
         ..NewWorker::default()
     };
     let worker = store.register_worker(&worker).await.unwrap();
-    for claim_id in 1..=2 {
+    for (claim_id, message) in (1..).zip(messages) {
         let claim = Claim {
             worker,
             claim_id,
@@ -263,17 +262,58 @@ pub(crate) async fn attempts_are_told_with_their_ends(place: Place) {
             thorough: true,
         };
         let run = store.claim(&claim).await.unwrap()[0].run;
-        let failure = Failure { code: "boom".into(), message: format!("no. {claim_id}") };
-        let end =
-            if claim_id == 1 { End::Retry { delay: Duration::ZERO, failure } } else { End::Fail { failure } };
+        let failure = Failure { code: "boom".into(), message: message.clone() };
+        let is_last = claim_id == i32::try_from(messages.len()).unwrap();
+        let end = if is_last { End::Fail { failure } } else { End::Retry { delay: Duration::ZERO, failure } };
         store.finish_many(worker, &[Finish { run, end, grouped: false, task: false }]).await.unwrap();
     }
+}
+
+pub(crate) async fn attempts_are_told_with_their_ends(place: Place) {
+    let id = place.created(&json!({"kind": "k", "max_attempts": 2})).await;
+    fail(&place, &["no. 1", "no. 2"].map(str::to_owned)).await;
     let attempts = place.get(&format!("/v1/jobs/{id}/attempts")).await.body;
     assert_eq!(attempts.as_array().unwrap().len(), 2);
     assert_eq!((&attempts[0]["outcome"], &attempts[1]["outcome"]), (&json!("retry"), &json!("fail")));
     assert_eq!(attempts[1]["error_message"], "no. 2");
     assert_eq!(place.get("/v1/workers").await.body[0]["name"], "w");
     assert_eq!(place.get(&format!("/v1/jobs/{id}")).await.body["state"], "failed");
+}
+
+/// Reads a list and the pages that its `Link` headers lead to. Returns the rows of each page.
+async fn linked_pages(place: &Place, path: String) -> Vec<Vec<Value>> {
+    let (mut pages, mut next) = (Vec::new(), Some(path));
+    while let Some(path) = next {
+        let response = place.request(Method::GET, &path).send().await.unwrap();
+        let link = response.headers().get("link").map(|link| link.to_str().unwrap().to_owned());
+        next = link.map(|link| link.strip_prefix('<').unwrap().strip_suffix(">; rel=\"next\"").unwrap().to_owned());
+        pages.push(response.json().await.unwrap());
+    }
+    pages
+}
+
+pub(crate) async fn a_long_history_and_its_attempts_have_pages(place: Place) {
+    let id = place.created(&json!({"kind": "k", "max_attempts": 9})).await;
+    // Two messages fill a page of 4 MiB.
+    let messages: Vec<String> = (1..=5).map(|n| format!("{n} {}", "x".repeat(2_200_000))).collect();
+    fail(&place, &messages).await;
+    let pages = linked_pages(&place, format!("/v1/jobs/{id}/history?limit=2")).await;
+    let verbs: Vec<&str> = pages.iter().flatten().map(|entry| entry["verb"].as_str().unwrap()).collect();
+    let attempt = ["claim", "retry"];
+    assert_eq!(verbs[0], "create");
+    assert_eq!(verbs[1..9], [attempt; 4].concat());
+    assert_eq!(verbs[9..], ["claim", "fail"]);
+    assert!(pages[..5].iter().all(|page| page.len() == 2), "pages of {:?}", pages.iter().map(Vec::len));
+
+    let pages = linked_pages(&place, format!("/v1/jobs/{id}/attempts")).await;
+    assert!(pages.len() > 1, "the messages of all attempts do not fit one page");
+    let attempts: Vec<_> = pages.iter().flatten().collect();
+    assert_eq!(attempts.len(), 5);
+    for (attempt, message) in attempts.iter().zip(&messages) {
+        assert_eq!(attempt["error_message"], message.as_str(), "each has its end");
+    }
+    let absent = place.get("/v1/jobs/0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c/attempts?after=3").await;
+    assert_eq!(absent.code(), "no_such_job");
 }
 
 /// Returns the ids of the jobs in a response, newest first.

@@ -79,6 +79,7 @@ on_both! {
         an_operator_changes_jobs
         a_queue_is_paused_and_goes_on
         attempts_are_told_with_their_ends
+        a_long_history_and_its_attempts_have_pages
         jobs_are_found_by_what_is_in_them
         an_operation_on_many_is_previewed_and_becomes_a_bulk_job
     }
@@ -113,6 +114,7 @@ on_both! {
         jobs_that_failed_since_a_time_are_found_and_retried
         all_jobs_that_are_changed_are_counted_before
         of_a_long_history_the_newest_changes_are_drawn
+        characters_that_reverse_text_are_replaced_in_pages
     }
     console_overview {
         a_store_in_which_nothing_was_done_tells_what_to_do

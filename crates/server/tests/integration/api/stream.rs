@@ -231,7 +231,7 @@ pub(crate) async fn a_watcher_of_a_batch_is_told_of_it_and_of_the_jobs_of_its_ta
     place.created(&json!({ "kind": "work", "queue": "night" })).await;
     let job = start_and_abort(&place, own).await;
     let (of_batch, of_job) =
-        (store.batch_history(own, 0, 100).await.unwrap(), store.history(job).await.unwrap());
+        (store.batch_history(own, 0, 100).await.unwrap(), store.complete_history(job).await.unwrap());
     assert!(of_batch.len() >= 2 && of_job.len() == 2, "{of_batch:#?} {of_job:#?}");
     let received = all.take(of_batch.len() + of_job.len()).await;
     assert!(

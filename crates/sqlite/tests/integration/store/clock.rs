@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use milepost_core::port::MaintenanceStore;
+use milepost_core::event::{Aggregate, Failure, NewEvent, Outcome, PageSize, Undelivered};
+use milepost_core::port::{EventLog, MaintenanceStore};
+use milepost_testkit::relay;
 
 use crate::store::fixture::Home;
 
@@ -29,7 +31,7 @@ async fn times_of_a_clock_that_was_ahead_are_moved_back_and_others_are_kept() {
              INSERT INTO milepost_kind_limit (kind, per_second, burst, portion, full_at_us, source)
              VALUES ('ahead', 1, 1, 1, (unixepoch() + 3602) * 1000000, 'operator'), ('full', 1, 1, 1, 1000000, 'operator');
              INSERT INTO milepost_group_bucket (group_key, full_at_us, look_at_us)
-             VALUES ('g', (unixepoch() + 3600) * 1000000, (unixepoch() + 3600) * 1000000)",
+             VALUES ('g', (unixepoch() + 3540) * 1000000, (unixepoch() + 3540) * 1000000)",
         )
         .unwrap();
     upkeep(&home).await;
@@ -41,5 +43,34 @@ async fn times_of_a_clock_that_was_ahead_are_moved_back_and_others_are_kept() {
     assert_eq!(full, 1_000_000, "a full bucket stays as it is");
     for column in ["full_at_us", "look_at_us"] {
         assert!(seconds_ahead(&home, column, 1_000_000, "milepost_group_bucket") <= 0.0, "{column}");
+    }
+}
+
+#[tokio::test]
+async fn leases_of_dead_publishers_and_waits_of_parked_events_are_moved_back() {
+    let home = Home::new().await;
+    let lease = Duration::from_secs(60);
+    let (_, mut dead) = relay::reader(&home.store, "orders", lease).await;
+    home.store.emit(&NewEvent::new(Aggregate::new("order", "1"), "order.paid", &()).unwrap()).await.unwrap();
+    let page = dead.page(PageSize { events_max: 10, bytes_max: 10_000 }).await.unwrap();
+    let then = Undelivered::Retry(Duration::from_secs(20));
+    let failure = Failure { event: page.events[0].id, deliveries: 1, why: "no".to_owned(), then };
+    dead.commit(&Outcome { failures: vec![failure], ..Outcome::default() }).await.unwrap();
+    drop(dead);
+    // As after a minute during which the clock was an hour ahead.
+    home.connection()
+        .execute_batch(
+            "UPDATE milepost_turn SET until_ms = until_ms + 3600000 WHERE name = 'publisher_clock';
+             UPDATE milepost_publisher SET lease_until_ms = lease_until_ms + 3600000;
+             UPDATE milepost_parked_aggregate SET next_delivery_at_ms = next_delivery_at_ms + 3600000",
+        )
+        .unwrap();
+    let (_, _other) = relay::reader(&home.store, "orders", lease).await;
+    for (column, table, seconds) in [
+        ("lease_until_ms", "milepost_publisher", 60.0),
+        ("next_delivery_at_ms", "milepost_parked_aggregate", 20.0),
+    ] {
+        let left = seconds_ahead(&home, column, 1_000, table);
+        assert!(left <= seconds + 0.1, "{column}: {left}");
     }
 }
