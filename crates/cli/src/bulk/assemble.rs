@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use milepost::NewJob;
 use milepost::bulk::{Definition, Dialect, EventTemplate, InvalidBulk, Remote};
-use milepost_core::port::{BulkRows, BulkWork, Throttle};
+use milepost_core::port::{BulkWork, Throttle};
 use milepost_executors::http::{HttpProbe, InvalidHttp};
 use milepost_postgres::bulk::{Database as Other, Measure, PostgresTargets, ServerThrottle};
 
 use crate::config::ThrottleEntry;
 use crate::store::Database;
 
-/// The operation on a chunk, which runs in a transaction.
+/// The operation on a chunk.
 pub(crate) enum Effect {
     /// A statement over the relation `chunk`.
     Sql(String),
@@ -19,6 +19,8 @@ pub(crate) enum Effect {
     Enqueue(NewJob),
     /// An event for each target.
     Emit(EventTemplate),
+    /// None: a server or a program applies the chunks.
+    Elsewhere,
 }
 
 /// Returns the SQL dialect of the store.
@@ -42,7 +44,7 @@ pub(crate) struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Returns the work of a bulk job whose chunks are transactions in the database of its targets.
+    /// Returns the work of a bulk job.
     pub(crate) fn work(self, effect: Effect) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
         let Self { database, other, definition, source, key } = self;
         match (other, database) {
@@ -50,6 +52,7 @@ impl Site<'_> {
                 Effect::Sql(sql) => {
                     self.remote(self.targets(other, Some(milepost_postgres::bulk::Effect::Sql(sql)))?)
                 }
+                Effect::Elsewhere => self.remote(self.targets(other, None)?),
                 Effect::Enqueue(template) => self.remote(self.targets(other, None)?).enqueue(template),
                 Effect::Emit(template) => {
                     let targets = self.targets(other, None)?.reading(template.columns());
@@ -62,6 +65,7 @@ impl Site<'_> {
                     Effect::Sql(sql) => Its::Sql(sql),
                     Effect::Enqueue(template) => Its::Handler(Arc::new(ChildJobs { template })),
                     Effect::Emit(template) => Its::Handler(Arc::new(ChildEvents { template })),
+                    Effect::Elsewhere => Its::Elsewhere,
                 };
                 Ok(Arc::new(SqlBulk::new(store, definition, source, key, effect)?))
             }
@@ -71,24 +75,11 @@ impl Site<'_> {
                     Effect::Sql(sql) => Its::Sql(sql),
                     Effect::Enqueue(template) => Its::Handler(Arc::new(ChildJobs { template })),
                     Effect::Emit(template) => Its::Handler(Arc::new(ChildEvents { template })),
+                    Effect::Elsewhere => Its::Elsewhere,
                 };
                 Ok(Arc::new(SqlBulk::new(store, definition, source, key, effect)?))
             }
         }
-    }
-
-    /// Returns the targets of a bulk job whose chunks are applied by a server or a program.
-    pub(crate) fn rows(self) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
-        let Self { database, other, definition, source, key } = self;
-        Ok(match (other, database) {
-            (Some(other), _) => Arc::new(self.remote(self.targets(other, None)?)),
-            (None, Database::Postgres(store)) => {
-                Arc::new(milepost_postgres::bulk::PostgresRows::new(store, definition, source, key)?)
-            }
-            (None, Database::Sqlite(store)) => {
-                Arc::new(milepost_sqlite::bulk::SqliteRows::new(store, definition, source, key)?)
-            }
-        })
     }
 
     fn targets(

@@ -88,7 +88,9 @@ impl Environment<'_> {
         self.bytes += value.len() as u64;
         if self.bytes > DOCUMENT_BYTES_MAX {
             return Err(missing(
-                format!("with {name}, more than {DOCUMENT_BYTES_MAX} bytes are inserted from the environment"),
+                format!(
+                    "with {name}, more than {DOCUMENT_BYTES_MAX} bytes are inserted from the environment"
+                ),
                 "insert less".to_owned(),
             ));
         }

@@ -69,7 +69,9 @@ async fn newest_changes(id: JobId, store: &dyn Store) -> Result<Vec<HistoryEntry
     let mut history = store.history(id, HistoryPart::Newest { limit: CHANGES_MAX + 1 }).await?;
     if history.len() > CHANGES_MAX as usize {
         history.remove(0);
-        output::note(format_args!("only the newest {CHANGES_MAX} state changes are shown; --json prints all"));
+        output::note(format_args!(
+            "only the newest {CHANGES_MAX} state changes are shown; --json prints all"
+        ));
     }
     Ok(history)
 }

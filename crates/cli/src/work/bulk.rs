@@ -132,7 +132,7 @@ impl Checked {
                 let http = Http::new(&http.config(around.secrets))
                     .with_context(|| format!("the bulk job {name}"))?;
                 let http = Arc::new(http);
-                Bulk::elsewhere(definition.clone(), site.rows()?, move |context| {
+                Bulk::elsewhere(definition.clone(), site.work(Effect::Elsewhere)?, move |context| {
                     let http = http.clone();
                     async move { logged(&context, Words::Kept, http.run(&context)).await }
                 })
@@ -141,7 +141,7 @@ impl Checked {
                 let config = exec.config(around.folder, around.secrets);
                 self.hand_back_grace = self.hand_back_grace.max(config.kill_grace + REAP);
                 let exec = Arc::new(Exec::new(config));
-                Bulk::elsewhere(definition.clone(), site.rows()?, move |context| {
+                Bulk::elsewhere(definition.clone(), site.work(Effect::Elsewhere)?, move |context| {
                     let exec = exec.clone();
                     async move { logged(&context, Words::Logged, exec.run(&context)).await }
                 })

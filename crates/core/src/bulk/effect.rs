@@ -12,6 +12,8 @@ pub enum Effect<H: ?Sized> {
     Sql(String),
     /// A handler that runs in the chunk's transaction.
     Handler(Arc<H>),
+    /// No effect in the database of the targets: a function reads them and has its effect elsewhere.
+    Elsewhere,
 }
 
 impl<H: ?Sized> Clone for Effect<H> {
@@ -19,6 +21,7 @@ impl<H: ?Sized> Clone for Effect<H> {
         match self {
             Self::Sql(sql) => Self::Sql(sql.clone()),
             Self::Handler(handler) => Self::Handler(Arc::clone(handler)),
+            Self::Elsewhere => Self::Elsewhere,
         }
     }
 }
@@ -28,6 +31,7 @@ impl<H: ?Sized> fmt::Debug for Effect<H> {
         match self {
             Self::Sql(sql) => f.debug_tuple("Sql").field(sql).finish(),
             Self::Handler(_) => f.write_str("Handler"),
+            Self::Elsewhere => f.write_str("Elsewhere"),
         }
     }
 }
@@ -38,7 +42,7 @@ pub enum Applied<H: ?Sized> {
     Sql(Apply),
     /// A handler.
     Handler(Arc<H>),
-    /// No effect in the database of the targets: they are only read.
+    /// None; see [`Effect::Elsewhere`].
     Elsewhere,
 }
 
@@ -61,7 +65,24 @@ impl<H: ?Sized> Applied<H> {
         Ok(match effect {
             Effect::Sql(sql) => Self::Sql(Apply::parse(&sql, key, dialect).map_err(InvalidBulk::Apply)?),
             Effect::Handler(handler) => Self::Handler(handler),
+            Effect::Elsewhere => Self::Elsewhere,
         })
+    }
+
+    /// Refuses to apply a chunk if the effect is elsewhere, since its targets would count as done.
+    ///
+    /// # Errors
+    /// [`InvalidBulk::NotApplied`].
+    pub fn check_applies(&self) -> Result<(), InvalidBulk> {
+        match self {
+            Self::Sql(_) | Self::Handler(_) => Ok(()),
+            Self::Elsewhere => Err(InvalidBulk::NotApplied {
+                code: "no_effect".to_owned(),
+                message: "this bulk job has no effect in the database of its targets: give it a function (Bulk::elsewhere)".to_owned(),
+                retryable: false,
+                retry_after: None,
+            }),
+        }
     }
 
     /// Returns the statement, if it is one.

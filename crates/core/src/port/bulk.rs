@@ -16,6 +16,7 @@ use crate::ident::{JobId, Run};
 use crate::job::{Enqueued, NewJob, Priority};
 use crate::precedence::{Put, Synced};
 use crate::schedule::Source;
+use crate::transition::Verb;
 
 /// The work of a bulk job on one store.
 #[async_trait]
@@ -51,44 +52,17 @@ pub trait BulkRun: Send {
     /// [`Fenced`](crate::error::StoreError::Fenced) when another worker has taken over the run.
     async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked>;
 
-    /// Records for operators what pauses the run.
-    async fn rest(&mut self, rest: &Rest) -> StoreResult<()>;
-
-    /// Ends the run and its job successfully, and starts the next run if there is one, in one commit.
-    async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()>;
-}
-
-/// Targets whose effects are outside the store: the caller reads them, processes them, and then acknowledges them.
-#[async_trait]
-pub trait BulkRows: Send + Sync {
-    /// As [`BulkWork::place`].
-    fn place(&self) -> Option<String> {
-        None
-    }
-
-    /// As [`BulkWork::check`].
-    async fn check(&self) -> StoreResult<()>;
-
-    /// As [`BulkWork::take`].
-    async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkReader>)>;
-}
-
-/// A run whose targets are read and acknowledged by the caller.
-#[async_trait]
-pub trait BulkReader: Send {
-    /// As [`BulkRun::survey`].
-    async fn survey(&mut self) -> StoreResult<Surveyed>;
-
-    /// Reads the next targets, each a JSON object, unless the run was asked to stop.
-    async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, crate::transition::Verb>>;
+    /// Reads the next targets, each a JSON object, for a caller that applies them and then calls [`pass`](Self::pass); returns the request if the
+    /// run was asked to stop.
+    async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, Verb>>;
 
     /// Acknowledges the targets that were read last: moves the cursor after them.
     async fn pass(&mut self) -> StoreResult<Chunked>;
 
-    /// As [`BulkRun::rest`].
+    /// Records for operators what pauses the run.
     async fn rest(&mut self, rest: &Rest) -> StoreResult<()>;
 
-    /// As [`BulkRun::end`].
+    /// Ends the run and its job successfully, and starts the next run if there is one, in one commit.
     async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()>;
 }
 

@@ -26,10 +26,7 @@ mod worker;
 pub use admin::{AdminStore, Operated, Operation};
 pub use audit::AuditStore;
 pub use batch::BatchStore;
-pub use bulk::{
-    BulkProgress, BulkReader, BulkRows, BulkRun, BulkStaging, BulkStore, BulkTargets, BulkVisit, BulkWork,
-    Throttle,
-};
+pub use bulk::{BulkProgress, BulkRun, BulkStaging, BulkStore, BulkTargets, BulkVisit, BulkWork, Throttle};
 pub use coordination::{Coordination, CoordinationHealth, InboxCache, Remembered};
 pub use doctor::{AbandonedRun, DoctorStore};
 pub use event::EventLog;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use milepost_core::port::{BulkRows, BulkWork, Store};
+use milepost_core::port::{BulkWork, Store};
 
 use crate::context::Context;
 use crate::outcome::{JobError, Outcome};
@@ -51,20 +51,13 @@ pub use staging::Staging;
 /// A function that is called for each chunk.
 pub(crate) type Perform = dyn Fn(Context) -> BoxFuture<'static, Result<Outcome, JobError>> + Send + Sync;
 
-/// The work on a chunk, and where it happens.
-#[derive(Clone)]
-enum Work {
-    /// In the store's transaction.
-    Here(Arc<dyn BulkWork>),
-    /// In a function, between two transactions.
-    Elsewhere { rows: Arc<dyn BulkRows>, perform: Arc<Perform> },
-}
-
 /// A bulk job for a worker.
 #[derive(Clone)]
 pub struct Bulk {
     definition: Definition,
-    work: Work,
+    work: Arc<dyn BulkWork>,
+    /// The function that applies the chunks, if their effects are elsewhere.
+    perform: Option<Arc<Perform>>,
     windows: Option<Windows>,
     throttles: Vec<Arc<dyn Throttle>>,
     then: Option<Definition>,
@@ -79,25 +72,26 @@ impl Bulk {
         if definition.place.is_some() {
             definition.effects = Effects::AtLeastOncePerChunk;
         }
-        Self::of(definition, Work::Here(work))
+        Self::of(definition, work, None)
     }
 
-    /// Creates a bulk job whose chunks are passed to a function with effects elsewhere. After a crash in between, the same chunk is passed
-    /// again. The function's payload is `{"bulk_id", "params", "rows"}`, and [`Context::idempotency_key`] identifies the chunk.
+    /// Creates a bulk job whose chunks are passed to a function with effects elsewhere. `work` reads them: `SqlBulk` of the store's crate with
+    /// `Effect::Elsewhere`, or a [`Remote`] whose targets have no effect. After a crash in between, the same chunk is passed again. The function's
+    /// payload is `{"bulk_id", "params", "rows"}`, and [`Context::idempotency_key`] identifies the chunk.
     #[must_use]
-    pub fn elsewhere<F, Fut>(mut definition: Definition, rows: Arc<dyn BulkRows>, perform: F) -> Self
+    pub fn elsewhere<F, Fut>(mut definition: Definition, work: Arc<dyn BulkWork>, perform: F) -> Self
     where
         F: Fn(Context) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
     {
         definition.effects = Effects::AtLeastOncePerChunk;
-        definition.place = rows.place();
+        definition.place = work.place();
         let perform = move |context| -> BoxFuture<'static, _> { perform(context).boxed() };
-        Self::of(definition, Work::Elsewhere { rows, perform: Arc::new(perform) })
+        Self::of(definition, work, Some(Arc::new(perform)))
     }
 
-    fn of(definition: Definition, work: Work) -> Self {
-        Self { definition, work, windows: None, throttles: Vec::new(), then: None }
+    fn of(definition: Definition, work: Arc<dyn BulkWork>, perform: Option<Arc<Perform>>) -> Self {
+        Self { definition, work, perform, windows: None, throttles: Vec::new(), then: None }
     }
 
     /// Restricts the start of chunks to these times of day.
@@ -133,10 +127,7 @@ impl Bulk {
     /// # Errors
     /// Describes the problem with source or apply.
     pub async fn check(&self) -> milepost_core::port::StoreResult<()> {
-        match &self.work {
-            Work::Here(work) => work.check().await,
-            Work::Elsewhere { rows, .. } => rows.check().await,
-        }
+        self.work.check().await
     }
 
     /// Returns the handler that runs it.

@@ -14,9 +14,7 @@ use milepost_core::bulk::run::{
 };
 use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
-use milepost_core::port::{
-    BulkReader, BulkRows, BulkRun, BulkTargets, BulkVisit, BulkWork, Store, StoreResult,
-};
+use milepost_core::port::{BulkRun, BulkTargets, BulkVisit, BulkWork, Store, StoreResult};
 use milepost_core::transition::Verb;
 
 use super::children::Made;
@@ -72,13 +70,13 @@ impl Remote {
         Self { made: Some(Made::Event(template)), ..self }
     }
 
-    async fn take_run(&self, order: &Order) -> StoreResult<(Position, Box<RemoteRun>)> {
+    async fn take_run(&self, order: &Order) -> StoreResult<(Position, RemoteRun)> {
         let mut visit = self.targets.visit(order).await?;
         let taken = self.store.take_bulk(order.run, &self.fingerprint, visit.since()).await?;
         visit.settle(&taken).await?;
         let (store, made, order) = (self.store.clone(), self.made.clone(), order.clone());
         let position = taken.position.clone();
-        Ok((position, Box::new(RemoteRun { store, visit, taken, order, made, passing: None })))
+        Ok((position, RemoteRun { store, visit, taken, order, made, passing: None }))
     }
 }
 
@@ -100,27 +98,11 @@ impl BulkWork for Remote {
 
     async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkRun>)> {
         let (position, run) = self.take_run(order).await?;
-        Ok((position, run))
+        Ok((position, Box::new(run)))
     }
 
     async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
         self.targets.rehearse(order, trial).await
-    }
-}
-
-#[async_trait]
-impl BulkRows for Remote {
-    fn place(&self) -> Option<String> {
-        Some(self.targets.place())
-    }
-
-    async fn check(&self) -> StoreResult<()> {
-        self.targets.check().await
-    }
-
-    async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkReader>)> {
-        let (position, run) = self.take_run(order).await?;
-        Ok((position, run))
     }
 }
 
@@ -182,21 +164,6 @@ impl BulkRun for RemoteRun {
         self.store.advance_bulk(self.order.run, &step).await.map(Chunked::Done)
     }
 
-    async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {
-        self.store.rest_bulk(self.order.run, rest).await
-    }
-
-    async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()> {
-        self.store.end_bulk(self.order.run, then).await
-    }
-}
-
-#[async_trait]
-impl BulkReader for RemoteRun {
-    async fn survey(&mut self) -> StoreResult<Surveyed> {
-        BulkRun::survey(self).await
-    }
-
     async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, Verb>> {
         let began = Instant::now();
         let stretch = match self.look(rows).await? {
@@ -215,10 +182,10 @@ impl BulkReader for RemoteRun {
     }
 
     async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {
-        BulkRun::rest(self, rest).await
+        self.store.rest_bulk(self.order.run, rest).await
     }
 
     async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()> {
-        BulkRun::end(self, then).await
+        self.store.end_bulk(self.order.run, then).await
     }
 }

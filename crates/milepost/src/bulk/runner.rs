@@ -16,9 +16,9 @@ use milepost_core::transition::Verb;
 use serde_json::value::to_raw_value;
 use tokio::time::Instant;
 
+use super::Bulk;
 use super::elsewhere::Elsewhere;
 use super::hold::{Clock, Hold, Spacing};
-use super::{Bulk, Work};
 use crate::context::Context;
 use crate::outcome::{JobError, Outcome};
 
@@ -120,7 +120,7 @@ impl Runner {
                 asked_at = Some(Instant::now());
             }
             let begun = Instant::now();
-            let done = match run.chunk(self.rows()).await? {
+            let done = match self.chunk(run.as_mut()).await? {
                 Chunked::Done(done) => done,
                 Chunked::Stopped(_) => return Ok(Outcome::Stopped),
             };
@@ -142,13 +142,16 @@ impl Runner {
     async fn take(&self) -> StoreResult<(Position, Box<dyn BulkRun>)> {
         let job = self.context.job();
         let order = Order { run: job.run, payload: job.payload.clone(), nominal_at: job.nominal_at };
-        match &self.bulk.work {
-            Work::Here(work) => work.take(&order).await,
-            Work::Elsewhere { rows, perform } => {
-                let (position, reader) = rows.take(&order).await?;
-                let (context, perform) = (self.context.clone(), perform.clone());
-                let chunks = position.counts.chunks;
-                Ok((position, Box::new(Elsewhere { reader, perform, context, chunks })))
+        self.bulk.work.take(&order).await
+    }
+
+    /// Runs the next chunk.
+    async fn chunk(&self, run: &mut dyn BulkRun) -> StoreResult<Chunked> {
+        match self.bulk.perform.as_deref() {
+            None => run.chunk(self.rows()).await,
+            Some(perform) => {
+                let elsewhere = Elsewhere { perform, context: &self.context, chunks: self.counts.chunks };
+                elsewhere.chunk(run, self.rows()).await
             }
         }
     }
@@ -169,10 +172,8 @@ impl Runner {
 
     fn sizing(&self) -> Sizing {
         let sizing = self.settings.sizing(self.bulk.definition.sizing);
-        let max = match &self.bulk.work {
-            Work::Here(work) => work.chunk_max(),
-            Work::Elsewhere { .. } => None,
-        };
+        // A function holds no transaction open.
+        let max = self.bulk.work.chunk_max().filter(|_| self.bulk.perform.is_none());
         Sizing { target: max.map_or(sizing.target, |max| sizing.target.min(max)), ..sizing }
     }
 

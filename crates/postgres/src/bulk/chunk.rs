@@ -54,6 +54,7 @@ impl Visit {
         upper: &Key,
         rows: u32,
     ) -> StoreResult<Parts> {
+        self.spec.applied.check_applies()?;
         let mut parts = Parts::behind(cursor);
         let (mut left, mut size) = (rows, rows);
         while left > 0 && !parts.exhausted && parts.failures.len() < Parts::FAILURES_MAX {

@@ -26,7 +26,6 @@ mod work;
 pub use database::Database;
 pub use handler::{ChildEvents, ChildJobs, ChunkHandler};
 pub use operation::Operations;
-pub use read::PostgresRows;
 pub use remote::PostgresTargets;
 pub use spec::Effect;
 pub use throttle::{Measure, ServerThrottle};

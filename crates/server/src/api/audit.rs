@@ -43,10 +43,7 @@ struct AuditParams {
     get, path = "/v1/audit", tag = "audit", params(AuditParams), responses((status = 200, body = Page<AuditEntry>)),
     security(("token" = ["operator"]))
 )]
-async fn list_audit(
-    State(app): State<App>,
-    Query(params): Query<AuditParams>,
-) -> Result<Response, Problem> {
+async fn list_audit(State(app): State<App>, Query(params): Query<AuditParams>) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
     let store = app.store.as_ref();
     let read = |before, limit| {

@@ -171,7 +171,7 @@ struct AttemptsParams {
 /// Get a job's attempts
 ///
 /// Each claim of the job and its end, oldest first. They are computed from up to 1,000 state changes, or 4 MiB; if there are more, the header `Link`
-/// has the URL of the next attempts.
+/// has the URL of the next attempts. A page without attempts may have a next one.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/attempts", tag = "jobs", params(("id" = JobId, Path, description = "The job"), AttemptsParams),
     responses((status = 200, body = Vec<Attempt>, headers(("Link", description = "The next page, with `rel=\"next\"`")))),
@@ -184,23 +184,22 @@ async fn get_job_attempts(
 ) -> Result<Response, Problem> {
     let _permit = app.large.acquire().await;
     let (mut entries, mut next) = history(&app, id, params.after, page::ROWS_MAX).await?;
-    // The last attempt may end on the next page: that page begins with it. If it is the only one, its end is read now.
-    while next.is_some() {
-        match entries.iter().rposition(|entry| entry.verb == Verb::Claim) {
-            Some(claim @ 1..) => {
-                entries.truncate(claim);
-                next = entries.last().map(|entry| entry.pos);
-                break;
-            }
-            Some(0) | None => {
-                let more;
-                (more, next) = history(&app, id, next, page::ROWS_MAX).await?;
-                entries.extend(more);
-            }
-        }
+    // If a page has one attempt, its end may be on the next page. If it has more, the last one is left to the next page.
+    if let (Some(_), Some(0)) = (next, last_claim(&entries)) {
+        let more;
+        (more, next) = history(&app, id, next, page::ROWS_MAX).await?;
+        entries.extend(more);
+    }
+    if let (Some(_), Some(claim @ 1..)) = (next, last_claim(&entries)) {
+        entries.truncate(claim);
+        next = entries.last().map(|entry| entry.pos);
     }
     let path = format!("/v1/jobs/{id}/attempts");
     Ok((next_page(&path, next, None), Json(attempts(&entries))).into_response())
+}
+
+fn last_claim(entries: &[HistoryEntry]) -> Option<usize> {
+    entries.iter().rposition(|entry| entry.verb == Verb::Claim)
 }
 
 /// Returns a part of the history of a job, and the position after which it continues; an error if the job does not exist.

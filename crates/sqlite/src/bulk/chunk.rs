@@ -97,6 +97,7 @@ fn apply_parts(
     upper: &Key,
     rows: u32,
 ) -> Result<Parts, Failure> {
+    facts.spec.applied.check_applies().map_err(|invalid| Failure::Told(invalid.into()))?;
     let mut parts = Parts::behind(cursor);
     let (mut left, mut size) = (rows, rows);
     while left > 0 && !parts.exhausted && parts.failures.len() < Parts::FAILURES_MAX {

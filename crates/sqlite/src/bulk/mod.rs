@@ -23,7 +23,6 @@ mod work;
 pub(crate) use admin::definition_of;
 pub use handler::{ChildEvents, ChildJobs, ChunkHandler};
 pub use operation::Operations;
-pub use read::SqliteRows;
 pub(crate) use row::add_key_function;
 pub use spec::Effect;
 pub use throttle::SqlProbe;

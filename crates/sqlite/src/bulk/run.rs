@@ -1,14 +1,16 @@
 //! A run that this process has taken over: taking over, survey and end. Its chunks are in `chunk.rs`.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::parameters::Parameters;
-use milepost_core::bulk::progress::Taken;
+use milepost_core::bulk::progress::{Step, Taken};
 use milepost_core::bulk::run::{Chunked, Order, Position, Rest, Survey, Surveyed};
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkProgress, BulkRun, StoreResult};
+use milepost_core::transition::Verb;
 use rusqlite::{Connection, Row, Transaction};
 
 use super::facts::{Facts, targets};
@@ -23,6 +25,8 @@ use crate::store::SqliteStore;
 pub(super) struct Run {
     pub(super) store: SqliteStore,
     pub(super) facts: Facts,
+    /// The chunk that was read and not yet acknowledged, and the time of the read.
+    pub(super) passing: Option<(Step, Instant)>,
 }
 
 impl Run {
@@ -45,7 +49,7 @@ impl Run {
         let (spec, order, origin) = (spec.clone(), order.clone(), order.run.job);
         let facts = Facts { spec, order, parameters, origin, over_failures: false };
         facts.check_parameters()?;
-        Ok(Self { store: store.clone(), facts })
+        Ok(Self { store: store.clone(), facts, passing: None })
     }
 
     /// Determines the targets. There is one writer, so no earlier transaction was open when the run was taken over.
@@ -79,6 +83,14 @@ impl BulkRun for Run {
             Applied::Sql(_) | Applied::Elsewhere => Hint::NONE,
         };
         self.store.write("bulk", hint, move |tx| chunk::chunk(tx, &facts, rows)).await
+    }
+
+    async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, Verb>> {
+        self.read_targets(rows).await
+    }
+
+    async fn pass(&mut self) -> StoreResult<Chunked> {
+        self.pass_targets().await
     }
 
     async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {

@@ -41,16 +41,6 @@ impl SqlBulk {
         effect: Effect,
     ) -> Result<Self, InvalidBulk> {
         let applied = Applied::read(effect, key, Dialect::Sqlite)?;
-        Self::of(store, definition, source, key, applied)
-    }
-
-    pub(super) fn of(
-        store: &SqliteStore,
-        definition: &Definition,
-        source: &str,
-        key: &[String],
-        applied: Applied,
-    ) -> Result<Self, InvalidBulk> {
         let spec = Spec::read(definition, source, key, applied)?;
         Ok(Self { store: store.clone(), spec: Arc::new(spec) })
     }

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use milepost::bulk::{BadTarget, Bulk, Chunk, Definition, EventTemplate, InvalidBulk};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::job::NewJob;
-use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
+use milepost_core::port::{BulkWork, Store, StoreResult};
 use milepost_postgres::WakeMode;
 use serde::Deserialize;
 
@@ -129,7 +129,7 @@ pub trait Home: Send + Sync {
         definition: &Definition,
         source: &str,
         key: &[&str],
-    ) -> Result<Arc<dyn BulkRows>, InvalidBulk>;
+    ) -> Result<Arc<dyn BulkWork>, InvalidBulk>;
 }
 
 /// Opens a home at this address. `wake` selects how its store receives notifications.

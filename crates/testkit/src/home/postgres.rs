@@ -7,10 +7,8 @@ use async_trait::async_trait;
 use milepost::bulk::{Chunk, Definition, InvalidBulk};
 use milepost_core::error::{Cause, StoreError};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
-use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
-use milepost_postgres::bulk::{
-    ChildEvents, ChildJobs, ChunkHandler, Effect, Operations, PostgresRows, SqlBulk,
-};
+use milepost_core::port::{BulkWork, Store, StoreResult};
+use milepost_postgres::bulk::{ChildEvents, ChildJobs, ChunkHandler, Effect, Operations, SqlBulk};
 use milepost_postgres::{PostgresOptions, PostgresStore, WakeMode};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
@@ -161,8 +159,8 @@ impl Home for PostgresHome {
         definition: &Definition,
         source: &str,
         key: &[&str],
-    ) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
-        Ok(Arc::new(PostgresRows::new(&self.store, definition, source, &names(key))?))
+    ) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
+        Ok(Arc::new(SqlBulk::new(&self.store, definition, source, &names(key), Effect::Elsewhere)?))
     }
 }
 

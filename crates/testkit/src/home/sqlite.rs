@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use milepost::bulk::{Chunk, Definition, InvalidBulk};
 use milepost_core::error::{Cause, StoreError};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
-use milepost_core::port::{BulkRows, BulkWork, Store, StoreResult};
-use milepost_sqlite::bulk::{ChildEvents, ChildJobs, ChunkHandler, Effect, Operations, SqlBulk, SqliteRows};
+use milepost_core::port::{BulkWork, Store, StoreResult};
+use milepost_sqlite::bulk::{ChildEvents, ChildJobs, ChunkHandler, Effect, Operations, SqlBulk};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tempfile::TempDir;
@@ -161,8 +161,8 @@ impl Home for SqliteHome {
         definition: &Definition,
         source: &str,
         key: &[&str],
-    ) -> Result<Arc<dyn BulkRows>, InvalidBulk> {
-        Ok(Arc::new(SqliteRows::new(&self.store, definition, source, &names(key))?))
+    ) -> Result<Arc<dyn BulkWork>, InvalidBulk> {
+        Ok(Arc::new(SqlBulk::new(&self.store, definition, source, &names(key), Effect::Elsewhere)?))
     }
 }
 

@@ -8,6 +8,7 @@ use milepost::NewJob;
 use milepost::bulk::{Order, Rehearsal, Trial};
 use milepost_core::bulk::run::{Chunked, Position, Rest, Surveyed};
 use milepost_core::port::{BulkRun, BulkWork, StoreResult};
+use milepost_core::transition::Verb;
 
 /// A recorded chunk.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +105,14 @@ impl BulkRun for Recording {
             tape.chunks.push(Played { rows: done.rows, took: began.elapsed() });
         }
         Ok(chunked)
+    }
+
+    async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, Verb>> {
+        self.inner.read(rows).await
+    }
+
+    async fn pass(&mut self) -> StoreResult<Chunked> {
+        self.inner.pass().await
     }
 
     async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {

@@ -274,7 +274,8 @@ fn runs_that_are_half_done_go_on_behind_their_cursors() {
         for run in runs {
             assert_eq!(run.state, milepost_core::state::JobState::Succeeded, "{run:#?}");
         }
-        let rescued: Vec<_> = store.complete_history(jobs[0]).await.unwrap().iter().map(|entry| entry.verb).collect();
+        let rescued: Vec<_> =
+            store.complete_history(jobs[0]).await.unwrap().iter().map(|entry| entry.verb).collect();
         assert!(rescued.contains(&Verb::Retry), "{rescued:?}");
     });
     for job in jobs {

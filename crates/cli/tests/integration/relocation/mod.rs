@@ -160,7 +160,9 @@ pub(crate) async fn listed(store: &dyn Store) -> Value {
             let mut job = serde_json::to_value(store.job(row.id).await.unwrap().unwrap()).unwrap();
             // Depends on the time of the query.
             job.as_object_mut().unwrap().remove("waiting_for");
-            jobs.push(json!({ "row": row, "job": job, "history": store.complete_history(row.id).await.unwrap() }));
+            jobs.push(
+                json!({ "row": row, "job": job, "history": store.complete_history(row.id).await.unwrap() }),
+            );
         }
     }
     let mut limits = serde_json::to_value(store.limits().await.unwrap()).unwrap();

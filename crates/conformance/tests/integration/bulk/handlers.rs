@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use milepost::bulk::{Bulk, Definition, Sizing};
 use milepost::{Context, JobError, JobId, JobState, NewJob, Outcome, Verb};
+use milepost_core::history::HistoryPart;
 use milepost_testkit::home::Command;
 use milepost_testkit::notes::{self, SOURCE};
 use serde_json::Value;
@@ -156,6 +157,19 @@ pub(crate) async fn a_chunk_that_is_done_elsewhere_is_handed_out_again_as_it_was
     let keys: std::collections::HashSet<&String> = once.iter().map(|chunk| &chunk.key).collect();
     assert_eq!(keys.len(), once.len(), "each chunk has a different key");
     assert!(keys.iter().all(|key| key.starts_with(&job.to_string())));
+}
+
+pub(crate) async fn targets_without_an_effect_do_not_count_as_done(members: Members) {
+    members.add(0..5).await;
+    let definition = notes::definition("push", 200);
+    let bulk = Bulk::new(definition.clone(), members.home.bulk_rows(&definition, SOURCE, &["id"]).unwrap());
+    let job = members.start(&bulk).await;
+    let worker = members.worker().bulk(bulk).start().await.unwrap();
+    let view = members.until_state(job, JobState::Failed).await;
+    assert_eq!(view.counts.done, 0);
+    worker.shutdown().await;
+    let failed = members.home.store().history(job, HistoryPart::Newest { limit: 1 }).await.unwrap();
+    assert_eq!(failed[0].error_code.as_deref(), Some("no_effect"));
 }
 
 pub(crate) async fn a_repeated_chunk_whose_targets_have_changed_has_another_key(members: Members) {

@@ -40,16 +40,7 @@ impl SqlBulk {
         key: &[String],
         effect: Effect,
     ) -> Result<Self, InvalidBulk> {
-        Self::of(store, definition, source, key, Applied::read(effect, key, Dialect::Postgres)?)
-    }
-
-    pub(super) fn of(
-        store: &PostgresStore,
-        definition: &Definition,
-        source: &str,
-        key: &[String],
-        applied: Applied,
-    ) -> Result<Self, InvalidBulk> {
+        let applied = Applied::read(effect, key, Dialect::Postgres)?;
         let spec = Spec::read(Database::of(store), source, key, applied)?;
         Ok(Self { name: definition.name.clone(), fingerprint: definition.fingerprint.clone(), spec })
     }

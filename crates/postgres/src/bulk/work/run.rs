@@ -4,10 +4,12 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
+use milepost_core::bulk::progress::Step;
 use milepost_core::bulk::run::{Chunked, Order, Parts, Position, Rest, Survey, Surveyed};
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::{BulkRun, StoreResult};
 use milepost_core::sql;
+use milepost_core::transition::Verb;
 use sqlx::Executor;
 
 use super::SqlBulk;
@@ -25,13 +27,15 @@ pub(in crate::bulk) struct Run {
     since: String,
     /// The failures that the run retries, if it does.
     failures: Option<Survey>,
+    /// The chunk that was read and not yet acknowledged, and the time of the read.
+    pub(in crate::bulk) passing: Option<(Step, Instant)>,
 }
 
 impl Run {
     /// Takes the run over from its previous holder.
     pub(in crate::bulk) async fn take(bulk: &SqlBulk, order: &Order) -> StoreResult<(Position, Self)> {
         let visit = bulk.visit(order).await?;
-        let mut run = Self { visit, since: String::new(), failures: None };
+        let mut run = Self { visit, since: String::new(), failures: None, passing: None };
         // A previous process that hangs in the middle of a chunk would hold the run's lock until the server ends its
         // session.
         let unseat = sqlx::query(sql!("bulk/unseat")).bind(order.run.job.0).bind(order.run.token.0);
@@ -114,6 +118,14 @@ impl BulkRun for Run {
         self.visit.script(sql!("bulk/begin_chunk")).await?;
         let done = self.do_chunk(rows, began).await;
         self.settle(done, |done| matches!(done, Chunked::Done(_))).await
+    }
+
+    async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, Verb>> {
+        self.read_targets(rows).await
+    }
+
+    async fn pass(&mut self) -> StoreResult<Chunked> {
+        self.pass_targets().await
     }
 
     async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {

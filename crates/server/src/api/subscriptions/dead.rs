@@ -56,7 +56,8 @@ async fn list_dead_events(
     let read = |before: Option<Cursor<DeadPlace>>, limit| async move {
         store.dead_events(subscription, before.as_ref().map(|Cursor(place)| place), limit).await
     };
-    page::of_large_rows(&app, params.cursor.clone(), limit, |dead: &DeadView| Cursor(dead.place()), read).await
+    page::of_large_rows(&app, params.cursor.clone(), limit, |dead: &DeadView| Cursor(dead.place()), read)
+        .await
 }
 
 /// An operation on a dead letter of a subscription.

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use milepost_core::claim::Claim;
 use milepost_core::finish::{End, Failure, Finish};
+use milepost_core::ident::JobId;
+use milepost_core::port::Operation;
+use milepost_core::transition::Verb;
 use milepost_core::worker::NewWorker;
 use milepost_testkit::wait;
 use reqwest::{Method, StatusCode};
@@ -286,7 +289,8 @@ async fn linked_pages(place: &Place, path: String) -> Vec<Vec<Value>> {
     while let Some(path) = next {
         let response = place.request(Method::GET, &path).send().await.unwrap();
         let link = response.headers().get("link").map(|link| link.to_str().unwrap().to_owned());
-        next = link.map(|link| link.strip_prefix('<').unwrap().strip_suffix(">; rel=\"next\"").unwrap().to_owned());
+        next = link
+            .map(|link| link.strip_prefix('<').unwrap().strip_suffix(">; rel=\"next\"").unwrap().to_owned());
         pages.push(response.json().await.unwrap());
     }
     pages
@@ -312,6 +316,16 @@ pub(crate) async fn a_long_history_and_its_attempts_have_pages(place: Place) {
     for (attempt, message) in attempts.iter().zip(&messages) {
         assert_eq!(attempt["error_message"], message.as_str(), "each has its end");
     }
+    // A job that has waited for years without a claim: its attempts are not looked for in its whole history.
+    let waiting = place.created(&json!({"kind": "other"})).await;
+    let waiting_id: JobId = waiting.parse().unwrap();
+    for _ in 0..600 {
+        for verb in [Verb::Abort, Verb::Resume] {
+            place.store.operate(waiting_id, &Operation::new(verb)).await.unwrap();
+        }
+    }
+    let pages = linked_pages(&place, format!("/v1/jobs/{waiting}/attempts")).await;
+    assert_eq!(pages, [Vec::<Value>::new(), Vec::new()]);
     let absent = place.get("/v1/jobs/0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c/attempts?after=3").await;
     assert_eq!(absent.code(), "no_such_job");
 }
