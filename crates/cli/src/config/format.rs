@@ -162,6 +162,9 @@ pub(super) fn store(text: &str, folder: &Path) -> Result<StoreAddress, String> {
     if text.is_empty() {
         return Err("it is empty".to_owned());
     }
+    if text.contains('\0') {
+        return Err("it contains a NUL character".to_owned());
+    }
     match if is_path { Ok(StoreAddress::Sqlite(text.into())) } else { text.parse() }? {
         StoreAddress::Sqlite(path) => Ok(StoreAddress::Sqlite(folder.join(path))),
         address @ StoreAddress::Postgres(_) => Ok(address),

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use milepost::bulk::{BulkFilter, Definition};
 use milepost::{Outcome, RetryPolicy};
 use milepost_conformance::runtime;
+use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
-use milepost_core::port::BulkStore;
+use milepost_core::job::NewJob;
+use milepost_core::port::{BulkStore, IntakeStore};
 use milepost_core::schedule::Source;
 use milepost_core::state::JobState;
 use milepost_testkit::database::Database;
@@ -238,4 +240,7 @@ async fn psql_starts_bulk_jobs_as_they_are_defined() {
     let kept = store.bulk_definition("letter").await.unwrap().unwrap();
     assert_eq!(kept.columns, milepost_testkit::notes::letter_definition(10).columns);
     assert_refused(&database, "MP008", "select * from milepost.start_bulk('letter')").await;
+    // Nor does it run as a job with the options of a run: it would have no file.
+    let options = kept.direct(NewJob::new("letter", &()).unwrap());
+    assert!(matches!(store.enqueue(&options).await, Err(StoreError::Invalid { .. })));
 }

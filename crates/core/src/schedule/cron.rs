@@ -90,7 +90,11 @@ impl Cron {
             None => text,
         };
         let mut fields: Vec<&str> = expression.split_whitespace().collect();
-        if !(5..=6).contains(&fields.len()) || text.len() > BYTES_MAX {
+        if text.len() > BYTES_MAX {
+            let (text, bytes) = (shortened(), text.len());
+            return Err(InvalidSchedule::TooLong { text, bytes, bytes_max: BYTES_MAX });
+        }
+        if !(5..=6).contains(&fields.len()) {
             return Err(InvalidSchedule::Fields { text: shortened(), found: fields.len() });
         }
         // Whitespace is normalized, so that equal fields make equal schedules.

@@ -27,6 +27,18 @@ pub enum InvalidSchedule {
         /// The number of fields.
         found: usize,
     },
+    /// A cron expression that is too long.
+    #[error(
+        "the cron expression {text:?}… has {bytes} bytes; it must have at most {bytes_max}: use ranges and steps"
+    )]
+    TooLong {
+        /// The beginning of the expression.
+        text: String,
+        /// Its length.
+        bytes: usize,
+        /// The maximum length.
+        bytes_max: usize,
+    },
     /// A field of a cron expression that cannot be parsed.
     #[error("the {field} field {value:?} of the cron expression is invalid; allowed are {allowed}")]
     Field {

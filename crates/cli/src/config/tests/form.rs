@@ -93,6 +93,11 @@ fn durations_that_do_not_parse_are_refused() {
 }
 
 #[test]
+fn a_path_of_a_store_with_nul_is_refused() {
+    assert_faults("store = \"a\\u0000b.db\"\n", &[("1:9 ", "write the path of a SQLite file")]);
+}
+
+#[test]
 fn a_secret_that_is_not_set_is_refused_with_its_name() {
     assert_faults(
         "store = \"postgres://app:${DB_PASSWORD}@db/app\"\n",

@@ -65,6 +65,8 @@ fn what_is_no_expression_is_refused() {
     for expression in ["", "* * * *", "* * * * * * *"] {
         assert!(matches!(Spec::cron(expression, "UTC"), Err(InvalidSchedule::Fields { .. })));
     }
+    let long = format!("{} * * * *", vec!["1"; 300].join(","));
+    assert!(matches!(Spec::cron(&long, "UTC"), Err(InvalidSchedule::TooLong { bytes: 607, .. })));
     assert!(matches!(Spec::cron("@reboot", "UTC"), Err(InvalidSchedule::Macro { .. })));
     for never in ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 0 30 FEB *"] {
         assert!(matches!(Spec::cron(never, "UTC"), Err(InvalidSchedule::Never { .. })), "{never}");
