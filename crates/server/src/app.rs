@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub(crate) seats: OpenStreams,
     /// Held while the store is examined: one examination at a time.
     pub(crate) doctor: Arc<Semaphore>,
-    /// Held while a response is built that can have many megabytes: few at a time, since building one takes several times its size.
+    /// Held while something is read or built that can take many megabytes, such as a list with large rows or the definition of a DAG: few at a time.
     pub(crate) large: Arc<Semaphore>,
     /// The last result of the readiness check.
     pub(crate) readiness: Arc<Readiness>,

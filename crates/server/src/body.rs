@@ -45,7 +45,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// Deserializes the body. If that fails, deserializes it again to find the position of the error.
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if let Ok(value) = serde_json::from_slice(bytes) {
         return Ok(value);
     }

@@ -74,7 +74,7 @@ use crate::stream::feed::Feed;
 use crate::stream::open_streams::OpenStreams;
 
 /// How many responses that can be large are built at the same time.
-const LARGE_RESPONSES: usize = 4;
+pub(crate) const LARGE_RESPONSES: u32 = 4;
 
 /// The configuration of a server.
 pub struct Options {
@@ -180,7 +180,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         seats,
         store,
         doctor: Arc::new(Semaphore::new(1)),
-        large: Arc::new(Semaphore::new(LARGE_RESPONSES)),
+        large: Arc::new(Semaphore::new(LARGE_RESPONSES as usize)),
         readiness: Arc::default(),
         known,
         paces: Arc::default(),

@@ -1,7 +1,9 @@
 //! The file to which `--skip-bad` writes bad lines.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -24,20 +26,28 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((file(one), file(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-fn is_database(path: &Path) -> bool {
-    let mut begin = [0; 16];
-    File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
-        && &begin == b"SQLite format 3\0"
+/// Returns whether a path is a SQLite database, or a file that SQLite keeps beside one.
+fn is_of_database(path: &Path) -> bool {
+    let is_database = |path: &Path| {
+        let mut begin = [0; 16];
+        File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+            && &begin == b"SQLite format 3\0"
+    };
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = path.as_os_str().as_bytes();
+    let beside = [&b"-wal"[..], b"-shm", b"-journal"].into_iter().filter_map(|end| name.strip_suffix(end));
+    is_database(&path) || beside.into_iter().any(|name| is_database(Path::new(OsStr::from_bytes(name))))
 }
 
 impl BadLines {
     /// Creates the file, or truncates it.
     pub(crate) fn create(path: &Path, source: &Path) -> Result<Self> {
-        if is_same_file(path, source) {
+        let stdin = Path::new("/dev/stdin");
+        if is_same_file(path, if source == Path::new("-") { stdin } else { source }) {
             bail!("--skip-bad would overwrite {}, from which the records come", path.display());
         }
-        if is_database(path) {
-            bail!("--skip-bad would overwrite {}, which is a SQLite database", path.display());
+        if is_of_database(path) {
+            bail!("--skip-bad would overwrite {}, which belongs to a SQLite database", path.display());
         }
         // Records can be confidential.
         let file = File::options()

@@ -1,7 +1,7 @@
 //! Tests of enqueueing single jobs and files of jobs.
 
 use std::fmt::Write as _;
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 use crate::support::process::output;
@@ -107,7 +107,15 @@ fn bad_lines_are_set_aside_as_they_were(place: Place) {
     assert!(linked.status == 1 && linked.err.contains("would overwrite linked.jsonl"), "{}", linked.err);
     place.run(&["--store", "sqlite:other.db", "migrate"]).ok();
     let store = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "other.db"]);
-    assert!(store.status == 1 && store.err.contains("is a SQLite database"), "{}", store.err);
+    assert!(store.status == 1 && store.err.contains("belongs to a SQLite database"), "{}", store.err);
+    let log = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "other.db-wal"]);
+    assert!(log.status == 1 && log.err.contains("belongs to a SQLite database"), "{}", log.err);
+    let given = "{\"a\": 1}\nbad\n";
+    place.write("given.jsonl", given);
+    let args = ["enqueue", "mail", "--from", "-", "--format", "jsonl", "--skip-bad", "given.jsonl"];
+    let ran = place.command(&args).stdin(File::open(place.path("given.jsonl")).unwrap()).output().unwrap();
+    assert!(!ran.status.success(), "{ran:?}");
+    assert_eq!(place.read("given.jsonl"), given);
     let ran = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "./bad.jsonl"]);
     assert!(ran.status == 1 && ran.err.contains("overwrite"), "{}", ran.err);
 }

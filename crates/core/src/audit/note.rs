@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::AuditedAction;
+use super::{AuditedAction, Subject};
 use crate::batch::start::Started;
 use crate::event::{Emitted, NewEvent};
 use crate::ident::JobId;
@@ -31,7 +31,10 @@ impl AuditedAction {
     /// `None` when nothing changed.
     #[must_use]
     pub fn note(&self, before: Option<Value>, after: Option<Value>, told: Option<Value>) -> Option<Note> {
-        if told.is_none() && before == after {
+        // These fail if there is nothing to change: the event was parked, or became a dead letter, between the look at it and the change.
+        let is_changed_unseen =
+            before.is_none() && matches!(self.subject, Subject::Parked(..) | Subject::DeadEvent(..));
+        if told.is_none() && before == after && !is_changed_unseen {
             return None;
         }
         let mut detail = Map::new();
@@ -110,6 +113,8 @@ pub fn made_events(given: &[NewEvent], emitted: &[Emitted]) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Aggregate;
+    use crate::event::relay_listing::ParkedVerb;
 
     #[test]
     fn what_changed_nothing_has_no_row() {
@@ -120,6 +125,14 @@ mod tests {
         let note = audited.note(Some(json!({ "paused_at": null })), paused(), None).unwrap();
         assert_eq!((note.what, note.subject.as_deref()), ("queue.pause", Some("mail")));
         assert_eq!(note.detail, json!({ "before": {}, "after": { "paused_at": "then" } }));
+    }
+
+    #[test]
+    fn a_change_of_an_event_that_was_parked_at_that_moment_has_a_row() {
+        let audited = AuditedAction::change_parked("all", &Aggregate::new("order", "1"), &ParkedVerb::Skip);
+        assert_eq!(audited.note(None, None, None).unwrap().what, "parked.skip");
+        let parked = || Some(json!({ "deliveries": 3 }));
+        assert_eq!(audited.note(parked(), parked(), None), None);
     }
 
     #[test]

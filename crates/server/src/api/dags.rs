@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{Defined, VersionView};
 use milepost_core::dag::checked::Dag;
@@ -11,16 +12,20 @@ use milepost_core::dag::version::Version;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::LARGE_RESPONSES;
 use crate::actor::{RequestActor, Why};
 use crate::app::App;
-use crate::body::Body;
+use crate::body::{self, Body};
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
+/// The maximum number of objects and lists in a definition. Each takes more than a kilobyte while the definition is checked.
+const CONTAINERS_MAX: usize = 300_000;
 /// The minimum number of digits to identify a version by a prefix.
 const VERSION_DIGITS_MIN: usize = 6;
 
@@ -55,13 +60,39 @@ async fn define_dag(
     State(app): State<App>,
     actor: RequestActor,
     Query(why): Query<Why>,
-    Body(definition): Body<Definition>,
+    Body(text): Body<Box<RawValue>>,
 ) -> Result<(StatusCode, Json<Defined>), Problem> {
     let store = app.acting(actor.because_in_query(why.reason.as_deref())?);
+    let containers = containers(text.get());
+    if containers > CONTAINERS_MAX {
+        let words = format!(
+            "a definition must have at most {CONTAINERS_MAX} objects and lists, not {containers}; split it, or define it with `milepost batch define`"
+        );
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words));
+    }
+    // One at a time.
+    let _permits = app.large.acquire_many(LARGE_RESPONSES).await;
+    let definition: Definition = body::read(text.get().as_bytes())?;
+    drop(text);
     let dag = checked(definition).await?;
     let defined = store.define_dag(&dag).await?;
     let status = if defined.known { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(defined)))
+}
+
+/// Returns the number of objects and lists in a JSON text.
+fn containers(text: &str) -> usize {
+    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Checks a definition on a blocking thread, since a large one takes long.
@@ -146,12 +177,24 @@ async fn get_dag(
     State(app): State<App>,
     Path(name): Path<String>,
     Query(params): Query<DagParams>,
-) -> Result<Json<DagDetail>, Problem> {
+) -> Result<Response, Problem> {
+    // One at a time.
+    let _permits = app.large.acquire_many(LARGE_RESPONSES).await;
     let store = app.store.as_ref();
     let version = match &params.version {
         Some(text) => Some(version(&name, text, store).await.map_err(|it| it.at("query version"))?),
         None => None,
     };
     let (view, definition) = store.dag(&name, version).await?;
-    Ok(Json(DagDetail { view, definition }))
+    Ok(Json(DagDetail { view, definition }).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::containers;
+
+    #[test]
+    fn objects_and_lists_are_counted_outside_of_texts() {
+        assert_eq!(containers(r#"{"a": [{}, "${ x }", "\"[", "\\", {"b": []}]}"#), 5);
+    }
 }

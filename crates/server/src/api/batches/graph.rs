@@ -101,6 +101,7 @@ async fn get_batch_graph(
     Query(params): Query<GraphParams>,
 ) -> Result<Json<BatchGraph>, Problem> {
     let limit = page::limit(Some(params.limit.unwrap_or(page::ROWS_MAX)))? as usize;
+    let _permit = app.large.acquire().await;
     let subject = subject(id, app.store.as_ref()).await?;
     let graph = subject.dag().map_err(StoreError::from)?.graph();
     let first = first(graph, params.level, params.cursor)?;

@@ -91,6 +91,7 @@ async fn operate_batch(
     request.check()?;
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let store = store.as_ref();
+    let _permit = app.large.acquire().await;
     let subject = subject(id, store).await?;
     let (what, rerun) = match request.operation {
         BatchAction::Abort => (BatchVerb::Abort, None),

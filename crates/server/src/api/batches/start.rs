@@ -91,6 +91,7 @@ async fn start_batch(
         Some(text) => Some(dags::version(&batch.dag, text, store).await.map_err(|it| it.at("version"))?),
         None => None,
     };
+    let _permit = app.large.acquire().await;
     let (view, definition) =
         store.dag(&batch.dag, version).await.map_err(|error| Problem::from(error).at("dag"))?;
     let input = batch.input.clone();

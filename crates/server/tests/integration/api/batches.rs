@@ -63,6 +63,14 @@ pub(crate) async fn dags_are_defined_and_have_versions(place: Place) {
     }
 }
 
+pub(crate) async fn a_definition_with_too_many_objects_is_refused(place: Place) {
+    let payload = vec![json!({}); 300_000];
+    let answer = place
+        .post("/v1/dags", &json!({"name": "d", "tasks": {"t": {"kind": "k", "payload": payload}}}))
+        .await;
+    assert_eq!((answer.status, answer.code()), (StatusCode::PAYLOAD_TOO_LARGE, "too_many"), "{answer:?}");
+}
+
 pub(crate) async fn definitions_that_cannot_be_tell_all_that_is_wrong(place: Place) {
     let faulty = json!({"name": "d", "tasks": {
         "a": {"kind": "k", "after": ["x"]},
