@@ -91,8 +91,10 @@ async fn operate_batch(
     request.check()?;
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let store = store.as_ref();
-    let _permit = app.large.acquire().await;
+    let permit = app.large.acquire().await;
     let subject = subject(id, store).await?;
+    // The operation may wait for locks, and nothing large should wait for it.
+    drop(permit);
     let (what, rerun) = match request.operation {
         BatchAction::Abort => (BatchVerb::Abort, None),
         BatchAction::Resume => (BatchVerb::Resume, None),

@@ -91,12 +91,14 @@ async fn start_batch(
         Some(text) => Some(dags::version(&batch.dag, text, store).await.map_err(|it| it.at("version"))?),
         None => None,
     };
-    let _permit = app.large.acquire().await;
+    let permit = app.large.acquire().await;
     let (view, definition) =
         store.dag(&batch.dag, version).await.map_err(|error| Problem::from(error).at("dag"))?;
     let input = batch.input.clone();
     let checked = tokio::task::spawn_blocking(move || check_input(&definition, &input)).await;
     checked.map_err(|error| Problem::internal("check_failed", error.to_string()))??;
+    // The start may wait for locks, and nothing large should wait for it.
+    drop(permit);
     // The version whose schema was checked, even if a newer one has been stored since.
     batch.version = Some(view.version);
     let started = store.start_batch(&batch).await?;
