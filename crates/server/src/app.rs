@@ -15,6 +15,7 @@ use crate::console::cached_counts::Known;
 use crate::console::paces::Paces;
 use crate::console::series::Series;
 use crate::intake::Intake;
+use crate::large_reads::LargeReads;
 use crate::limits::Counted;
 use crate::metrics::Metrics;
 use crate::query_cache::Last;
@@ -53,8 +54,8 @@ pub(crate) struct Shared {
     pub(crate) seats: OpenStreams,
     /// Held while the store is examined: one examination at a time.
     pub(crate) doctor: Arc<Semaphore>,
-    /// Held while something is read or built that can take many megabytes, such as a list with large rows or the definition of a DAG: few at a time.
-    pub(crate) large: Arc<Semaphore>,
+    /// Permits for requests that read something large.
+    pub(crate) large: LargeReads,
     /// The last result of the readiness check.
     pub(crate) readiness: Arc<Readiness>,
     /// Cached counts of the console.

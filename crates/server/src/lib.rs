@@ -16,6 +16,7 @@ mod health;
 mod idempotency;
 mod intake;
 mod keeping;
+mod large_reads;
 mod limits;
 mod listen;
 pub mod metrics;
@@ -58,6 +59,7 @@ use crate::console::cached_counts::Known;
 use crate::console::series::Series;
 pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
+use crate::large_reads::LargeReads;
 use crate::limits::Counted;
 pub use crate::limits::Limits;
 use crate::listen::Tls;
@@ -72,9 +74,6 @@ use crate::session::sessions::Sessions;
 pub use crate::stream::StreamLimits;
 use crate::stream::feed::Feed;
 use crate::stream::open_streams::OpenStreams;
-
-/// How many responses that can be large are built at the same time.
-pub(crate) const LARGE_RESPONSES: u32 = 4;
 
 /// The configuration of a server.
 pub struct Options {
@@ -180,7 +179,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         seats,
         store,
         doctor: Arc::new(Semaphore::new(1)),
-        large: Arc::new(Semaphore::new(LARGE_RESPONSES as usize)),
+        large: LargeReads::new(),
         readiness: Arc::default(),
         known,
         paces: Arc::default(),

@@ -28,7 +28,7 @@ pub(super) struct FileArgs {
     /// The format of the file, if its name does not show it
     #[arg(long, requires = "from")]
     format: Option<Format>,
-    /// Write bad lines to this file, replacing it, and stage the others
+    /// Write bad lines to this new file, and stage the others
     #[arg(long, value_name = "BADFILE", requires = "from")]
     skip_bad: Option<PathBuf>,
 }

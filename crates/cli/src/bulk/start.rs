@@ -24,7 +24,7 @@ SQL of the bulk job reads as :place is given as --param place=4711.
 
 A bulk job with columns reads its targets from a file (--from), a .csv with a
 header or a .jsonl. If a line is bad, file, line and column are reported and
-nothing is started; with --skip-bad, bad lines are written to a separate file.
+nothing is started; with --skip-bad, bad lines are written to a new file.
 
 Examples:
   milepost bulk start popular --param topic=4

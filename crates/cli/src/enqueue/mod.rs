@@ -35,7 +35,7 @@ A file (--from):
   The whole file is checked first. If a line is bad (not JSON, a wrong number
   of fields, no key, a payload over 1 MiB, ...), its file, line and column are
   reported and nothing is enqueued. With --skip-bad, bad lines are written to
-  a separate file and the others are enqueued.
+  a new file and the others are enqueued.
 
   With --key-column, running the same command again enqueues nothing twice. Use
   it for important files: after an interruption, run the same command again.
@@ -73,7 +73,7 @@ pub(crate) struct EnqueueArgs {
     /// Take each job's key from this CSV column or top-level JSON member
     #[arg(long, value_name = "COLUMN", requires = "from")]
     key_column: Option<String>,
-    /// Write bad lines to this file, replacing it, and enqueue the others
+    /// Write bad lines to this new file, and enqueue the others
     #[arg(long, value_name = "BADFILE", requires = "from")]
     skip_bad: Option<PathBuf>,
 

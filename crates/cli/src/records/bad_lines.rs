@@ -1,9 +1,7 @@
 //! The file to which `--skip-bad` writes bad lines.
 
-use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::io::{BufReader, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +9,9 @@ use anyhow::{Context, Result, bail};
 
 use super::bad_record::BadRecord;
 use super::record::RecordReader;
-use crate::process_secrets::warn_of_readers;
+
+/// The mode of the file: records can be confidential.
+const PRIVATE: u32 = 0o600;
 
 /// Writer for bad lines, which are copied unchanged.
 pub(crate) struct BadLines {
@@ -26,40 +26,21 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     matches!((file(one), file(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Returns whether a path is a SQLite database, or a file that SQLite keeps beside one.
-fn is_of_database(path: &Path) -> bool {
-    let is_database = |path: &Path| {
-        let mut begin = [0; 16];
-        File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
-            && &begin == b"SQLite format 3\0"
-    };
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let name = path.as_os_str().as_bytes();
-    let beside = [&b"-wal"[..], b"-shm", b"-journal"].into_iter().filter_map(|end| name.strip_suffix(end));
-    is_database(&path) || beside.into_iter().any(|name| is_database(Path::new(OsStr::from_bytes(name))))
-}
-
 impl BadLines {
-    /// Creates the file, or truncates it.
+    /// Creates the file. An existing one is not overwritten: it can be a configuration, a store, or bad lines that nobody has corrected yet.
     pub(crate) fn create(path: &Path, source: &Path) -> Result<Self> {
         let stdin = Path::new("/dev/stdin");
         if is_same_file(path, if source == Path::new("-") { stdin } else { source }) {
             bail!("--skip-bad would overwrite {}, from which the records come", path.display());
         }
-        if is_of_database(path) {
-            bail!("--skip-bad would overwrite {}, which belongs to a SQLite database", path.display());
+        if path.metadata().is_ok_and(|existing| existing.is_file()) {
+            bail!("--skip-bad would overwrite {}; remove it, or give the name of a new file", path.display());
         }
-        // Records can be confidential.
-        let file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        if file.metadata().is_ok_and(|file| file.is_file()) {
-            warn_of_readers(path);
-        }
+        let mut options = File::options();
+        options.write(true).mode(PRIVATE);
+        // A pipe or a device is opened; `create_new` refuses a file that another process creates at the same moment.
+        let opened = if path.exists() { options.open(path) } else { options.create_new(true).open(path) };
+        let file = opened.with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), count: 0 })
     }
 

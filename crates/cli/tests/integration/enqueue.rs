@@ -1,7 +1,7 @@
 //! Tests of enqueueing single jobs and files of jobs.
 
 use std::fmt::Write as _;
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::support::process::output;
@@ -105,11 +105,10 @@ fn bad_lines_are_set_aside_as_they_were(place: Place) {
     std::fs::hard_link(place.path("bad.jsonl"), place.path("linked.jsonl")).unwrap();
     let linked = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "linked.jsonl"]);
     assert!(linked.status == 1 && linked.err.contains("would overwrite linked.jsonl"), "{}", linked.err);
-    place.run(&["--store", "sqlite:other.db", "migrate"]).ok();
-    let store = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "other.db"]);
-    assert!(store.status == 1 && store.err.contains("belongs to a SQLite database"), "{}", store.err);
-    let log = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "other.db-wal"]);
-    assert!(log.status == 1 && log.err.contains("belongs to a SQLite database"), "{}", log.err);
+    place.write("milepost.toml", "# Settings\n");
+    let existing = place.run(&["enqueue", "mail", "--from", "bad.jsonl", "--skip-bad", "milepost.toml"]);
+    assert!(existing.status == 1 && existing.err.contains("give the name of a new file"), "{}", existing.err);
+    assert_eq!(place.read("milepost.toml"), "# Settings\n");
     let given = "{\"a\": 1}\nbad\n";
     place.write("given.jsonl", given);
     let args = ["enqueue", "mail", "--from", "-", "--format", "jsonl", "--skip-bad", "given.jsonl"];
@@ -132,12 +131,12 @@ fn a_stray_quote_sets_aside_its_own_line_and_no_good_ones(place: Place) {
         place.run(&["enqueue", "mail", "--from", "o.csv", "--skip-bad", "bad.csv", "--json"]).json();
     assert_eq!(summary, serde_json::json!({"enqueued": 50_002, "duplicates": 0, "bad": 1}));
     assert_eq!(place.read("bad.csv"), "id,name\n1,\"oops\n");
-    let mode = |mode| std::fs::set_permissions(place.path("bad.csv"), Permissions::from_mode(mode)).unwrap();
-    let again = || place.run(&["enqueue", "mail", "--from", "o.csv", "--skip-bad", "bad.csv"]).ok().err;
-    mode(0o644);
-    assert!(again().contains("chmod 600"), "others could read the bad lines");
-    mode(0o600);
-    assert!(!again().contains("chmod 600"));
+    let mode = std::fs::metadata(place.path("bad.csv")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "others could read the bad lines");
+    let again = place.run(&["enqueue", "mail", "--from", "o.csv", "--skip-bad", "bad.csv"]);
+    assert!(again.status == 1 && again.err.contains("remove it"), "{}", again.err);
+    let piped = place.run(&["enqueue", "mail", "--from", "o.csv", "--skip-bad", "/dev/stderr", "--json"]);
+    assert!(piped.ok().err.contains("1,\"oops\n"));
 }
 
 fn every_line_of_a_bad_record_is_counted(place: Place) {

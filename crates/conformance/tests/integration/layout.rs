@@ -97,6 +97,42 @@ fn files_that_the_documentation_names_exist() {
     assert!(named > 30, "too few were found: {named}");
 }
 
+/// Reads of the store that can return many megabytes.
+const LARGE_READS: [&str; 10] = [
+    ".audit_log(",
+    ".bulk_failures(",
+    ".dag(",
+    ".dead_events(",
+    ".dead_letters(",
+    ".events(",
+    ".held(",
+    ".history(",
+    ".parked(",
+    ".schedules(",
+];
+
+#[test]
+fn the_server_reads_something_large_only_with_a_permit() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let mut files = BTreeSet::new();
+    sources(&root.join("crates/server/src"), &mut files);
+    let mut found = BTreeSet::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let text = text.split("#[cfg(test)]").next().unwrap();
+        let calls = |read: &&str| text.contains(&format!("store{read}"));
+        let reads: Vec<_> = LARGE_READS.into_iter().filter(calls).collect();
+        let has_permit = ["large.permit()", "large.exclusive_permit()", "LargePermit", "of_large_rows("];
+        assert!(
+            reads.is_empty() || has_permit.iter().any(|permit| text.contains(permit)),
+            "{} calls {reads:?} without a permit of large_reads.rs",
+            file.display()
+        );
+        found.extend(reads);
+    }
+    assert_eq!(found.len(), LARGE_READS.len(), "some of the reads were not found: {found:?}");
+}
+
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())
 }

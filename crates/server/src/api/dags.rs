@@ -17,10 +17,10 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::LARGE_RESPONSES;
 use crate::actor::{RequestActor, Why};
 use crate::app::App;
 use crate::body::{self, Body};
+use crate::large_reads::LargePermit;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
@@ -70,11 +70,10 @@ async fn define_dag(
         );
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words));
     }
-    // One at a time.
-    let _permits = app.large.acquire_many(LARGE_RESPONSES).await;
+    let permit = app.large.definition_permit().await;
     let definition: Definition = body::read(text.get().as_bytes())?;
     drop(text);
-    let dag = checked(definition).await?;
+    let dag = checked(&permit, definition).await?;
     let defined = store.define_dag(&dag).await?;
     let status = if defined.known { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(defined)))
@@ -95,8 +94,18 @@ fn containers(text: &str) -> usize {
     count
 }
 
+/// Returns a version of a DAG, or the latest, with its definition.
+pub(crate) async fn definition(
+    _: &LargePermit<'_>,
+    name: &str,
+    version: Option<Version>,
+    store: &dyn Store,
+) -> Result<(VersionView, Definition), Problem> {
+    Ok(store.dag(name, version).await?)
+}
+
 /// Checks a definition on a blocking thread, since a large one takes long.
-pub(super) async fn checked(definition: Definition) -> Result<Dag, Problem> {
+pub(crate) async fn checked(_: &LargePermit<'_>, definition: Definition) -> Result<Dag, Problem> {
     let checked = tokio::task::spawn_blocking(move || Dag::check(definition)).await;
     let checked = checked.map_err(|error| {
         tracing::error!(%error, "a definition could not be checked");
@@ -178,14 +187,13 @@ async fn get_dag(
     Path(name): Path<String>,
     Query(params): Query<DagParams>,
 ) -> Result<Response, Problem> {
-    // One at a time.
-    let _permits = app.large.acquire_many(LARGE_RESPONSES).await;
+    let permit = app.large.exclusive_permit().await;
     let store = app.store.as_ref();
     let version = match &params.version {
         Some(text) => Some(version(&name, text, store).await.map_err(|it| it.at("query version"))?),
         None => None,
     };
-    let (view, definition) = store.dag(&name, version).await?;
+    let (view, definition) = definition(&permit, &name, version, store).await?;
     Ok(Json(DagDetail { view, definition }).into_response())
 }
 

@@ -21,6 +21,7 @@ use utoipa_axum::routes;
 use super::attempt::{Attempt, attempts};
 use super::page::{self, Page};
 use crate::app::App;
+use crate::large_reads::LargePermit;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
@@ -151,9 +152,9 @@ async fn get_job_history(
     Path(id): Path<JobId>,
     Query(params): Query<HistoryParams>,
 ) -> Result<Response, Problem> {
-    let _permit = app.large.acquire().await;
+    let permit = app.large.permit().await;
     let limit = page::limit(params.limit.or(Some(page::ROWS_MAX)))?;
-    let (entries, next) = history(&app, id, params.after, limit).await?;
+    let (entries, next) = history(&app, &permit, id, params.after, limit).await?;
     let path = format!("/v1/jobs/{id}/history");
     Ok((next_page(&path, next, params.limit), Json(entries)).into_response())
 }
@@ -182,12 +183,12 @@ async fn get_job_attempts(
     Path(id): Path<JobId>,
     Query(params): Query<AttemptsParams>,
 ) -> Result<Response, Problem> {
-    let _permit = app.large.acquire().await;
-    let (mut entries, mut next) = history(&app, id, params.after, page::ROWS_MAX).await?;
+    let permit = app.large.permit().await;
+    let (mut entries, mut next) = history(&app, &permit, id, params.after, page::ROWS_MAX).await?;
     // If a page has one attempt, its end may be on the next page. If it has more, the last one is left to the next page.
     if let (Some(_), Some(0)) = (next, last_claim(&entries)) {
         let more;
-        (more, next) = history(&app, id, next, page::ROWS_MAX).await?;
+        (more, next) = history(&app, &permit, id, next, page::ROWS_MAX).await?;
         entries.extend(more);
     }
     if let (Some(_), Some(claim @ 1..)) = (next, last_claim(&entries)) {
@@ -205,6 +206,7 @@ fn last_claim(entries: &[HistoryEntry]) -> Option<usize> {
 /// Returns a part of the history of a job, and the position after which it continues; an error if the job does not exist.
 async fn history(
     app: &App,
+    permit: &LargePermit<'_>,
     id: JobId,
     after: Option<i64>,
     limit: u32,
@@ -212,7 +214,8 @@ async fn history(
     let read = |after: Option<i64>, limit| {
         app.store.history(id, HistoryPart::After { pos: after.unwrap_or_default(), limit })
     };
-    let (entries, next) = page::large_rows(after, limit, |entry: &HistoryEntry| entry.pos, read).await?;
+    let (entries, next) =
+        page::large_rows(permit, after, limit, |entry: &HistoryEntry| entry.pos, read).await?;
     if entries.is_empty() && app.store.job(id).await?.is_none() {
         return Err(StoreError::NoSuchJob(id).into());
     }

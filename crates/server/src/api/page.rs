@@ -11,6 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::large_reads::LargePermit;
 use crate::problem::Problem;
 
 /// Default number of rows in a page.
@@ -59,13 +60,14 @@ pub(crate) async fn of_large_rows<T: Serialize + ToSchema, P: Display + Clone, F
 where
     F: Future<Output = StoreResult<Vec<T>>>,
 {
-    let _permit = app.large.acquire().await;
-    let (items, next) = large_rows(start, limit, position, read).await?;
+    let permit = app.large.permit().await;
+    let (items, next) = large_rows(&permit, start, limit, position, read).await?;
     Ok(Json(Page { items, next_cursor: next.map(|next| next.to_string()) }).into_response())
 }
 
-/// Reads large rows in steps. Returns them, and the position of the last one if more may follow. Hold [`App::large`](crate::app::Shared::large).
+/// Reads large rows in steps. Returns them, and the position of the last one if more may follow.
 pub(crate) async fn large_rows<T: Serialize, P: Clone, F>(
+    _: &LargePermit<'_>,
     start: Option<P>,
     limit: u32,
     position: impl Fn(&T) -> P,

@@ -1,6 +1,5 @@
 //! Data behind the alerts of the overview page.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -20,6 +19,7 @@ use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
 use super::bulks;
+use crate::app::App;
 
 /// Maximum number of failed jobs, and of aborted jobs, that are read.
 pub(super) const JOBS_MAX: u32 = 200;
@@ -51,14 +51,19 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Reads everything except counts. All queries are bounded.
-    pub(super) async fn read(store: &Arc<dyn Store>) -> Result<Self, StoreError> {
+    pub(super) async fn read(app: &App) -> Result<Self, StoreError> {
+        let store = &app.store;
+        let schedules = async {
+            let _permit = app.large.permit().await;
+            store.schedules().await
+        };
         let jobs = |state| JobFilter { state: Some(state), limit: JOBS_MAX, ..JobFilter::default() };
         let (failed, aborted) = (jobs(JobState::Failed), jobs(JobState::Aborted));
         let any = JobFilter { limit: 1, ..JobFilter::default() };
         let look = Look { now: Timestamp::now(), patience: PATIENCE_DEFAULT, time_limit: PROMOTED_MAX };
         let (workers, schedules, batches, bulks, failed, aborted, any, promoted) = tokio::try_join!(
             store.workers(),
-            store.schedules(),
+            schedules,
             batches(store.as_ref()),
             bulks(store.as_ref()),
             store.jobs(&failed),

@@ -78,7 +78,7 @@ struct Audit {
 }
 
 pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
-    let _permit = app.large.acquire().await;
+    let _permit = app.large.permit().await;
     let mut entries = app.store.audit_log(&search.filter()).await?;
     let more = entries.len() > ROWS as usize;
     entries.truncate(ROWS as usize);

@@ -20,6 +20,7 @@ use super::format::{count, encoded, length, pretty, several};
 use super::graph::{self, Level};
 use super::page::{Drawn, Page, draw};
 use super::state_bar::{StateBar, by_state};
+use crate::api::batches::subject;
 use crate::app::App;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
@@ -89,8 +90,7 @@ pub(super) async fn show(
     let detail = detail.ok_or_else(|| {
         Problem::not_found("no_such_batch", format!("There is no batch {id}, or it was deleted."))
     })?;
-    let (board, history) =
-        tokio::join!(app.known.board(id, &app.store), app.store.last_of_batch(id, ENTRIES + 1));
+    let (board, history) = tokio::join!(app.known.board(id, &app), app.store.last_of_batch(id, ENTRIES + 1));
     let (board, row) = (board?, &detail.row);
     let url = format!("/batches/{id}");
     let path = board.as_ref().map(|board| board.critical_path(page.now)).unwrap_or_default();
@@ -165,9 +165,10 @@ fn list(board: &Board, chosen: &Chosen, url: &str) -> (String, Vec<TaskView>, Op
     let after = chosen.after.parse::<u32>().ok();
     let fits = |task: &&TaskView| {
         let in_layer = layer.is_none_or(|layer| {
-            board.dag.as_ref().is_some_and(|dag| {
-                (task.task as usize) < dag.graph().len() && dag.graph().layer(task.task) == layer
-            })
+            board
+                .graph
+                .as_ref()
+                .is_some_and(|graph| (task.task as usize) < graph.len() && graph.layer(task.task) == layer)
         });
         let named = chosen.task.is_empty() || task.key == chosen.task;
         in_layer
@@ -266,19 +267,20 @@ pub(super) fn standing(row: &BatchView) -> String {
 pub(super) async fn operate(State(app): State<App>, Path(id): Path<BatchId>, sent: Sent) -> Response {
     let done = async {
         let (reason, generation) = (sent.reason()?, sent.read("generation")?);
-        let board = Board::read(id, app.store.clone()).await?;
+        let subject = {
+            let permit = app.large.permit().await;
+            subject(&permit, id, app.store.as_ref()).await?
+        };
         let named = |name| {
-            let key = sent.needed(name)?;
-            board
-                .number(key)
-                .ok_or_else(|| Flash::refused(format!("nothing was done: there is no task {key}")))
+            let refused = |invalid| Flash::refused(format!("nothing was done: {invalid}"));
+            subject.task(sent.needed(name)?).map_err(refused)
         };
         let task = sent.field("task").is_some().then(|| named("task")).transpose()?;
         let what = match (sent.operation()?, task) {
             (BatchAction::Abort, _) => BatchVerb::Abort,
             (BatchAction::Resume, _) => BatchVerb::Resume,
             (BatchAction::Mark, Some(task)) => BatchVerb::Mark { task, state: TaskState::Succeeded },
-            (BatchAction::Cancel, task) => BatchVerb::Cancel { tasks: cancel_set(&board, task) },
+            (BatchAction::Cancel, task) => BatchVerb::Cancel { tasks: subject.cancel_set(task.as_slice()) },
             (BatchAction::Mark, None) => return Err(Flash::refused("nothing was done: task is missing")),
             (BatchAction::Rerun, _) => {
                 return Err(Flash::refused("nothing was done: a rerun starts from its preview"));
@@ -295,13 +297,4 @@ pub(super) async fn operate(State(app): State<App>, Path(id): Path<BatchId>, sen
     };
     let done = done.await;
     sent.answer(done)
-}
-
-/// Returns the tasks that a cancel includes: all except those with the rule `always`, or a task and everything downstream of it.
-fn cancel_set(board: &Board, from: Option<u32>) -> Vec<u32> {
-    match (&board.dag, from) {
-        (Some(dag), from) => dag.cancel_set(from.as_slice()),
-        (None, Some(item)) => vec![item],
-        (None, None) => board.tasks.iter().map(|task| task.task).collect(),
-    }
 }

@@ -4,41 +4,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use milepost_core::batch::error::InvalidBatch;
-use milepost_core::batch::listing::{BatchView, TaskFilter, TaskView};
-use milepost_core::dag::checked::Dag;
+use milepost_core::batch::listing::{TaskFilter, TaskView};
+use milepost_core::dag::graph::Graph;
 use milepost_core::dag::state::TaskState;
-use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
-use milepost_core::port::{Store, StoreResult};
 
 use super::format::between;
+use crate::api::batches::subject;
+use crate::app::App;
+use crate::problem::Problem;
 
 /// Number of tasks read by one query.
 const PORTION: u32 = 5_000;
 
-/// A batch, its DAG and its tasks.
+/// A batch, its graph and its tasks.
 pub(crate) struct Board {
-    /// The DAG; `None` for the items of a list, which are numbered and have no edges.
-    pub(super) dag: Option<Dag>,
+    /// The graph; `None` for the items of a list, which are numbered and have no edges. The rest of the DAG can have many megabytes.
+    pub(super) graph: Option<Graph>,
     /// The tasks, ordered by number.
     pub(super) tasks: Vec<TaskView>,
 }
 
 impl Board {
     /// Reads a batch.
-    pub(super) async fn read(id: BatchId, store: Arc<dyn Store>) -> StoreResult<Arc<Self>> {
-        let detail = store.batch(id).await?.ok_or(StoreError::Batch(InvalidBatch::NoSuchBatch(id)))?;
-        let dag = dag(&detail.row, store.as_ref()).await?;
+    pub(super) async fn read(id: BatchId, app: App) -> Result<Arc<Self>, Problem> {
+        let graph = {
+            let permit = app.large.permit().await;
+            let subject = subject(&permit, id, app.store.as_ref()).await?;
+            subject.dag.map(|dag| dag.graph().clone())
+        };
         let mut filter = TaskFilter { limit: PORTION, ..TaskFilter::default() };
         let mut tasks = Vec::new();
         loop {
-            let page = store.batch_tasks(id, &filter).await?;
+            let page = app.store.batch_tasks(id, &filter).await?;
             let full = page.len() == PORTION as usize;
             filter.after = page.last().map(|task| task.task);
             tasks.extend(page);
             if !full {
-                return Ok(Arc::new(Self { dag, tasks }));
+                return Ok(Arc::new(Self { graph, tasks }));
             }
         }
     }
@@ -52,36 +55,17 @@ impl Board {
         self.task(number).map_or(TaskState::Waiting, |task| task.state)
     }
 
-    /// Returns the number of the task with this key. The key of an item is its number.
-    pub(super) fn number(&self, key: &str) -> Option<u32> {
-        match &self.dag {
-            Some(dag) => dag.graph().task(key),
-            None => key.parse().ok().filter(|&number| (number as usize) < self.tasks.len()),
-        }
-    }
-
     /// Returns the path that has taken longest so far, with the duration of each step.
     pub(super) fn critical_path(&self, now: Timestamp) -> Vec<(u32, Duration)> {
-        let Some(dag) = &self.dag else { return Vec::new() };
+        let Some(graph) = &self.graph else { return Vec::new() };
         let took = |number: u32| self.task(number).map_or(Duration::ZERO, |task| ran(task, now));
-        let path = dag.graph().critical_path(took);
+        let path = graph.critical_path(took);
         path.tasks
             .into_iter()
             .map(|number| (number, took(number)))
             .filter(|(_, took)| !took.is_zero())
             .collect()
     }
-}
-
-/// Returns the DAG of a batch; `None` for the items of a list.
-pub(super) async fn dag(row: &BatchView, store: &dyn Store) -> StoreResult<Option<Dag>> {
-    if row.parent.as_ref().is_some_and(|parent| parent.items) {
-        return Ok(None);
-    }
-    let (_, definition) = store.dag(&row.dag, Some(row.version)).await?;
-    let checked = tokio::task::spawn_blocking(|| Dag::check(definition)).await;
-    let checked = checked.map_err(|error| StoreError::Database { verb: "dag", cause: Box::new(error) })?;
-    checked.map(Some).map_err(|fault| StoreError::Database { verb: "dag", cause: Box::new(fault) })
 }
 
 /// Returns how long a task has run so far.

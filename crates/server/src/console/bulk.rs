@@ -46,6 +46,7 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     let view = view.ok_or_else(|| {
         Problem::not_found("no_such_bulk_job", format!("There is no bulk job {id}, or it was deleted."))
     })?;
+    let _permit = app.large.permit().await;
     let (job, mut failures) =
         tokio::try_join!(app.store.job(id), app.store.bulk_failures(id, 0, FAILURES + 1))?;
     let more_failures = failures.len() > FAILURES as usize;

@@ -9,11 +9,12 @@ use milepost_core::ident::BatchId;
 use milepost_core::inbox::listing::ConsumerView;
 use milepost_core::limit::LimitView;
 use milepost_core::listing::QueueKinds;
-use milepost_core::port::{Store, StoreResult};
+use milepost_core::port::Store;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use super::batch_tasks::Board;
+use crate::app::App;
 use crate::metrics::KINDS_MAX;
 use crate::problem::Problem;
 
@@ -73,7 +74,7 @@ impl Known {
     }
 
     /// A batch with its tasks.
-    pub(crate) async fn board(&self, id: BatchId, store: &Arc<dyn Store>) -> Seen<Arc<Board>> {
+    pub(crate) async fn board(&self, id: BatchId, app: &App) -> Seen<Arc<Board>> {
         let kept = {
             let mut boards = self.boards.lock().unwrap_or_else(PoisonError::into_inner);
             if boards.len() >= BOARDS_MAX && !boards.contains_key(&id) {
@@ -81,7 +82,7 @@ impl Known {
             }
             boards.entry(id).or_insert_with(|| Cached::new(self.page_wait)).clone()
         };
-        kept.get(Board::read(id, Arc::clone(store))).await
+        kept.get(Board::read(id, app.clone())).await
     }
 
     /// Makes all answers stale, after a change: the next page asks again.
@@ -130,7 +131,10 @@ impl<T: Clone + Send + 'static> Cached<T> {
         state.changes += 1;
     }
 
-    async fn get(&self, ask: impl Future<Output = StoreResult<T>> + Send + 'static) -> Seen<T> {
+    async fn get<E>(&self, ask: impl Future<Output = Result<T, E>> + Send + 'static) -> Seen<T>
+    where
+        Problem: From<E>,
+    {
         if let Ok(Some(answer)) = timeout(self.page_wait, self.wait(ask)).await {
             return answer.map(Some);
         }
@@ -143,10 +147,13 @@ impl<T: Clone + Send + 'static> Cached<T> {
     }
 
     /// Returns a fresh answer; `None` when a change made the answer to this caller's question stale.
-    async fn wait(
+    async fn wait<E>(
         &self,
-        ask: impl Future<Output = StoreResult<T>> + Send + 'static,
-    ) -> Option<Result<T, Problem>> {
+        ask: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Option<Result<T, Problem>>
+    where
+        Problem: From<E>,
+    {
         let mut ask = Some(ask);
         loop {
             let answered = self.answered.notified();
@@ -179,7 +186,10 @@ impl<T: Clone + Send + 'static> Cached<T> {
     }
 
     /// Asks in a separate task, so that a cancelled request does not lose the answer.
-    fn ask(&self, ask: impl Future<Output = StoreResult<T>> + Send + 'static) {
+    fn ask<E>(&self, ask: impl Future<Output = Result<T, E>> + Send + 'static)
+    where
+        Problem: From<E>,
+    {
         let (state, answered) = (Arc::clone(&self.state), Arc::clone(&self.answered));
         let changes = self.state().changes;
         tokio::spawn(async move {
@@ -219,10 +229,10 @@ mod tests {
     #[tokio::test]
     async fn a_quick_answer_is_there_at_once_and_is_forgotten_when_something_changed() {
         let kept = Cached::new(PAGE_WAIT);
-        assert!(matches!(kept.get(async { Ok(1) }).await, Ok(Some(1))));
-        assert!(matches!(kept.get(async { Ok(2) }).await, Ok(Some(1))));
+        assert!(matches!(kept.get(async { Ok::<_, Problem>(1) }).await, Ok(Some(1))));
+        assert!(matches!(kept.get(async { Ok::<_, Problem>(2) }).await, Ok(Some(1))));
         kept.forget();
-        assert!(matches!(kept.get(async { Ok(3) }).await, Ok(Some(3))));
+        assert!(matches!(kept.get(async { Ok::<_, Problem>(3) }).await, Ok(Some(3))));
     }
 
     #[tokio::test(start_paused = true)]
@@ -242,7 +252,7 @@ mod tests {
         let kept = Cached::new(PAGE_WAIT);
         let after = |ms: u64, answer: u32| async move {
             tokio::time::sleep(Duration::from_millis(ms)).await;
-            Ok(answer)
+            Ok::<_, Problem>(answer)
         };
         assert!(matches!(kept.get(after(3_000, 1)).await, Ok(None)));
         kept.forget();

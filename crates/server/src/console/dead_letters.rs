@@ -81,7 +81,7 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
     let filter = DeadFilter { consumer: consumer.clone(), before, limit: ROWS + 1 };
     let event: Option<Cursor<DeadPlace>> = search.events.parse().ok();
     let gap: Option<Cursor<AggregatePlace>> = search.gaps.parse().ok();
-    let _permit = app.large.acquire().await;
+    let _permit = app.large.permit().await;
     let (failed, events, letters, gaps) = tokio::try_join!(
         app.store.jobs(&failed),
         app.store.dead_events(subscription.as_deref(), event.as_ref().map(|Cursor(place)| place), ROWS + 1),

@@ -99,7 +99,7 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
     };
     let only = some(&search.subscription);
     let after: Option<Cursor<AggregatePlace>> = search.parked.parse().ok();
-    let _permit = app.large.acquire().await;
+    let _permit = app.large.permit().await;
     let (subscriptions, parked, log) = tokio::join!(
         app.known.subscriptions(&app.store),
         app.store.parked(only.as_deref(), after.as_ref().map(|Cursor(place)| place), PARKED + 1),

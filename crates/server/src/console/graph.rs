@@ -26,8 +26,7 @@ pub(super) struct Level {
 
 /// Draws the graph as SVG; `None` if it is too large. Keys of tasks are escaped here.
 pub(super) fn draw(board: &Board, batch_url: &str, path: &[u32]) -> Option<String> {
-    let dag = board.dag.as_ref()?;
-    let graph = dag.graph();
+    let graph = board.graph.as_ref()?;
     if graph.len() > TASKS_MAX || graph.edges() > EDGES_MAX {
         return None;
     }
@@ -85,8 +84,7 @@ fn escaped(text: &str) -> String {
 
 /// Counts the tasks of each level by state.
 pub(super) fn levels(board: &Board) -> Vec<Level> {
-    let Some(dag) = &board.dag else { return Vec::new() };
-    let graph = dag.graph();
+    let Some(graph) = &board.graph else { return Vec::new() };
     let mut counts = vec![Counts::default(); graph.depth() as usize];
     for &task in graph.order() {
         counts[graph.layer(task) as usize].add(board.state(task));

@@ -77,7 +77,7 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     let view = app.store.job(id).await?.ok_or_else(|| {
         Problem::not_found("no_such_job", format!("There is no job {id}, or it was deleted."))
     })?;
-    let _permit = app.large.acquire().await;
+    let _permit = app.large.permit().await;
     let mut history = app.store.history(id, HistoryPart::Newest { limit: READ }).await?;
     let is_part = history.len() == READ as usize;
     if is_part {

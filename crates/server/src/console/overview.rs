@@ -60,7 +60,7 @@ struct Lag {
 
 pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
     let (facts, queues, subscriptions, consumers, limits) = tokio::join!(
-        Facts::read(&app.store),
+        Facts::read(&app),
         app.known.queues(&app.store),
         app.known.subscriptions(&app.store),
         app.known.consumers(&app.store),

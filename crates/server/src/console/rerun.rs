@@ -8,7 +8,6 @@ use milepost_core::batch::listing::BatchView;
 use milepost_core::batch::operation::BatchOperation;
 use milepost_core::batch::rerun::{Change, Chosen, Rerun};
 use milepost_core::ident::BatchId;
-use milepost_core::port::Store;
 use serde::Deserialize;
 
 use super::form::{Action, Field, Sent, acting};
@@ -55,7 +54,7 @@ struct Preview {
 
 impl Wanted {
     /// Plans the rerun for the current state of the batch.
-    async fn plan(&self, id: BatchId, store: &dyn Store) -> Result<(BatchView, Rerun), Problem> {
+    async fn plan(&self, id: BatchId, app: &App) -> Result<(BatchView, Rerun), Problem> {
         let task = || vec![self.task.clone()];
         let chosen = match self.what.as_str() {
             "failed" => Chosen::Failed,
@@ -67,8 +66,9 @@ impl Wanted {
             }
         };
         let version = if self.version == "latest" { InVersion::Latest } else { InVersion::Pinned };
-        let subject = subject(id, store).await?;
-        let plan = plan(&chosen, version, &subject, store).await?;
+        let (store, permit) = (app.store.as_ref(), app.large.permit().await);
+        let subject = subject(&permit, id, store).await?;
+        let plan = plan(&permit, &chosen, version, &subject, store).await?;
         Ok((subject.row, plan))
     }
 }
@@ -80,7 +80,7 @@ pub(super) async fn preview(
     Query(wanted): Query<Wanted>,
     page: Page,
 ) -> Drawn {
-    let (row, plan) = wanted.plan(id, app.store.as_ref()).await?;
+    let (row, plan) = wanted.plan(id, &app).await?;
     let counts = plan.counts();
     let active = if plan.change.is_some() { row.counts.active } else { counts.active };
     let hindrance = (active > 0).then(|| {
@@ -141,7 +141,7 @@ pub(super) async fn rerun(State(app): State<App>, Path(id): Path<BatchId>, sent:
         let (reason, generation) = (sent.reason()?, sent.read("generation")?);
         let field = |name| sent.field(name).unwrap_or_default().to_owned();
         let wanted = Wanted { what: field("what"), task: field("task"), version: field("version") };
-        let (_, plan) = wanted.plan(id, app.store.as_ref()).await?;
+        let (_, plan) = wanted.plan(id, &app).await?;
         let operation = BatchOperation {
             batch: id,
             generation,

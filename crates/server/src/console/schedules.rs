@@ -32,7 +32,7 @@ struct Row {
 }
 
 pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
-    let _permit = app.large.acquire().await;
+    let _permit = app.large.permit().await;
     let (views, workers) = tokio::try_join!(app.store.schedules(), app.store.workers())?;
     let nobody = !workers.iter().any(|worker| worker.ended_at.is_none());
     let rows = views.into_iter().enumerate().map(|(place, view)| row(view, place, nobody, &page)).collect();

@@ -101,8 +101,8 @@ async fn get_batch_graph(
     Query(params): Query<GraphParams>,
 ) -> Result<Json<BatchGraph>, Problem> {
     let limit = page::limit(Some(params.limit.unwrap_or(page::ROWS_MAX)))? as usize;
-    let _permit = app.large.acquire().await;
-    let subject = subject(id, app.store.as_ref()).await?;
+    let permit = app.large.permit().await;
+    let subject = subject(&permit, id, app.store.as_ref()).await?;
     let graph = subject.dag().map_err(StoreError::from)?.graph();
     let first = first(graph, params.level, params.cursor)?;
     let page: Vec<u32> = graph.order().iter().copied().skip(first).take(limit).collect();

@@ -91,10 +91,8 @@ async fn operate_batch(
     request.check()?;
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let store = store.as_ref();
-    let permit = app.large.acquire().await;
-    let subject = subject(id, store).await?;
-    // The operation may wait for locks, and nothing large should wait for it.
-    drop(permit);
+    let permit = app.large.permit().await;
+    let subject = subject(&permit, id, store).await?;
     let (what, rerun) = match request.operation {
         BatchAction::Abort => (BatchVerb::Abort, None),
         BatchAction::Resume => (BatchVerb::Resume, None),
@@ -103,10 +101,13 @@ async fn operate_batch(
         }
         BatchAction::Mark => (request.mark(&subject)?, None),
         BatchAction::Rerun => {
-            let plan = plan(&request.chosen(), request.version.unwrap_or_default(), &subject, store).await?;
+            let version = request.version.unwrap_or_default();
+            let plan = plan(&permit, &request.chosen(), version, &subject, store).await?;
             (plan.verb(), Some(Preview::of(&plan)))
         }
     };
+    // The operation may wait for locks, and nothing large should wait for it.
+    drop(permit);
     if request.dry {
         return Ok(Json(BatchOperateAnswer { operated: None, rerun }));
     }

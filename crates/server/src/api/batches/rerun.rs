@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::subject::all_tasks;
-use crate::api::dags::checked;
+use crate::api::dags::{checked, definition};
+use crate::large_reads::LargePermit;
 use crate::problem::Problem;
 
 /// Maximum number of keys in each list of a preview.
@@ -74,6 +75,7 @@ impl Preview {
 
 /// Plans a rerun of the chosen tasks for the current state of the batch.
 pub(crate) async fn plan(
+    permit: &LargePermit<'_>,
     chosen: &Chosen,
     version: InVersion,
     subject: &Subject,
@@ -81,9 +83,9 @@ pub(crate) async fn plan(
 ) -> Result<Rerun, Problem> {
     if version == InVersion::Latest {
         subject.dag().map_err(StoreError::from)?;
-        let (to, definition) = store.dag(&subject.row.dag, None).await?;
+        let (to, latest) = definition(permit, &subject.row.dag, None, store).await?;
         if to.version != subject.row.version {
-            let dag = checked(definition).await?;
+            let dag = checked(permit, latest).await?;
             let tasks = all_tasks(subject.row.id, TaskFilter::default(), store).await?;
             let inside = chosen.inside(subject, Some(&dag), store).await?;
             return Rerun::in_version(chosen, subject, (to, dag), tasks, inside).map_err(at_tasks);

@@ -91,9 +91,9 @@ async fn start_batch(
         Some(text) => Some(dags::version(&batch.dag, text, store).await.map_err(|it| it.at("version"))?),
         None => None,
     };
-    let permit = app.large.acquire().await;
+    let permit = app.large.permit().await;
     let (view, definition) =
-        store.dag(&batch.dag, version).await.map_err(|error| Problem::from(error).at("dag"))?;
+        dags::definition(&permit, &batch.dag, version, store).await.map_err(|problem| problem.at("dag"))?;
     let input = batch.input.clone();
     let checked = tokio::task::spawn_blocking(move || check_input(&definition, &input)).await;
     checked.map_err(|error| Problem::internal("check_failed", error.to_string()))??;

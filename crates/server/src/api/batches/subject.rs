@@ -7,7 +7,8 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::port::Store;
 
-use crate::api::dags::checked;
+use crate::api::dags::{checked, definition};
+use crate::large_reads::LargePermit;
 use crate::problem::Problem;
 
 pub(super) async fn batch(id: BatchId, store: &dyn Store) -> Result<BatchDetail, Problem> {
@@ -15,13 +16,17 @@ pub(super) async fn batch(id: BatchId, store: &dyn Store) -> Result<BatchDetail,
 }
 
 /// Returns the batch and the DAG version that it runs.
-pub(crate) async fn subject(id: BatchId, store: &dyn Store) -> Result<Subject, Problem> {
+pub(crate) async fn subject(
+    permit: &LargePermit<'_>,
+    id: BatchId,
+    store: &dyn Store,
+) -> Result<Subject, Problem> {
     let row = batch(id, store).await?.row;
     let dag = if row.parent.as_ref().is_some_and(|parent| parent.items) {
         None
     } else {
-        let (_, definition) = store.dag(&row.dag, Some(row.version)).await?;
-        Some(checked(definition).await?)
+        let (_, definition) = definition(permit, &row.dag, Some(row.version), store).await?;
+        Some(checked(permit, definition).await?)
     };
     Ok(Subject { row, dag })
 }

@@ -169,7 +169,7 @@ async fn wait_for_some(app: &App, claim: &Claim, wait: Duration) -> Result<Vec<C
     responses((status = 200, body = HeldJobs)), security(("token" = ["worker"]))
 )]
 async fn list_held_jobs(State(app): State<App>, Path(worker): Path<WorkerId>) -> Result<Response, Problem> {
-    let _permit = app.large.acquire().await;
+    let _permit = app.large.permit().await;
     let claimed = app.store.held(worker).await?;
     held(app.store.as_ref(), claimed).await
 }

@@ -32,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     security(("token" = ["viewer"]))
 )]
 async fn list_schedules(State(app): State<App>) -> Result<Response, Problem> {
-    let _permit = app.large.acquire().await;
+    let _permit = app.large.permit().await;
     Ok(Json(app.store.schedules().await?).into_response())
 }
 
