@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use milepost_bench::BenchCommand;
+use milepost_demo::{DemoArgs, DemoWorkerArgs};
 use milepost_executors::exec::STORE_VARIABLE;
 
 use crate::audit::AuditArgs;
 use crate::batch::BatchCommand;
-use crate::bench::BenchCommand;
 use crate::bulk::BulkArgs;
 use crate::config::command::ConfigCommand;
-use crate::demo::{DemoArgs, DemoWorkerArgs};
 use crate::doctor::DoctorArgs;
 use crate::enqueue::EnqueueArgs;
 use crate::events::EventsCommand;
@@ -122,7 +122,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Demonstrate durable jobs: 171,075 real places, and a worker that is killed
-    #[command(after_help = crate::demo::EXAMPLES)]
+    #[command(after_help = milepost_demo::EXAMPLES)]
     Demo(DemoArgs),
     /// A worker process of the demo, which starts it
     #[command(hide = true)]

@@ -4,12 +4,12 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::store::{self, Schema, StoreAddress};
+use milepost_cli_support::table::{Column, Field, Listing, terminal_columns};
 use milepost_core::audit::{AuditEntry, AuditFilter, WHATS};
 use serde_json::{Map, Value};
 
-use crate::output::{self, Outcome};
-use crate::store::{self, Schema, StoreAddress};
-use crate::table::{Column, Field, Listing, terminal_columns};
 use crate::time::relative;
 
 /// The action that a move records in its target store; it is not an operator action.

@@ -4,10 +4,8 @@
 mod args;
 mod audit;
 mod batch;
-mod bench;
 mod bulk;
 mod config;
-mod demo;
 mod doctor;
 mod enqueue;
 mod events;
@@ -16,16 +14,10 @@ mod input;
 mod jobs;
 mod limits;
 mod log;
-mod log_format;
 mod migrate;
 mod nearest;
-mod operator;
 #[cfg(test)]
 mod ops_files;
-mod output;
-mod parsers;
-mod passwords;
-mod process_secrets;
 mod prune;
 mod queues;
 mod records;
@@ -36,25 +28,25 @@ mod schedules;
 mod selection;
 mod serve;
 mod signals;
-mod store;
-mod table;
 mod time;
 mod tokens;
 mod traces;
 mod work;
 mod workers;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
+use milepost_cli_support::log_format::{self, LogFormat};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::process_secrets;
+use milepost_cli_support::store::StoreAddress;
 
 use crate::args::{Cli, Command};
 use crate::config::Faulty;
-use crate::log_format::LogFormat;
-use crate::output::Outcome;
 use crate::selection::Selection;
-use crate::store::StoreAddress;
 use crate::traces::Traces;
 
 /// The exit status of an examination that could not be completed.
@@ -125,8 +117,12 @@ fn wrong_usage(why: String) -> ExitCode {
 async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome> {
     let (named, store) = (selection.named_store(), || selection.store());
     match command {
-        Command::Demo(args) => demo::run(&args, named).await,
-        Command::DemoWorker(args) => demo::work(args, &named.cloned().unwrap_or_default()).await,
+        Command::Demo(args) => milepost_demo::run(&args, named).await,
+        Command::DemoWorker(args) => {
+            let address = named.cloned().unwrap_or_default();
+            let programs = |worker, folder: &Path| work::kinds::serve_folder(worker, folder, &address);
+            milepost_demo::work(args, &address, programs).await
+        }
         Command::Doctor(args) => doctor::run(*args, &store()?).await,
         Command::Migrate => migrate::run(&store()?).await,
         Command::Move(args) => relocation::run(*args).await,
@@ -147,7 +143,7 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
         Command::Config(command) => config::command::run(command, selection),
         Command::Audit(args) => audit::run(&args, &store()?).await,
         Command::Prune(args) => prune::run(&args, selection).await,
-        Command::Bench(command) => bench::run(command, &named.cloned().unwrap_or_default()).await,
+        Command::Bench(command) => milepost_bench::run(command, &named.cloned().unwrap_or_default()).await,
     }
 }
 

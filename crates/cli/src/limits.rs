@@ -2,16 +2,15 @@
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
+use milepost_cli_support::operator::{self, ReasonArgs, help};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::store::{self, Schema, StoreAddress};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::actions::Action as _;
 use milepost_core::actions::limit::LimitAction;
 use milepost_core::limit::{Limit, LimitView, Rate, SLOTS_MAX, Source, Target};
 use milepost_core::port::Store;
 use serde::Serialize;
-
-use crate::operator::{self, ReasonArgs, help};
-use crate::output::{self, Outcome};
-use crate::store::{self, Schema, StoreAddress};
-use crate::table::{Column, Field, Listing};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LimitsCommand {

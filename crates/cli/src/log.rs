@@ -1,10 +1,10 @@
 //! The log: its level and its format, by command.
 
+use milepost_cli_support::log_format::{LogFormat, set_format};
+use milepost_cli_support::output;
 use tracing_subscriber::EnvFilter;
 
 use crate::args::Command;
-use crate::log_format::{LogFormat, set_format};
-use crate::output;
 
 /// Starts the log. Workers, relays and servers log their activity; other commands log problems only.
 pub(crate) fn start(command: &Command) {

@@ -1,9 +1,8 @@
 //! `milepost migrate`.
 
 use anyhow::Result;
-
-use crate::output::{self, Outcome};
-use crate::store::{self, StoreAddress};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::store::{self, StoreAddress};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

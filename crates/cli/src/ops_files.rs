@@ -7,7 +7,7 @@ use milepost::WorkerOptions;
 use serde_json::{Value, json};
 
 use crate::args::{Cli, Command};
-use crate::serve::server::Limits;
+use milepost_server::Limits;
 
 const SERVICE: &str = include_str!("../../../ops/systemd/milepost.service");
 

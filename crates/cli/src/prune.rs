@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers;
+use milepost_cli_support::store::{self, Schema};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::port::Store;
 use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
 use serde::Serialize;
 
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::parsers;
 use crate::selection::Selection;
-use crate::store::{self, Schema};
-use crate::table::{Column, Field, Listing};
 
 const EXAMPLES: &str = "\
 Workers do this continuously, in small batches. Use this command for a backlog,

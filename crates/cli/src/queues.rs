@@ -5,6 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use milepost_cli_support::operator::{ReasonArgs, help};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::store::{self, Schema, StoreAddress};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::actions::Action as _;
 use milepost_core::actions::queue::QueueAction;
 use milepost_core::job::check_queue;
@@ -13,10 +17,6 @@ use milepost_core::port::Store;
 use milepost_core::state::JobState;
 use serde::Serialize;
 
-use crate::operator::{ReasonArgs, help};
-use crate::output::{self, Outcome};
-use crate::store::{self, Schema, StoreAddress};
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 #[derive(Debug, Subcommand)]

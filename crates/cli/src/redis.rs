@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, error::ErrorKind};
 use milepost::{Coordination, JobId};
+use milepost_cli_support::output;
 use milepost_core::transition::Verb;
 use milepost_executors::exec::REDIS_VARIABLE;
 use milepost_redis::{InvalidRedis, PREFIX_DEFAULT, Redis, RedisOptions};
 use tokio::sync::OnceCell;
-
-use crate::output;
 
 /// How long a command waits for Redis; it waits at most once.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use milepost_cli_support::output;
+use milepost_cli_support::store::StoreAddress;
 use milepost_core::retention::RetentionPolicy;
 
 use crate::config::{self, Config};
-use crate::output;
-use crate::store::StoreAddress;
 
 /// The file that is read by default.
-const FILE_DEFAULT: &str = "milepost.toml";
+pub(crate) const FILE_DEFAULT: &str = "milepost.toml";
 
 /// The store and the file named by the command line or the environment.
 #[derive(Debug)]

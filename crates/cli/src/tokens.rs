@@ -6,14 +6,14 @@ use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
+use milepost_cli_support::operator::{ReasonArgs, operator};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers::{point_in_time, positive_duration};
+use milepost_cli_support::store::{self, Schema, StoreAddress};
+use milepost_cli_support::table::{Column, Field, Listing, WIDE, terminal_columns};
 use milepost_core::token::{FoundToken, NewToken, RANDOM_BYTES, Role, Secret, Standing, TokenView};
 use serde::Serialize;
 
-use crate::operator::{ReasonArgs, operator};
-use crate::output::{self, Outcome};
-use crate::parsers::{point_in_time, positive_duration};
-use crate::store::{self, Schema, StoreAddress};
-use crate::table::{Column, Field, Listing, WIDE, terminal_columns};
 use crate::time::relative;
 
 #[derive(Debug, Subcommand)]

@@ -3,11 +3,11 @@
 use anyhow::Result;
 use clap::Subcommand;
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::store::{self, Schema, StoreAddress};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::worker::WorkerView;
 
-use crate::output::{self, Outcome};
-use crate::store::{self, Schema, StoreAddress};
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 #[derive(Debug, Subcommand)]

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::store::Schema;
 use milepost_core::batch::listing::Defined;
 use milepost_core::dag::checked::Dag;
 use milepost_core::port::BatchStore;
@@ -11,10 +14,7 @@ use serde_json::json;
 
 use super::file::{self, Faulty};
 use super::words;
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
 use crate::selection::Selection;
-use crate::store::Schema;
 
 const EXAMPLES: &str = "\
 A version is identified by its content; format and layout of the file do not

@@ -4,13 +4,13 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::table::{Column, Field, Listing, WIDE, terminal_columns};
 use milepost_core::batch::listing::{BatchFilter, BatchView, VersionView};
 use milepost_core::dag::state::BatchState;
 use milepost_core::port::BatchStore;
 
 use super::{find, words};
-use crate::output::{self, Outcome};
-use crate::table::{Column, Field, Listing, WIDE, terminal_columns};
 use crate::time::relative;
 
 const EXAMPLES: &str = "\

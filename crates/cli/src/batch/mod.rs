@@ -19,14 +19,14 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Subcommand;
+use milepost_cli_support::operator::help;
+use milepost_cli_support::output::Outcome;
+use milepost_cli_support::store::{self, Schema};
 use milepost_core::actions::Action as _;
 use milepost_core::actions::batch::BatchAction;
 use milepost_core::port::Store;
 
-use crate::operator::help;
-use crate::output::Outcome;
 use crate::selection::Selection;
-use crate::store::{self, Schema};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BatchCommand {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use humantime::format_duration;
+use milepost_cli_support::operator::{GraceArgs, ReasonArgs};
+use milepost_cli_support::output::{self, Outcome};
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
 use milepost_core::batch::subject::Subject;
 use milepost_core::dag::state::TaskState;
@@ -12,8 +14,6 @@ use milepost_core::port::Store;
 
 use super::find::{self, WhichArgs};
 use super::words;
-use crate::operator::{GraceArgs, ReasonArgs};
-use crate::output::{self, Outcome};
 use crate::redis::RedisArgs;
 
 pub(super) const ABORT_EXAMPLES: &str = "\

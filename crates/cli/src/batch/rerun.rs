@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
+use milepost_cli_support::output::{self, Outcome};
 use milepost_core::batch::rerun::Chosen;
 use milepost_core::port::Store;
 use serde_json::json;
@@ -12,7 +13,6 @@ use super::find::WhichArgs;
 use super::operate::{self, WhyArgs};
 use super::plan;
 use super::words;
-use crate::output::{self, Outcome};
 
 const EXAMPLES: &str = "\
 The conditions of rerun tasks are evaluated again. --task runs only these tasks

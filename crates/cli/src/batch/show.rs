@@ -7,6 +7,8 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, Outcome, printable};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{BatchDetail, BatchEntry, BatchView, TaskFilter, TaskView};
 use milepost_core::batch::subject::Subject;
@@ -19,8 +21,6 @@ use serde::Serialize;
 use super::find::{self, WhichArgs};
 use super::{tasks, words};
 use crate::jobs::print_json;
-use crate::output::{self, Outcome, printable};
-use crate::table::{Column, Field, Listing};
 use crate::time::{exact, length, relative};
 
 /// The number of history entries shown.

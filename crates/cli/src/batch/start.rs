@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use jiff::civil::Date;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers::point_in_time;
 use milepost_core::batch::nominal::{NominalTime, ZONE_DEFAULT};
 use milepost_core::batch::start::{NewBatch, check_fit};
 use milepost_core::error::StoreError;
@@ -14,9 +17,6 @@ use serde_json::value::RawValue;
 
 use super::{find, watch};
 use crate::input;
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::parsers::point_in_time;
 use crate::redis::RedisArgs;
 
 /// The length of a date such as 2026-05-01.

@@ -2,6 +2,8 @@
 
 use anyhow::Result;
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, printable};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::batch::listing::{TaskFilter, TaskView};
 use milepost_core::batch::subject::Subject;
 use milepost_core::dag::state::TaskState;
@@ -9,8 +11,6 @@ use milepost_core::port::BatchStore;
 
 use super::find;
 use super::words;
-use crate::output::{self, printable};
-use crate::table::{Column, Field, Listing};
 use crate::time::length;
 
 /// The default number of listed tasks.

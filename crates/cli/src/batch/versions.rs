@@ -3,11 +3,11 @@
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::port::BatchStore;
 
 use super::{find, words};
-use crate::output::{self, Outcome};
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const EXAMPLES: &str = "\

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use milepost_cli_support::output::{self, Outcome, printable};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{BatchView, TaskFilter};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
@@ -15,7 +16,6 @@ use milepost_core::port::BatchStore;
 
 use super::find::WhichArgs;
 use super::words;
-use crate::output::{self, Outcome, printable};
 
 /// The polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use milepost::NewJob;
-use milepost::bulk::{Definition, Dialect, EventTemplate, InvalidBulk, Remote};
+use milepost::bulk::{Definition, EventTemplate, InvalidBulk, Remote};
+use milepost_cli_support::store::Database;
 use milepost_core::port::{BulkWork, Throttle};
 use milepost_executors::http::{HttpProbe, InvalidHttp};
 use milepost_postgres::bulk::{Database as Other, Measure, PostgresTargets, ServerThrottle};
 
 use crate::config::ThrottleEntry;
-use crate::store::Database;
 
 /// The operation on a chunk.
 pub(crate) enum Effect {
@@ -21,14 +21,6 @@ pub(crate) enum Effect {
     Emit(EventTemplate),
     /// None: a server or a program applies the chunks.
     Elsewhere,
-}
-
-/// Returns the SQL dialect of the store.
-pub(crate) const fn dialect(database: &Database) -> Dialect {
-    match database {
-        Database::Postgres(_) => Dialect::Postgres,
-        Database::Sqlite(_) => Dialect::Sqlite,
-    }
 }
 
 /// The database with the targets of a bulk job, and the query that selects them.

@@ -6,6 +6,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use milepost::bulk::{Definition, Order, Rehearsal, Total, Trial};
 use milepost::{JobId, Run, RunToken};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::store::Database;
+use milepost_cli_support::table::{Column, Field, Listing};
 use serde::Serialize;
 
 use super::assemble::{Effect, Site};
@@ -14,9 +17,6 @@ use super::sources::Scene;
 use super::staged::FileArgs;
 use super::words;
 use crate::config::Doing;
-use crate::output::{self, Outcome};
-use crate::store::Database;
-use crate::table::{Column, Field, Listing};
 use crate::time::length;
 
 /// The default number of rows in a chunk, which is that of a run's first chunk.

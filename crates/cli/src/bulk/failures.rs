@@ -4,14 +4,14 @@ use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
 use milepost::bulk::TargetFailure;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers;
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::ident::JobId;
 use milepost_core::port::Store;
 
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::parsers;
 use crate::redis::RedisArgs;
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const LIST_HELP: &str = "\

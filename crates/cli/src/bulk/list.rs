@@ -3,14 +3,14 @@
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, Outcome, printable};
+use milepost_cli_support::parsers;
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::port::Store;
 use milepost_core::state::JobState;
 
 use super::words;
-use crate::output::{self, Outcome, printable};
-use crate::parsers;
-use crate::table::{Column, Field, Listing};
 
 const EXAMPLES: &str = "\
 Active runs come first, then waiting runs in the order in which they start,

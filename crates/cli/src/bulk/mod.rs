@@ -16,6 +16,8 @@ mod words;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use milepost_cli_support::operator::{self, help};
+use milepost_cli_support::output::Outcome;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::bulk_run::{RunAction, RunChange};
 use milepost_core::bulk::error::InvalidBulk;
@@ -25,8 +27,6 @@ use milepost_core::ident::JobId;
 use milepost_core::port::Store;
 
 use self::sources::Scene;
-use crate::operator::{self, help};
-use crate::output::Outcome;
 use crate::selection::Selection;
 
 #[derive(Debug, Args)]

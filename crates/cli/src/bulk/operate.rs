@@ -4,6 +4,10 @@ use anyhow::{Result, bail};
 use clap::Args;
 use humantime::format_duration;
 use milepost::bulk::{BulkView, InvalidBulk};
+use milepost_cli_support::operator::{ReasonArgs, help};
+use milepost_cli_support::output::Outcome;
+use milepost_cli_support::parsers;
+use milepost_cli_support::store::Database;
 use milepost_core::actions::GRACE_DEFAULT;
 use milepost_core::actions::bulk_run::RunAction;
 use milepost_core::actions::job::Inputs;
@@ -14,11 +18,7 @@ use milepost_core::state::JobState;
 
 use super::sources::Scene;
 use crate::jobs::{Reports, operate};
-use crate::operator::{ReasonArgs, help};
-use crate::output::Outcome;
-use crate::parsers;
 use crate::redis::{RedisArgs, Teller};
-use crate::store::Database;
 
 pub(super) fn abort_help() -> String {
     let grace = format_duration(GRACE_DEFAULT);

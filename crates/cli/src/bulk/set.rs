@@ -4,14 +4,14 @@ use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 use milepost::Priority;
 use milepost::bulk::Settings;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers;
 use milepost_core::ident::JobId;
 use milepost_core::port::Store;
 use serde_json::json;
 
 use super::words;
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::parsers;
 
 const ROWS_MAX: i64 = 1_000_000;
 

@@ -6,6 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
 use milepost::bulk::{BulkView, TargetFailure};
+use milepost_cli_support::output::{self, Outcome, printable};
+use milepost_cli_support::parsers;
 use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobView, Waiting};
@@ -15,8 +17,6 @@ use serde_json::value::RawValue;
 
 use super::{failures, words};
 use crate::jobs::{print_json, print_timeline, why};
-use crate::output::{self, Outcome, printable};
-use crate::parsers;
 use crate::time::{exact, relative};
 
 /// The number of failures shown.

@@ -2,13 +2,13 @@
 
 use anyhow::{Result, bail};
 use milepost::bulk::Definition;
+use milepost_cli_support::store::{self, Database, Schema, StoreAddress};
 use milepost_core::port::Store;
 use milepost_postgres::bulk::Database as Other;
 
 use crate::config::{BulkEntry, Config};
 use crate::nearest::nearest;
 use crate::selection::Selection;
-use crate::store::{self, Database, Schema, StoreAddress};
 
 /// The configuration and the store address of a command.
 pub(super) struct Scene {

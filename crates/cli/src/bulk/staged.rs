@@ -8,12 +8,12 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::Args;
 use milepost::bulk::{Columns, Definition, Staging};
 use milepost::{Enqueued, NewJob};
+use milepost_cli_support::output;
 use milepost_core::bulk::staged::{BadRow, Given};
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::Store;
 use serde_json::value::RawValue;
 
-use crate::output;
 use crate::records::csv::{self, Decoder};
 use crate::records::{BadLines, Bar, Flaw, Format, Made, Records, Shape, Source, Words, jsonl};
 

@@ -4,6 +4,9 @@ use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
 use milepost::{Enqueued, NewJob, Priority, StartAt};
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers;
 use milepost_core::listing::Waiting;
 use milepost_core::port::Store;
 use serde::Serialize;
@@ -13,9 +16,6 @@ use super::sources::Scene;
 use super::staged::{FileArgs, Staged};
 use super::words;
 use crate::jobs::why;
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::parsers;
 use crate::redis::RedisArgs;
 
 const EXAMPLES: &str = "\

@@ -8,6 +8,8 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use milepost::bulk::BulkView;
+use milepost_cli_support::output::{self, Outcome, printable};
+use milepost_cli_support::parsers;
 use milepost_core::bulk::estimate::Pace;
 use milepost_core::ident::JobId;
 use milepost_core::port::Store;
@@ -15,8 +17,6 @@ use milepost_core::state::JobState;
 use tokio::time::Instant;
 
 use super::words;
-use crate::output::{self, Outcome, printable};
-use crate::parsers;
 use crate::time::length;
 
 /// The polling interval.

@@ -1,13 +1,13 @@
 //! `backoff` of a kind: the delay before failed jobs are retried.
 
 use milepost::RetryPolicy;
+use milepost_cli_support::parsers;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
-use crate::parsers;
 
 /// The wait doubles with every failure, up to a cap.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

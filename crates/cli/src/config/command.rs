@@ -7,10 +7,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
+use milepost_cli_support::output::{self, Outcome};
 use serde_json::json;
 
 use super::{Config, Faulty, schema};
-use crate::output::{self, Outcome};
 use crate::selection::Selection;
 
 /// The content that `milepost config init` writes.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use milepost_cli_support::passwords::passwords;
 use milepost_postgres::bulk::Database;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +11,6 @@ use serde::Deserialize;
 use super::document::{Entry, Node};
 use super::fault::Faults;
 use super::kind;
-use crate::passwords::passwords;
 
 /// A PostgreSQL database other than the store, for bulk jobs with targets in it (docs/BULK.md).
 #[derive(Clone, Deserialize, JsonSchema)]

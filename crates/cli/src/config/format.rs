@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use jiff::civil::Time;
+use milepost_cli_support::parsers;
+use milepost_cli_support::store::StoreAddress;
 use milepost_core::limit::Rate;
 use milepost_executors::http::check_url;
-
-use crate::parsers;
-use crate::store::StoreAddress;
 
 /// The reason why a text does not have the required format.
 #[derive(Debug, PartialEq, Eq)]

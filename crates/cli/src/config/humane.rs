@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use milepost_cli_support::parsers;
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use crate::parsers;
 
 /// A duration such as `30s`, `10m` or `1h 30m`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]

@@ -31,6 +31,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use milepost_cli_support::process_secrets;
+use milepost_cli_support::store::StoreAddress;
 use milepost_core::bulk::sql::Dialect;
 use milepost_core::secrets::Secrets;
 use schemars::JsonSchema;
@@ -50,8 +52,7 @@ pub(crate) use self::schedule::ScheduleEntry;
 use self::serve::Serve;
 pub(crate) use self::subscription::SubscriptionEntry;
 use self::worker::Worker;
-use crate::store::StoreAddress;
-use crate::{input, process_secrets};
+use crate::input;
 
 // A new section is a field here and a module beside this one. Rules that a schema cannot express belong in `check_sections`.
 /// The configuration of `milepost work`, `milepost relay` and `milepost serve`.

@@ -1,5 +1,6 @@
 //! `[redis]`: a Redis server that workers share for hints, locks and heartbeats.
 
+use milepost_cli_support::passwords::passwords;
 use milepost_core::text::is_unprintable;
 use milepost_redis::RedisOptions;
 use schemars::JsonSchema;
@@ -8,7 +9,6 @@ use serde::Deserialize;
 use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
-use crate::passwords::passwords;
 
 /// A Redis shared by workers, which makes jobs start and stop sooner. Milepost works without it ([REDIS.md](REDIS.md)).
 #[derive(Deserialize, JsonSchema)]

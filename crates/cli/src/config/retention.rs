@@ -1,12 +1,12 @@
 //! `[retention]`: how long finished jobs and other old rows are kept.
 
+use milepost_cli_support::parsers;
 use milepost_core::retention::{Keep, RetentionPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::document::Node;
 use super::fault::Faults;
-use crate::parsers;
 
 /// How long ended jobs and other old data are kept: durations such as `7d`, or `forever`. Workers delete in small batches; see
 /// docs/RETENTION.md.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::{Context, Result};
+use milepost_cli_support::parsers;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::schedule::{InvalidSchedule, Makes, Misfire, Schedule, Spec};
@@ -14,7 +15,6 @@ use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
 use super::kind;
-use crate::parsers;
 
 /// The time zone of cron expressions that name none.
 const ZONE_DEFAULT: &str = "UTC";

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
-use crate::serve::server::{ForwardedHeader, Options, TlsFiles, TrustedProxies};
+use milepost_server::{ForwardedHeader, Options, TlsFiles, TrustedProxies};
 
 /// The address and the access control of `milepost serve` ([SECURITY.md](SECURITY.md)). Insecure options exist on the command line
 /// only.

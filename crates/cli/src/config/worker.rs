@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use milepost::WorkerOptions;
+use milepost_cli_support::parsers;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -10,7 +11,6 @@ use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
 use super::kind;
-use crate::parsers;
 
 /// The shortest lease that leaves enough time to renew it.
 const LEASE_MIN: Duration = Duration::from_millis(500);

@@ -8,14 +8,14 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers::{duration, positive_duration};
+use milepost_cli_support::store::{self, Schema, StoreAddress};
 use milepost_core::doctor::{Check, Cost, Severity};
 use milepost_core::port::Store;
 
 use self::examination::{Examination, Plan};
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::parsers::{duration, positive_duration};
-use crate::store::{self, Schema, StoreAddress};
 
 const EXAMPLES: &str = "\
 Runs one query per promise (docs/GUARANTEES.md), each on one snapshot; jobs in

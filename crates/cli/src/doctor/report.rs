@@ -1,12 +1,12 @@
 //! The report of an examination, as text and as JSON.
 
 use anyhow::Result;
+use milepost_cli_support::output::{self, printable};
+use milepost_cli_support::table::{Column, Field, Listing, WIDE, terminal_columns};
 use milepost_core::doctor::{Check, Cost, Example, Finding, Severity, Stores};
 use serde::Serialize;
 
 use super::examination::Examination;
-use crate::output::{self, printable};
-use crate::table::{Column, Field, Listing, WIDE, terminal_columns};
 
 /// An examination in the JSON output.
 #[derive(Serialize)]

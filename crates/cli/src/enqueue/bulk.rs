@@ -5,17 +5,17 @@ use std::path::Path;
 use std::pin::Pin;
 
 use anyhow::{Error, Result, anyhow};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::store::{self, Schema, StoreAddress};
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
 use milepost_core::port::Store;
 use serde::Serialize;
 
 use super::EnqueueArgs;
 use super::template::JobTemplate;
-use crate::output::{self, Outcome};
 use crate::records::csv::{Columns, Decoder};
 use crate::records::{BadLines, Bar, Flaw, Made, Records, Shape, Source, Words, jsonl};
 use crate::redis::Teller;
-use crate::store::{self, Schema, StoreAddress};
 
 /// A batch is enqueued when it has this many jobs …
 const BATCH_JOBS_MAX: usize = 1000;

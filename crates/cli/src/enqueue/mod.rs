@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers;
+use milepost_cli_support::store::{self, Schema, StoreAddress};
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
 
 use self::template::JobTemplate;
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::parsers;
 use crate::records::Format;
 use crate::redis::RedisArgs;
-use crate::store::{self, Schema, StoreAddress};
 
 const HELP: &str = "\
 One job:

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Error, Result, anyhow};
 use clap::Args;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
 use milepost_core::error::StoreError;
 use milepost_core::event::{Aggregate, Emitted, InvalidEvent, NewEvent};
 use milepost_core::ident::EventId;
@@ -13,8 +15,6 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::input;
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
 
 const HELP: &str = "\
 Prints the event's id and its sequence in its aggregate. An event that is

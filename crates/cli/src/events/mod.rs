@@ -8,15 +8,15 @@ mod upkeep;
 
 use anyhow::Result;
 use clap::Subcommand;
+use milepost_cli_support::operator::help;
+use milepost_cli_support::output::Outcome;
+use milepost_cli_support::store::{self, Schema};
 use milepost_core::actions::Action as _;
 use milepost_core::actions::parked::ParkedAction;
 use milepost_core::actions::subscription::SubscriptionAction;
 use milepost_core::event::Aggregate;
 
-use crate::operator::help;
-use crate::output::Outcome;
 use crate::selection::Selection;
-use crate::store::{self, Schema};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EventsCommand {

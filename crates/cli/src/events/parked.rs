@@ -4,6 +4,10 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use indicatif::HumanCount;
 use jiff::Timestamp;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers::{duration, point_in_time};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::actions::dead_letter::DeadEventAction;
 use milepost_core::actions::parked::ParkedAction;
 use milepost_core::event::Aggregate;
@@ -14,10 +18,6 @@ use milepost_core::port::Store;
 
 use super::subscriptions::known;
 use super::tail::on_one_line;
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::parsers::{duration, point_in_time};
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 #[derive(Debug, Args)]

@@ -4,12 +4,12 @@ use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::HumanCount;
 use jiff::Timestamp;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::port::Store;
 
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 #[derive(Debug, Args)]

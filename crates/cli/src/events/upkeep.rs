@@ -3,12 +3,12 @@
 use anyhow::Result;
 use clap::Args;
 use indicatif::HumanCount;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers;
 use milepost_core::port::Store;
 use milepost_core::retention::Keep;
 
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::parsers;
 use crate::selection::Selection;
 
 const PRUNE_HELP: &str = "\

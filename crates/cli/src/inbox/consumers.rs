@@ -7,6 +7,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
 use indicatif::HumanCount;
 use jiff::Timestamp;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::table::{Column, Field, Listing};
+use milepost_cli_support::{output, parsers};
 use milepost_core::event::Aggregate;
 use milepost_core::inbox::{Consumer, GapPolicy, PARKED_MAX_LIMIT};
 use milepost_core::port::Store;
@@ -15,11 +18,8 @@ use serde_json::json;
 
 use super::known;
 use crate::events::aggregate;
-use crate::operator::ReasonArgs;
 use crate::selection::Selection;
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
-use crate::{output, parsers};
 
 /// The limits of pruning: 500 ids per transaction, and no pause in proportion to its duration.
 const PACE: Pace = Pace { limit: 500, rest: 0 };

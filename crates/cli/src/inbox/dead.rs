@@ -3,15 +3,15 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use jiff::Timestamp;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output;
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::actions::dead_letter::LetterAction;
 use milepost_core::inbox::listing::{DeadFilter, DeadLetter, LetterId};
 use milepost_core::port::Store;
 use serde_json::json;
 
 use super::known;
-use crate::operator::ReasonArgs;
-use crate::output;
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const HELP: &str = "\

@@ -5,13 +5,13 @@ mod dead;
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
+use milepost_cli_support::output::Outcome;
+use milepost_cli_support::store::{self, Schema};
 use milepost_core::inbox::Consumer;
 use milepost_core::inbox::listing::ConsumerView;
 use milepost_core::port::Store;
 
-use crate::output::Outcome;
 use crate::selection::Selection;
-use crate::store::{self, Schema};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum InboxCommand {

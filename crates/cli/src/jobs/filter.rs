@@ -2,10 +2,9 @@
 
 use clap::Args;
 use jiff::Timestamp;
+use milepost_cli_support::parsers;
 use milepost_core::search::{JobFilter, PayloadMatch};
 use milepost_core::state::JobState;
-
-use crate::parsers;
 
 #[derive(Debug, Args)]
 #[group(id = "filter", multiple = true)]

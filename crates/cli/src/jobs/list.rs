@@ -3,6 +3,9 @@
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers;
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::ident::JobId;
 use milepost_core::job::QUEUE_DEFAULT;
 use milepost_core::listing::JobRow;
@@ -11,9 +14,6 @@ use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 
 use super::filter::FilterArgs;
-use crate::output::{self, Outcome};
-use crate::parsers;
-use crate::table::{Column, Field, Listing};
 use crate::time::{length, relative};
 
 const EXAMPLES: &str = "\

@@ -7,11 +7,11 @@ mod show;
 
 use anyhow::Result;
 use clap::Subcommand;
+use milepost_cli_support::output::Outcome;
+use milepost_cli_support::store::{self, Schema, StoreAddress};
 
 pub(crate) use self::operate::{Reports, operate};
 pub(crate) use self::show::{print_json, print_timeline, why};
-use crate::output::Outcome;
-use crate::store::{self, Schema, StoreAddress};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobsCommand {

@@ -5,6 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use milepost_cli_support::operator::{GraceArgs, ReasonArgs, help};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers;
+use milepost_cli_support::store::is_unreachable;
 use milepost_core::actions::job::{ActionError, Inputs, JobAction};
 use milepost_core::actions::select::select;
 use milepost_core::actions::{Action, Input};
@@ -15,11 +19,7 @@ use milepost_core::port::{Operated, Store};
 use milepost_core::state::JobState;
 
 use super::filter::FilterArgs;
-use crate::operator::{GraceArgs, ReasonArgs, help};
-use crate::output::{self, Outcome};
-use crate::parsers;
 use crate::redis::{RedisArgs, Teller};
-use crate::store::is_unreachable;
 
 /// The number of jobs that a preview lists.
 const PREVIEWED: usize = 10;

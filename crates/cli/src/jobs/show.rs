@@ -3,6 +3,9 @@
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, Outcome, printable};
+use milepost_cli_support::parsers;
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::error::StoreError;
 use milepost_core::format::pretty;
 use milepost_core::history::{HistoryEntry, HistoryPart};
@@ -13,9 +16,6 @@ use milepost_core::schedule::schedule_of_key;
 use milepost_core::worker::Progress;
 use serde::Serialize;
 
-use crate::output::{self, Outcome, printable};
-use crate::parsers;
-use crate::table::{Column, Field, Listing};
 use crate::time::{exact, length, relative};
 
 const EXAMPLES: &str = "\

@@ -7,10 +7,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use milepost_cli_support::output::{self, is_null};
 
 use super::Format;
 use super::record::RecordReader;
-use crate::output::{self, is_null};
 
 /// A file that can be read twice.
 pub(crate) struct Source {

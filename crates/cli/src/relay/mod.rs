@@ -6,16 +6,16 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use milepost_cli_support::log_format::LogFormat;
+use milepost_cli_support::output::Outcome;
+use milepost_cli_support::store::StoreWait;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::publishers::Publishers;
 use crate::config::Config;
-use crate::log_format::LogFormat;
 use crate::nearest::nearest;
-use crate::output::Outcome;
 use crate::selection::Selection;
 use crate::signals::{self, Signals};
-use crate::store::StoreWait;
 
 const HELP: &str = "\
 Any number of relays share the work: the log of each subscription has 64 slots

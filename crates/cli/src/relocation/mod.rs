@@ -10,6 +10,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use milepost_cli_support::operator;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::store::StoreAddress;
 use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::doctor::Cost;
 use milepost_core::error::StoreError;
@@ -20,9 +23,6 @@ use self::report::Report;
 use self::route::Route;
 use self::stores::Ends;
 use crate::doctor;
-use crate::operator;
-use crate::output::{self, Outcome};
-use crate::store::StoreAddress;
 
 const EXAMPLES: &str = "\
 Stop all workers first. Enqueuing fails as soon as the move begins. The

@@ -2,6 +2,8 @@
 
 use anyhow::Result;
 use indicatif::HumanCount;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::relocation::{MoveId, Part};
 use serde::Serialize;
 use serde_json::json;
@@ -9,8 +11,6 @@ use serde_json::json;
 use super::copy::{Carried, per_s};
 use super::stores::Ends;
 use super::verify::Check;
-use crate::output::{self, Outcome};
-use crate::table::{Column, Field, Listing};
 
 /// The number of copied rows and the results of the checks.
 #[derive(Serialize)]

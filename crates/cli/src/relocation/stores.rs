@@ -1,12 +1,11 @@
 //! The two stores of a move.
 
 use anyhow::{Context, Result, bail};
+use milepost_cli_support::store::{self, Schema, StoreAddress};
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::relocation::{Arrival, Departure, MoveId};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
-
-use crate::store::{self, Schema, StoreAddress};
 
 /// The source and the target of a move.
 pub(super) struct Ends {

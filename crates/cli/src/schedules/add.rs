@@ -5,6 +5,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
 use jiff::Timestamp;
+use milepost_cli_support::operator::{self, ReasonArgs};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers;
+use milepost_cli_support::store::{self, Schema, StoreAddress};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::nominal::NominalTime;
 use milepost_core::batch::start::{NewBatch, check_fit};
@@ -14,10 +18,6 @@ use milepost_core::port::Store;
 use milepost_core::schedule::{BatchTemplate, Makes, Misfire, Schedule, Source, Spec};
 use serde_json::value::RawValue;
 
-use crate::operator::{self, ReasonArgs};
-use crate::output::{self, Outcome};
-use crate::parsers;
-use crate::store::{self, Schema, StoreAddress};
 use crate::time::exact;
 
 const HELP: &str = "\

@@ -3,6 +3,10 @@
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers::point_in_time;
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::batch::listing::BatchFilter;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
@@ -11,10 +15,6 @@ use milepost_core::search::JobFilter;
 use serde::Serialize;
 
 use super::operate::none;
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
-use crate::parsers::point_in_time;
-use crate::table::{Column, Field, Listing};
 
 /// The maximum number of ticks in one back-fill.
 const TICKS_MAX: usize = 1000;

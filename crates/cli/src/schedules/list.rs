@@ -3,14 +3,14 @@
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::listing::QueueView;
 use milepost_core::port::Store;
 use milepost_core::schedule::{JobTemplate, Makes, Refusal, ScheduleView, Spec};
 use milepost_core::worker::WorkerView;
 use serde::Serialize;
 
-use crate::output::{self, Outcome};
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const EXAMPLES: &str = "\

@@ -10,12 +10,11 @@ mod spec;
 
 use anyhow::Result;
 use clap::Subcommand;
+use milepost_cli_support::operator::help;
+use milepost_cli_support::output::Outcome;
+use milepost_cli_support::store::{self, Schema, StoreAddress};
 use milepost_core::actions::Action as _;
 use milepost_core::actions::schedule::ScheduleAction;
-
-use crate::operator::help;
-use crate::output::Outcome;
-use crate::store::{self, Schema, StoreAddress};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedulesCommand {

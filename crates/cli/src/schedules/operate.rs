@@ -2,12 +2,11 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
+use milepost_cli_support::operator::ReasonArgs;
+use milepost_cli_support::output::{self, Outcome};
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use milepost_core::schedule::{Made, Source};
-
-use crate::operator::ReasonArgs;
-use crate::output::{self, Outcome};
 
 #[derive(Debug, Args)]
 pub(crate) struct ScheduleArgs {

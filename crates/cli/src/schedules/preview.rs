@@ -3,12 +3,12 @@
 use anyhow::Result;
 use clap::Args;
 use jiff::{Timestamp, Zoned};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::parsers::point_in_time;
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::schedule::Spec;
 use serde::Serialize;
 
-use crate::output::{self, Outcome};
-use crate::parsers::point_in_time;
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const EXAMPLES: &str = "\

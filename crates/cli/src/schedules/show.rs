@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use clap::Args;
+use milepost_cli_support::output::{self, Outcome, printable};
 use milepost_core::port::Store;
 use milepost_core::schedule::{Makes, ScheduleView};
 
 use super::backfill::found;
 use super::list::{ScheduleDocument, Surroundings};
 use super::operate::none;
-use crate::output::{self, Outcome, printable};
 use crate::time::{exact, length};
 
 const EXAMPLES: &str = "\

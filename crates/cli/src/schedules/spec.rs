@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
+use milepost_cli_support::parsers;
 use milepost_core::schedule::{InvalidSchedule, Spec};
-
-use crate::parsers;
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false, id = "when")]

@@ -1,7 +1,6 @@
 //! `milepost serve`: the HTTP API, and the workers and relay of a configuration, in one process.
 
 mod access;
-pub(crate) mod console;
 mod numbers;
 mod parts;
 
@@ -10,24 +9,21 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result, bail};
 use clap::{Args, ValueEnum};
+use milepost_cli_support::log_format::LogFormat;
+use milepost_cli_support::output::Outcome;
+use milepost_cli_support::store::{StoreAddress, StoreWait};
+use milepost_server::{Options, ServerError};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The server. Everything else that starts one, or reads its options, uses this path.
-pub(crate) use milepost_server as server;
-
 use self::access::AccessArgs;
 use self::numbers::PoolNumbers;
 use self::parts::{Part, Parts};
-use self::server::{Options, ServerError};
 use crate::config::Config;
-use crate::log_format::LogFormat;
-use crate::output::Outcome;
 use crate::redis::RedisArgs;
 use crate::selection::Selection;
 use crate::signals::{self, Signals};
-use crate::store::{StoreAddress, StoreWait};
 use crate::work::At;
 
 const HELP: &str = "\
@@ -135,7 +131,7 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     let mut counts = parts.counts();
     counts.push(Box::new(pools));
     let options = Options { counts, about, api: args.wants(Part::Api), ..options };
-    let serving = tokio::spawn(server::serve(listener, store, options, stop.clone()));
+    let serving = tokio::spawn(milepost_server::serve(listener, store, options, stop.clone()));
     until_stopped(serving, parts, &mut signals, &stop).await
 }
 

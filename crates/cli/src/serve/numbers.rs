@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use milepost::WorkerCounters;
+use milepost_cli_support::store::Database;
 use milepost_core::pool::PoolView;
 use milepost_relay::publisher::PublisherStats;
 use milepost_server::metrics::{Counts, Sample, work};
-
-use crate::store::Database;
 
 /// The metrics of workers.
 pub(super) struct WorkerNumbers(pub(super) Vec<WorkerCounters>);

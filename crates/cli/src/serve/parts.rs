@@ -6,6 +6,7 @@ use anyhow::{Error, Result};
 use clap::ValueEnum;
 use futures::future::{join_all, pending};
 use milepost::Worker;
+use milepost_cli_support::operations;
 use milepost_server::metrics::Counts;
 use tokio_util::sync::CancellationToken;
 
@@ -72,7 +73,7 @@ impl Parts {
     ) -> Result<Self> {
         let retention = configured.as_ref().map(|(config, _)| config.retention.policy()).unwrap_or_default();
         let operations = if args.wants(Part::Api) {
-            let start = async || work::operations::start(&at.database, retention).await;
+            let start = async || operations::start(&at.database, retention).await;
             Some(at.wait.until_reachable(&at.address, start).await?)
         } else {
             None

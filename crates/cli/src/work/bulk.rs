@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use milepost::bulk::{Bulk, Definition, InvalidBulk};
 use milepost::{Context, JobError, Outcome, StoreError, Worker, WorkerBuilder, WorkerOptions};
+use milepost_cli_support::store::Database;
 use milepost_core::port::Store;
 use milepost_core::secrets::Secrets;
 use milepost_executors::exec::Exec;
@@ -15,9 +16,8 @@ use milepost_executors::http::Http;
 use milepost_postgres::bulk::Database as Other;
 
 use super::kinds::{REAP, Words};
-use crate::bulk::assemble::{self, Effect, Site};
+use crate::bulk::assemble::{Effect, Site};
 use crate::config::{BulkEntry, DatabaseEntry, Databases, Doing, Fault, Faulty, Places};
-use crate::store::Database;
 
 const CHECKED_REMEDY: &str = "see docs/BULK.md; `milepost bulk dry-run` tests the SQL";
 
@@ -117,7 +117,7 @@ struct Around<'a> {
 impl Checked {
     fn assemble(&mut self, around: &Around<'_>, name: &str, entry: BulkEntry) -> Result<Bulk> {
         let definition = entry.definition(name)?;
-        let dialect = entry.dialect(assemble::dialect(around.database));
+        let dialect = entry.dialect(around.database.dialect());
         let ((source, key), windows) = (entry.targets(dialect)?, entry.windows()?);
         let other = entry.database().and_then(|name| around.others.get(name));
         let (database, source, key) = (around.database, source.as_str(), key.as_slice());

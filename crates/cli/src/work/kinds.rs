@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use milepost::{Context, JobError, KindOptions, Outcome, WorkerBuilder, WorkerOptions};
+use milepost_cli_support::store::StoreAddress;
 use milepost_core::secrets::Secrets;
 use milepost_executors::exec::Exec;
 use milepost_executors::http::Http;
 
-use crate::config::{Executor, Kind};
+use crate::config::{self, Executor, Kind};
+use crate::selection::FILE_DEFAULT;
 
 /// The time after a program's grace period in which it is reaped.
 pub(super) const REAP: Duration = Duration::from_secs(1);
@@ -49,6 +51,22 @@ pub(crate) fn serve(
         }
     }
     Ok(builder)
+}
+
+/// Makes a worker run the programs of a folder with a configuration.
+pub(crate) fn serve_folder(
+    worker: WorkerBuilder,
+    folder: &Path,
+    address: &StoreAddress,
+) -> Result<WorkerBuilder> {
+    let config = config::load(&folder.join(FILE_DEFAULT), Some(address))?;
+    let mut options = WorkerOptions::default();
+    config.worker.apply(&mut options);
+    let worker = serve(worker, config.kinds, &config.folder, &config.secrets, &mut options)?;
+    Ok(worker.options(|all| {
+        all.concurrency = options.concurrency;
+        all.hand_back_grace = options.hand_back_grace;
+    }))
 }
 
 /// Whether the message of a failure is also written to the log.

@@ -3,7 +3,6 @@
 mod batches;
 mod bulk;
 pub(crate) mod kinds;
-pub(crate) mod operations;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -15,18 +14,18 @@ use anyhow::{Result, bail};
 use clap::Args;
 use futures::future::{Either, join_all, select};
 use milepost::{Coordination, Store, Worker, WorkerBuilder, WorkerOptions};
+use milepost_cli_support::log_format::LogFormat;
+use milepost_cli_support::operator;
+use milepost_cli_support::output::Outcome;
+use milepost_cli_support::store::{Database, StoreAddress, StoreWait};
 use milepost_core::limit::Limit;
 use milepost_core::schedule::Schedule;
 
 use self::bulk::{Bulks, Checked};
 use crate::config::{BulkEntry, Config, LimitEntry, Redis, ScheduleEntry};
-use crate::log_format::LogFormat;
-use crate::operator;
-use crate::output::Outcome;
 use crate::redis::RedisArgs;
 use crate::selection::Selection;
 use crate::signals::{self, Signals};
-use crate::store::{Database, StoreAddress, StoreWait};
 
 const HELP: &str = "\
 Options take precedence over environment variables (MILEPOST_STORE, ...), which

@@ -3,6 +3,7 @@
 mod canvas;
 mod route;
 
+use milepost_cli_support::output::printable;
 use milepost_core::dag::graph::Graph;
 use unicode_width::UnicodeWidthStr;
 
@@ -10,7 +11,6 @@ use self::canvas::Canvas;
 use self::route::Wire;
 use super::labels::{self, WIDTH, legend};
 use super::{Scene, layout};
-use crate::output::printable;
 
 /// The maximum number of tasks in a drawing.
 const TASKS_MAX: usize = 60;

@@ -1,12 +1,12 @@
 //! Output of a graph as text, layer by layer, for graphs that are too large for a drawing.
 
+use milepost_cli_support::output::printable;
 use milepost_core::dag::graph::Graph;
 use milepost_core::dag::state::{Counts, TaskState};
 
 use super::super::words;
 use super::Scene;
 use super::labels::{WIDTH, cut, legend, mark};
-use crate::output::printable;
 
 /// The number of tasks listed per layer.
 const TASKS: usize = 12;

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::store::Schema;
 use milepost_core::batch::listing::TaskFilter;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::state::TaskState;
@@ -19,9 +21,7 @@ use milepost_layout as layout;
 
 use super::file;
 use super::find::{self, WhichArgs};
-use crate::output::{self, Outcome};
 use crate::selection::Selection;
-use crate::store::Schema;
 
 const EXAMPLES: &str = "\
 As text, the graph is drawn if it fits in 80 columns; otherwise the tasks are

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::serve::server::Options;
+use milepost_server::Options;
 
 #[test]
 fn a_server_is_as_its_section_says() {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Result;
+use milepost_cli_support::output::{self, Outcome, printable};
 use milepost_core::event::listing::{EventPage, LoggedEvent};
 use milepost_core::port::EventLog;
 use milepost_core::text::is_unprintable;
 
 use super::TailArgs;
-use crate::output::{self, Outcome, printable};
 
 /// The polling interval of the log.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

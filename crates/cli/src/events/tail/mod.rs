@@ -5,13 +5,13 @@ mod follow;
 use anyhow::Result;
 use clap::Args;
 use jiff::Timestamp;
+use milepost_cli_support::output::{self, Outcome};
+use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
 use milepost_core::port::EventLog;
 
 pub(super) use self::follow::on_one_line;
-use crate::output::{self, Outcome};
-use crate::table::{Column, Field, Listing};
 use crate::time::relative;
 
 const HELP: &str = "\

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use milepost_cli_support::output;
 use milepost_core::dag::state::TaskState;
-
-use crate::output;
 
 /// A grid that grows when it is written to.
 #[derive(Default)]
