@@ -1,12 +1,14 @@
 //! `/batches/{id}`: a batch with its graph, tasks, critical path and actions.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 use milepost_core::actions::batch::BatchAction;
 use milepost_core::actions::{Action as _, GRACE_DEFAULT};
-use milepost_core::batch::listing::{BatchDetail, BatchEntry, BatchView, TaskView};
+use milepost_core::batch::listing::{BatchDetail, BatchEntry, BatchView, TaskFilter, TaskView};
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::ident::BatchId;
@@ -20,11 +22,13 @@ use super::format::{count, encoded, length, pretty, several};
 use super::graph::{self, Level};
 use super::page::{Drawn, Page, draw};
 use super::state_bar::{StateBar, by_state};
-use crate::api::batches::subject;
+use crate::api::batches::{all_tasks, subject};
 use crate::app::App;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
+/// Number of tasks read by one query.
+const PORTION: u32 = 5_000;
 /// Maximum number of listed tasks.
 const TASKS: usize = 100;
 /// Maximum number of displayed steps of the critical path.
@@ -90,7 +94,8 @@ pub(super) async fn show(
     let detail = detail.ok_or_else(|| {
         Problem::not_found("no_such_batch", format!("There is no batch {id}, or it was deleted."))
     })?;
-    let (board, history) = tokio::join!(app.known.board(id, &app), app.store.last_of_batch(id, ENTRIES + 1));
+    let (board, history) =
+        tokio::join!(app.known.board(id, read(id, app.clone())), app.store.last_of_batch(id, ENTRIES + 1));
     let (board, row) = (board?, &detail.row);
     let url = format!("/batches/{id}");
     let path = board.as_ref().map(|board| board.critical_path(page.now)).unwrap_or_default();
@@ -147,6 +152,18 @@ impl Batch {
     fn encoded(&self, text: &str) -> String {
         encoded(text)
     }
+}
+
+/// Reads a batch with all its tasks.
+async fn read(id: BatchId, app: App) -> Result<Arc<Board>, Problem> {
+    let graph = {
+        let permit = app.large.permit().await;
+        let subject = subject(&permit, id, app.store.as_ref()).await?;
+        subject.dag.map(|dag| dag.graph().clone())
+    };
+    let tasks =
+        all_tasks(id, TaskFilter { limit: PORTION, ..TaskFilter::default() }, app.store.as_ref()).await?;
+    Ok(Arc::new(Board { graph, tasks }))
 }
 
 /// Returns whether a task has failed or was aborted, or may have been within an inner batch.

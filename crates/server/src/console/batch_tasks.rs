@@ -1,21 +1,13 @@
-//! A batch with all its tasks, as pages show it. It is read in a separate task and cached, since a batch may have 50,000 tasks.
+//! A batch with all its tasks, as pages show it. It is cached, since a batch may have 50,000 tasks.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use milepost_core::batch::listing::{TaskFilter, TaskView};
+use milepost_core::batch::listing::TaskView;
 use milepost_core::dag::graph::Graph;
 use milepost_core::dag::state::TaskState;
-use milepost_core::ident::BatchId;
 
 use super::format::between;
-use crate::api::batches::subject;
-use crate::app::App;
-use crate::problem::Problem;
-
-/// Number of tasks read by one query.
-const PORTION: u32 = 5_000;
 
 /// A batch, its graph and its tasks.
 pub(crate) struct Board {
@@ -26,26 +18,6 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// Reads a batch.
-    pub(super) async fn read(id: BatchId, app: App) -> Result<Arc<Self>, Problem> {
-        let graph = {
-            let permit = app.large.permit().await;
-            let subject = subject(&permit, id, app.store.as_ref()).await?;
-            subject.dag.map(|dag| dag.graph().clone())
-        };
-        let mut filter = TaskFilter { limit: PORTION, ..TaskFilter::default() };
-        let mut tasks = Vec::new();
-        loop {
-            let page = app.store.batch_tasks(id, &filter).await?;
-            let full = page.len() == PORTION as usize;
-            filter.after = page.last().map(|task| task.task);
-            tasks.extend(page);
-            if !full {
-                return Ok(Arc::new(Self { graph, tasks }));
-            }
-        }
-    }
-
     pub(super) fn task(&self, number: u32) -> Option<&TaskView> {
         let at = self.tasks.binary_search_by_key(&number, |task| task.task).ok()?;
         self.tasks.get(at)

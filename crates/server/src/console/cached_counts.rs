@@ -14,7 +14,6 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use super::batch_tasks::Board;
-use crate::app::App;
 use crate::metrics::KINDS_MAX;
 use crate::problem::Problem;
 
@@ -74,7 +73,11 @@ impl Known {
     }
 
     /// A batch with its tasks.
-    pub(crate) async fn board(&self, id: BatchId, app: &App) -> Seen<Arc<Board>> {
+    pub(crate) async fn board(
+        &self,
+        id: BatchId,
+        read: impl Future<Output = Result<Arc<Board>, Problem>> + Send + 'static,
+    ) -> Seen<Arc<Board>> {
         let kept = {
             let mut boards = self.boards.lock().unwrap_or_else(PoisonError::into_inner);
             if boards.len() >= BOARDS_MAX && !boards.contains_key(&id) {
@@ -82,7 +85,7 @@ impl Known {
             }
             boards.entry(id).or_insert_with(|| Cached::new(self.page_wait)).clone()
         };
-        kept.get(Board::read(id, app.clone())).await
+        kept.get(read).await
     }
 
     /// Makes all answers stale, after a change: the next page asks again.

@@ -8,7 +8,7 @@ mod start;
 mod subject;
 
 pub(crate) use self::rerun::{InVersion, plan};
-pub(crate) use self::subject::subject;
+pub(crate) use self::subject::{all_tasks, subject};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;

@@ -32,7 +32,7 @@ pub(crate) async fn subject(
 }
 
 /// Returns all tasks that match a filter; reads them page by page.
-pub(super) async fn all_tasks(
+pub(crate) async fn all_tasks(
     id: BatchId,
     mut filter: TaskFilter,
     store: &dyn Store,
