@@ -284,7 +284,7 @@ pub async fn a_forgotten_job_leaves_its_events_and_no_damage(scene: Scene) {
     assert_eq!(sequences().await, [1, 2, 3]);
     assert_eq!(examine(&scene.store).await, []);
     for &check in &scene.store.checks() {
-        assert_eq!(scene.store.mend(check, 100).await.unwrap(), 0, "{check:?}");
+        assert_eq!(scene.store.repair_rows(check, 100).await.unwrap(), 0, "{check:?}");
     }
     scene.enqueue(job).await;
     assert_eq!(sequences().await, [1, 2, 3, 4], "the sequence continues for another job with the same id");

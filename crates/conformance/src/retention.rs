@@ -463,7 +463,7 @@ pub async fn what_retention_leaves_is_no_damage(scene: Scene) {
     assert!(is_gone(&scene, shortened).await);
     assert_eq!(examine(&scene.store).await, [], "the key is kept");
     for &check in &scene.store.checks() {
-        assert_eq!(scene.store.mend(check, 100).await.unwrap(), 0, "{check:?}");
+        assert_eq!(scene.store.repair_rows(check, 100).await.unwrap(), 0, "{check:?}");
     }
     let again = scene.try_enqueue(Scene::job().key("shortened")).await.unwrap();
     assert_eq!((again.job, again.duplicate), (shortened, true), "and no repair released the key");

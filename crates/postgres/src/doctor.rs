@@ -34,10 +34,10 @@ impl DoctorStore for PostgresStore {
         rows.map(|rows| Finding::of(check, rows)).map_err(|error| unanswered(&self.inner.place, error))
     }
 
-    async fn mend(&self, check: Check, limit: u32) -> StoreResult<u64> {
-        let mend = async |session: &mut Session<'_>| {
+    async fn repair_rows(&self, check: Check, limit: u32) -> StoreResult<u64> {
+        let repair = async |session: &mut Session<'_>| {
             let mut mended: Vec<String> = Vec::new();
-            for statement in mends(check) {
+            for statement in repair_statements(check) {
                 for row in session.rows(sqlx::query(*statement).bind(i64::from(limit))).await? {
                     mended.push(row.try_get(0)?);
                 }
@@ -48,12 +48,12 @@ impl DoctorStore for PostgresStore {
             (!mended.is_empty()).then(|| json!({ "mended": mended.len(), "ids": mended }))
         };
         let mended =
-            self.or_nobody().act_telling(&self.inner.calm, &AuditedAction::repair(check), mend, tell).await;
-        mended.map(|mended| mended.len() as u64).map_err(|e| self.fail("mend", e))
+            self.or_nobody().act_telling(&self.inner.calm, &AuditedAction::repair(check), repair, tell).await;
+        mended.map(|mended| mended.len() as u64).map_err(|e| self.fail("repair_rows", e))
     }
 
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
-        let query = sqlx::query(sql!("mend/abandoned_runs")).bind(look.document()).bind(i64::from(limit));
+        let query = sqlx::query(sql!("repair/abandoned_runs")).bind(look.document()).bind(i64::from(limit));
         let rows = self.inner.calm.rows(query).await;
         rows.and_then(|rows| rows.iter().map(abandoned_run).collect())
             .map_err(|e| self.fail("abandoned_runs", e))
@@ -82,39 +82,39 @@ impl PostgresStore {
 }
 
 /// Returns the statements that repair a check's findings.
-const fn mends(check: Check) -> &'static [&'static str] {
+const fn repair_statements(check: Check) -> &'static [&'static str] {
     match check {
-        Check::JobWithoutPlace => &[sql!("mend/place_in_live"), sql!("mend/place_in_ended")],
-        Check::JobInBoth => &[sql!("mend/drop_live"), sql!("mend/drop_ended")],
-        Check::TokenDiffers => &[sql!("mend/raise_token_live"), sql!("mend/raise_token_ended")],
-        Check::KeyWithoutJob => &[sql!("mend/free_key")],
-        Check::JobWithoutKey => &[sql!("mend/retake_key")],
-        Check::SlotWithoutHolder => &[sql!("mend/free_slots")],
-        Check::HolderWithoutSlot => &[sql!("mend/retake_slot")],
-        Check::ReadyAtWrong => &[sql!("mend/set_ready")],
-        Check::ProgressWithoutJob => &[sql!("mend/drop_progress")],
-        Check::BulkWithoutJob => &[sql!("mend/drop_bulk")],
+        Check::JobWithoutPlace => &[sql!("repair/place_in_live"), sql!("repair/place_in_ended")],
+        Check::JobInBoth => &[sql!("repair/drop_live"), sql!("repair/drop_ended")],
+        Check::TokenDiffers => &[sql!("repair/raise_token_live"), sql!("repair/raise_token_ended")],
+        Check::KeyWithoutJob => &[sql!("repair/free_key")],
+        Check::JobWithoutKey => &[sql!("repair/retake_key")],
+        Check::SlotWithoutHolder => &[sql!("repair/free_slots")],
+        Check::HolderWithoutSlot => &[sql!("repair/retake_slot")],
+        Check::ReadyAtWrong => &[sql!("repair/set_ready")],
+        Check::ProgressWithoutJob => &[sql!("repair/drop_progress")],
+        Check::BulkWithoutJob => &[sql!("repair/drop_bulk")],
         Check::BulkLeftover => &[
-            sql!("mend/drop_bulk_settings"),
-            sql!("mend/drop_bulk_failures"),
-            sql!("mend/drop_bulk_files"),
-            sql!("mend/drop_bulk_targets"),
+            sql!("repair/drop_bulk_settings"),
+            sql!("repair/drop_bulk_failures"),
+            sql!("repair/drop_bulk_files"),
+            sql!("repair/drop_bulk_targets"),
         ],
-        Check::TaskStateDiffers => &[sql!("mend/task_states")],
-        Check::PreCntDiffers => &[sql!("mend/tallies")],
-        Check::BatchCountsDiffer => &[sql!("mend/batch_counts")],
+        Check::TaskStateDiffers => &[sql!("repair/task_states")],
+        Check::PreCntDiffers => &[sql!("repair/tallies")],
+        Check::BatchCountsDiffer => &[sql!("repair/batch_counts")],
         Check::BatchLeftover => &[
-            sql!("mend/drop_batch_tasks"),
-            sql!("mend/drop_batch_inputs"),
-            sql!("mend/drop_batch_spreads"),
-            sql!("mend/drop_batch_history"),
+            sql!("repair/drop_batch_tasks"),
+            sql!("repair/drop_batch_inputs"),
+            sql!("repair/drop_batch_spreads"),
+            sql!("repair/drop_batch_history"),
         ],
-        Check::AggregateBehind => &[sql!("mend/raise_heads")],
-        Check::ParkedWithoutEvents => &[sql!("mend/drop_parked_aggregates")],
+        Check::AggregateBehind => &[sql!("repair/raise_heads")],
+        Check::ParkedWithoutEvents => &[sql!("repair/drop_parked_aggregates")],
         Check::HeldEventGone => &[
-            sql!("mend/drop_parked_events"),
-            sql!("mend/drop_parked_aggregates"),
-            sql!("mend/drop_dead_events"),
+            sql!("repair/drop_parked_events"),
+            sql!("repair/drop_parked_aggregates"),
+            sql!("repair/drop_dead_events"),
         ],
         _ => &[],
     }

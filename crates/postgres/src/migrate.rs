@@ -51,7 +51,7 @@ const API: &str = concat!(
     include_str!("../sql/subscriptions.sql"),
     include_str!("../sql/inbox.sql"),
     include_str!("../sql/audit.sql"),
-    include_str!("../sql/mend.sql"),
+    include_str!("../sql/repair.sql"),
     include_str!("../sql/move.sql")
 );
 

@@ -85,7 +85,7 @@ async fn rescue_next(
     // An invalid value, written by another program, counts as no backoff settings.
     let backoffs: Backoffs = serde_json::from_str(expired.try_get(1)?).unwrap_or_default();
     let delay = |kind: &str, attempt: u32| delay(kind, attempt, backoffs.get(kind));
-    tx.execute(sqlx::query(sql!("bury_worker")).bind(worker)).await?;
+    tx.execute(sqlx::query(sql!("mark_worker_lost")).bind(worker)).await?;
     let lost = rescue_worker(tx, WorkerId(worker), limit, &delay).await?;
     tx.execute(sqlx::query(sql!("clear_worker")).bind(worker)).await?;
     Ok(Some((worker, lost)))

@@ -17,7 +17,7 @@ use rusqlite::{Connection, ErrorCode, Row, Transaction};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::batch::{mend_batch, settle_jobs};
+use crate::batch::{repair_batch, settle_jobs};
 use crate::check_statements;
 use crate::clock::now_ms;
 use crate::command::Hint;
@@ -52,14 +52,14 @@ impl DoctorStore for SqliteStore {
         Ok(Finding::of(check, rows))
     }
 
-    async fn mend(&self, check: Check, limit: u32) -> StoreResult<u64> {
+    async fn repair_rows(&self, check: Check, limit: u32) -> StoreResult<u64> {
         let tell = |mended: &Vec<String>| {
             (!mended.is_empty()).then(|| json!({ "mended": mended.len(), "ids": mended }))
         };
-        let mend = move |tx: &Transaction<'_>| mend(tx, check, limit);
+        let repair = move |tx: &Transaction<'_>| repair(tx, check, limit);
         let mended = self
             .or_nobody()
-            .act_telling("mend", Hint::READY, AuditedAction::repair(check), mend, tell)
+            .act_telling("repair_rows", Hint::READY, AuditedAction::repair(check), repair, tell)
             .await?;
         Ok(mended.len() as u64)
     }
@@ -67,7 +67,7 @@ impl DoctorStore for SqliteStore {
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
         let look = look.document();
         self.read("abandoned_runs", move |conn| {
-            let mut statement = conn.prepare(sql!("mend/abandoned_runs"))?;
+            let mut statement = conn.prepare(sql!("repair/abandoned_runs"))?;
             let runs = statement.query_map((look, limit), abandoned_run)?;
             Ok(runs.collect::<rusqlite::Result<_>>()?)
         })
@@ -168,17 +168,17 @@ fn disk_short(path: &Path) -> std::io::Result<Option<String>> {
     Ok(room.is_short().then(words))
 }
 
-fn mend(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {
+fn repair(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {
     match check {
         Check::SlotWithoutHolder => return free_slots(conn, limit),
         Check::HolderWithoutSlot => return retake_slots(conn, limit),
         Check::TaskStateDiffers | Check::PreCntDiffers | Check::BatchCountsDiffer => {
-            return mend_batches(conn, check, limit);
+            return repair_batches(conn, check, limit);
         }
         _ => {}
     }
     let mut mended = Vec::new();
-    for sql in mends(check) {
+    for sql in repair_statements(check) {
         let mut statement = conn.prepare(sql)?;
         statement.raw_bind_parameter(1, limit)?;
         if statement.parameter_count() > 1 {
@@ -196,34 +196,34 @@ fn mend(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Fail
 }
 
 /// Returns the statements that repair a check's findings.
-const fn mends(check: Check) -> &'static [&'static str] {
+const fn repair_statements(check: Check) -> &'static [&'static str] {
     match check {
-        Check::JobWithoutPlace => &[sql!("mend/place_in_live"), sql!("mend/place_in_ended")],
-        Check::JobInBoth => &[sql!("mend/drop_live"), sql!("mend/drop_ended")],
-        Check::TokenDiffers => &[sql!("mend/raise_token_live"), sql!("mend/raise_token_ended")],
-        Check::KeyWithoutJob => &[sql!("mend/free_key")],
-        Check::JobWithoutKey => &[sql!("mend/retake_key")],
-        Check::ReadyAtWrong => &[sql!("mend/set_ready")],
-        Check::ProgressWithoutJob => &[sql!("mend/drop_progress")],
-        Check::BulkWithoutJob => &[sql!("mend/drop_bulk")],
+        Check::JobWithoutPlace => &[sql!("repair/place_in_live"), sql!("repair/place_in_ended")],
+        Check::JobInBoth => &[sql!("repair/drop_live"), sql!("repair/drop_ended")],
+        Check::TokenDiffers => &[sql!("repair/raise_token_live"), sql!("repair/raise_token_ended")],
+        Check::KeyWithoutJob => &[sql!("repair/free_key")],
+        Check::JobWithoutKey => &[sql!("repair/retake_key")],
+        Check::ReadyAtWrong => &[sql!("repair/set_ready")],
+        Check::ProgressWithoutJob => &[sql!("repair/drop_progress")],
+        Check::BulkWithoutJob => &[sql!("repair/drop_bulk")],
         Check::BulkLeftover => &[
-            sql!("mend/drop_bulk_settings"),
-            sql!("mend/drop_bulk_failures"),
-            sql!("mend/drop_bulk_files"),
-            sql!("mend/drop_bulk_targets"),
+            sql!("repair/drop_bulk_settings"),
+            sql!("repair/drop_bulk_failures"),
+            sql!("repair/drop_bulk_files"),
+            sql!("repair/drop_bulk_targets"),
         ],
         Check::BatchLeftover => &[
-            sql!("mend/drop_batch_tasks"),
-            sql!("mend/drop_batch_inputs"),
-            sql!("mend/drop_batch_spreads"),
-            sql!("mend/drop_batch_history"),
+            sql!("repair/drop_batch_tasks"),
+            sql!("repair/drop_batch_inputs"),
+            sql!("repair/drop_batch_spreads"),
+            sql!("repair/drop_batch_history"),
         ],
-        Check::AggregateBehind => &[sql!("mend/raise_heads")],
-        Check::ParkedWithoutEvents => &[sql!("mend/drop_parked_aggregates")],
+        Check::AggregateBehind => &[sql!("repair/raise_heads")],
+        Check::ParkedWithoutEvents => &[sql!("repair/drop_parked_aggregates")],
         Check::HeldEventGone => &[
-            sql!("mend/drop_parked_events"),
-            sql!("mend/drop_parked_aggregates"),
-            sql!("mend/drop_dead_events"),
+            sql!("repair/drop_parked_events"),
+            sql!("repair/drop_parked_aggregates"),
+            sql!("repair/drop_dead_events"),
         ],
         _ => &[],
     }
@@ -231,7 +231,7 @@ const fn mends(check: Check) -> &'static [&'static str] {
 
 /// Frees slots of jobs that do not hold them, and assigns them to waiting jobs.
 fn free_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
-    let idle = grouped(conn, sql!("mend/idle_slots"), limit)?;
+    let idle = grouped(conn, sql!("repair/idle_slots"), limit)?;
     for (group, job) in &idle {
         group::hand_over(conn, group, job, now_ms())?;
     }
@@ -241,7 +241,7 @@ fn free_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
 /// Assigns free slots to jobs that hold their group without a slot.
 fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
     let mut taken = Vec::new();
-    for (group, job) in grouped(conn, sql!("mend/bare_holders"), limit)? {
+    for (group, job) in grouped(conn, sql!("repair/bare_holders"), limit)? {
         if group::force(conn, &group, &job, now_ms())? {
             taken.push(job.to_string());
         }
@@ -250,7 +250,7 @@ fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
 }
 
 /// Repairs batches from the facts, as long as the check finds batches that have not been tried.
-fn mend_batches(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {
+fn repair_batches(conn: &Connection, check: Check, limit: u32) -> Result<Vec<String>, Failure> {
     let Some(question) = check_statements::of_check(check) else { return Ok(Vec::new()) };
     let mut statement = conn.prepare(question)?;
     let (mut tried, mut mended) = (BTreeSet::new(), Vec::new());
@@ -260,7 +260,7 @@ fn mend_batches(conn: &Connection, check: Check, limit: u32) -> Result<Vec<Strin
         let before = tried.len();
         // Later batches first: inner batches before outer ones.
         for batch in found.into_iter().rev() {
-            if tried.insert(batch) && mend_batch(conn, batch)? {
+            if tried.insert(batch) && repair_batch(conn, batch)? {
                 mended.push(batch.to_string());
             }
         }

@@ -88,7 +88,11 @@ impl<'conn> Finisher<'conn> {
     /// Returns whether the same finish was stored before and only the answer to it was lost.
     fn ended_so(&self, finish: &Finish) -> rusqlite::Result<bool> {
         let Run { job, token } = finish.run;
-        self.conn.prepare_cached(sql!("ended_so"))?.exists((Id(&job), token.0, finish.end.verb().as_str()))
+        self.conn.prepare_cached(sql!("ended_by_worker"))?.exists((
+            Id(&job),
+            token.0,
+            finish.end.verb().as_str(),
+        ))
     }
 }
 

@@ -57,7 +57,7 @@ impl<'conn> Mover<'conn> {
             conn,
             now_ms,
             end: conn.prepare_cached(sql!("end_live"))?,
-            leave: conn.prepare_cached(sql!("leave_live"))?,
+            leave: conn.prepare_cached(sql!("delete_live"))?,
             rest: conn.prepare_cached(sql!("rest"))?,
             recorder: Recorder::new(conn)?,
         })

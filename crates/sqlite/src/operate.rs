@@ -99,12 +99,14 @@ struct Found {
 }
 
 fn find(conn: &Connection, job: &JobId) -> Result<Found, Failure> {
-    let live =
-        conn.prepare_cached(sql!("standing"))?.query_row([Id(job)], |row| read_live(row, *job)).optional()?;
+    let live = conn
+        .prepare_cached(sql!("live_state"))?
+        .query_row([Id(job)], |row| read_live(row, *job))
+        .optional()?;
     let found = match live {
         Some(found) => Some(found),
         None => conn
-            .prepare_cached(sql!("standing_ended"))?
+            .prepare_cached(sql!("ended_state"))?
             .query_row([Id(job)], |row| read_ended(row, *job))
             .optional()?,
     };
@@ -208,7 +210,7 @@ fn rerun(
         step.max_attempts,
         mover.now_ms(),
     ))?;
-    conn.prepare_cached(sql!("leave_ended"))?.execute([Id(&standing.job)])?;
+    conn.prepare_cached(sql!("delete_ended"))?.execute([Id(&standing.job)])?;
     conn.prepare_cached(sql!("forget_progress"))?.execute([Id(&standing.job)])?;
     Ok(mover.record(standing, step)?)
 }

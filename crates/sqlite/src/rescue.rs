@@ -99,7 +99,7 @@ pub(crate) fn rescue(
     limit: usize,
 ) -> Result<Vec<Rescued>, Failure> {
     let now_ms = now_ms();
-    conn.prepare_cached(sql!("bury_worker"))?.execute((worker.0, now_ms))?;
+    conn.prepare_cached(sql!("mark_worker_lost"))?.execute((worker.0, now_ms))?;
     let gone: bool = conn.prepare_cached(sql!("worker_gone"))?.query_row([worker.0], |row| row.get(0))?;
     if !gone {
         return Ok(Vec::new());

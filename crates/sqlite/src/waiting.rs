@@ -27,7 +27,7 @@ fn of_group(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<WaitFacts, F
         return Ok(WaitFacts::default());
     };
     let due_at_ms: Option<i64> = conn
-        .prepare_cached(sql!("standing"))?
+        .prepare_cached(sql!("live_state"))?
         .query_row([Id(&job.id)], |row| row.get(6))
         .optional()?
         .flatten();

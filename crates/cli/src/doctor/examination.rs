@@ -121,7 +121,7 @@ impl Plan {
             unrepaired.clear();
             let findings = examination.findings.iter();
             for check in findings.map(|finding| finding.check).filter(|check| check.repair().is_some()) {
-                match self.mend(store, check).await {
+                match self.repair_check(store, check).await {
                     Ok(0) => {}
                     Ok(count) => {
                         mended = true;
@@ -142,7 +142,7 @@ impl Plan {
     }
 
     /// Repairs all findings of a check, [`MENDED_AT_ONCE`] per transaction.
-    async fn mend(&self, store: &dyn Store, check: Check) -> StoreResult<u64> {
+    async fn repair_check(&self, store: &dyn Store, check: Check) -> StoreResult<u64> {
         let mut mended = 0;
         loop {
             let more = store.repair(check, &self.look(), MENDED_AT_ONCE).await?;

@@ -69,7 +69,7 @@ impl<'a> FindingDocument<'a> {
             count: finding.count,
             examples: &finding.examples,
             means: check.means(),
-            mend: check.mend(),
+            mend: check.remedy(),
             repair: check.repair(),
         }
     }
@@ -108,7 +108,7 @@ fn print_finding(finding: &Finding, dry_run: bool) -> Result<()> {
     if more > 0 {
         output::line(format_args!("      and {more} more"))?;
     }
-    output::line(format_args!("    What to do: {}", check.mend()))?;
+    output::line(format_args!("    What to do: {}", check.remedy()))?;
     match check.repair() {
         Some(repair) if dry_run => output::line(format_args!("    --repair would do: {repair}"))?,
         Some(repair) => output::line(format_args!("    --repair: {repair}"))?,
@@ -160,7 +160,7 @@ pub(super) fn list(json: bool) -> Result<()> {
             cost: check.cost(),
             promise: check.promise(),
             means: check.means(),
-            mend: check.mend(),
+            mend: check.remedy(),
             repair: check.repair(),
         };
         return output::json(&Check::ALL.iter().map(document).collect::<Vec<_>>());

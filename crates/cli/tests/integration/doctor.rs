@@ -40,7 +40,7 @@ fn damage_is_told_with_its_meaning_and_what_to_do(place: Place) {
     assert_eq!(ran.status, 1, "{}", ran.err);
     let check = Check::JobWithoutPlace;
     for words in
-        ["Errors", check.as_str(), &id, "pending", check.means(), check.mend(), check.repair().unwrap()]
+        ["Errors", check.as_str(), &id, "pending", check.means(), check.remedy(), check.repair().unwrap()]
     {
         assert!(ran.out.contains(words), "{words}: {}", ran.out);
     }

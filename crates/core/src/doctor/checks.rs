@@ -44,7 +44,7 @@ macro_rules! checks {
 
             /// Returns what an operator can do about a finding.
             #[must_use]
-            pub const fn mend(self) -> &'static str {
+            pub const fn remedy(self) -> &'static str {
                 match self { $(Self::$name => $mend,)+ }
             }
 
@@ -296,7 +296,7 @@ mod tests {
                 check.cost(),
                 check.promise(),
                 check.means(),
-                check.mend(),
+                check.remedy(),
             )
         });
         let rows: Vec<String> = rows.collect();
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn a_table_cell_has_no_bar() {
         for check in Check::ALL {
-            let texts = [check.means(), check.mend(), check.repair().unwrap_or("")];
+            let texts = [check.means(), check.remedy(), check.repair().unwrap_or("")];
             assert!(texts.iter().all(|text| !text.contains('|')), "{check}");
         }
     }

@@ -63,7 +63,7 @@ pub trait DoctorStore: WorkerStore + MaintenanceStore {
 
     /// Repairs at most `limit` violations of a check that needs no verb, in one transaction with an audit row. A repair
     /// without an actor writes the row too, because it is the only record of the repair. Returns the number of repairs.
-    async fn mend(&self, check: Check, limit: u32) -> StoreResult<u64>;
+    async fn repair_rows(&self, check: Check, limit: u32) -> StoreResult<u64>;
 
     /// Lists at most `limit` runs that no active worker holds: their worker is unknown, or stopped longer ago than the patience.
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>>;
@@ -85,7 +85,7 @@ pub trait DoctorStore: WorkerStore + MaintenanceStore {
             }
             Check::StopOverdue => self.stop_overdue(limit).await?.len() as u64,
             Check::GroupLeftWaiting => self.fill_groups().await?,
-            _ => return self.mend(check, limit).await,
+            _ => return self.repair_rows(check, limit).await,
         };
         if mended > 0 {
             self.note_repair(check, mended).await?;

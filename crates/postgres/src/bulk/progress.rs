@@ -103,7 +103,7 @@ pub(super) async fn freeze(session: &mut Session<'_>, run: Run, survey: &Survey)
 pub(super) async fn lock(session: &mut Session<'_>, run: Run) -> Decoded<Begun> {
     let (job, token) = (run.job.0, run.token.0);
     let locked = found(session, sqlx::query(sql!("bulk/lock")).bind(job).bind(token)).await?;
-    let word = found(session, sqlx::query(sql!("bulk/word")).bind(job).bind(token)).await?;
+    let word = found(session, sqlx::query(sql!("bulk/instructions")).bind(job).bind(token)).await?;
     if !word.try_get::<bool, _>("holds")? {
         return Err(sqlx::Error::RowNotFound);
     }

@@ -123,7 +123,7 @@ impl BulkVisit for Remote {
     async fn settle(&mut self, taken: &Taken) -> StoreResult<()> {
         (self.visit.origin, self.visit.over_failures) = (taken.position.origin, taken.failures.is_some());
         let Run { job, token } = self.visit.order.run;
-        self.visit.execute(sqlx::query(sql!("bulk/evict")).bind(job.to_string()).bind(token.0)).await
+        self.visit.execute(sqlx::query(sql!("bulk/end_sessions")).bind(job.to_string()).bind(token.0)).await
     }
 
     async fn survey(&mut self, since: &str) -> StoreResult<Surveyed> {

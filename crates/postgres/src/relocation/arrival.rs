@@ -78,7 +78,7 @@ impl PostgresStore {
                 session.execute(import(&page.rows)).await?;
             }
             let reached = written(&page.reached)?;
-            let reach = sqlx::query(sql!("move/reach")).bind(id.0).bind(part.as_str());
+            let reach = sqlx::query(sql!("move/advance_part")).bind(id.0).bind(part.as_str());
             session.execute(reach.bind(reached).bind(rows).bind(page.is_last)).await?;
             Ok(Ok(()))
         });
@@ -148,7 +148,7 @@ async fn enter(
     if position(&found)? != *after {
         return Ok(Err(MoveError::Raced { id, part }));
     }
-    session.execute(sqlx::query(sql!("move/enter")).bind(id.0)).await?;
+    session.execute(sqlx::query(sql!("move/allow_writes")).bind(id.0)).await?;
     Ok(Ok(()))
 }
 

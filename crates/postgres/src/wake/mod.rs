@@ -243,7 +243,7 @@ impl<'a, W: Watch> Listener<'a, W> {
                 Ok(notification) => self.pass_in(&notification?.ok_or(sqlx::Error::WorkerCrashed)?),
             }
         }
-        let unseated = sqlx::query(sql!("unseat_waker"))
+        let unseated = sqlx::query(sql!("remove_waker"))
             .bind((self.sleep_max + SILENCE_MAX).as_secs_f64())
             .bind(W::HANDSHAKE.waker)
             .fetch_all(&mut self.session)

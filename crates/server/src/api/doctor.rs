@@ -55,7 +55,7 @@ struct CheckView {
 impl From<Check> for CheckView {
     fn from(check: Check) -> Self {
         let (severity, cost) = (check.severity(), check.cost());
-        Self { check, severity, cost, means: check.means(), mend: check.mend(), repair: check.repair() }
+        Self { check, severity, cost, means: check.means(), mend: check.remedy(), repair: check.repair() }
     }
 }
 
@@ -219,7 +219,7 @@ async fn repair_store(
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let check = known_check(&store.checks(), request.check).map_err(|problem| problem.at("check"))?;
     if check.repair().is_none() {
-        let words = format!("findings of {check} cannot be repaired automatically: {}", check.mend());
+        let words = format!("findings of {check} cannot be repaired automatically: {}", check.remedy());
         return Err(Problem::unprocessable("not_repairable", words).at("check"));
     }
     let _turn = turn(&app)?;

@@ -105,7 +105,7 @@ pub(super) fn freeze(tx: &Transaction<'_>, run: Run, survey: &Survey) -> Result<
 
 /// Returns the cursor of the run, and its stop request.
 pub(super) fn stand(conn: &Connection, run: Run) -> Result<Begun, Failure> {
-    let found = conn.prepare_cached(sql!("bulk/stand"))?.query_row((Id(&run.job), run.token.0), |row| {
+    let found = conn.prepare_cached(sql!("bulk/cursor"))?.query_row((Id(&run.job), run.token.0), |row| {
         let (cursor, upper) = (key(row, 0)?, key(row, 1)?);
         Ok(Begun { cursor, upper, stop: word_opt(row, 2)?, over_failures: row.get(3)? })
     });

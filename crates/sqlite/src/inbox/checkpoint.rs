@@ -143,7 +143,7 @@ impl ConsumerAggregate<'_> {
     /// Recomputes whether the next event is stored, and the deadline of the others.
     pub(super) fn look_again(&self) -> Sql<()> {
         let wait_ms = whole_ms(self.settings()?.gap_wait);
-        self.change(sql!("inbox/look_again"), wait_ms).map(drop)
+        self.change(sql!("inbox/recount"), wait_ms).map(drop)
     }
 
     /// Sets the first expected event, unless the consumer has passed it. Returns whether that changed anything.
@@ -173,11 +173,11 @@ impl ConsumerAggregate<'_> {
             self.change(sql!("inbox/skip_to"), first - 1)?;
             return Ok(1);
         }
-        let mut bury = self.conn.prepare_cached(sql!("inbox/bury"))?;
+        let mut bury = self.conn.prepare_cached(sql!("inbox/dead_letter_parked"))?;
         let buried = bury.execute((consumer, kind, id, why, now_ms(), limit))? as u64;
-        self.conn.prepare_cached(sql!("inbox/drop_buried"))?.execute(self.key())?;
+        self.conn.prepare_cached(sql!("inbox/delete_dead_lettered"))?.execute(self.key())?;
         let count = i64::try_from(buried).unwrap_or(i64::MAX);
-        self.change(sql!("inbox/buried"), count)?;
+        self.change(sql!("inbox/count_dead_lettered"), count)?;
         Ok(buried)
     }
 

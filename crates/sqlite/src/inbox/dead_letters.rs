@@ -30,7 +30,7 @@ pub(super) fn retry(conn: &Connection, letters: &[LetterId]) -> Result<u64, Fail
         if letter.reason != DeadReason::Gap {
             return Err(refused(InvalidInbox::Past(id)));
         }
-        conn.prepare_cached(sql!("inbox/revive"))?.execute((id.0, now_ms()))?;
+        conn.prepare_cached(sql!("inbox/park_dead_letter"))?.execute((id.0, now_ms()))?;
         conn.prepare_cached(sql!("inbox/drop"))?.execute([id.0])?;
         letter.seat(conn).look_again()?;
     }

@@ -144,7 +144,7 @@ fn look_around(
         return Err(Failure::Told(RelayError::NoSuchSubscription(name.clone()).into()));
     };
     let attending = (&id, name, &publisher.label, now, until_ms, stands_aside);
-    conn.prepare_cached(sql!("relay/attend"))?.execute(attending)?;
+    conn.prepare_cached(sql!("relay/register_publisher"))?.execute(attending)?;
     conn.prepare_cached(sql!("relay/forget_silent"))?.execute((name, now))?;
     if paused.is_some() {
         conn.prepare_cached(sql!("relay/give_back"))?.execute([&id])?;

@@ -269,7 +269,13 @@ fn change_dead(conn: &Connection, subscription: &str, event: EventId, verb: Dead
 }
 
 fn unite(conn: &Connection, subscription: &str, of: &Aggregate, why: &str) -> Result<(), Failure> {
-    conn.prepare_cached(sql!("relay/unite"))?.execute((subscription, &of.kind, &of.id, now_ms(), why))?;
+    conn.prepare_cached(sql!("relay/park_due_now"))?.execute((
+        subscription,
+        &of.kind,
+        &of.id,
+        now_ms(),
+        why,
+    ))?;
     Ok(())
 }
 

@@ -81,7 +81,7 @@ fn depart(conn: &Connection, id: MoveId, to: &str) -> Result<(), Failure> {
     if !workers.is_empty() {
         return Err(StoreError::from(MoveError::WorkersLive { workers }).into());
     }
-    conn.prepare(sql!("move/depart"))?.execute((id.0.as_bytes(), to, now_ms()))?;
+    conn.prepare(sql!("move/begin_move"))?.execute((id.0.as_bytes(), to, now_ms()))?;
     let words = format!(
         "{CLOSED}are being moved to {to} (move {id}); use that store when `milepost move` has finished, or cancel the move with --give-up"
     );
@@ -95,14 +95,14 @@ fn depart_for_good(conn: &Connection, id: MoveId) -> Result<(), Failure> {
     if completed_at.is_some() {
         return Ok(());
     }
-    conn.prepare(sql!("move/depart_for_good"))?.execute((id.0.as_bytes(), now_ms()))?;
+    conn.prepare(sql!("move/complete_move"))?.execute((id.0.as_bytes(), now_ms()))?;
     change_tables(conn, sql!("move/open_tables"), [])?;
     let words = format!("{CLOSED}were moved to {to} (move {id}); use that store");
     change_tables(conn, sql!("move/close_tables"), [words])
 }
 
 fn stay(conn: &Connection, id: MoveId) -> Result<bool, Failure> {
-    if conn.prepare(sql!("move/stay"))?.execute([id.0.as_bytes()])? == 0 {
+    if conn.prepare(sql!("move/give_up_move"))?.execute([id.0.as_bytes()])? == 0 {
         return Ok(false);
     }
     change_tables(conn, sql!("move/open_tables"), [])?;

@@ -259,7 +259,7 @@ impl<'a> Pruner<'a> {
         let job = Id(&last.job);
         // The rows of its file are deleted in portions once no run needs them.
         self.conn.prepare_cached(sql!("touch_bulk_file"))?.execute((&job, self.now_ms))?;
-        let home = if sort == Sort::Failed { sql!("forget_failed") } else { sql!("leave_ended") };
+        let home = if sort == Sort::Failed { sql!("forget_failed") } else { sql!("delete_ended") };
         let mut rows = self.conn.prepare_cached(home)?.execute([&job])?;
         rows += self.forget_key(last)?;
         rows +=

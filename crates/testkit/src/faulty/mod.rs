@@ -426,8 +426,8 @@ impl DoctorStore for Faulty {
         self.inner.examine(check, look).await
     }
 
-    async fn mend(&self, check: Check, limit: u32) -> StoreResult<u64> {
-        self.inner.mend(check, limit).await
+    async fn repair_rows(&self, check: Check, limit: u32) -> StoreResult<u64> {
+        self.inner.repair_rows(check, limit).await
     }
 
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {

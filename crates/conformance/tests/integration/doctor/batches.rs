@@ -70,12 +70,12 @@ impl Ward {
     }
 
     /// Asserts that only this check has a finding, repairs it, and lets the batch run to its end.
-    async fn mends(&self, check: Check, batch: BatchId) {
-        self.mends_but(check).await;
+    async fn repairs(&self, check: Check, batch: BatchId) {
+        self.repairs_except(check).await;
         self.goes_on(batch).await;
     }
 
-    async fn mends_but(&self, check: Check) {
+    async fn repairs_except(&self, check: Check) {
         let found = examine(&self.batches.store).await;
         assert_eq!(checks(&found), [check], "{found:#?}");
         assert!(self.repair(check).await > 0);
@@ -104,7 +104,7 @@ async fn a_task_behind_its_job_is_put_right_and_what_follows_runs() {
                  update milepost.batch set active = 1, succeeded = 0 where id = {id}"
             ))
             .await;
-        ward.mends(Check::TaskStateDiffers, batch).await;
+        ward.repairs(Check::TaskStateDiffers, batch).await;
     }
 }
 
@@ -113,7 +113,7 @@ async fn a_task_that_waits_for_nothing_is_released() {
     for ward in wards().await {
         let batch = ward.chain().await;
         ward.take_back(batch, 1).await;
-        ward.mends(Check::PreCntDiffers, batch).await;
+        ward.repairs(Check::PreCntDiffers, batch).await;
     }
 }
 
@@ -131,7 +131,7 @@ async fn a_task_that_can_never_run_and_waits_is_skipped() {
                  update milepost.batch set waiting = 1, skipped = 0, state = 'running', {ended_at} = null where id = {id}"
             ))
             .await;
-        ward.mends_but(Check::PreCntDiffers).await;
+        ward.repairs_except(Check::PreCntDiffers).await;
         assert_eq!(ward.batches.state(batch).await, BatchState::Canceled);
     }
 }
@@ -141,7 +141,7 @@ async fn a_task_whose_job_is_gone_is_failed_until_it_is_rerun() {
     for ward in wards().await {
         let batch = ward.chain().await;
         ward.unmake(ward.batches.task(batch, "b").await.job.unwrap()).await;
-        ward.mends_but(Check::TaskStateDiffers).await;
+        ward.repairs_except(Check::TaskStateDiffers).await;
         ward.batches.assert_states(batch, "a succeeded, b failed, c waiting").await;
         assert_eq!(ward.batches.state(batch).await, BatchState::Failed);
         ward.batches.operate(batch, BatchVerb::Rerun { tasks: vec![1] }).await;
@@ -165,10 +165,10 @@ async fn counts_and_the_end_of_a_batch_are_put_right() {
             ward.home
                 .tamper(&format!("update milepost.batch set {change} where id = {}", ward.id(batch)))
                 .await;
-            ward.mends(Check::BatchCountsDiffer, batch).await;
+            ward.repairs(Check::BatchCountsDiffer, batch).await;
         }
         ward.home.tamper(&format!("update milepost.batch set {ended_at} = null")).await;
-        ward.mends_but(Check::BatchCountsDiffer).await;
+        ward.repairs_except(Check::BatchCountsDiffer).await;
         assert!(ward.batches.all().await.iter().all(|batch| batch.ended_at.is_some()));
     }
 }
@@ -188,13 +188,13 @@ async fn an_inner_batch_and_the_task_that_it_is_agree_again() {
         let inner = batches.task(batch, "list").await.batch.unwrap();
         let (id, of_inner) = (ward.id(batch), ward.id(inner));
         ward.home.tamper(&format!("update milepost.batch set state = 'failed' where id = {of_inner}")).await;
-        ward.mends_but(Check::BatchCountsDiffer).await;
+        ward.repairs_except(Check::BatchCountsDiffer).await;
         ward.home
             .tamper(&format!(
                 "update milepost.batch_task set pre_cnt = 1 where batch_id = {of_inner} and task = 1"
             ))
             .await;
-        ward.mends_but(Check::PreCntDiffers).await;
+        ward.repairs_except(Check::PreCntDiffers).await;
 
         batches.step(inner, &["0", "1"], gives(&json!(1))).await;
         assert_eq!(batches.task(batch, "z").await.state, TaskState::Active);
@@ -207,7 +207,7 @@ async fn an_inner_batch_and_the_task_that_it_is_agree_again() {
                  update milepost.batch set active = 1, succeeded = 1 where id = {id}"
             ))
             .await;
-        ward.mends(Check::TaskStateDiffers, batch).await;
+        ward.repairs(Check::TaskStateDiffers, batch).await;
     }
 }
 

@@ -38,7 +38,7 @@ impl Run {
         let mut run = Self { visit, since: String::new(), failures: None, passing: None };
         // A previous process that hangs in the middle of a chunk would hold the run's lock until the server ends its
         // session.
-        let unseat = sqlx::query(sql!("bulk/unseat")).bind(order.run.job.0).bind(order.run.token.0);
+        let unseat = sqlx::query(sql!("bulk/end_session")).bind(order.run.job.0).bind(order.run.token.0);
         run.visit.execute(unseat).await?;
         run.visit.script(sql!("bulk/take_begin")).await?;
         let taken =

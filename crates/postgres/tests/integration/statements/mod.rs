@@ -160,7 +160,7 @@ const OF_CHUNKS: &[(&str, &str)] = &[
     ("bulk/keep_size", "gen_random_uuid(), 1, 1"),
     ("bulk/next_failures", "gen_random_uuid(), null, 1"),
     ("bulk/lock", "gen_random_uuid(), 1"),
-    ("bulk/word", "gen_random_uuid(), 1"),
+    ("bulk/instructions", "gen_random_uuid(), 1"),
     ("bulk/advance", "gen_random_uuid(), 1, null, 1, 0, 1, 1"),
     ("bulk/fail", "gen_random_uuid(), '[]', 'x', 'x'"),
     ("bulk/rest", "gen_random_uuid(), 1, null, 1"),

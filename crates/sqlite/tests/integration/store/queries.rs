@@ -7,7 +7,7 @@ use crate::store::fixture::Home;
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Folders of queries of examinations, repairs and moves, which may read whole tables.
-const RARE: [&str; 4] = ["doctor/", "mend/", "move/", "clock/move_"];
+const RARE: [&str; 4] = ["doctor/", "repair/", "move/", "clock/move_"];
 
 #[tokio::test]
 async fn every_query_file_prepares_and_says_what_it_does() {

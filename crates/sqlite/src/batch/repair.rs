@@ -17,7 +17,7 @@ use crate::row;
 
 /// Repairs a batch and applies the consequences; returns whether it did. It does nothing while ended tasks of the batch are still being
 /// counted, or if tasks are missing.
-pub(crate) fn mend_batch(conn: &Connection, batch: BatchId) -> Result<bool, Failure> {
+pub(crate) fn repair_batch(conn: &Connection, batch: BatchId) -> Result<bool, Failure> {
     let mut settler = Settler::new(conn);
     if conn.prepare_cached(sql!("batch/spreads_of_batch"))?.exists([batch.0.as_bytes()])? {
         return Ok(false);
@@ -66,12 +66,12 @@ fn tasks_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Known>> {
             tally: tally(row, 7)?,
         })
     };
-    conn.prepare_cached(sql!("mend/tasks"))?.query_map([batch.0.as_bytes()], read)?.collect()
+    conn.prepare_cached(sql!("repair/tasks"))?.query_map([batch.0.as_bytes()], read)?.collect()
 }
 
 fn is_complete(conn: &Connection, batch: BatchId, tasks: &[Known]) -> rusqlite::Result<bool> {
     let asked: Option<i64> =
-        conn.prepare_cached(sql!("mend/asked"))?.query_row([batch.0.as_bytes()], |row| row.get(0))?;
+        conn.prepare_cached(sql!("repair/asked"))?.query_row([batch.0.as_bytes()], |row| row.get(0))?;
     Ok(asked.is_some_and(|asked| asked.unsigned_abs() == tasks.len() as u64))
 }
 
@@ -105,7 +105,7 @@ impl Settler<'_> {
             None::<u32>,
         ))?;
         if !task.has_child && !task.has_job && task.live.or(task.ended).is_none() {
-            self.conn.prepare_cached(sql!("mend/detach"))?.execute((batch.0.as_bytes(), task.number))?;
+            self.conn.prepare_cached(sql!("repair/detach"))?.execute((batch.0.as_bytes(), task.number))?;
         }
         let note = format!("a repair: {why}");
         self.note(
@@ -151,7 +151,7 @@ impl Settler<'_> {
 
     fn put_counts(&mut self, batch: BatchId, counts: &ByState) -> Result<(), Failure> {
         let [waiting, due, active, failed, aborted, succeeded, skipped, canceled] = *counts;
-        self.conn.prepare_cached(sql!("mend/batch"))?.execute((
+        self.conn.prepare_cached(sql!("repair/batch"))?.execute((
             batch.0.as_bytes(),
             waiting,
             due,
@@ -196,7 +196,7 @@ impl Settler<'_> {
         if head.items_of.is_some() {
             return Ok(Vec::new());
         }
-        let mut statement = self.conn.prepare_cached(sql!("mend/predecessors"))?;
+        let mut statement = self.conn.prepare_cached(sql!("repair/predecessors"))?;
         statement.query_map([head.version], |row| row::numbers(row, 0))?.collect()
     }
 
@@ -204,7 +204,7 @@ impl Settler<'_> {
         let Tally { succeeded, failed, skipped, canceled, .. } = *tally;
         let values =
             (task.batch.0.as_bytes(), task.number, tally.open(), succeeded, failed, skipped, canceled);
-        self.conn.prepare_cached(sql!("mend/tally"))?.execute(values).map(drop)
+        self.conn.prepare_cached(sql!("repair/tally"))?.execute(values).map(drop)
     }
 }
 
