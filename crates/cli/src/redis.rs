@@ -35,13 +35,13 @@ impl std::fmt::Debug for RedisArgs {
 
 impl RedisArgs {
     /// Starts to connect. An unusable URL ends the command with a usage error.
-    pub(crate) fn teller(&self) -> Teller {
+    pub(crate) fn teller(&self) -> RedisNotifier {
         let options = RedisOptions {
             prefix: self.prefix.clone().unwrap_or_else(|| PREFIX_DEFAULT.to_owned()),
             ..RedisOptions::default()
         };
         let redis = self.url.as_deref().map(|url| start(url, options));
-        Teller { redis, up: OnceCell::new(), noted: AtomicBool::new(false) }
+        RedisNotifier { redis, up: OnceCell::new(), noted: AtomicBool::new(false) }
     }
 
     /// Does the same for a worker; the command line takes precedence over the worker's configuration.
@@ -65,42 +65,42 @@ fn start(url: &str, options: RedisOptions) -> Redis {
 }
 
 /// Notifies workers of changes in the store. A lost notification only causes a delay.
-pub(crate) struct Teller {
+pub(crate) struct RedisNotifier {
     redis: Option<Redis>,
     up: OnceCell<bool>,
     /// Whether the user was told that Redis does not work.
     noted: AtomicBool,
 }
 
-impl Teller {
+impl RedisNotifier {
     /// Notifies workers that a job may have become ready.
     pub(crate) async fn ready(&self) {
-        if let Some(redis) = self.reached().await {
-            self.note_unless(redis.announce_ready().await, redis);
+        if let Some(redis) = self.available().await {
+            self.note_failure(redis.announce_ready().await, redis);
         }
     }
 
     /// Notifies workers that a running job was asked to stop.
     pub(crate) async fn stop(&self, job: JobId, verb: Verb) {
-        if let Some(redis) = self.reached().await {
-            self.note_unless(redis.flag_stop(job, verb).await, redis);
+        if let Some(redis) = self.available().await {
+            self.note_failure(redis.flag_stop(job, verb).await, redis);
         }
     }
 
     /// Returns the Redis if it is reachable; the first call waits for it.
-    async fn reached(&self) -> Option<&Redis> {
+    async fn available(&self) -> Option<&Redis> {
         let redis = self.redis.as_ref()?;
         let up = self.up.get_or_init(|| async {
             let up = redis.is_up_within(PATIENCE).await;
-            self.note_unless(up, redis);
+            self.note_failure(up, redis);
             up
         });
         up.await.then_some(redis)
     }
 
     /// Tells the user once that Redis did not pass on a change, unless it did.
-    fn note_unless(&self, is_told: bool, redis: &Redis) {
-        if !is_told && !self.noted.swap(true, Ordering::Relaxed) {
+    fn note_failure(&self, is_published: bool, redis: &Redis) {
+        if !is_published && !self.noted.swap(true, Ordering::Relaxed) {
             output::note(format_args!(
                 "note: {}; the change was made, and workers learn of it from the database",
                 redis.trouble()

@@ -12,7 +12,7 @@ use milepost_core::sql;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
 use sqlx::{Connection, Executor, PgConnection, Row};
 
-use crate::connection_reuse::{REST_TRUSTED, Shelf};
+use crate::connection_reuse::{IdleConnections, REST_TRUSTED};
 use crate::error::store_error;
 use crate::session::Sessions;
 
@@ -233,13 +233,16 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
                 let pool = hot().after_connect(|connection, _| {
                     Box::pin(async { connection.execute(sql!("pin_plans")).await.map(drop) })
                 });
-                Sessions::lasting(Shelf::keeping(pool.connect_lazy_with(connect.clone())), verb)
+                Sessions::lasting(IdleConnections::keeping(pool.connect_lazy_with(connect.clone())), verb)
             };
             let plain = |pool: PgPoolOptions, settings: &'static str, within| {
                 let pool = pool.after_connect(move |connection, _| {
                     Box::pin(async move { connection.execute(settings).await.map(drop) })
                 });
-                Sessions::lasting(Shelf::passing_on(pool.connect_lazy_with(connect.clone())), within)
+                Sessions::lasting(
+                    IdleConnections::passing_on(pool.connect_lazy_with(connect.clone())),
+                    within,
+                )
             };
             Pools {
                 hot: pinned(),
@@ -251,12 +254,12 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
         }
         WakeMode::Poll => {
             let pinned = || {
-                let shelf = Shelf::keeping(hot().connect_lazy_with(connect.clone()));
-                Sessions::passing(shelf, sql!("begin_pinned"), verb)
+                let connections = IdleConnections::keeping(hot().connect_lazy_with(connect.clone()));
+                Sessions::passing(connections, sql!("begin_pinned"), verb)
             };
             let plain = |pool: PgPoolOptions, begin, within| {
-                let shelf = Shelf::passing_on(pool.connect_lazy_with(connect.clone()));
-                Sessions::passing(shelf, begin, within)
+                let connections = IdleConnections::passing_on(pool.connect_lazy_with(connect.clone()));
+                Sessions::passing(connections, begin, within)
             };
             Pools {
                 hot: pinned(),

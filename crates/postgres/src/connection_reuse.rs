@@ -21,7 +21,7 @@ const AWAY_MAX: Duration = Duration::from_secs(60);
 
 /// A pool and the stack of its idle connections.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct IdleConnections {
     pool: PgPool,
     /// Whether returned connections are kept in the stack. False for a pool with other users: a kept connection would be missing there.
     keeps: bool,
@@ -56,14 +56,14 @@ pub(crate) struct Taken {
 struct Tested(Option<Taken>);
 
 /// Counts a verb in `Inside::asking` until the pool has answered or the verb is canceled.
-struct Asking<'s>(&'s Shelf);
+struct Asking<'s>(&'s IdleConnections);
 
-impl Shelf {
+impl IdleConnections {
     /// For a pool without other users. Requires a Tokio runtime.
     pub(crate) fn keeping(pool: PgPool) -> Arc<Self> {
-        let shelf = Arc::new(Self::new(pool, true));
-        tokio::spawn(clear_now_and_then(Arc::downgrade(&shelf)));
-        shelf
+        let connections = Arc::new(Self::new(pool, true));
+        tokio::spawn(clear_now_and_then(Arc::downgrade(&connections)));
+        connections
     }
 
     /// For a pool with other users. A verb waits until its connection is in the pool again, so that the next verb reuses it.
@@ -163,15 +163,15 @@ impl Shelf {
     }
 }
 
-async fn clear_now_and_then(shelf: Weak<Shelf>) {
+async fn clear_now_and_then(connections: Weak<IdleConnections>) {
     loop {
         tokio::time::sleep(AWAY_MAX).await;
-        let Some(shelf) = shelf.upgrade() else { return };
-        shelf.clear();
+        let Some(connections) = connections.upgrade() else { return };
+        connections.clear();
     }
 }
 
-impl Drop for Shelf {
+impl Drop for IdleConnections {
     fn drop(&mut self) {
         // Returning to the pool requires a runtime, which may have ended.
         for AtHand { connection, .. } in self.inside().at_hand.drain(..) {

@@ -18,7 +18,7 @@ use milepost_core::pool::PoolView;
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::{Executor, PgConnection, Postgres};
 
-use crate::connection_reuse::{Shelf, Taken};
+use crate::connection_reuse::{IdleConnections, Taken};
 
 /// A statement with its arguments.
 pub(crate) type Query = sqlx::query::Query<'static, Postgres, PgArguments>;
@@ -26,7 +26,7 @@ pub(crate) type Query = sqlx::query::Query<'static, Postgres, PgArguments>;
 /// A set of connections on which verbs run.
 #[derive(Clone, Debug)]
 pub(crate) struct Sessions {
-    shelf: Arc<Shelf>,
+    connections: Arc<IdleConnections>,
     /// Whether a connection keeps settings and prepared statements.
     lasting: bool,
     /// The statement that begins a transaction.
@@ -38,32 +38,36 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// Creates sessions on dedicated connections, which are configured when they are made.
-    pub(crate) fn lasting(shelf: Arc<Shelf>, answers_within: Duration) -> Self {
-        Self { shelf, lasting: true, begin: "begin", answers_within }
+    pub(crate) fn lasting(connections: Arc<IdleConnections>, answers_within: Duration) -> Self {
+        Self { connections, lasting: true, begin: "begin", answers_within }
     }
 
     /// Creates sessions through a transaction pooler; `begin` configures each transaction.
-    pub(crate) fn passing(shelf: Arc<Shelf>, begin: &'static str, answers_within: Duration) -> Self {
-        Self { shelf, lasting: false, begin, answers_within }
+    pub(crate) fn passing(
+        connections: Arc<IdleConnections>,
+        begin: &'static str,
+        answers_within: Duration,
+    ) -> Self {
+        Self { connections, lasting: false, begin, answers_within }
     }
 
     /// Returns the pool, for callers' own statements.
     pub(crate) fn pool(&self) -> &PgPool {
-        self.shelf.pool()
+        self.connections.pool()
     }
 
     /// Closes all connections.
     pub(crate) async fn close(&self) {
-        self.shelf.close().await;
+        self.connections.close().await;
     }
 
     /// Returns the current use of the connections, under this name.
     pub(crate) fn view(&self, name: &'static str) -> PoolView {
         // Two separate reads, between which a connection may have been returned.
-        let idle = u32::try_from(self.shelf.idle()).unwrap_or(u32::MAX);
+        let idle = u32::try_from(self.connections.idle()).unwrap_or(u32::MAX);
         let in_use = self.pool().size().saturating_sub(idle);
         let max = self.pool().options().get_max_connections();
-        PoolView { name, in_use, idle, max, waits: self.shelf.waits() }
+        PoolView { name, in_use, idle, max, waits: self.connections.waits() }
     }
 
     /// Runs the statements of a verb, which need not be one transaction, but may be.
@@ -74,12 +78,12 @@ impl Sessions {
         if !self.lasting {
             return self.atomically(verb).await;
         }
-        let mut taken = self.shelf.take().await?;
+        let mut taken = self.connections.take().await?;
         let mut session =
             Session { answers_within: Some(self.answers_within), ..Session::lasting(&mut taken.connection) };
         let answer = verb(&mut session).await;
         match &answer {
-            Ok(_) => self.shelf.bring_back(taken).await,
+            Ok(_) => self.connections.bring_back(taken).await,
             Err(error) if is_silent(error) => taken.connection.close_on_drop(),
             Err(_) => drop(taken),
         }
@@ -106,10 +110,10 @@ impl Sessions {
     pub(crate) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
         // Not the driver's transaction type: if its future is dropped while it begins, the transaction stays open in the
         // pool.
-        let taken = self.shelf.take().await?;
+        let taken = self.connections.take().await?;
         let mut transaction = Transaction {
             taken: Some(taken),
-            shelf: Arc::clone(&self.shelf),
+            connections: Arc::clone(&self.connections),
             named: self.lasting,
             answers_within: self.answers_within,
         };
@@ -139,7 +143,7 @@ impl Sessions {
 pub(crate) struct Transaction {
     /// `Some` until the transaction has ended.
     taken: Option<Taken>,
-    shelf: Arc<Shelf>,
+    connections: Arc<IdleConnections>,
     named: bool,
     answers_within: Duration,
 }
@@ -160,7 +164,7 @@ impl Transaction {
     pub(crate) async fn end(mut self, how: &'static str) -> Result<(), sqlx::Error> {
         self.session().script(how).await?;
         if let Some(taken) = self.taken.take() {
-            self.shelf.bring_back(taken).await;
+            self.connections.bring_back(taken).await;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{Hosts, Roles, Tokens};
 use crate::api::protocol::tally::Tally;
-use crate::console::cached_counts::Known;
+use crate::console::cached_counts::CachedCounts;
 use crate::console::paces::Paces;
 use crate::console::series::Series;
 use crate::intake::Intake;
@@ -59,7 +59,7 @@ pub(crate) struct Shared {
     /// The last result of the readiness check.
     pub(crate) readiness: Arc<Readiness>,
     /// Cached counts of the console.
-    pub(crate) known: Arc<Known>,
+    pub(crate) known: Arc<CachedCounts>,
     /// Rates of running bulk jobs, as measured by console pages.
     pub(crate) paces: Arc<Paces>,
     /// Settings that the console shows, without secrets.

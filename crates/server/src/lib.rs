@@ -55,7 +55,7 @@ pub use crate::access::AccessOptions;
 use crate::access::{Hosts, Needed, Roles, Tokens};
 use crate::api::protocol::tally::Tally;
 use crate::app::{App, Shared};
-use crate::console::cached_counts::Known;
+use crate::console::cached_counts::CachedCounts;
 use crate::console::series::Series;
 pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
@@ -143,7 +143,7 @@ pub enum ServerError {
 /// Builds all routes. Must be called within a Tokio runtime.
 fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Result<Router, ServerError> {
     let Options { mut counts, about, api, streams, access, limits, page_wait, tls } = options;
-    let (series, known) = (Arc::<Series>::default(), Arc::new(Known::new(page_wait)));
+    let (series, known) = (Arc::<Series>::default(), Arc::new(CachedCounts::new(page_wait)));
     let (seats, feed, tally) = (OpenStreams::new(streams), Feed::default(), Arc::<Tally>::default());
     counts.push(Box::new(seats.clone()));
     if api {

@@ -1,6 +1,6 @@
 //! A cache for the result of a query that is slow on a large store: the result is reused for a while, and only one caller runs
 //! the query.
-//! Callers wait for the result. Console pages, which do not wait, use [`Known`](crate::console::cached_counts::Known).
+//! Callers wait for the result. Console pages, which do not wait, use [`CachedCounts`](crate::console::cached_counts::CachedCounts).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

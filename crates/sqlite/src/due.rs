@@ -69,7 +69,7 @@ impl DueTimes {
 
     /// Waits until the known next time may have changed.
     async fn news(changes: &mut watch::Receiver<()>, stale: bool) {
-        // The store held here keeps the bell alive.
+        // The store held here keeps the notifier alive.
         if !stale && changes.changed().await.is_err() {
             std::future::pending::<()>().await;
         }

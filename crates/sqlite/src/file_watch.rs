@@ -7,13 +7,13 @@ use rusqlite::Connection;
 
 use crate::batch::is_needed;
 use crate::command::Hint;
-use crate::notifications::Bell;
+use crate::notifications::Notifier;
 
 /// Other processes count as writing for this long after one of their commits.
 const NEIGHBOURS_FOR: Duration = Duration::from_secs(10);
 
 /// The last observed state of the file, to announce changes.
-pub(crate) struct Lookout {
+pub(crate) struct FileState {
     /// The value of `PRAGMA data_version`, which changes when another connection commits.
     version: Option<i64>,
     neighbour_at: Option<Instant>,
@@ -23,7 +23,7 @@ pub(crate) struct Lookout {
     log_end: Option<i64>,
 }
 
-impl Lookout {
+impl FileState {
     pub(crate) const fn new() -> Self {
         Self { version: None, neighbour_at: None, stops: (0, 0), log_end: None }
     }
@@ -34,26 +34,26 @@ impl Lookout {
     }
 
     /// Checks the file and announces commits of other processes.
-    pub(crate) fn watch(&mut self, conn: &Connection, bell: &Bell) {
-        if let Err(error) = self.try_watch(conn, bell) {
+    pub(crate) fn watch(&mut self, conn: &Connection, notifier: &Notifier) {
+        if let Err(error) = self.try_watch(conn, notifier) {
             // Before the first migration there are no tables.
             tracing::debug!(%error, "changes of the file cannot be detected");
         }
     }
 
-    fn try_watch(&mut self, conn: &Connection, bell: &Bell) -> rusqlite::Result<()> {
+    fn try_watch(&mut self, conn: &Connection, notifier: &Notifier) -> rusqlite::Result<()> {
         let version: i64 = conn.prepare_cached("PRAGMA data_version")?.query_row((), |row| row.get(0))?;
         let first = self.version.is_none();
         if self.version.replace(version) != Some(version) {
             self.neighbour_at = (!first).then(Instant::now);
-            self.announce_theirs(conn, bell)?;
+            self.announce_theirs(conn, notifier)?;
         }
         Ok(())
     }
 
     /// Announces new events in the log. Triggers can add events to any verb.
-    pub(crate) fn announce_events(&mut self, conn: &Connection, bell: &Bell) {
-        if !bell.is_log_followed() {
+    pub(crate) fn announce_events(&mut self, conn: &Connection, notifier: &Notifier) {
+        if !notifier.is_log_followed() {
             return;
         }
         let end =
@@ -61,7 +61,7 @@ impl Lookout {
         match end {
             Ok(end) if end > self.log_end => {
                 self.log_end = end;
-                bell.ring_for_log();
+                notifier.ring_for_log();
             }
             Ok(_) => {}
             // Before the first migration there are no tables.
@@ -69,22 +69,22 @@ impl Lookout {
         }
     }
 
-    fn announce_theirs(&mut self, conn: &Connection, bell: &Bell) -> rusqlite::Result<()> {
+    fn announce_theirs(&mut self, conn: &Connection, notifier: &Notifier) -> rusqlite::Result<()> {
         let stops = conn
             .prepare_cached(sql!("stop_requests"))?
             .query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?;
         let stop = self.stops != stops && stops.0 > 0;
         self.stops = stops;
-        bell.ring(Hint { ready: true, stop });
-        announce_batches(conn, bell);
+        notifier.ring(Hint { ready: true, stop });
+        announce_batches(conn, notifier);
         Ok(())
     }
 }
 
 /// Announces batch work that a transaction deferred.
-pub(crate) fn announce_batches(conn: &Connection, bell: &Bell) {
+pub(crate) fn announce_batches(conn: &Connection, notifier: &Notifier) {
     match is_needed(conn) {
-        Ok(true) => bell.ring_for_batches(),
+        Ok(true) => notifier.ring_for_batches(),
         Ok(false) => {}
         // Before the first migration there are no tables.
         Err(error) => tracing::debug!(?error, "batches cannot be read"),

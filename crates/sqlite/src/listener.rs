@@ -10,12 +10,12 @@ use tokio::sync::watch;
 
 use crate::command::Message;
 use crate::due::DueTimes;
-use crate::notifications::Bell;
+use crate::notifications::Notifier;
 use crate::store::SqliteStore;
 
 /// Waits for notifications.
 pub(crate) struct Listener {
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     writer: Sender<Message>,
     ready: watch::Receiver<()>,
     stop: watch::Receiver<()>,
@@ -24,10 +24,10 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    fn new(bell: &Arc<Bell>, writer: Sender<Message>, due: DueTimes) -> Self {
+    fn new(notifier: &Arc<Notifier>, writer: Sender<Message>, due: DueTimes) -> Self {
         let (ready, stop, batches) =
-            (bell.ready.subscribe(), bell.stop.subscribe(), bell.batches.subscribe());
-        Self { bell: Arc::clone(bell), writer, ready, stop, batches, due }
+            (notifier.ready.subscribe(), notifier.stop.subscribe(), notifier.batches.subscribe());
+        Self { notifier: Arc::clone(notifier), writer, ready, stop, batches, due }
     }
 }
 
@@ -39,15 +39,15 @@ pub(crate) struct LogListener {
 
 impl LogListener {
     fn new(listener: Listener) -> Self {
-        let log = listener.bell.log.subscribe();
+        let log = listener.notifier.log.subscribe();
         Self { listener, log }
     }
 }
 
 impl SqliteStore {
     pub(crate) fn listener(&self) -> Listener {
-        let bell = self.bell();
-        Listener::new(bell, self.writer_messages(), DueTimes::new(self.clone(), bell.changes()))
+        let notifier = self.notifier();
+        Listener::new(notifier, self.writer_messages(), DueTimes::new(self.clone(), notifier.changes()))
     }
 
     pub(crate) fn log_listener(&self) -> LogListener {
@@ -58,7 +58,7 @@ impl SqliteStore {
 #[async_trait]
 impl WakeStream for LogListener {
     async fn next(&mut self) -> Wake {
-        // The listener holds the bell, so its channels are never closed.
+        // The listener holds the notifier, so its channels are never closed.
         tokio::select! {
             wake = self.listener.next() => wake,
             _ = self.log.changed() => Wake::Ready,
@@ -67,15 +67,15 @@ impl WakeStream for LogListener {
 }
 
 /// Counts one waiting listener for as long as this value exists.
-struct Waiting<'a>(&'a Bell);
+struct Waiting<'a>(&'a Notifier);
 
 impl<'a> Waiting<'a> {
-    fn new(bell: &'a Bell, writer: &Sender<Message>) -> Self {
-        if bell.waiting.fetch_add(1, Ordering::AcqRel) == 0 {
+    fn new(notifier: &'a Notifier, writer: &Sender<Message>) -> Self {
+        if notifier.waiting.fetch_add(1, Ordering::AcqRel) == 0 {
             // The writer may be idle and not checking the file. If the writer has ended, there are no more notifications.
             drop(writer.send(Message::Look));
         }
-        Self(bell)
+        Self(notifier)
     }
 }
 
@@ -88,8 +88,8 @@ impl Drop for Waiting<'_> {
 #[async_trait]
 impl WakeStream for Listener {
     async fn next(&mut self) -> Wake {
-        let _waiting = Waiting::new(&self.bell, &self.writer);
-        // The listener holds the bell, so its channels are never closed.
+        let _waiting = Waiting::new(&self.notifier, &self.writer);
+        // The listener holds the notifier, so its channels are never closed.
         tokio::select! {
             biased;
             _ = self.stop.changed() => return Wake::Stop,

@@ -8,7 +8,7 @@ use crate::command::Hint;
 
 /// Notifies all waiting tasks of this process.
 #[derive(Debug)]
-pub(crate) struct Bell {
+pub(crate) struct Notifier {
     pub(crate) ready: watch::Sender<()>,
     pub(crate) stop: watch::Sender<()>,
     pub(crate) batches: watch::Sender<()>,
@@ -18,7 +18,7 @@ pub(crate) struct Bell {
     pub(crate) waiting: AtomicUsize,
 }
 
-impl Bell {
+impl Notifier {
     pub(crate) fn new() -> Self {
         let [ready, stop, batches, log, changed] = [(); 5].map(watch::Sender::new);
         Self { ready, stop, batches, log, changed, waiting: AtomicUsize::new(0) }

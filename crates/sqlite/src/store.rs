@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::command::{Hint, Message};
 use crate::error::{Failure, defect};
-use crate::notifications::Bell;
+use crate::notifications::Notifier;
 use crate::options::SqliteOptions;
 use crate::reader::Readers;
 use crate::served_lanes::Served;
@@ -44,7 +44,7 @@ struct Inner {
     /// For access control, in a separate pool: queries may take long, and a heartbeat's request must not wait for them during
     /// authentication.
     access: Readers,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     served: Served,
     /// The folder of a temporary file; removed last, when the file is no longer used.
     _folder: Option<TempDir>,
@@ -82,13 +82,14 @@ impl SqliteStore {
     fn open_in(path: &Path, options: SqliteOptions, folder: Option<TempDir>) -> StoreResult<Self> {
         let place: Arc<str> = path.display().to_string().into();
         let (conn, patience) = file::open_writer(path, options.busy_timeout)?;
-        let bell = Arc::new(Bell::new());
+        let notifier = Arc::new(Notifier::new());
         let writer =
-            Writer::start(conn, patience, options.busy_timeout, Arc::clone(&place), Arc::clone(&bell))?;
+            Writer::start(conn, patience, options.busy_timeout, Arc::clone(&place), Arc::clone(&notifier))?;
         let readers = |max| Readers::new(max, path, options.busy_timeout, Arc::clone(&place));
         let (readers, access) = (readers(READERS), readers(ACCESS_READERS));
         let (path, served) = (path.to_owned(), Served::default());
-        let inner = Inner { path, place, options, writer, readers, access, bell, served, _folder: folder };
+        let inner =
+            Inner { path, place, options, writer, readers, access, notifier, served, _folder: folder };
         Ok(Self { inner: Arc::new(inner), actor: None })
     }
 
@@ -191,8 +192,8 @@ impl SqliteStore {
         self.inner.options
     }
 
-    pub(crate) fn bell(&self) -> &Arc<Bell> {
-        &self.inner.bell
+    pub(crate) fn notifier(&self) -> &Arc<Notifier> {
+        &self.inner.notifier
     }
 
     /// Returns the sender of messages to the writer thread.

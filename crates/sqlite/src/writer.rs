@@ -17,9 +17,9 @@ use tokio::sync::oneshot;
 
 use crate::command::{Call, Command, Hint, Message};
 use crate::error::{Outage, defect, is_busy, may_be_full};
-use crate::file_watch::{Lookout, announce_batches};
+use crate::file_watch::{FileState, announce_batches};
 use crate::lock_wait::Patience;
-use crate::notifications::Bell;
+use crate::notifications::Notifier;
 use crate::wal::Log;
 
 /// A write transaction accepts no further commands after this time.
@@ -47,11 +47,11 @@ impl Writer {
         patience: Patience,
         busy_timeout: Duration,
         place: Arc<str>,
-        bell: Arc<Bell>,
+        notifier: Arc<Notifier>,
     ) -> StoreResult<Self> {
         let (sender, receiver) = channel();
         let cannot = |cause: Cause| StoreError::Database { verb: "open", cause };
-        let desk = Desk::new(conn, patience, busy_timeout, Arc::clone(&place), bell, receiver)
+        let desk = Desk::new(conn, patience, busy_timeout, Arc::clone(&place), notifier, receiver)
             .map_err(|e| cannot(e.into()))?;
         thread::Builder::new()
             .name("milepost-sqlite".to_owned())
@@ -128,9 +128,9 @@ struct Desk {
     patience: Patience,
     busy_timeout: Duration,
     place: Arc<str>,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     queue: Queue,
-    lookout: Lookout,
+    file_state: FileState,
     log: Log,
     /// Time spent in write transactions since the last gap.
     written: Duration,
@@ -142,7 +142,7 @@ impl Desk {
         patience: Patience,
         busy_timeout: Duration,
         place: Arc<str>,
-        bell: Arc<Bell>,
+        notifier: Arc<Notifier>,
         receiver: Receiver<Message>,
     ) -> rusqlite::Result<Self> {
         let log = Log::follow(&mut conn)?;
@@ -151,9 +151,9 @@ impl Desk {
             patience,
             busy_timeout,
             place,
-            bell,
+            notifier,
             queue: Queue { receiver, backlog: VecDeque::new(), closing: None },
-            lookout: Lookout::new(),
+            file_state: FileState::new(),
             log,
             written: Duration::ZERO,
         })
@@ -162,7 +162,7 @@ impl Desk {
     fn serve(mut self) {
         while let Some(first) = self.next() {
             self.transact(first);
-            self.lookout.watch(&self.conn, &self.bell);
+            self.file_state.watch(&self.conn, &self.notifier);
             self.empty_log();
             self.leave_gap();
         }
@@ -180,7 +180,7 @@ impl Desk {
         }
         self.written = Duration::ZERO;
         while self.queue.closing.is_none() {
-            let message = if self.bell.is_awaited() {
+            let message = if self.notifier.is_awaited() {
                 self.queue.receiver.recv_timeout(LOOK_EVERY)
             } else {
                 self.queue.receiver.recv().map_err(RecvTimeoutError::from)
@@ -189,7 +189,7 @@ impl Desk {
                 Ok(Message::Run(command)) => return Some(command),
                 Ok(Message::Close(answer)) => self.queue.closing = Some(answer),
                 Ok(Message::Look) | Err(RecvTimeoutError::Timeout) => {
-                    self.lookout.watch(&self.conn, &self.bell);
+                    self.file_state.watch(&self.conn, &self.notifier);
                 }
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
@@ -233,11 +233,11 @@ impl Desk {
             hint.stop |= its.stop;
             command.answer(None);
         }
-        self.bell.ring(hint);
+        self.notifier.ring(hint);
         if hint.ready {
-            announce_batches(&self.conn, &self.bell);
+            announce_batches(&self.conn, &self.notifier);
         }
-        self.lookout.announce_events(&self.conn, &self.bell);
+        self.file_state.announce_events(&self.conn, &self.notifier);
     }
 
     /// Handles a transaction that could not begin: refuses the commands whose timeout has passed, and keeps the others.
@@ -277,7 +277,7 @@ impl Desk {
         if self.queue.is_empty() {
             return;
         }
-        if self.lookout.has_neighbours() {
+        if self.file_state.has_neighbours() {
             thread::sleep(GAP_SHARED);
         } else if self.written >= WRITING_ALONE {
             thread::sleep(GAP_ALONE);

@@ -18,7 +18,7 @@ use milepost_core::state::JobState;
 
 use super::sources::Scene;
 use crate::jobs::{Reports, operate};
-use crate::redis::{RedisArgs, Teller};
+use crate::redis::{RedisArgs, RedisNotifier};
 
 pub(super) fn abort_help() -> String {
     let grace = format_duration(GRACE_DEFAULT);
@@ -141,7 +141,7 @@ async fn perform(
     id: JobId,
     action: RunAction,
     args: &ChangeArgs,
-    teller: &Teller,
+    teller: &RedisNotifier,
     store: &dyn Store,
 ) -> Result<Operated> {
     super::view(id, store).await?;
@@ -159,7 +159,12 @@ pub(super) async fn resume(args: ChangeArgs, store: &dyn Store) -> Result<Outcom
     reports.outcome()
 }
 
-async fn resume_one(id: JobId, args: &ChangeArgs, teller: &Teller, store: &dyn Store) -> Result<String> {
+async fn resume_one(
+    id: JobId,
+    args: &ChangeArgs,
+    teller: &RedisNotifier,
+    store: &dyn Store,
+) -> Result<String> {
     let view = super::view(id, store).await?;
     match view.state {
         JobState::Aborted | JobState::Failed => {}

@@ -15,7 +15,7 @@ use super::EnqueueArgs;
 use super::template::JobTemplate;
 use crate::records::csv::{Columns, Decoder};
 use crate::records::{BadLines, Bar, Flaw, Made, Records, Shape, Source, Words, jsonl};
-use crate::redis::Teller;
+use crate::redis::RedisNotifier;
 
 /// A batch is enqueued when it has this many jobs …
 const BATCH_JOBS_MAX: usize = 1000;
@@ -68,7 +68,7 @@ pub(crate) async fn run(
 /// The second pass over the file.
 struct Enqueueing<'a> {
     store: &'a dyn Store,
-    teller: &'a Teller,
+    teller: &'a RedisNotifier,
     source: &'a Source,
     keyed: bool,
     summary: Summary,

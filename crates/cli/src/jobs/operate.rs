@@ -19,7 +19,7 @@ use milepost_core::port::{Operated, Store};
 use milepost_core::state::JobState;
 
 use super::filter::FilterArgs;
-use crate::redis::{RedisArgs, Teller};
+use crate::redis::{RedisArgs, RedisNotifier};
 
 /// The number of jobs that a preview lists.
 const PREVIEWED: usize = 10;
@@ -215,7 +215,7 @@ pub(crate) async fn operate(
     action: JobAction,
     job: JobId,
     inputs: &Inputs,
-    teller: &Teller,
+    teller: &RedisNotifier,
     store: &dyn Store,
 ) -> Result<Operated> {
     let operated = action.perform(job, inputs, store).await.map_err(|error| match error {

@@ -23,7 +23,7 @@ pub struct Taken {
 #[derive(Clone, Debug)]
 pub struct BeforeChunk {
     /// The range of its next targets.
-    pub stretch: TargetRange,
+    pub range: TargetRange,
     /// The requested kind of stop, if one was requested.
     pub stop: Option<Verb>,
 }

@@ -110,10 +110,10 @@ pub trait BulkVisit: Send {
     async fn survey(&mut self, since: &str) -> StoreResult<Surveyed>;
 
     /// Applies the next targets and commits. Failed targets are returned, not stored.
-    async fn apply(&mut self, stretch: &TargetRange, rows: u32) -> StoreResult<Parts>;
+    async fn apply(&mut self, range: &TargetRange, rows: u32) -> StoreResult<Parts>;
 
     /// Reads the next targets without applying them; the caller does that.
-    async fn read(&mut self, stretch: &TargetRange, rows: u32) -> StoreResult<(Vec<Target>, Parts)>;
+    async fn read(&mut self, range: &TargetRange, rows: u32) -> StoreResult<(Vec<Target>, Parts)>;
 }
 
 /// Progress of runs whose targets are in another database. Every method except the first carries the run token of

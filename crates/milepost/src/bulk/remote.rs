@@ -118,20 +118,20 @@ struct RemoteRun {
 }
 
 impl RemoteRun {
-    /// Returns the next stretch of targets, or the stop request.
+    /// Returns the next range of targets, or the stop request.
     async fn look(&mut self, rows: u32) -> StoreResult<Result<TargetRange, Verb>> {
-        let BeforeChunk { stretch, stop } = self.store.look_bulk(self.order.run, rows).await?;
-        Ok(stop.map_or(Ok(stretch), Err))
+        let BeforeChunk { range, stop } = self.store.look_bulk(self.order.run, rows).await?;
+        Ok(stop.map_or(Ok(range), Err))
     }
 
     /// Creates an item for each of the next targets. A target for which none can be created fails.
-    async fn make(&mut self, stretch: &TargetRange, rows: u32, made: &Made) -> StoreResult<Parts> {
-        let (targets, mut parts) = self.visit.read(stretch, rows).await?;
+    async fn make(&mut self, range: &TargetRange, rows: u32, made: &Made) -> StoreResult<Parts> {
+        let (targets, mut parts) = self.visit.read(range, rows).await?;
         let (run, origin) = (self.order.run, self.taken.position.origin);
         let payload = self.order.payload.as_str();
         let chunk = Chunk { run, origin, payload, cursor: None, targets: &targets };
         for (target, BadTarget { code, message }) in made.make(self.store.as_ref(), chunk).await? {
-            parts.fail(stretch.place(&target.key), code, message);
+            parts.fail(range.place(&target.key), code, message);
         }
         Ok(parts)
     }
@@ -152,26 +152,26 @@ impl BulkRun for RemoteRun {
 
     async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
         let began = Instant::now();
-        let stretch = match self.look(rows).await? {
-            Ok(stretch) => stretch,
+        let range = match self.look(rows).await? {
+            Ok(range) => range,
             Err(verb) => return Ok(Chunked::Stopped(verb)),
         };
         let parts = match self.made.clone() {
-            None => self.visit.apply(&stretch, rows).await?,
-            Some(made) => self.make(&stretch, rows, &made).await?,
+            None => self.visit.apply(&range, rows).await?,
+            Some(made) => self.make(&range, rows, &made).await?,
         };
-        let step = Step { from: stretch.cursor, parts, rows, took: began.elapsed() };
+        let step = Step { from: range.cursor, parts, rows, took: began.elapsed() };
         self.store.advance_bulk(self.order.run, &step).await.map(Chunked::Done)
     }
 
     async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, Verb>> {
         let began = Instant::now();
-        let stretch = match self.look(rows).await? {
-            Ok(stretch) => stretch,
+        let range = match self.look(rows).await? {
+            Ok(range) => range,
             Err(verb) => return Ok(Err(verb)),
         };
-        let (targets, parts) = self.visit.read(&stretch, rows).await?;
-        self.passing = Some((Step { from: stretch.cursor, parts, rows, took: began.elapsed() }, began));
+        let (targets, parts) = self.visit.read(&range, rows).await?;
+        self.passing = Some((Step { from: range.cursor, parts, rows, took: began.elapsed() }, began));
         Ok(Ok(targets.into_iter().map(|target| target.row).collect()))
     }
 

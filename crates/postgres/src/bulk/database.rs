@@ -12,7 +12,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection};
 
 use crate::connect::{self, PATIENCE_OF_QUESTIONS, PostgresOptions, VERSION_NUM_MIN, WakeMode};
-use crate::connection_reuse::Shelf;
+use crate::connection_reuse::IdleConnections;
 use crate::error::store_error;
 use crate::row;
 use crate::session::Sessions;
@@ -53,7 +53,7 @@ impl Database {
         let pool = PgPoolOptions::new().acquire_timeout(PATIENCE).max_connections(CALM_CONNECTIONS_MAX);
         let pool = pool.connect_lazy_with(direct.clone());
         let sessions = Sessions::lasting(
-            Shelf::passing_on(pool),
+            IdleConnections::passing_on(pool),
             PostgresOptions::default().answer_timeout * PATIENCE_OF_QUESTIONS,
         );
         let place = format!("database {name} ({})", connect::place(&direct));

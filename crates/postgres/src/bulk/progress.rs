@@ -221,7 +221,7 @@ impl BulkProgress for PostgresStore {
             let Begun { cursor, upper, word } = lock(session, run).await?;
             keep_size(session, run, rows).await?;
             let failed = next_failures(session, run.job, cursor.as_ref(), rows).await?;
-            Ok(BeforeChunk { stretch: TargetRange { cursor, upper, failed }, stop: word.err() })
+            Ok(BeforeChunk { range: TargetRange { cursor, upper, failed }, stop: word.err() })
         });
         looked.await.map_err(|e| self.told(run, e))
     }

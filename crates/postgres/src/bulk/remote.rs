@@ -107,8 +107,8 @@ impl Remote {
     }
 
     /// Begins the transaction of a chunk.
-    async fn begin(&mut self, stretch: &TargetRange) -> StoreResult<()> {
-        let failed = stretch.failed.as_ref().map(serde_json::to_string).transpose();
+    async fn begin(&mut self, range: &TargetRange) -> StoreResult<()> {
+        let failed = range.failed.as_ref().map(serde_json::to_string).transpose();
         self.visit.failed = failed.map_err(|e| self.visit.fail(sqlx::Error::Encode(e.into())))?;
         self.visit.script(sql!("bulk/begin_chunk")).await
     }
@@ -134,18 +134,18 @@ impl BulkVisit for Remote {
         Ok(surveyed)
     }
 
-    async fn apply(&mut self, stretch: &TargetRange, rows: u32) -> StoreResult<Parts> {
-        let Some(upper) = &stretch.upper else {
-            return Ok(Parts { exhausted: true, ..Parts::behind(stretch.cursor.clone()) });
+    async fn apply(&mut self, range: &TargetRange, rows: u32) -> StoreResult<Parts> {
+        let Some(upper) = &range.upper else {
+            return Ok(Parts { exhausted: true, ..Parts::behind(range.cursor.clone()) });
         };
-        self.begin(stretch).await?;
-        let applied = self.visit.apply_parts(stretch.cursor.clone(), upper, rows).await;
+        self.begin(range).await?;
+        let applied = self.visit.apply_parts(range.cursor.clone(), upper, rows).await;
         self.end(applied).await
     }
 
-    async fn read(&mut self, stretch: &TargetRange, rows: u32) -> StoreResult<(Vec<Target>, Parts)> {
-        self.begin(stretch).await?;
-        let read = self.visit.read_targets(stretch.cursor.as_ref(), stretch.upper.as_ref(), rows).await;
+    async fn read(&mut self, range: &TargetRange, rows: u32) -> StoreResult<(Vec<Target>, Parts)> {
+        self.begin(range).await?;
+        let read = self.visit.read_targets(range.cursor.as_ref(), range.upper.as_ref(), rows).await;
         self.end(read).await
     }
 }

@@ -13,12 +13,12 @@ use tokio::sync::Notify;
 /// parked events.
 #[derive(Debug, Default)]
 pub(super) struct Parked {
-    aggregates: Mutex<Known>,
+    aggregates: Mutex<ParkedAggregates>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct ParkedAggregates {
     /// Each aggregate with the logical time of its last addition.
     added_at: HashMap<Aggregate, u64>,
     /// Logical time: incremented by every addition.
@@ -71,7 +71,7 @@ impl Parked {
         self.changed.notified().await;
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> std::sync::MutexGuard<'_, ParkedAggregates> {
         self.aggregates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

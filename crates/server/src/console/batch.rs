@@ -14,7 +14,7 @@ use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::ident::BatchId;
 use serde::Deserialize;
 
-use super::batch_tasks::{Board, ran};
+use super::batch_tasks::{BatchTasks, ran};
 use super::batches::progress;
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
@@ -155,7 +155,7 @@ impl Batch {
 }
 
 /// Reads a batch with all its tasks.
-async fn read(id: BatchId, app: App) -> Result<Arc<Board>, Problem> {
+async fn read(id: BatchId, app: App) -> Result<Arc<BatchTasks>, Problem> {
     let graph = {
         let permit = app.large.permit().await;
         let subject = subject(&permit, id, app.store.as_ref()).await?;
@@ -163,12 +163,12 @@ async fn read(id: BatchId, app: App) -> Result<Arc<Board>, Problem> {
     };
     let tasks =
         all_tasks(id, TaskFilter { limit: PORTION, ..TaskFilter::default() }, app.store.as_ref()).await?;
-    Ok(Arc::new(Board { graph, tasks }))
+    Ok(Arc::new(BatchTasks { graph, tasks }))
 }
 
 /// Returns whether a task has failed or was aborted, or may have been within an inner batch.
-fn may_have_failed(row: &BatchView, board: Option<&Board>) -> bool {
-    let goes_inside = |board: &Board| {
+fn may_have_failed(row: &BatchView, board: Option<&BatchTasks>) -> bool {
+    let goes_inside = |board: &BatchTasks| {
         board.tasks.iter().any(|task| task.batch.is_some() && task.state == TaskState::Active)
     };
     row.counts.failed + row.counts.aborted > 0 || board.is_some_and(goes_inside)
@@ -176,7 +176,7 @@ fn may_have_failed(row: &BatchView, board: Option<&Board>) -> bool {
 
 /// Lists the selected tasks. Without a selection: failed and aborted tasks, or else tasks in progress. Also returns the heading
 /// and the next page.
-fn list(board: &Board, chosen: &Chosen, url: &str) -> (String, Vec<TaskView>, Option<String>) {
+fn list(board: &BatchTasks, chosen: &Chosen, url: &str) -> (String, Vec<TaskView>, Option<String>) {
     let layer = chosen.level.parse::<u32>().ok();
     let state = chosen.state.parse::<TaskState>().ok();
     let after = chosen.after.parse::<u32>().ok();

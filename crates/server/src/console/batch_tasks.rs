@@ -10,14 +10,14 @@ use milepost_core::dag::state::TaskState;
 use super::format::between;
 
 /// A batch, its graph and its tasks.
-pub(crate) struct Board {
+pub(crate) struct BatchTasks {
     /// The graph; `None` for the items of a list, which are numbered and have no edges. The rest of the DAG can have many megabytes.
     pub(super) graph: Option<Graph>,
     /// The tasks, ordered by number.
     pub(super) tasks: Vec<TaskView>,
 }
 
-impl Board {
+impl BatchTasks {
     pub(super) fn task(&self, number: u32) -> Option<&TaskView> {
         let at = self.tasks.binary_search_by_key(&number, |task| task.task).ok()?;
         self.tasks.get(at)

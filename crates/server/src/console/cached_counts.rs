@@ -13,7 +13,7 @@ use milepost_core::port::Store;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use super::batch_tasks::Board;
+use super::batch_tasks::BatchTasks;
 use crate::metrics::KINDS_MAX;
 use crate::problem::Problem;
 
@@ -29,16 +29,16 @@ const BOARDS_MAX: usize = 8;
 pub(crate) const PAGE_WAIT: Duration = Duration::from_millis(50);
 
 /// The counts that pages share.
-pub(crate) struct Known {
+pub(crate) struct CachedCounts {
     page_wait: Duration,
     queues: Cached<Vec<QueueKinds>>,
     subscriptions: Cached<Vec<SubscriptionView>>,
     consumers: Cached<Vec<ConsumerView>>,
     limits: Cached<Vec<LimitView>>,
-    boards: Mutex<HashMap<BatchId, Cached<Arc<Board>>>>,
+    batches: Mutex<HashMap<BatchId, Cached<Arc<BatchTasks>>>>,
 }
 
-impl Known {
+impl CachedCounts {
     pub(crate) fn new(page_wait: Duration) -> Self {
         Self {
             page_wait,
@@ -46,7 +46,7 @@ impl Known {
             subscriptions: Cached::new(page_wait),
             consumers: Cached::new(page_wait),
             limits: Cached::new(page_wait),
-            boards: Mutex::default(),
+            batches: Mutex::default(),
         }
     }
 
@@ -76,14 +76,14 @@ impl Known {
     pub(crate) async fn board(
         &self,
         id: BatchId,
-        read: impl Future<Output = Result<Arc<Board>, Problem>> + Send + 'static,
-    ) -> Seen<Arc<Board>> {
+        read: impl Future<Output = Result<Arc<BatchTasks>, Problem>> + Send + 'static,
+    ) -> Seen<Arc<BatchTasks>> {
         let kept = {
-            let mut boards = self.boards.lock().unwrap_or_else(PoisonError::into_inner);
-            if boards.len() >= BOARDS_MAX && !boards.contains_key(&id) {
-                boards.clear();
+            let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+            if batches.len() >= BOARDS_MAX && !batches.contains_key(&id) {
+                batches.clear();
             }
-            boards.entry(id).or_insert_with(|| Cached::new(self.page_wait)).clone()
+            batches.entry(id).or_insert_with(|| Cached::new(self.page_wait)).clone()
         };
         kept.get(read).await
     }
@@ -94,7 +94,7 @@ impl Known {
         self.subscriptions.forget();
         self.consumers.forget();
         self.limits.forget();
-        self.boards.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(Cached::forget);
+        self.batches.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(Cached::forget);
     }
 }
 

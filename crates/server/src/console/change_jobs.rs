@@ -30,7 +30,7 @@ use crate::redirect::own_path;
 const TICKED_MAX: usize = 1_000;
 
 /// The action and the selected jobs, as in the query of the preview and in its form.
-struct Wish {
+struct JobSelection {
     action: JobAction,
     jobs: Chosen,
 }
@@ -42,7 +42,7 @@ enum Chosen {
     All(Box<Search>),
 }
 
-impl Wish {
+impl JobSelection {
     fn read(query: &str) -> Result<Self, String> {
         let fields: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let every = |name: &'static str| {
@@ -147,7 +147,7 @@ struct ChangePreview {
 /// Shows the preview.
 pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     let query = page.url.split_once('?').map_or("", |(_, query)| query);
-    let wish = Wish::read(query).map_err(|words| Problem::bad_request("invalid_parameter", words))?;
+    let wish = JobSelection::read(query).map_err(|words| Problem::bad_request("invalid_parameter", words))?;
     let affected = wish.affected(page.now, app.store.as_ref()).await?;
     Ok(draw(&ChangePreview {
         form: affected.is_possible().then(|| form(&page, wish.action, query, &affected)),
@@ -219,7 +219,7 @@ fn only_in_part(runs: &[JobId], problem: &Problem) -> Refused {
 async fn start(app: &App, sent: &Sent) -> Result<(String, Vec<JobId>), Refused> {
     let refuse = |words: String| Flash::refused(format!("nothing was done: {words}"));
     let chosen = sent.needed("chosen")?;
-    let wish = Wish::read(chosen).map_err(refuse)?;
+    let wish = JobSelection::read(chosen).map_err(refuse)?;
     let inputs = Inputs { delay: sent.wait()?, reason: Some(sent.reason()?), ..Inputs::default() };
     let seen = sent.read("seen")?.unwrap_or_else(Timestamp::now);
     let by_verb = wish.by_verb(seen, app.store.as_ref()).await?;

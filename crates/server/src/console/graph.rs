@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use milepost_core::dag::state::Counts;
 
-use super::batch_tasks::Board;
+use super::batch_tasks::BatchTasks;
 use super::format::cut;
 use super::state_bar::StateBar;
 use milepost_layout::{BOX_HEIGHT, BOX_PADDING, Line, Picture, TaskBox};
@@ -25,7 +25,7 @@ pub(super) struct Level {
 }
 
 /// Draws the graph as SVG; `None` if it is too large. Keys of tasks are escaped here.
-pub(super) fn draw(board: &Board, batch_url: &str, path: &[u32]) -> Option<String> {
+pub(super) fn draw(board: &BatchTasks, batch_url: &str, path: &[u32]) -> Option<String> {
     let graph = board.graph.as_ref()?;
     if graph.len() > TASKS_MAX || graph.edges() > EDGES_MAX {
         return None;
@@ -83,7 +83,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Counts the tasks of each level by state.
-pub(super) fn levels(board: &Board) -> Vec<Level> {
+pub(super) fn levels(board: &BatchTasks) -> Vec<Level> {
     let Some(graph) = &board.graph else { return Vec::new() };
     let mut counts = vec![Counts::default(); graph.depth() as usize];
     for &task in graph.order() {

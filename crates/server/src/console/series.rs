@@ -13,7 +13,7 @@ use milepost_core::transition::Verb;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::cached_counts::Known;
+use super::cached_counts::CachedCounts;
 
 /// Length of a bucket, in seconds.
 const BUCKET_S: i64 = 5;
@@ -106,7 +106,7 @@ impl Series {
     pub(crate) fn start(
         self: &Arc<Self>,
         store: &Arc<dyn Store>,
-        known: Arc<Known>,
+        known: Arc<CachedCounts>,
         stop: &CancellationToken,
     ) {
         let (series, asked) = (Arc::clone(self), Arc::clone(store));
@@ -119,7 +119,7 @@ impl Series {
 
     /// Records the number of waiting jobs, even while the console is not open, so that operators can see later when a backlog
     /// began.
-    async fn look_at_backlog(&self, known: &Known, store: &Arc<dyn Store>) {
+    async fn look_at_backlog(&self, known: &CachedCounts, store: &Arc<dyn Store>) {
         loop {
             if let Ok(Some(queues)) = known.queues(store).await {
                 let jobs = queues.iter().map(QueueKinds::waiting).sum();

@@ -18,7 +18,7 @@ const REST: Duration = Duration::from_millis(100);
 /// How long a new connection waits for a slot before idle connections are evicted, and again afterwards.
 const EVICTION_PAUSE: Duration = Duration::from_millis(200);
 
-pub(super) struct Door {
+pub(super) struct ConnectionGate {
     pub(super) listener: TcpListener,
     pub(super) places: Arc<ConnectionSlots>,
     pub(super) spare: Arc<Spare>,
@@ -34,7 +34,7 @@ pub(super) enum Admitted {
     SpareSlot(Arc<SpareSlot>),
 }
 
-impl Door {
+impl ConnectionGate {
     /// Returns the next connection. Acquires a slot only after a connection has arrived: connections on spare slots wait for
     /// slots, too.
     pub(super) async fn next(&mut self) -> Option<(Admitted, TcpStream, SocketAddr)> {

@@ -29,7 +29,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use self::accept::{Admitted, Door};
+use self::accept::{Admitted, ConnectionGate};
 use self::connection_slots::{ConnectionSlot, ConnectionSlots};
 use self::idle::{Connection, Idle};
 use self::spare_slots::{Full, SpareSlot};
@@ -82,8 +82,9 @@ pub(crate) async fn serve(
     });
     let graceful = GracefulShutdown::new();
     let spare = Arc::default();
-    let mut door = Door { listener, places, spare, idle: Arc::clone(&idle), proxies, crowded: false };
-    while let Some((admitted, stream, peer)) = stop.run_until_cancelled(door.next()).await.flatten() {
+    let mut gate =
+        ConnectionGate { listener, places, spare, idle: Arc::clone(&idle), proxies, crowded: false };
+    while let Some((admitted, stream, peer)) = stop.run_until_cancelled(gate.next()).await.flatten() {
         let (host, watcher) = (Arc::clone(&host), graceful.watcher());
         match admitted {
             Admitted::ConnectionSlot(place) => {
@@ -108,7 +109,7 @@ pub(crate) async fn serve(
             }
         }
     }
-    drop(door);
+    drop(gate);
     graceful.shutdown().await;
 }
 

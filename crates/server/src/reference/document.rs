@@ -35,7 +35,7 @@ pub(crate) struct Operation {
     pub(crate) params: Vec<Member>,
     /// The request body.
     pub(crate) body: Option<Shape>,
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<ResponseDoc>,
 }
 
 /// A parameter, or a member of an object.
@@ -50,7 +50,7 @@ pub(crate) struct Member {
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ResponseDoc {
     pub(crate) status: String,
     pub(crate) about: Words,
     pub(crate) shape: Shape,
@@ -99,12 +99,12 @@ impl Operation {
             role: operation["security"][0]["token"][0].as_str().map(str::to_owned),
             params: list(&operation["parameters"]).iter().map(|param| Member::param(param, named)).collect(),
             body: content(&operation["requestBody"], named),
-            answers: answers.map(|(status, answer)| Answer::of(status, answer, named)).collect(),
+            answers: answers.map(|(status, answer)| ResponseDoc::of(status, answer, named)).collect(),
         }
     }
 }
 
-impl Answer {
+impl ResponseDoc {
     fn of(status: &str, answer: &Value, named: &Named) -> Self {
         let status = if status == "default" { "4xx, 5xx" } else { status };
         let shape = content(answer, named).unwrap_or_default();

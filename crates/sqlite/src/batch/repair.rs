@@ -42,7 +42,7 @@ pub(crate) fn repair_batch(conn: &Connection, batch: BatchId) -> Result<bool, Fa
 }
 
 /// A task with the facts about it.
-struct Known {
+struct TaskFacts {
     number: u32,
     state: TaskState,
     child: Option<BatchId>,
@@ -53,9 +53,9 @@ struct Known {
     tally: Tally,
 }
 
-fn tasks_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Known>> {
+fn tasks_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<TaskFacts>> {
     let read = |row: &Row<'_>| {
-        Ok(Known {
+        Ok(TaskFacts {
             number: row.get(0)?,
             state: row::word(row, 1)?,
             child: row::batch_opt(row, 2)?,
@@ -69,7 +69,7 @@ fn tasks_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Known>> {
     conn.prepare_cached(sql!("repair/tasks"))?.query_map([batch.0.as_bytes()], read)?.collect()
 }
 
-fn is_complete(conn: &Connection, batch: BatchId, tasks: &[Known]) -> rusqlite::Result<bool> {
+fn is_complete(conn: &Connection, batch: BatchId, tasks: &[TaskFacts]) -> rusqlite::Result<bool> {
     let asked: Option<i64> =
         conn.prepare_cached(sql!("repair/asked"))?.query_row([batch.0.as_bytes()], |row| row.get(0))?;
     Ok(asked.is_some_and(|asked| asked.unsigned_abs() == tasks.len() as u64))
@@ -92,7 +92,7 @@ impl Settler<'_> {
     }
 
     /// Sets a task to the state of its job or inner batch, without updating counts; returns the state.
-    fn put_right(&mut self, batch: BatchId, task: &Known) -> Result<TaskState, Failure> {
+    fn put_right(&mut self, batch: BatchId, task: &TaskFacts) -> Result<TaskState, Failure> {
         let Some((fact, why)) = self.fact(task)?.filter(|(fact, _)| *fact != task.state) else {
             return Ok(task.state);
         };
@@ -120,7 +120,7 @@ impl Settler<'_> {
     }
 
     /// Returns the state that a task must have, with the reason; `None` if the facts do not determine it.
-    fn fact(&mut self, task: &Known) -> Result<Option<(TaskState, String)>, Failure> {
+    fn fact(&mut self, task: &TaskFacts) -> Result<Option<(TaskState, String)>, Failure> {
         let goes_on = matches!(task.state, TaskState::Active | TaskState::Aborted);
         let lost = |what: &str| goes_on.then(|| (TaskState::Failed, what.to_owned()));
         Ok(match (task.child, task.live, task.ended) {
@@ -172,7 +172,7 @@ impl Settler<'_> {
         &mut self,
         batch: BatchId,
         head: &Rc<Head>,
-        tasks: &[Known],
+        tasks: &[TaskFacts],
         states: &[TaskState],
     ) -> Result<Vec<(TaskId, Tally)>, Failure> {
         let predecessors = self.predecessors(head)?;

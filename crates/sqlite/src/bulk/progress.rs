@@ -233,7 +233,7 @@ impl BulkProgress for SqliteStore {
             keep_size(tx, run, rows)?;
             let next = || next_failures(tx, run.job, cursor.as_ref(), rows);
             let failed = if over_failures { Some(next()?) } else { None };
-            Ok(BeforeChunk { stretch: TargetRange { cursor, upper, failed }, stop })
+            Ok(BeforeChunk { range: TargetRange { cursor, upper, failed }, stop })
         };
         self.write("bulk", Hint::NONE, look).await
     }

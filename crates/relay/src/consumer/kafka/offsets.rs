@@ -58,17 +58,17 @@ impl Offsets {
 
     /// Records that a message was read. Returns `None` if its partition is not assigned to this member.
     pub(super) fn begin(&mut self, partition: Partition, offset: i64) -> Option<MessagePosition> {
-        let stretch = self.partitions.get_mut(&partition)?;
-        stretch.open.insert(offset);
-        stretch.end = stretch.end.max(offset + 1);
-        Some(MessagePosition { term: stretch.term, partition, offset })
+        let offsets = self.partitions.get_mut(&partition)?;
+        offsets.open.insert(offset);
+        offsets.end = offsets.end.max(offset + 1);
+        Some(MessagePosition { term: offsets.term, partition, offset })
     }
 
     /// Marks a message as finished, unless its partition was reassigned since it was read.
     pub(super) fn end(&mut self, place: &MessagePosition) {
-        if let Some(stretch) = self.partitions.get_mut(&place.partition).filter(|its| its.term == place.term)
+        if let Some(offsets) = self.partitions.get_mut(&place.partition).filter(|its| its.term == place.term)
         {
-            stretch.open.remove(&place.offset);
+            offsets.open.remove(&place.offset);
         }
     }
 
@@ -85,8 +85,8 @@ impl Offsets {
     /// Records that the brokers have stored these offsets.
     pub(super) fn keep(&mut self, positions: &[(Partition, i64)]) {
         for (partition, position) in positions {
-            if let Some(stretch) = self.partitions.get_mut(partition) {
-                stretch.kept = Some(*position);
+            if let Some(offsets) = self.partitions.get_mut(partition) {
+                offsets.kept = Some(*position);
             }
         }
     }

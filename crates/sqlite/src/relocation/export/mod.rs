@@ -89,7 +89,7 @@ fn marks(conn: &Connection) -> Result<Marks, Failure> {
 }
 
 fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result<Page, Failure> {
-    let look = Look { conn, part, after, rows_max };
+    let look = RowRange { conn, part, after, rows_max };
     Ok(match part {
         Part::Workers => look.page(sql!("move/worker"), worker, Rows::Workers),
         Part::Queues => look.page(sql!("move/queue"), queue, Rows::Queues),
@@ -147,14 +147,14 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
 }
 
 /// The rows to read.
-struct Look<'a> {
+struct RowRange<'a> {
     conn: &'a Connection,
     part: Part,
     after: Position,
     rows_max: u32,
 }
 
-impl Look<'_> {
+impl RowRange<'_> {
     fn page<R: Carried>(
         self,
         sql: &str,
