@@ -68,7 +68,7 @@ fn start(url: &str, options: RedisOptions) -> Redis {
 pub(crate) struct RedisNotifier {
     redis: Option<Redis>,
     up: OnceCell<bool>,
-    /// Whether the user was told that Redis does not work.
+    /// Whether the user was notified that Redis does not work.
     noted: AtomicBool,
 }
 

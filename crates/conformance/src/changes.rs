@@ -87,7 +87,7 @@ fn said(event: &Event) -> Value {
 }
 
 /// Asserts that the events of a job match its history one for one. Returns their number.
-pub async fn assert_told(scene: &Scene, job: JobId) -> usize {
+pub async fn assert_emitted(scene: &Scene, job: JobId) -> usize {
     let row = scene.view(job).await.row;
     let (history, events) =
         (scene.history(job).await, events_of(&scene.store, &format!("milepost.job.{}", row.kind), job).await);
@@ -117,10 +117,10 @@ pub async fn changes_of_a_job_are_its_history_as_events(scene: Scene) {
     scene.operate(id, Operation::new(Verb::RetryNow).note("fixed it: é")).await.unwrap();
     let job = scene.claim(1).await.remove(0);
     scene.finish(&job, End::Succeed { result: None }).await;
-    assert_eq!(assert_told(&scene, id).await, 9);
+    assert_eq!(assert_emitted(&scene, id).await, 9);
     scene.operate(id, Operation::new(Verb::Rerun)).await.unwrap();
     scene.operate(id, Operation::new(Verb::Cancel)).await.unwrap();
-    assert_eq!(assert_told(&scene, id).await, 11);
+    assert_eq!(assert_emitted(&scene, id).await, 11);
     assert_eq!(log(&scene.store).await.len(), 11, "and there are no other events");
 }
 
@@ -138,7 +138,7 @@ pub async fn changes_of_groups_and_stops_are_told(scene: Scene) {
     let (_, held) = rescue::mortal(&scene, vec![Scene::job()]).await;
     rescue::rescue(&scene, 1).await;
     for job in [jobs[0], jobs[1], held[0].run.job] {
-        assert_told(&scene, job).await;
+        assert_emitted(&scene, job).await;
     }
 }
 
@@ -191,7 +191,7 @@ pub async fn kinds_that_nobody_wants_make_no_events(scene: Scene) {
     let wanted = NewEvent::new(Aggregate::new("order", "1"), "order.paid", &()).unwrap();
     scene.store.emit(&wanted).await.unwrap();
     let [other] = scene.enqueue_many(1, "other", json!({})).await[..] else { panic!("one") };
-    assert_eq!(assert_told(&scene, other).await, 1);
+    assert_eq!(assert_emitted(&scene, other).await, 1);
     assert_eq!(log(&scene.store).await.len(), 2);
 }
 
@@ -266,7 +266,7 @@ pub async fn a_refused_call_leaves_no_events(scene: Scene) {
     let job = scene.enqueue(Scene::job().key("k")).await;
     assert!(scene.try_enqueue(Scene::job().key("k")).await.unwrap().duplicate);
     scene.operate(job, Operation::new(Verb::Resume)).await.unwrap_err();
-    assert_eq!(assert_told(&scene, job).await, 1);
+    assert_eq!(assert_emitted(&scene, job).await, 1);
 }
 
 pub async fn a_forgotten_job_leaves_its_events_and_no_damage(scene: Scene) {

@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 on_each_store! {
-    a_subscription_that_wants_nothing_of_what_is_there_is_told_once,
+    a_subscription_without_matching_events_is_reported_once,
     what_is_old_and_published_is_forgotten_as_the_file_says,
 }
 
@@ -69,7 +69,7 @@ fn count(place: &Place, of: &str) -> u32 {
     place.tamper(&format!("select cast(count(*) as text) from {of}")).parse().unwrap()
 }
 
-fn a_subscription_that_wants_nothing_of_what_is_there_is_told_once(place: Place) {
+fn a_subscription_without_matching_events_is_reported_once(place: Place) {
     emit(&place, "order", 3);
     place.write(
         "milepost.toml",
@@ -82,10 +82,10 @@ fn a_subscription_that_wants_nothing_of_what_is_there_is_told_once(place: Place)
     emit(&place, "order", 2);
     relay.until("the events are published", || published(&place) == 5);
     let log = relay.stop();
-    let told: Vec<&str> = log.lines().filter(|line| line.contains(words)).collect();
-    assert_eq!(told.len(), 1, "{log}");
+    let reported: Vec<&str> = log.lines().filter(|line| line.contains(words)).collect();
+    assert_eq!(reported.len(), 1, "{log}");
     for word in ["slip", "ordr", "events=3", "it.happened of order"] {
-        assert!(told[0].contains(word), "{word}: {}", told[0]);
+        assert!(reported[0].contains(word), "{word}: {}", reported[0]);
     }
 }
 
@@ -118,8 +118,8 @@ fn a_server_whose_positions_are_of_another_database_waits_for_the_reseed() {
     server.hear("nothing is published until then");
     // Metrics of the store are cached for a short time.
     let needed = |value: u8| format!("milepost_relay_reseed_needed{{subscription=\"all\"}} {value}");
-    let is_told = |value| ask(&address, "GET", "/metrics", "").contains(&needed(value));
-    support::until_true("the metric says that a reseed is needed", || is_told(1));
+    let is_reported = |value| ask(&address, "GET", "/metrics", "").contains(&needed(value));
+    support::until_true("the metric shows that a reseed is needed", || is_reported(1));
     support::until_true("the overview shows the remedy", || {
         ask(&address, "GET", "/", "").contains("milepost events reseed")
     });
@@ -129,6 +129,6 @@ fn a_server_whose_positions_are_of_another_database_waits_for_the_reseed() {
 
     place.run(&["events", "reseed", "--yes"]).ok();
     support::until_true("the new event is published", || published(&place) == 2);
-    support::until_true("the metric says that no reseed is needed", || is_told(0));
+    support::until_true("the metric shows that no reseed is needed", || is_reported(0));
     server.leave();
 }

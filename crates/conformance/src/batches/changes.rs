@@ -16,7 +16,7 @@ fn said(event: &Event) -> Value {
 }
 
 /// Asserts that the events of a batch match the entries of its history one for one. Returns their states.
-async fn assert_told(on: &Batches, batch: BatchId) -> Vec<String> {
+async fn assert_emitted(on: &Batches, batch: BatchId) -> Vec<String> {
     let view = on.view(batch).await;
     let events = events_of(&on.store, &format!("milepost.batch.{}", view.dag), batch).await;
     let history: Vec<BatchEntry> = on.history(batch).await.into_iter().filter(|e| e.key.is_none()).collect();
@@ -47,7 +47,7 @@ pub async fn a_batch_and_its_tasks_are_told(on: Batches) {
     let batch = on.run(graph("close", &[("a", &[]), ("b", &["a"])]), json!({})).await;
     on.step(batch, &["a"], done()).await;
     on.step(batch, &["b"], done()).await;
-    assert_eq!(assert_told(&on, batch).await, ["running", "done"]);
+    assert_eq!(assert_emitted(&on, batch).await, ["running", "done"]);
     for key in ["a", "b"] {
         let job = on.task(batch, key).await.job.expect("its job");
         let events = events_of(&on.store, "milepost.job.test", job).await;
@@ -67,7 +67,7 @@ pub async fn what_operators_do_to_a_batch_is_told(on: Batches) {
     on.operate(batch, BatchVerb::Resume).await;
     let tasks = on.numbers(batch, &["a", "b"]).await;
     on.operate(batch, BatchVerb::Cancel { tasks }).await;
-    let states = assert_told(&on, batch).await;
+    let states = assert_emitted(&on, batch).await;
     assert_eq!(states.first().map(String::as_str), Some("running"));
     assert_eq!(states.last().map(String::as_str), Some("canceled"), "{states:?}");
     assert!(states.iter().any(|state| state == "aborted"), "{states:?}");
@@ -90,8 +90,8 @@ pub async fn an_inner_batch_says_whose_it_is(on: Batches) {
     let inner = child(&on, batch, "list").await;
     on.step(inner, &["0", "1"], gives(&json!(3))).await;
     on.step(batch, &["z"], done()).await;
-    assert_eq!(assert_told(&on, inner).await, ["running", "done"]);
-    assert_eq!(assert_told(&on, batch).await, ["running", "done"]);
+    assert_eq!(assert_emitted(&on, inner).await, ["running", "done"]);
+    assert_eq!(assert_emitted(&on, batch).await, ["running", "done"]);
     let item = on.task(inner, "1").await.job.expect("its job");
     let told = events_of(&on.store, "milepost.job.test", item).await;
     assert_eq!(said(&told[0])["task"], "1");

@@ -1,4 +1,13 @@
-//! Store ports for bulk jobs: execution by workers, and operations by operators.
+//! Store ports for bulk jobs.
+//!
+//! | port | session | used by |
+//! |---|---|---|
+//! | [`BulkStore`] | [`BulkStaging`], rows of a file | operators |
+//! | [`BulkProgress`] | | a worker whose targets are on another database: cursor and fence |
+//! | [`BulkTargets`] | [`BulkVisit`], the targets there | the same worker: reads and applies targets |
+//! | [`BulkWork`] | [`BulkRun`], one run | every worker: a run of a bulk job, wherever its targets are |
+//!
+//! [`Throttle`] is not a part of a store: it decides when a run has to wait.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use milepost_conformance::changes::{assert_told, want, want_kinds};
+use milepost_conformance::changes::{assert_emitted, want, want_kinds};
 use milepost_core::event::{Begin, Changes};
 use milepost_core::port::{IntakeStore, RelayStore, Store, SubscriptionStore};
 use milepost_postgres::PostgresStore;
@@ -70,7 +70,7 @@ async fn a_transaction_that_changes_jobs_puts_recording_off_and_nobody_waits_lon
     open.commit().await.unwrap();
     want_kinds(&scene.store, "audit", &[KIND]).await;
     let job = scene.enqueue(Scene::job()).await;
-    assert_eq!(assert_told(&scene, job).await, 1);
+    assert_eq!(assert_emitted(&scene, job).await, 1);
 
     let mut open = connection.begin().await.unwrap();
     milepost_postgres::enqueue(&mut open, &Scene::job()).await.unwrap();
@@ -137,7 +137,7 @@ async fn changes_that_are_rolled_back_leave_no_events() {
     savepoint.rollback().await.unwrap();
     tx.execute("select milepost.cancel(id, 'as it is') from milepost.live").await.unwrap();
     tx.commit().await.unwrap();
-    assert_eq!(assert_told(&scene, kept).await, 2);
+    assert_eq!(assert_emitted(&scene, kept).await, 2);
     drop(store);
 }
 
@@ -159,7 +159,7 @@ async fn who_may_change_jobs_need_not_be_allowed_to_write_events() {
     sqlx::query(cancel).bind(job.0).execute(&mut *tx).await.unwrap();
     tx.execute("reset role; drop owned by clerk; drop role clerk").await.unwrap();
     tx.commit().await.unwrap();
-    assert_eq!(assert_told(&scene, job).await, 2);
+    assert_eq!(assert_emitted(&scene, job).await, 2);
     drop(store);
 }
 

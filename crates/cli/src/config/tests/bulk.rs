@@ -42,7 +42,7 @@ fn bulk_jobs_are_read_in_full() {
         [bulk.tell]
         source = "select id, name from member where id > :cursor order by id limit :limit"
         key = ["id"]
-        emit = { aggregate_type = "member", aggregate_id = "id", event_type = "member.told", payload = ["name"], headers = { tenant = "name" } }
+        emit = { aggregate_type = "member", aggregate_id = "id", event_type = "member.noticed", payload = ["name"], headers = { tenant = "name" } }
         [bulk.post]
         source = "select id from note where id > :cursor order by id limit :limit"
         key = ["id"]

@@ -12,7 +12,7 @@ use crate::support::{Place, on_each_store, until};
 on_each_store! {
     every_target_becomes_a_job,
     every_target_has_one_event_although_its_worker_is_killed,
-    a_column_that_the_source_lacks_is_told_where_the_event_stands,
+    a_missing_column_is_reported_at_the_event_of_the_file,
     every_chunk_is_posted_with_a_key_of_its_own,
     every_chunk_is_given_to_a_program,
     bulk_jobs_do_not_take_the_places_of_others,
@@ -37,7 +37,7 @@ fn every_target_becomes_a_job(place: Place) {
 }
 
 const TELL: &str =
-    "emit = { aggregate_type = \"topic\", aggregate_id = \"topic\", event_type = \"member.told\" }\n";
+    "emit = { aggregate_type = \"topic\", aggregate_id = \"topic\", event_type = \"member.noticed\" }\n";
 
 fn every_target_has_one_event_although_its_worker_is_killed(place: Place) {
     // Slow, so that the run does not end before its start was observed.
@@ -78,7 +78,7 @@ fn every_target_has_one_event_although_its_worker_is_killed(place: Place) {
     assert_eq!(found, (600, 600, 600));
 }
 
-fn a_column_that_the_source_lacks_is_told_where_the_event_stands(place: Place) {
+fn a_missing_column_is_reported_at_the_event_of_the_file(place: Place) {
     let members = Members::new(place, 1, &section("tell", TELL));
     let ran = members.place.run(&["work"]);
     let words = "milepost.toml:4:8: the bulk job tell cannot run: the source does not select topic, which is read from every target; it selects id";

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost_conformance::changes::{assert_told, want_kinds};
+use milepost_conformance::changes::{assert_emitted, want_kinds};
 use milepost_core::event::relay_listing::{ParkedVerb, Replay};
 use milepost_core::event::{
     Aggregate, Begin, Changes, Event, Failure, NewEvent, Outcome, PageSize, Publisher, Undelivered,
@@ -169,7 +169,11 @@ fn changes_that_are_wanted_are_recorded_from_the_first_one_on_after_a_move() {
         scene.enqueue(made.clone()).await;
         assert_eq!(scene.claim(10).await.len(), 2);
         for job in [gone_on.id, made.id] {
-            assert_eq!(assert_told(&scene, job).await, 2, "moved and later events are each published once");
+            assert_eq!(
+                assert_emitted(&scene, job).await,
+                2,
+                "moved and later events are each published once"
+            );
         }
     });
     assert_eq!(both.new.run(&["doctor"]).status, 0);

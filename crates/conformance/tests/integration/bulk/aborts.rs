@@ -3,7 +3,7 @@
 use milepost::bulk::{Definition, Load, Sizing};
 use milepost::{JobId, JobState, Operation, Verb, Worker};
 use milepost_conformance::audit::{acting, only_entry};
-use milepost_conformance::changes::{assert_told, events_of, want_kinds};
+use milepost_conformance::changes::{assert_emitted, events_of, want_kinds};
 use milepost_testkit::home::{Home, PostgresHome};
 use milepost_testkit::scene::LONG;
 use milepost_testkit::{notes, wait};
@@ -137,7 +137,7 @@ pub(crate) async fn a_run_that_is_aborted_and_goes_on_is_told(members: Members) 
     for state in ["running", "aborted", "pending", "succeeded"] {
         assert!(states.contains(&format!("milepost.job.{state}")), "{states:?}");
     }
-    assert_told(&members.scene, job).await;
+    assert_emitted(&members.scene, job).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,11 +8,11 @@ use milepost_testkit::notes::{self, SOURCE};
 use crate::bulk::members::{Held, Members};
 
 /// Emits an event for each member under its place; there are seven places.
-pub(crate) fn told() -> EventTemplate {
+pub(crate) fn notice_event() -> EventTemplate {
     EventTemplate {
         aggregate_type: "place".to_owned(),
         aggregate_id: "place".to_owned(),
-        event_type: "member.told".to_owned(),
+        event_type: "member.noticed".to_owned(),
         payload: Some(vec!["id".to_owned(), "name".to_owned()]),
         headers: [("member".to_owned(), "id".to_owned())].into(),
     }
@@ -25,23 +25,24 @@ fn bulk_as(members: &Members, definition: Definition, template: EventTemplate) -
 
 fn bulk(members: &Members, rows_max: u32) -> Bulk {
     let definition = Definition { failures_max: 10, ..notes::definition("tell", rows_max) };
-    bulk_as(members, definition, told())
+    bulk_as(members, definition, notice_event())
 }
 
 /// Claims the only ready run and takes it over, as a worker does.
 async fn take(members: &Members, bulk: &Bulk) -> Held {
     let order = members.claim(bulk).await;
-    let work = members.home.bulk_work(bulk.definition(), SOURCE, &["id"], Command::Events(told())).unwrap();
+    let work =
+        members.home.bulk_work(bulk.definition(), SOURCE, &["id"], Command::Events(notice_event())).unwrap();
     let (_, run) = work.take(&order).await.unwrap();
     Held { run }
 }
 
 /// Asserts that `count` members have one event each, and that the events of each place are numbered without gaps.
-pub(crate) async fn assert_told(members: &Members, count: i64) {
+pub(crate) async fn assert_emitted(members: &Members, count: i64) {
     let number = async |sql: &str| members.home.count(sql).await;
-    let told = "from milepost.event where event_type = 'member.told'";
-    assert_eq!(number(&format!("select count(*) {told}")).await, count);
-    assert_eq!(number(&format!("select count(distinct payload ->> 'id') {told}")).await, count);
+    let emitted = "from milepost.event where event_type = 'member.noticed'";
+    assert_eq!(number(&format!("select count(*) {emitted}")).await, count);
+    assert_eq!(number(&format!("select count(distinct payload ->> 'id') {emitted}")).await, count);
     let gaps = "select count(*) from (select count(*) as events, max(aggregate_seq) as last, min(aggregate_seq) as first
                 from milepost.event group by aggregate_type, aggregate_id) a where first <> 1 or last <> events";
     assert_eq!(number(gaps).await, 0, "sequences with gaps");
@@ -61,7 +62,7 @@ pub(crate) async fn each_target_has_its_event_once_in_the_order_of_keys(members:
     bulk.check().await.unwrap();
     let view = members.run(&bulk).await;
     assert_eq!((view.state, view.counts.done), (JobState::Succeeded, 300), "{view:#?}");
-    assert_told(&members, 300).await;
+    assert_emitted(&members, 300).await;
     assert_in_order(&members).await;
     let header =
         "select count(*) from milepost.event where headers ->> 'member' = cast(payload ->> 'id' as text)";
@@ -88,7 +89,7 @@ pub(crate) async fn a_target_of_which_no_event_can_be_made_fails_alone(members: 
         failure.code == "invalid_event" && failure.message.contains("id of the aggregate"),
         "{failure:?}"
     );
-    assert_told(&members, 297).await;
+    assert_emitted(&members, 297).await;
     assert_in_order(&members).await;
 
     members
@@ -98,9 +99,9 @@ pub(crate) async fn a_target_of_which_no_event_can_be_made_fails_alone(members: 
     let again = members.store().retry_bulk_failures(job).await.unwrap().job;
     let view = members.drain(&bulk, again).await;
     assert_eq!((view.state, view.counts.done), (JobState::Succeeded, 3), "{view:#?}");
-    assert_told(&members, 300).await;
+    assert_emitted(&members, 300).await;
 
-    let strict = bulk_as(&members, notes::definition("strict", 40), told());
+    let strict = bulk_as(&members, notes::definition("strict", 40), notice_event());
     members.home.tamper("update public.member set place = '' where id = 7").await;
     let view = members.run(&strict).await;
     assert_eq!(
@@ -125,11 +126,11 @@ pub(crate) async fn events_are_emitted_once_although_workers_die_and_operators_a
     }
     members.operate(job, Verb::Abort).await;
     assert_eq!(members.view(job).await.counts.done, 80);
-    assert_told(&members, 80).await;
+    assert_emitted(&members, 80).await;
     members.operate(job, Verb::Resume).await;
     let view = members.drain(&bulk, job).await;
     assert_eq!((view.state, view.counts.done), (JobState::Succeeded, 200), "{view:#?}");
-    assert_told(&members, 200).await;
+    assert_emitted(&members, 200).await;
     assert_in_order(&members).await;
     members.assert_never_back(job).await;
 }
@@ -137,17 +138,17 @@ pub(crate) async fn events_are_emitted_once_although_workers_die_and_operators_a
 pub(crate) async fn a_rehearsal_emits_nothing(members: Members) {
     members.add(0..100).await;
     let definition = notes::definition("tell", 40);
-    let work = members.home.bulk_work(&definition, SOURCE, &["id"], Command::Events(told())).unwrap();
+    let work = members.home.bulk_work(&definition, SOURCE, &["id"], Command::Events(notice_event())).unwrap();
     let run = Run { job: JobId::new(), token: RunToken(0) };
     let order = Order { run, payload: "{}".to_owned(), nominal_at: None };
     let rehearsal = work.rehearse(&order, &Trial { rows: 40, chunks: 2, staged: Vec::new() }).await.unwrap();
     assert_eq!(rehearsal.chunks.iter().map(|(rows, _)| *rows).collect::<Vec<_>>(), [40, 40]);
-    assert_told(&members, 0).await;
+    assert_emitted(&members, 0).await;
     assert_eq!(members.home.count("select count(*) from milepost.aggregate").await, 0);
 }
 
 pub(crate) async fn a_source_that_lacks_a_column_of_the_events_is_refused(members: Members) {
-    let template = EventTemplate { aggregate_id: "customer".to_owned(), ..told() };
+    let template = EventTemplate { aggregate_id: "customer".to_owned(), ..notice_event() };
     let refused = bulk_as(&members, notes::definition("tell", 40), template).check().await;
     match refused {
         Err(StoreError::Bulk(InvalidBulk::NoColumn { column, selected })) => {

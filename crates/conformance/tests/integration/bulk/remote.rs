@@ -12,7 +12,7 @@ use milepost_testkit::faulty::Faulty;
 use milepost_testkit::notes::{self, APPLY, SOURCE};
 use sqlx::{Connection, Executor, PgConnection};
 
-use crate::bulk::emits::{assert_told, told};
+use crate::bulk::emits::{assert_emitted, notice_event};
 use crate::bulk::shop::{Shop, paced};
 
 milepost_testkit::on_each_home! { crate::bulk::shop::Shop::on =>
@@ -169,16 +169,16 @@ async fn each_target_has_one_event_although_its_chunk_is_done_again(shop: Shop) 
     shop.add(0..300).await;
     shop.run("update member set place = '' where id = 5").await;
     let definition = Definition { failures_max: 1, ..paced("tell", 100, 100_000.0) };
-    let remote = notes::remote(&shop.shop, deaf(&shop, 2), &definition, None).emit(told());
+    let remote = notes::remote(&shop.shop, deaf(&shop, 2), &definition, None).emit(notice_event());
     let bulk = Bulk::new(definition, Arc::new(remote));
     let view = shop.members.run(&bulk).await;
     let counts = (view.counts.done, view.counts.failed);
     assert_eq!((view.state, counts), (JobState::Succeeded, (299, 1)), "{view:#?}");
     assert_eq!(shop.members.failed(view.id).await, ["5"]);
-    assert_told(&shop.members, 299).await;
+    assert_emitted(&shop.members, 299).await;
     shop.members.assert_never_back(view.id).await;
 
-    let lacks = EventTemplate { aggregate_id: "customer".to_owned(), ..told() };
+    let lacks = EventTemplate { aggregate_id: "customer".to_owned(), ..notice_event() };
     let targets = PostgresTargets::new(&shop.shop, SOURCE, &["id".to_owned()], None).unwrap();
     let targets = targets.reading(lacks.columns());
     let refused = milepost_core::port::BulkTargets::check(&targets).await;
@@ -188,7 +188,7 @@ async fn each_target_has_one_event_although_its_chunk_is_done_again(shop: Shop) 
 async fn a_target_that_changes_between_two_tries_has_the_event_of_the_first(shop: Shop) {
     shop.add(0..40).await;
     let definition = paced("tell", 40, 100_000.0);
-    let run = |store| notes::remote(&shop.shop, store, &definition, None).emit(told());
+    let run = |store| notes::remote(&shop.shop, store, &definition, None).emit(notice_event());
     let bulk = Bulk::new(definition.clone(), Arc::new(run(shop.members.store())));
     let job = shop.members.start(&bulk).await;
     let order = shop.members.claim(&bulk).await;
@@ -201,7 +201,7 @@ async fn a_target_that_changes_between_two_tries_has_the_event_of_the_first(shop
     let view = shop.members.drain(&bulk, job).await;
     let counts = (view.counts.done, view.counts.failed);
     assert_eq!((view.state, counts), (JobState::Succeeded, (40, 0)), "{view:#?}");
-    assert_told(&shop.members, 40).await;
+    assert_emitted(&shop.members, 40).await;
     let renamed = "select count(*) from milepost.event where payload ->> 'name' = 'another'";
     assert_eq!(shop.members.home.count(renamed).await, 0);
 }
