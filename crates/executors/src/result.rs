@@ -1,22 +1,45 @@
 //! Output of external programs and servers, as a job's result.
 
-use milepost::Outcome;
+use milepost::{JobError, Outcome};
+use milepost_core::finish::RESULT_TOO_LARGE;
+use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::secrets::Secrets;
 use milepost_http::Capped;
 
 /// The most bytes kept of a possible result: a response body, or a line of a program's output.
-pub(crate) const RESULT_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const RESULT_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
+/// The most bytes of a text that is not JSON.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// Converts output to an outcome: JSON unchanged, other text as a JSON string, empty output without a result. Secrets are removed.
-pub(crate) fn outcome(said: &Capped, secrets: &Secrets) -> Outcome {
+/// Converts output to an outcome: JSON unchanged, other text as a JSON string, cut at 64 KiB, empty output without a result. Secrets are
+/// removed.
+///
+/// # Errors
+/// JSON that is too large to be read completely. A part of it would be of no use to its readers.
+pub(crate) fn outcome(said: &Capped, secrets: &Secrets) -> Result<Outcome, JobError> {
     let text = secrets.hide(said.text());
-    if text.is_empty() {
+    if said.cut && text.starts_with(['{', '[']) {
+        let message = format!(
+            "a result can have at most {RESULT_BYTES_MAX} bytes; store it elsewhere and return its location"
+        );
+        return Err(JobError::fatal(RESULT_TOO_LARGE, message));
+    }
+    Ok(if text.is_empty() {
         Outcome::Done
     } else if !said.cut && is_storable(&text) {
         Outcome::Result(text)
     } else {
-        Outcome::Result(serde_json::Value::String(text.replace('\0', "\u{fffd}")).to_string())
+        Outcome::Result(serde_json::Value::String(shortened(text).replace('\0', "\u{fffd}")).to_string())
+    })
+}
+
+/// Cuts a text at [`TEXT_BYTES_MAX`].
+fn shortened(mut text: String) -> String {
+    if text.len() > TEXT_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        text.push('…');
     }
+    text
 }
 
 /// Returns whether every store accepts the text as JSON. PostgreSQL rejects an escaped NUL, so such a text is stored as a string. The
@@ -30,7 +53,7 @@ mod tests {
     use super::*;
 
     fn result(text: &str) -> Outcome {
-        outcome(&Capped { bytes: text.into(), cut: false }, &Secrets::default())
+        outcome(&Capped { bytes: text.into(), cut: false }, &Secrets::default()).unwrap()
     }
 
     #[test]
@@ -51,7 +74,16 @@ mod tests {
 
     #[test]
     fn a_cut_text_is_never_taken_for_json() {
-        let cut = Capped { bytes: b"123".to_vec(), cut: true };
-        assert_eq!(outcome(&cut, &Secrets::default()), Outcome::Result("\"123…\"".to_owned()));
+        let cut = |bytes: &[u8]| outcome(&Capped { bytes: bytes.to_vec(), cut: true }, &Secrets::default());
+        assert_eq!(cut(b"123"), Ok(Outcome::Result("\"123…\"".to_owned())));
+        assert_eq!(cut(b"[123").unwrap_err().code, RESULT_TOO_LARGE);
+    }
+
+    #[test]
+    fn json_is_not_cut_where_a_text_is() {
+        let json = format!("[{}1]", "1,".repeat(40_000));
+        assert_eq!(result(&json), Outcome::Result(json.clone()));
+        let Outcome::Result(text) = result(&"é".repeat(40_000)) else { panic!("no result") };
+        assert_eq!(text, format!("\"{}…\"", "é".repeat(32_768)));
     }
 }

@@ -181,7 +181,7 @@ impl Exec {
         let program = self.config.program.display();
         let last_words = output.last_words(&self.config.secrets);
         match (status.code(), status.signal()) {
-            (Some(0), _) => Ok(result::outcome(output.last_line(), &self.config.secrets)),
+            (Some(0), _) => result::outcome(output.last_line(), &self.config.secrets),
             (Some(code), _) => {
                 let message = format!("{program} ended with exit status {code}{last_words}");
                 let end = if self.config.is_retried(code) { JobError::retryable } else { JobError::fatal };

@@ -2,7 +2,7 @@
 //!
 //! | response | result |
 //! |---|---|
-//! | 2xx | success; the body is the result: JSON as it is, other text as a JSON string, cut at 64 KiB |
+//! | 2xx | success; the body is the result: JSON unchanged, up to 1 MiB, other text as a JSON string, cut at 64 KiB |
 //! | 408, 425, 429, 5xx | failed, another attempt: `http_N`; `Retry-After` is honoured, up to a day |
 //! | 3xx | failed, no further attempt: redirects are not followed |
 //! | any other | failed, no further attempt: `http_N` |
@@ -109,7 +109,7 @@ impl Http {
             .await
             .map_err(late)?
             .map_err(|error| self.broken(error))?;
-        Ok(result::outcome(&body, &self.secrets))
+        result::outcome(&body, &self.secrets)
     }
 
     async fn send(&self, context: &Context) -> Result<Response, JobError> {

@@ -167,7 +167,7 @@ async fn no_more_of_a_body_is_read_than_is_kept() {
         "only as many bytes as the content length are read"
     );
     let big = cut(result(&server, "/big", &json!({})).await);
-    assert!(big.len() < 65 * 1024 && big.ends_with('…'), "{} bytes", big.len());
+    assert_eq!(big.len(), 200_000, "JSON is not cut where a text is");
     let endless = cut(result(&server, "/endless", &json!({})).await);
     assert!(endless.len() < 65 * 1024 && endless.ends_with("x…"), "{} bytes", endless.len());
     let refused = end(&server, "/endless-refusal").await;

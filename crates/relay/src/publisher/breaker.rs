@@ -29,6 +29,15 @@ struct State {
     failures_in_a_row: usize,
 }
 
+/// What the results of a wave show about the sink.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The sink is considered to work. `closed`: whether this closed the breaker.
+    Works { closed: bool },
+    /// The sink is considered unavailable. Of the events of the wave, the first `charged` have used an attempt.
+    Down { why: String, charged: usize },
+}
+
 impl Breaker {
     /// Returns how long the breaker stays open, or `None` if it is closed.
     pub(super) fn wait(&self) -> Option<Duration> {
@@ -56,8 +65,9 @@ impl Breaker {
         wait
     }
 
-    /// Counts the results of a wave. If the sink is considered unavailable, returns its last error.
-    pub(super) fn blames(&self, answers: &[Delivery]) -> Option<String> {
+    /// Counts the results of a wave. `are_new`: whether these events were not attempted before; failures of others can be their own fault,
+    /// unless nothing was accepted since the breaker opened.
+    pub(super) fn count(&self, answers: &[Delivery], are_new: bool) -> Verdict {
         let mut state = self.state();
         let mut last = None;
         for answer in answers {
@@ -66,22 +76,25 @@ impl Breaker {
                 // An event that the sink rejects as unacceptable shows that the sink works.
                 Delivery::Acknowledged | Delivery::Unacceptable { .. } => {
                     state.failures_in_a_row = 0;
-                    return None;
+                    state.open_until = None;
+                    let closed = std::mem::take(&mut state.trips) > 0;
+                    return Verdict::Works { closed };
                 }
             }
         }
-        state.failures_in_a_row += answers.len();
-        last.filter(|_| state.failures_in_a_row >= FAILURES_MAX).cloned()
-    }
-
-    /// Records that the sink has accepted something. Returns whether this closed the breaker.
-    pub(super) fn close(&self) -> bool {
-        let mut state = self.state();
-        if state.failures_in_a_row > 0 {
-            return false;
+        let Some(why) = last.cloned() else { return Verdict::Works { closed: false } };
+        if state.trips > 0 {
+            return Verdict::Down { why, charged: 0 };
         }
-        state.open_until = None;
-        std::mem::take(&mut state.trips) > 0
+        if !are_new {
+            return Verdict::Works { closed: false };
+        }
+        let before = state.failures_in_a_row;
+        state.failures_in_a_row += answers.len();
+        if state.failures_in_a_row < FAILURES_MAX {
+            return Verdict::Works { closed: false };
+        }
+        Verdict::Down { why, charged: FAILURES_MAX - before.min(FAILURES_MAX) }
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -97,34 +110,53 @@ mod tests {
         Delivery::Refused { why: "no".to_owned() }
     }
 
+    const WORKS: Verdict = Verdict::Works { closed: false };
+
+    fn down(charged: usize) -> Verdict {
+        Verdict::Down { why: "no".to_owned(), charged }
+    }
+
     #[test]
     fn one_event_that_fails_among_others_is_not_the_sinks_fault() {
         let breaker = Breaker::default();
         for _ in 0..20 {
-            assert_eq!(breaker.blames(&[failed(), Delivery::Acknowledged]), None);
+            assert_eq!(breaker.count(&[failed(), Delivery::Acknowledged], true), WORKS);
         }
         assert_eq!(breaker.wait(), None);
     }
 
     #[test]
-    fn failures_in_a_row_are() {
+    fn five_failures_in_a_row_are_and_no_more_than_five_events_use_an_attempt() {
         let breaker = Breaker::default();
-        assert_eq!(breaker.blames(&[failed(), failed(), failed(), failed()]), None);
-        assert_eq!(breaker.blames(&[failed()]).as_deref(), Some("no"));
+        assert_eq!(breaker.count(&[failed(), failed(), failed(), failed()], true), WORKS);
+        assert_eq!(breaker.count(&[failed(), failed(), failed()], true), down(1));
     }
 
     #[test]
-    fn a_sink_is_left_alone_for_longer_each_time_until_it_takes_something() {
+    fn failures_of_parked_events_are_their_own_until_the_breaker_has_opened() {
+        let breaker = Breaker::default();
+        for _ in 0..20 {
+            assert_eq!(breaker.count(&[failed()], false), WORKS);
+        }
+        breaker.trip(None, 0.5);
+        assert_eq!(breaker.count(&[failed()], false), down(0));
+        assert_eq!(breaker.count(&[failed(), failed()], true), down(0));
+        assert_eq!(breaker.count(&[Delivery::Acknowledged], false), Verdict::Works { closed: true });
+        assert_eq!(breaker.count(&[failed()], false), WORKS);
+    }
+
+    #[test]
+    fn a_sink_is_left_alone_for_longer_each_time_until_it_accepts_an_event() {
         let breaker = Breaker::default();
         let first = breaker.trip(None, 0.5);
         assert!(breaker.wait().is_some_and(|wait| wait <= first));
         assert_eq!(breaker.wave_max(1_000), 5);
+        assert_eq!(breaker.count(&[failed()], false), down(0));
         assert_eq!(breaker.trip(None, 0.5), first * 2);
         assert_eq!(breaker.trip(Some(Duration::from_secs(90)), 0.5), Duration::from_secs(90));
-        assert_eq!(breaker.blames(&[Delivery::Acknowledged]), None);
-        assert!(breaker.close(), "it is back");
+        assert_eq!(breaker.count(&[Delivery::Acknowledged], true), Verdict::Works { closed: true });
         assert_eq!((breaker.wait(), breaker.wave_max(1_000)), (None, 1_000));
-        assert!(!breaker.close(), "that it works is no news");
+        assert_eq!(breaker.count(&[Delivery::Acknowledged], true), WORKS, "that it works is no news");
         assert_eq!(breaker.trip(None, 0.5), first);
     }
 }

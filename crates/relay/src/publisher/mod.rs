@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 pub use stats::{PublisherStats, PublisherStatsView};
 
 use crate::sink::{Delivery, Sink};
-use breaker::{Breaker, FAILURES_MAX};
+use breaker::{Breaker, Verdict};
 use parked::Parked;
 
 /// The maximum number of characters of a sink's error that are stored.
@@ -147,12 +147,12 @@ impl Shared {
     }
 
     /// Sends one wave. Returns the results of its first events; for the following events the result is unknown, and the sink accepts nothing at
-    /// present. `attempts`: previous attempts of each event. `blame`: whether the sink is considered unavailable if all events fail.
+    /// present. `attempts`: previous attempts of each event. `are_new`: whether there are none.
     async fn send(
         &self,
         wave: &[Event],
         attempts: impl Fn(&Event) -> u32,
-        blame: bool,
+        are_new: bool,
     ) -> Vec<Option<Failure>> {
         let mut answers = match self.sink.publish(wave).await {
             Ok(answers) => answers,
@@ -167,11 +167,13 @@ impl Shared {
                 return Vec::new();
             }
         };
-        if blame && let Some(why) = self.breaker.blames(&answers) {
-            self.trip(&format!("every event fails: {why}"), None).await;
-            answers.truncate(FAILURES_MAX);
-        } else if self.breaker.close() {
-            self.report(None).await;
+        match self.breaker.count(&answers, are_new) {
+            Verdict::Works { closed: true } => self.report(None).await,
+            Verdict::Works { closed: false } => {}
+            Verdict::Down { why, charged } => {
+                self.trip(&format!("every event fails: {why}"), None).await;
+                answers.truncate(charged);
+            }
         }
         wave.iter().zip(answers).map(|(event, answer)| self.end(event, attempts(event), answer)).collect()
     }

@@ -217,6 +217,10 @@ impl Pages<'_> {
 
     fn tell_unwanted(&self, passed: &LeftOut) {
         let Publisher { subscription, filter, .. } = &self.shared.publisher;
+        if filter.aggregate_types.is_empty() && filter.event_types.is_empty() {
+            // The log has only state changes, which this subscription does not select.
+            return;
+        }
         let seen: Vec<String> = passed.types.iter().map(|(of, event)| format!("{event} of {of}")).collect();
         tracing::warn!(
             subscription,

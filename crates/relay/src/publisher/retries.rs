@@ -82,7 +82,6 @@ async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
             break;
         }
         let attempts_of = |id: EventId| attempts.get(&id).copied().unwrap_or(0);
-        // Repeated failures of parked events are no sign that the sink is unavailable.
         let answers = shared.send(&wave, |event| attempts_of(event.id), false).await;
         let all_tried = answers.len() == wave.len();
         for (event, failure) in wave.into_iter().zip(answers) {

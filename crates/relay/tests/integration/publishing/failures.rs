@@ -42,6 +42,18 @@ pub(crate) async fn what_a_sink_has_no_time_for_is_neither_lost_nor_overtaken_no
     }
 }
 
+pub(crate) async fn a_sink_that_refuses_every_event_uses_up_no_attempts_but_the_first(desk: Desk) {
+    desk.emit_mixed(40, 40).await;
+    desk.sink.answer(|_| Answer::Refuse);
+    let running = desk.run(giving_up("s", 2, Exhausted::Halt));
+    wait::until("the sink was tried often", || async { desk.sink.asked() > 60 }).await;
+    desk.sink.answer(|_| Answer::Take);
+    desk.until_taken(40).await;
+    let failed = running.stats.view().failed;
+    running.stop().await;
+    assert!(failed <= 5, "{failed} attempts were used up");
+}
+
 pub(crate) async fn an_event_whose_fate_is_unknown_is_published_again_under_its_id(desk: Desk) {
     desk.emit("1", 2).await;
     desk.sink.answer(|_| Answer::TakeUnseen);

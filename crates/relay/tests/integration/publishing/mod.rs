@@ -67,6 +67,7 @@ on_both! {
     failures {
         an_event_that_fails_delays_only_its_aggregate
         what_a_sink_has_no_time_for_is_neither_lost_nor_overtaken_nor_blamed
+        a_sink_that_refuses_every_event_uses_up_no_attempts_but_the_first
         an_event_whose_fate_is_unknown_is_published_again_under_its_id
         an_aggregate_whose_attempts_are_spent_waits_for_a_person
         an_event_is_skipped_where_the_policy_says_so

@@ -1,10 +1,12 @@
 //! Publishers on a database that was restored from a dump.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use milepost_core::port::SubscriptionStore;
 use milepost_testkit::database::Database;
 use milepost_testkit::wait;
 use sqlx::Executor;
-use std::sync::Arc;
 
 use crate::publishing::desk::{Desk, options};
 
@@ -17,8 +19,11 @@ async fn a_publisher_whose_positions_are_of_another_database_waits_for_the_resee
     desk.until_taken(1).await;
     running.stop().await;
     store.pool().execute("update milepost.subscription set log_identity = log_identity + 1").await.unwrap();
-    let running = desk.run(options("s"));
     desk.emit("1", 1).await;
+    while store.prune_log(Duration::ZERO).await.unwrap().is_some() {}
+    let backlog = store.subscriptions().await.unwrap()[0].backlog;
+    assert_eq!(backlog, 1, "positions of another database show nothing about the new event");
+    let running = desk.run(options("s"));
     wait::until("the publisher is there", || async {
         store.subscriptions().await.is_ok_and(|all| all[0].reseed_needed)
     })
