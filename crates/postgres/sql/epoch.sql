@@ -39,20 +39,27 @@ create or replace function milepost.current_timeline() returns int language sql 
     select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
 $$;
 
--- Records the timeline of the server. Returns it if it was new, to one caller only.
+-- Records the timeline of the server. Returns it if it was new, to one caller only; null for the first one of a server, on which nothing was
+-- promoted.
 create or replace function milepost.note_timeline() returns int language sql as $$
-    insert into milepost.timeline (id)
-    select t.id from milepost.current_timeline() t(id)
-    where not exists (select from milepost.timeline k where k.id = t.id)
-    on conflict do nothing
-    returning id
+    with noted as (
+        insert into milepost.timeline (server, id, timelines_before)
+        select c.system_identifier, t.id,
+               coalesce((select max(k.timelines_before) from milepost.timeline k where k.server = c.system_identifier),
+                        (select max(k.timelines_before + k.id) from milepost.timeline k), 0)
+        from pg_control_system() c, milepost.current_timeline() t(id)
+        where not exists (select from milepost.timeline k where k.server = c.system_identifier and k.id = t.id)
+        on conflict do nothing
+        returning server, id
+    )
+    select n.id from noted n where exists (select from milepost.timeline k where k.server = n.server)
 $$;
 
 -- Returns a value that every new run token exceeds, and that rises with each promotion; 0 before the first one. A promoted
 -- standby may lack claims whose tokens workers already received; this floor prevents a token from being issued again for
--- another run.
+-- another run. It counts the timelines of earlier servers, too.
 create or replace function milepost.run_token_floor() returns int language sql stable parallel safe as $$
-    select least(milepost.current_timeline() - 1, 20000) * 100000
+    select least((select coalesce(max(t.timelines_before), 0) from milepost.timeline t) + milepost.current_timeline() - 1, 20000) * 100000
 $$;
 
 -- Waits for synchronous replication. Called before a result that is based on an earlier commit: such a commit can be visible

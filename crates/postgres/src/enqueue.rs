@@ -6,7 +6,7 @@ use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, KeyHolder, NewJob, PAYLOAD_BYTES_MAX, StartAt};
-use milepost_core::port::{IntakeStore, StoreResult};
+use milepost_core::port::{IntakeStore, StoreResult, check_together};
 use milepost_core::sql;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
@@ -61,6 +61,22 @@ impl IntakeStore for PostgresStore {
         self.store_jobs(&AuditedAction::create_jobs(jobs), jobs).await
     }
 
+    async fn enqueue_together(&self, jobs: &[NewJob], together: &[usize]) -> StoreResult<Vec<Enqueued>> {
+        if together.is_empty() {
+            return self.enqueue_many(jobs).await;
+        }
+        check(jobs, self.inner.options.payload_bytes_max)?;
+        let fail = |e| enqueue_error(&self.inner.place, e);
+        let query = self.insert_as_actor(&AuditedAction::create_jobs(jobs), jobs);
+        let mut transaction = self.inner.intake.begin().await.map_err(fail)?;
+        let made = transaction.session().rows(query).await.and_then(all_enqueued);
+        let checked = made.map_err(fail).and_then(|made| check_together(&made, together).map(|()| made));
+        let end = if checked.is_ok() { "commit" } else { "rollback" };
+        let ended = transaction.end(end).await.map_err(fail);
+        let made = checked?;
+        ended.map(|_| made)
+    }
+
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
         let query = sqlx::query(sql!("key_holders"))
             .bind(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>())
@@ -80,14 +96,18 @@ impl PostgresStore {
         jobs: &[NewJob],
     ) -> StoreResult<Vec<Enqueued>> {
         check(jobs, self.inner.options.payload_bytes_max)?;
-        let query = match &self.actor {
-            None => insert(jobs),
-            Some(actor) => insert_noted(jobs, action, actor),
-        };
+        let query = self.insert_as_actor(action, jobs);
         match self.inner.intake.rows(query).await.and_then(all_enqueued) {
             // The response to an earlier call with the same jobs was lost after it had committed.
             Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await,
             outcome => outcome.map_err(|e| enqueue_error(&self.inner.place, e)),
+        }
+    }
+
+    fn insert_as_actor(&self, action: &AuditedAction, jobs: &[NewJob]) -> Query {
+        match &self.actor {
+            None => insert(jobs),
+            Some(actor) => insert_noted(jobs, action, actor),
         }
     }
 

@@ -37,8 +37,9 @@ impl ScheduleStore for PostgresStore {
         clock.map_err(|e| self.fail("clock", e))
     }
 
-    async fn schedules(&self) -> StoreResult<Vec<ScheduleView>> {
-        let rows = rows(&self.inner.calm, None, false, i64::MAX).await;
+    async fn schedules_after(&self, name: Option<&str>, limit: u32) -> StoreResult<Vec<ScheduleView>> {
+        let query = sqlx::query(sql!("schedules")).bind(None::<&str>).bind(false).bind(i64::from(limit));
+        let rows = self.inner.calm.rows(query.bind(name.map(str::to_owned))).await;
         rows.and_then(|rows| rows.iter().map(view).collect()).map_err(|e| self.fail("schedules", e))
     }
 
@@ -208,7 +209,7 @@ fn refusal(row: &PgRow) -> Decoded<Option<Refusal>> {
 }
 
 async fn rows(sessions: &Sessions, name: Option<&str>, due: bool, limit: i64) -> Decoded<Vec<PgRow>> {
-    sessions.rows(sqlx::query(sql!("schedules")).bind(name).bind(due).bind(limit)).await
+    sessions.rows(sqlx::query(sql!("schedules")).bind(name).bind(due).bind(limit).bind(None::<&str>)).await
 }
 
 fn clock(row: &PgRow) -> Decoded<Clock> {

@@ -145,7 +145,7 @@ fn all_checks_are_listed() {
 fn a_promotion_of_the_database_server_is_told_here_and_on_the_console() {
     let place = Place::postgres();
     place.run(&["migrate"]).ok();
-    place.sql("insert into milepost.timeline (id) values (1000)");
+    place.sql("insert into milepost.timeline (server, id) select server, 1000 from milepost.timeline");
     let told = place.run(&["doctor"]);
     assert!(told.out.contains("promoted") && told.out.contains("timeline 1000"), "{}{}", told.out, told.err);
     let (_server, address) = Process::serve(&place, &[]);

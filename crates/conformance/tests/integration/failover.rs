@@ -74,6 +74,26 @@ async fn a_promotion_is_noticed_once_and_found_by_the_doctor_for_a_week() {
     assert_eq!(found().await, None);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn run_tokens_and_promotions_of_a_new_server_follow_those_of_the_old_one() {
+    let (_database, store) = database::Database::with_store().await;
+    // As pg_upgrade and the restore of a dump leave the table: the old server had been promoted four times.
+    let old = "update milepost.timeline set server = server + 1;
+               insert into milepost.timeline (server, id) select server, 5 from milepost.timeline;
+               update milepost.timeline set seen_at = now() - interval '30 days'";
+    store.pool().execute(old).await.unwrap();
+    assert_eq!(store.notice_promotion().await.unwrap(), None, "nothing was promoted");
+    let floor = async || -> i32 {
+        sqlx::query_scalar("select milepost.run_token_floor()").fetch_one(store.pool()).await.unwrap()
+    };
+    assert_eq!(floor().await, 500_000, "the old server had given tokens above 400,000");
+    assert_eq!(store.examine(Check::Promoted, &look()).await.unwrap(), None);
+    // Without this, a promotion to a timeline that the old server had, too, would not be noticed.
+    let promoted = "update milepost.timeline set id = 99 where timelines_before > 0";
+    store.pool().execute(promoted).await.unwrap();
+    assert_eq!(store.notice_promotion().await.unwrap(), Some(1));
+}
+
 /// A server on which commits wait for a standby that never comes.
 struct Lonely {
     server: Server,

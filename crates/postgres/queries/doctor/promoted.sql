@@ -1,12 +1,14 @@
--- Timelines that were noticed within the last week, except the one of the migration, and the current one if no process noticed it yet.
+-- Timelines that were noticed within the last week, except the first one of each server, and the current one if no process noticed it yet.
 with noticed (id, seen_at) as (
     select t.id, t.seen_at
     from milepost.timeline t
-    where t.seen_at > now() - interval '7 days' and exists (select from milepost.timeline k where k.seen_at < t.seen_at)
+    where t.seen_at > now() - interval '7 days'
+      and exists (select from milepost.timeline k where k.server = t.server and k.seen_at < t.seen_at)
     union all
     select c.id, now()
-    from (select case when not pg_is_in_recovery() then milepost.current_timeline() end) c (id)
-    where c.id is not null and not exists (select from milepost.timeline k where k.id = c.id)
+    from (select s.system_identifier, milepost.current_timeline() from pg_control_system() s where not pg_is_in_recovery()) c (server, id)
+    where exists (select from milepost.timeline k where k.server = c.server)
+      and not exists (select from milepost.timeline k where k.server = c.server and k.id = c.id)
 )
 select count(*) over () as count, 'timeline ' || n.id as what,
        'noticed at ' || n.seen_at || case when current_setting('synchronous_standby_names') = '' then '; replication is asynchronous'

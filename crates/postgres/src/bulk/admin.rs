@@ -158,11 +158,15 @@ impl PostgresStore {
         retry_of: Option<JobId>,
     ) -> StoreResult<Enqueued> {
         let begin = async |session: &mut Session<'_>| {
-            // Before the job is made: another caller may have assigned the failures while this one waited for it.
-            if let Some(parent) = retry_of
-                && give(session, parent, job.id).await? == 0
-            {
-                return Ok(Err(InvalidBulk::NoFailures { job: parent }));
+            if let Some(parent) = retry_of {
+                // Retention skips the run from here on; otherwise, it would not delete what is added to it meanwhile.
+                if session.row(sqlx::query(sql!("bulk/keep_run")).bind(parent.0)).await?.is_none() {
+                    return Ok(Err(InvalidBulk::NotBulk { job: parent }));
+                }
+                // Before the job is made: another caller may have assigned the failures while this one waited for it.
+                if give(session, parent, job.id).await? == 0 {
+                    return Ok(Err(InvalidBulk::NoFailures { job: parent }));
+                }
             }
             progress::start(session, job, retry_of).await.map(Ok)
         };

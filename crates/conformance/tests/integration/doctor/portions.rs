@@ -16,6 +16,7 @@ use milepost_testkit::Scene;
 use milepost_testkit::examine::{examine, look};
 use milepost_testkit::home::Home;
 use milepost_testkit::scene::{LONG, failure, retry};
+use sqlx::{Connection, Executor, PgConnection};
 
 use crate::doctor::{checks, homes};
 
@@ -196,6 +197,32 @@ async fn failures_that_a_run_tries_again_are_forgotten_with_that_run() {
         prune_soundly(&scene).await;
         assert_eq!(rows_about_bulks(home.as_ref()).await, [0, 0, 0]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_are_not_given_to_a_retry_by_a_run_that_retention_deletes() {
+    let home = milepost_testkit::home::PostgresHome::fresh().await;
+    let scene = Scene::on(home.store()).await;
+    let job = bulk_with_failures(&home, &scene, 5).await;
+    scene.operate(job, Operation::new(Verb::Cancel)).await.unwrap();
+    let mut retention = PgConnection::connect(&home.address()).await.unwrap();
+    retention.execute("begin").await.unwrap();
+    let lock = format!("select from milepost.ended where id = '{job}' for update");
+    retention.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(lock))).await.unwrap();
+    let store = scene.store.clone();
+    let retry = tokio::spawn(async move { store.retry_bulk_failures(job).await });
+    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+    milepost_testkit::wait::until("the retry waits", || async { home.count(waits).await > 0 }).await;
+    let delete = format!(
+        "delete from milepost.ended where id = '{job}'; delete from milepost.job where id = '{job}';
+         delete from milepost.history where job_id = '{job}'; delete from milepost.bulk where job_id = '{job}';
+         delete from milepost.bulk_failure where job_id = '{job}';
+         delete from milepost.bulk_setting where job_id = '{job}'; commit"
+    );
+    retention.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(delete))).await.unwrap();
+    retry.await.unwrap().unwrap_err();
+    assert_eq!(rows_about_bulks(&home).await, [0, 0, 0]);
+    is_sound(&scene).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
