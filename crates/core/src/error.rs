@@ -50,6 +50,18 @@ pub enum StoreError {
         #[source]
         invalid: InvalidJob,
     },
+    /// Some of the jobs of a call exist and others do not, but they must be stored together.
+    #[error(
+        "{known} of {given} jobs with keys exist already, for example {job}; they are stored together or not at all"
+    )]
+    PartlyKnown {
+        /// The number of jobs whose keys exist.
+        known: usize,
+        /// The number of jobs that are stored together.
+        given: usize,
+        /// One that exists.
+        job: JobId,
+    },
     /// The schedule cannot be accepted.
     #[error("schedule {name:?}: {invalid}")]
     InvalidSchedule {

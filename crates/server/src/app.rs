@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Hosts, Roles, Tokens};
+use crate::api::protocol::registrations::Registrations;
 use crate::api::protocol::tally::Tally;
 use crate::console::cached_counts::CachedCounts;
 use crate::console::paces::Paces;
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) queues: Last<Vec<QueueView>>,
     /// Counters of the workers that use the worker protocol of this server.
     pub(crate) tally: Arc<Tally>,
+    /// The workers that use the worker protocol of this server.
+    pub(crate) registrations: Registrations,
     /// State changes for the clients of `/v1/stream`.
     pub(crate) feed: Feed,
     /// The open streams.

@@ -171,6 +171,11 @@ fn check_same(holder: &KeyHolder) -> Result<(), Problem> {
     }
 }
 
+/// Refuses a request whose key another request took at the same moment.
+pub(crate) fn in_between() -> Problem {
+    taken(format_args!("other jobs were created"), "another request")
+}
+
 fn taken(made: Arguments<'_>, with: &str) -> Problem {
     let words = format!("{made} under this key with {with}; a new request needs a new key");
     Problem::conflict("idempotency_key_taken", words).at("header Idempotency-Key")

@@ -53,6 +53,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub use crate::access::AccessOptions;
 use crate::access::{Hosts, Needed, Roles, Tokens};
+use crate::api::protocol::registrations::Registrations;
 use crate::api::protocol::tally::Tally;
 use crate::app::{App, Shared};
 use crate::console::cached_counts::CachedCounts;
@@ -175,6 +176,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         metrics: Arc::new(Metrics::new(counts)),
         queues: Last::default(),
         tally,
+        registrations: Registrations::default(),
         feed,
         seats,
         store,

@@ -1,7 +1,7 @@
 //! The OpenAPI document, generated from the routes.
 
 use axum::body::Bytes;
-use axum::http::{HeaderName, header};
+use axum::http::{HeaderName, StatusCode, header};
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
@@ -39,10 +39,19 @@ pub(crate) fn text(document: Document) -> ([(HeaderName, &'static str); 1], Byte
     ([(header::CONTENT_TYPE, "application/json")], Bytes::from(text))
 }
 
-/// Adds the error response to every operation.
+/// Adds the error response to every operation, and the description of each response that has none: OpenAPI requires one.
 fn with_problems(mut document: Document) -> Document {
     for item in document.paths.paths.values_mut() {
         for operation in operations(item) {
+            for (status, response) in &mut operation.responses.responses {
+                if let RefOr::T(response) = response
+                    && response.description.is_empty()
+                {
+                    let reason =
+                        status.parse::<StatusCode>().ok().and_then(|status| status.canonical_reason());
+                    response.description = reason.unwrap_or("Success").to_owned();
+                }
+            }
             operation.responses.responses.insert("default".to_owned(), RefOr::T(problem()));
         }
     }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rusqlite::Transaction;
+
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::store::SqliteStore;
@@ -19,7 +21,7 @@ use milepost_core::job::{Enqueued, KeyHolder, NewJob};
 use milepost_core::listing::{JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::port::{
     AdminStore, IntakeStore, MaintenanceStore, Operated, Operation, RetryDelay, StoreResult, WakeStream,
-    WorkerStore,
+    WorkerStore, check_together,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::search::JobFilter;
@@ -29,13 +31,21 @@ use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 #[async_trait]
 impl IntakeStore for SqliteStore {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
+        self.enqueue_together(jobs, &[]).await
+    }
+
+    async fn enqueue_together(&self, jobs: &[NewJob], together: &[usize]) -> StoreResult<Vec<Enqueued>> {
         enqueue::check_call(jobs)?;
         enqueue::check(jobs, self.options().payload_bytes_max)?;
         let (action, jobs) = (AuditedAction::create_jobs(jobs), Arc::<[NewJob]>::from(jobs));
-        let asked = Arc::clone(&jobs);
+        let (asked, together) = (Arc::clone(&jobs), together.to_vec());
+        let insert = move |tx: &Transaction<'_>| {
+            let made = enqueue::insert_asked(tx, &jobs)?;
+            check_together(&made, &together)?;
+            Ok(made)
+        };
         let tell = move |made: &Vec<Enqueued>| made_jobs(&asked, made);
-        self.act_telling("enqueue", Hint::READY, action, move |tx| enqueue::insert_asked(tx, &jobs), tell)
-            .await
+        self.act_telling("enqueue", Hint::READY, action, insert, tell).await
     }
 
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {

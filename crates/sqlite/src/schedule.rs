@@ -31,8 +31,14 @@ impl ScheduleStore for SqliteStore {
         self.read("clock", clock).await
     }
 
-    async fn schedules(&self) -> StoreResult<Vec<ScheduleView>> {
-        self.read("schedules", |conn| select(conn, None, None, u32::MAX, view)).await
+    async fn schedules_after(&self, name: Option<&str>, limit: u32) -> StoreResult<Vec<ScheduleView>> {
+        let name = name.map(str::to_owned);
+        let page = move |conn: &Connection| {
+            let mut statement = conn.prepare_cached(sql!("schedules"))?;
+            let found = statement.query_map((None::<&str>, None::<i64>, limit, name), view)?;
+            Ok(found.collect::<rusqlite::Result<_>>()?)
+        };
+        self.read("schedules", page).await
     }
 
     async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>> {
@@ -129,7 +135,7 @@ fn select<T>(
     read: fn(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>, Failure> {
     let mut statement = conn.prepare_cached(sql!("schedules"))?;
-    let found = statement.query_map((name, due_ms, limit), read)?;
+    let found = statement.query_map((name, due_ms, limit, None::<&str>), read)?;
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 

@@ -108,7 +108,7 @@ const LARGE_READS: [&str; 10] = [
     ".held(",
     ".history(",
     ".parked(",
-    ".schedules(",
+    ".schedules_after(",
 ];
 
 #[test]

@@ -12,7 +12,7 @@ use std::fmt;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::job::{NAME_BYTES_MAX, check_key};
+use crate::job::{NAME_BYTES_MAX, check_key, check_name};
 
 pub use crate::schedule::Source;
 pub use rate::Rate;
@@ -106,6 +106,10 @@ impl Limit {
     pub fn check(&self) -> Result<(), InvalidLimit> {
         check_key("name", self.target.name(), NAME_BYTES_MAX)
             .map_err(|invalid| InvalidLimit::Name { why: invalid.to_string() })?;
+        if let Target::Kind(kind) = &self.target {
+            check_name("kind", kind, NAME_BYTES_MAX)
+                .map_err(|invalid| InvalidLimit::Name { why: invalid.to_string() })?;
+        }
         match (&self.target, self.slots, self.rate) {
             (Target::Kind(_), Some(_), _) => return Err(InvalidLimit::SlotsOfKind),
             (_, None, None) => return Err(InvalidLimit::Nothing),

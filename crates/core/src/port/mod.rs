@@ -32,7 +32,7 @@ pub use doctor::{AbandonedRun, DoctorStore};
 pub use event::EventLog;
 pub use feed::FeedStore;
 pub use inbox::InboxStore;
-pub use intake::IntakeStore;
+pub use intake::{IntakeStore, check_together};
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
 pub use relay::{LogReader, RelayStore};

@@ -21,7 +21,12 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
     async fn clock(&self) -> StoreResult<Clock>;
 
     /// Lists all schedules, by name.
-    async fn schedules(&self) -> StoreResult<Vec<ScheduleView>>;
+    async fn schedules(&self) -> StoreResult<Vec<ScheduleView>> {
+        self.schedules_after(None, u32::MAX).await
+    }
+
+    /// Lists up to `limit` schedules by name, those that follow this name.
+    async fn schedules_after(&self, name: Option<&str>, limit: u32) -> StoreResult<Vec<ScheduleView>>;
 
     /// Returns one schedule.
     async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>>;

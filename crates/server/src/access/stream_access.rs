@@ -79,7 +79,8 @@ impl Lasting {
         }
     }
 
-    async fn look(&mut self) -> Result<Option<Over>, StoreError> {
+    /// Returns why the credentials are no longer valid, if so.
+    pub(crate) async fn look(&mut self) -> Result<Option<Over>, StoreError> {
         let token = match &mut self.by {
             By::Nothing => {
                 let asked = self.app.tokens.are_asked_for().await?;

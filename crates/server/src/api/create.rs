@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority, StartAt};
@@ -259,10 +260,17 @@ async fn all(
     if known {
         idempotency::check_complete(store, &jobs, idempotency).await?;
     }
-    let created = store.enqueue_many(&jobs).await?;
-    if !known && repeatable.iter().any(|&index| created[index].duplicate) {
+    let created = match store.enqueue_together(&jobs, repeatable).await {
         // Another request with the same key came in between.
+        Err(StoreError::PartlyKnown { .. }) => {
+            idempotency::check_repeated(store, &keyed).await?;
+            return Err(idempotency::in_between());
+        }
+        created => created?,
+    };
+    if !known && repeatable.iter().any(|&index| created[index].duplicate) {
         idempotency::check_repeated(store, &keyed).await?;
+        idempotency::check_complete(store, &jobs, idempotency).await?;
     }
     Ok(created.into_iter().map(|created| OneOfMany::Created(created.into())).collect())
 }

@@ -2,8 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderName;
-use axum::http::header::LINK;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
@@ -156,7 +154,7 @@ async fn get_job_history(
     let limit = page::limit(params.limit.or(Some(page::ROWS_MAX)))?;
     let (entries, next) = history(&app, &permit, id, params.after, limit).await?;
     let path = format!("/v1/jobs/{id}/history");
-    Ok((next_page(&path, next, params.limit), Json(entries)).into_response())
+    Ok((page::next_page(&path, next, params.limit), Json(entries)).into_response())
 }
 
 /// The requested part of the attempts.
@@ -196,7 +194,7 @@ async fn get_job_attempts(
         next = entries.last().map(|entry| entry.pos);
     }
     let path = format!("/v1/jobs/{id}/attempts");
-    Ok((next_page(&path, next, None), Json(attempts(&entries))).into_response())
+    Ok((page::next_page(&path, next, None), Json(attempts(&entries))).into_response())
 }
 
 fn last_claim(entries: &[HistoryEntry]) -> Option<usize> {
@@ -220,11 +218,4 @@ async fn history(
         return Err(StoreError::NoSuchJob(id).into());
     }
     Ok((entries, next))
-}
-
-/// Returns the header with the URL of the next page, as RFC 8288 defines it.
-fn next_page(path: &str, next: Option<i64>, limit: Option<u32>) -> Option<[(HeaderName, String); 1]> {
-    let next = next?;
-    let limit = limit.map_or_else(String::new, |limit| format!("&limit={limit}"));
-    Some([(LINK, format!("<{path}?after={next}{limit}>; rel=\"next\""))])
 }

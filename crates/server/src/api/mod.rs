@@ -17,7 +17,7 @@ mod operate_many;
 mod page;
 pub(crate) mod protocol;
 mod queues;
-mod schedules;
+pub(crate) mod schedules;
 mod subscriptions;
 mod workers;
 

@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::io;
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::header::LINK;
+use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use milepost_core::port::StoreResult;
 use serde::Serialize;
@@ -117,6 +118,22 @@ fn json_bytes(row: &impl Serialize) -> usize {
     // A row that cannot be written fails when the response is.
     let _ = serde_json::to_writer(&mut counter, row);
     counter.0
+}
+
+/// Returns the header with the URL of the page after this position, as RFC 8288 defines it.
+pub(crate) fn next_page(
+    path: &str,
+    next: Option<impl Display>,
+    limit: Option<u32>,
+) -> Option<[(HeaderName, String); 1]> {
+    let next = next?;
+    let limit = limit.map_or_else(String::new, |limit| format!("&limit={limit}"));
+    Some([(LINK, format!("<{path}?after={next}{limit}>; rel=\"next\""))])
+}
+
+/// Returns a text as it is written in the query of a URL.
+pub(crate) fn encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 /// Refuses a request with no items, or with more than `max`.

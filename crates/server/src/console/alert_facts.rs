@@ -19,7 +19,9 @@ use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
 use super::bulks;
+use crate::api::schedules::without_payloads;
 use crate::app::App;
+use crate::problem::Problem;
 
 /// Maximum number of failed jobs, and of aborted jobs, that are read.
 pub(super) const JOBS_MAX: u32 = 200;
@@ -51,19 +53,15 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Reads everything except counts. All queries are bounded.
-    pub(super) async fn read(app: &App) -> Result<Self, StoreError> {
+    pub(super) async fn read(app: &App) -> Result<Self, Problem> {
         let store = &app.store;
-        let schedules = async {
-            let _permit = app.large.permit().await;
-            store.schedules().await
-        };
         let jobs = |state| JobFilter { state: Some(state), limit: JOBS_MAX, ..JobFilter::default() };
         let (failed, aborted) = (jobs(JobState::Failed), jobs(JobState::Aborted));
         let any = JobFilter { limit: 1, ..JobFilter::default() };
         let look = Look { now: Timestamp::now(), patience: PATIENCE_DEFAULT, time_limit: PROMOTED_MAX };
-        let (workers, schedules, batches, bulks, failed, aborted, any, promoted) = tokio::try_join!(
+        let schedules = without_payloads(app).await?;
+        let (workers, batches, bulks, failed, aborted, any, promoted) = tokio::try_join!(
             store.workers(),
-            schedules,
             batches(store.as_ref()),
             bulks(store.as_ref()),
             store.jobs(&failed),

@@ -11,6 +11,7 @@ use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
 use super::format::{count, cut, encoded};
 use super::page::{Drawn, Page, draw};
+use crate::api::schedules::without_payloads;
 use crate::app::App;
 
 #[derive(Template)]
@@ -32,8 +33,8 @@ struct Row {
 }
 
 pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
-    let _permit = app.large.permit().await;
-    let (views, workers) = tokio::try_join!(app.store.schedules(), app.store.workers())?;
+    let (views, workers) = tokio::join!(without_payloads(&app), app.store.workers());
+    let (views, workers) = (views?, workers?);
     let nobody = !workers.iter().any(|worker| worker.ended_at.is_none());
     let rows = views.into_iter().enumerate().map(|(place, view)| row(view, place, nobody, &page)).collect();
     Ok(draw(&Schedules { rows, page }))

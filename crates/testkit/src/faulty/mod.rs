@@ -186,6 +186,10 @@ impl IntakeStore for Faulty {
         self.inner.enqueue_many(jobs).await
     }
 
+    async fn enqueue_together(&self, jobs: &[NewJob], together: &[usize]) -> StoreResult<Vec<Enqueued>> {
+        self.inner.enqueue_together(jobs, together).await
+    }
+
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
         self.inner.key_holders(jobs).await
     }
@@ -292,8 +296,8 @@ impl ScheduleStore for Faulty {
         self.inner.clock().await
     }
 
-    async fn schedules(&self) -> StoreResult<Vec<ScheduleView>> {
-        self.inner.schedules().await
+    async fn schedules_after(&self, name: Option<&str>, limit: u32) -> StoreResult<Vec<ScheduleView>> {
+        self.inner.schedules_after(name, limit).await
     }
 
     async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>> {

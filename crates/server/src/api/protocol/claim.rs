@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use jiff::Timestamp;
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::ident::{BatchId, JobId, WorkerId};
@@ -20,6 +21,7 @@ use utoipa_axum::routes;
 
 use super::handle::Handle;
 use super::lease::check_served;
+use crate::access::{FRESH, Identity, Lasting, Over};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
@@ -119,12 +121,13 @@ struct HeldJobs {
 )]
 async fn claim_jobs(
     State(app): State<App>,
+    Extension(identity): Extension<Identity>,
     Path(worker): Path<WorkerId>,
     Body(request): Body<ClaimRequest>,
 ) -> Result<Response, Problem> {
     let wait = Duration::from_millis(request.wait_ms.unwrap_or_default().min(WAIT_MS_MAX));
     let claim = claim(worker, request)?;
-    let claimed = wait_for_some(&app, &claim, wait).await?;
+    let claimed = wait_for_some(&app, &claim, wait, Lasting::of(app.clone(), &identity)).await?;
     app.tally.claimed(&claimed);
     held(app.store.as_ref(), claimed).await
 }
@@ -140,15 +143,28 @@ fn claim(worker: WorkerId, request: ClaimRequest) -> Result<Claim, Problem> {
     Ok(Claim { worker, claim_id, queues: request.queues, kinds: request.kinds, limit, thorough: false })
 }
 
-/// Claims jobs, again after every hint, until there are some or the wait has elapsed.
-async fn wait_for_some(app: &App, claim: &Claim, wait: Duration) -> Result<Vec<ClaimedJob>, Problem> {
+/// Claims jobs, again after every hint, until there are some or the wait has elapsed. Ends when the credentials are no longer valid.
+async fn wait_for_some(
+    app: &App,
+    claim: &Claim,
+    wait: Duration,
+    mut credentials: Lasting,
+) -> Result<Vec<ClaimedJob>, Problem> {
     let until = Instant::now() + wait;
     if wait.is_zero() {
         return Ok(app.store.claim(claim).await?);
     }
     // Subscribe before the first claim: jobs that become ready after it cause a hint.
     let mut wakes = app.store.wakes().await?;
+    let mut checked = Instant::now();
     loop {
+        if checked.elapsed() >= FRESH {
+            // An error of the store is that of the claim, too.
+            if let Ok(Some(Over { reason, words })) = credentials.look().await {
+                return Err(Problem::new(StatusCode::UNAUTHORIZED, reason, words));
+            }
+            checked = Instant::now();
+        }
         let claimed = app.store.claim(claim).await?;
         if !claimed.is_empty() || Instant::now() >= until {
             return Ok(claimed);

@@ -23,6 +23,8 @@ use crate::problem::Problem;
 
 /// Maximum number of queues, and of kinds, of a worker.
 const NAMES_MAX: usize = 1_000;
+/// Maximum size of all names of a worker, in bytes: lists of workers contain them.
+const NAMES_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of (queue, kind) pairs: a claim probes each pair at each priority.
 const PAIRS_MAX: usize = 2_000;
 
@@ -85,7 +87,10 @@ async fn register_worker(
     let backoffs = request.kinds.iter().map(|kind| (kind.clone(), RetryPolicy::default())).collect();
     let worker =
         NewWorker { name: request.name, queues: request.queues, kinds: request.kinds, lease, backoffs };
+    let names = worker.queues.len() + worker.kinds.len();
+    app.registrations.check(names)?;
     let id = app.store.register_worker(&worker).await?;
+    app.registrations.add(id, names, lease);
     Ok((StatusCode::CREATED, Json(Registered { id, lease_ms })))
 }
 
@@ -93,6 +98,13 @@ async fn register_worker(
 pub(super) fn check_served(queues: &[String], kinds: &[String]) -> Result<(), Problem> {
     check_names("queues", queues)?;
     check_names("kinds", kinds)?;
+    let bytes: usize = queues.iter().chain(kinds).map(String::len).sum();
+    if bytes > NAMES_BYTES_MAX {
+        let words = format!(
+            "the names of queues and kinds have {bytes} bytes; a worker can serve at most {NAMES_BYTES_MAX}: distribute them among several workers"
+        );
+        return Err(Problem::unprocessable("invalid_worker", words).at("queues"));
+    }
     let pairs = queues.len() * kinds.len();
     if pairs > PAIRS_MAX {
         let words = format!(
@@ -154,8 +166,10 @@ async fn heartbeat_worker(
     let heartbeat = app.store.heartbeat(id).await.inspect_err(|error| {
         if matches!(error, StoreError::WorkerLost(_)) {
             app.tally.lease_lost();
+            app.registrations.remove(id);
         }
     })?;
+    app.registrations.renew(id);
     let stops = heartbeat
         .stops
         .into_iter()
@@ -173,5 +187,6 @@ async fn heartbeat_worker(
 )]
 async fn retire_worker(State(app): State<App>, Path(id): Path<WorkerId>) -> Result<StatusCode, Problem> {
     app.store.retire_worker(id).await?;
+    app.registrations.remove(id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -7,6 +7,7 @@ mod claim;
 mod finish;
 mod handle;
 mod lease;
+pub(crate) mod registrations;
 pub(crate) mod tally;
 
 use utoipa_axum::router::OpenApiRouter;

@@ -6,15 +6,18 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
-use milepost_core::schedule::ScheduleView;
-use serde::Serialize;
-use utoipa::ToSchema;
+use milepost_core::schedule::{Makes, ScheduleView};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::ticks::next_ticks;
+use crate::api::page;
 use crate::app::App;
-use crate::params::Path;
+use crate::large_reads::LargePermit;
+use crate::params::{Path, Query};
 use crate::problem::Problem;
 
 /// Number of upcoming ticks in the response.
@@ -26,14 +29,65 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// List schedules
 ///
-/// All schedules, ordered by name.
+/// Ordered by name. If there are more than `limit`, or more than 4 MiB, the header `Link` has the URL of the next page.
 #[utoipa::path(
-    get, path = "/v1/schedules", tag = "schedules", responses((status = 200, body = Vec<ScheduleView>)),
+    get, path = "/v1/schedules", tag = "schedules", params(SchedulesParams),
+    responses((status = 200, body = Vec<ScheduleView>, headers(("Link", description = "The next page, with `rel=\"next\"`")))),
     security(("token" = ["viewer"]))
 )]
-async fn list_schedules(State(app): State<App>) -> Result<Response, Problem> {
-    let _permit = app.large.permit().await;
-    Ok(Json(app.store.schedules().await?).into_response())
+async fn list_schedules(
+    State(app): State<App>,
+    Query(params): Query<SchedulesParams>,
+) -> Result<Response, Problem> {
+    let limit = page::limit(params.limit.or(Some(page::ROWS_MAX)))?;
+    let permit = app.large.permit().await;
+    let (views, next) = portion(&app, &permit, params.after, limit).await?;
+    let next = next.map(|name| page::encoded(&name));
+    Ok((page::next_page("/v1/schedules", next, params.limit), Json(views)).into_response())
+}
+
+/// The requested part of the schedules.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct SchedulesParams {
+    /// Only schedules that follow this name.
+    after: Option<String>,
+    /// Maximum number of schedules. The default is 1,000.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+}
+
+/// Returns all schedules without their payloads and inputs, which can have many megabytes; they are read in portions.
+pub(crate) async fn without_payloads(app: &App) -> Result<Vec<ScheduleView>, Problem> {
+    let permit = app.large.permit().await;
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let (mut views, next) = portion(app, &permit, after, page::ROWS_MAX).await?;
+        for view in &mut views {
+            match &mut view.schedule.makes {
+                Makes::Job(job) => job.payload = RawValue::NULL.to_owned(),
+                Makes::Batch(batch) => batch.input = RawValue::NULL.to_owned(),
+            }
+        }
+        all.append(&mut views);
+        after = next;
+        if after.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+async fn portion(
+    app: &App,
+    permit: &LargePermit<'_>,
+    after: Option<String>,
+    limit: u32,
+) -> Result<(Vec<ScheduleView>, Option<String>), Problem> {
+    let read = |after: Option<String>, limit| async move {
+        app.store.schedules_after(after.as_deref(), limit).await
+    };
+    page::large_rows(permit, after, limit, |view: &ScheduleView| view.schedule.name.clone(), read).await
 }
 
 /// A schedule with its next ticks.

@@ -246,6 +246,27 @@ pub(crate) async fn a_revoked_token_is_refused_within_a_second(place: Place) {
     assert_eq!(ask().await.code(), "token_revoked");
 }
 
+pub(crate) async fn a_claim_that_waits_ends_with_its_token(place: Place) {
+    let (token, _other) = (place.token(Role::Worker).await, place.token(Role::Admin).await);
+    let ask = async |path: &str, body: serde_json::Value| {
+        place.send(place.request(Method::POST, path).bearer_auth(token.reveal()).json(&body)).await
+    };
+    let worker = json!({"name": "w", "queues": ["default"], "kinds": ["k"]});
+    let registered = async || ask("/v1/workers", worker.clone()).await.status == StatusCode::CREATED;
+    wait::until("the token is accepted", registered).await;
+    let worker = ask("/v1/workers", worker.clone()).await.body["id"].clone();
+    let path = format!(
+        "/v1/workers/{}/claim",
+        worker.as_i64().map_or_else(|| worker.as_str().unwrap().to_owned(), |id| id.to_string())
+    );
+    let claim = ask(&path, json!({"queues": ["default"], "kinds": ["k"], "wait_ms": 30_000}));
+    let revoke = async {
+        place.store.revoke_token(token.prefix(), "tester").await.unwrap();
+    };
+    let (claimed, ()) = tokio::join!(claim, revoke);
+    assert_eq!((claimed.status, claimed.code()), (StatusCode::UNAUTHORIZED, "token_revoked"));
+}
+
 pub(crate) async fn a_stream_ends_with_the_token_of_its_reader(place: Place) {
     let (token, _other) = (place.token(Role::Viewer).await, place.token(Role::Admin).await);
     let ready = async || ask(&place, &Method::GET, "/v1/stream", Some(&token)).await.status == StatusCode::OK;

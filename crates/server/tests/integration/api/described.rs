@@ -121,6 +121,10 @@ pub(crate) async fn the_document_names_a_role_for_every_operation(place: Place) 
                 operation["summary"].is_string() && operation["operationId"].is_string(),
                 "{method} {path}"
             );
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let description = response["description"].as_str().unwrap_or_default();
+                assert!(!description.is_empty(), "{method} {path} {status}");
+            }
             operations += 1;
         }
     }

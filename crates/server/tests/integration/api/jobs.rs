@@ -75,6 +75,32 @@ pub(crate) async fn a_request_is_repeated_under_its_idempotency_key(place: Place
     assert_eq!(jobs["items"].as_array().unwrap().len(), 3, "{jobs}");
 }
 
+pub(crate) async fn of_two_lists_that_are_created_at_once_under_a_key_one_is_refused_completely(
+    place: Place,
+) {
+    let jobs = async || place.get("/v1/jobs?limit=1000").await.body["items"].as_array().unwrap().len();
+    for round in 0..8 {
+        let key = format!("many-{round}");
+        let many = |count: usize| {
+            let jobs: Vec<Value> = (0..count).map(|n| json!({"kind": "mail", "payload": n})).collect();
+            let request = place.request(Method::POST, "/v1/jobs/create-many").header("Idempotency-Key", &key);
+            place.send(request.json(&json!({ "jobs": jobs })))
+        };
+        let before = jobs().await;
+        let (one, other) = tokio::join!(many(20), many(25));
+        let (created, refused, count) =
+            if one.status == StatusCode::CREATED { (one, other, 20) } else { (other, one, 25) };
+        assert_eq!(
+            (created.status, refused.code()),
+            (StatusCode::CREATED, "idempotency_key_taken"),
+            "{created:?}"
+        );
+        assert_eq!(jobs().await - before, count);
+        assert_eq!(many(count).await.status, StatusCode::CREATED, "the request is repeatable");
+        assert_eq!(jobs().await - before, count);
+    }
+}
+
 pub(crate) async fn nothing_is_created_under_a_key_that_other_jobs_have(place: Place) {
     let many = |path: &'static str, payloads: &'static [u32]| {
         let jobs: Vec<Value> = payloads.iter().map(|n| json!({"kind": "mail", "payload": n})).collect();

@@ -69,6 +69,7 @@ on_both! {
         a_key_that_is_asked_for_again_is_the_same_job
         a_request_is_repeated_under_its_idempotency_key
         a_key_of_jobs_of_which_some_were_refused_is_of_these
+        of_two_lists_that_are_created_at_once_under_a_key_one_is_refused_completely
         nothing_is_created_under_a_key_that_other_jobs_have
         many_jobs_are_created_in_the_order_of_the_request
         a_list_goes_on_where_its_page_ended
@@ -173,6 +174,7 @@ on_both! {
     }
     schedules {
         a_schedule_is_stored_shown_run_and_removed
+        schedules_are_listed_in_pages
         run_now_that_is_repeated_under_its_key_makes_one_job
         a_schedule_of_a_configuration_is_not_removed
         a_schedule_that_there_is_not_is_not_found
@@ -210,6 +212,7 @@ on_both! {
         what_is_open_to_nobody_known_is_changed_here_too
         nobody_is_asked_until_there_is_a_token_and_everybody_from_then_on
         a_revoked_token_is_refused_within_a_second
+        a_claim_that_waits_ends_with_its_token
         a_stream_ends_with_the_token_of_its_reader
         a_stream_that_nobody_was_asked_for_ends_when_there_is_a_token
         a_server_that_others_reach_stays_closed

@@ -39,6 +39,25 @@ pub(crate) async fn a_schedule_is_stored_shown_run_and_removed(place: Place) {
     assert_eq!(place.ask(Method::DELETE, path, Value::Null).await.status, StatusCode::NO_CONTENT);
 }
 
+pub(crate) async fn schedules_are_listed_in_pages(place: Place) {
+    for name in ["a", "b/ü", "c"] {
+        let schedule =
+            Schedule::new(name, Spec::cron("@daily", "UTC").unwrap(), NewJob::new("k", &()).unwrap());
+        place.store.put_schedule(&schedule, Source::Operator).await.unwrap();
+    }
+    let request = |path: &str| place.request(Method::GET, path).send();
+    let first = request("/v1/schedules?limit=2").await.unwrap();
+    let link = first.headers()["link"].to_str().unwrap().to_owned();
+    let names = |page: &Value| -> Vec<String> {
+        page.as_array().unwrap().iter().map(|view| view["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&first.json().await.unwrap()), ["a", "b/ü"]);
+    let next = link.strip_prefix('<').unwrap().split('>').next().unwrap();
+    let second = request(next).await.unwrap();
+    assert!(second.headers().get("link").is_none());
+    assert_eq!(names(&second.json().await.unwrap()), ["c"]);
+}
+
 pub(crate) async fn run_now_that_is_repeated_under_its_key_makes_one_job(place: Place) {
     let path = "/v1/schedules/nightly";
     place.ask(Method::PUT, path, json!({"cron": "@daily", "zone": "UTC", "kind": "report"})).await;
