@@ -124,7 +124,7 @@ impl DueTask {
         let steps = if effort == Effort::Little { LITTLE_STEPS_MAX } else { STEPS_MAX };
         stack::large(|| {
             let reads: Vec<TaskValue<'_>> = self
-                .reads
+                .read()
                 .iter()
                 .map(|read| TaskValue { key: &read.key, state: read.state, output: &read.output })
                 .collect();
@@ -141,10 +141,10 @@ impl DueTask {
 
     /// Returns whether everything that has to be evaluated is small. Nothing is compiled for this check.
     fn is_little(&self) -> bool {
-        let texts = self.spec.when.iter().chain(&self.spec.each).map(String::len).sum::<usize>();
+        let texts = self.conditions().map(String::len).sum::<usize>();
         let item = self.item.as_ref().map(|(item, _)| item);
         let input = self.mentions("input").then_some(&*self.input);
-        let read = input.into_iter().chain(item).chain(self.reads.iter().map(|read| &read.output));
+        let read = input.into_iter().chain(item).chain(self.read().iter().map(|read| &read.output));
         let parts = read.map(Exact::marked).chain([&self.spec.payload]).fold(0, |sum, value| {
             if sum > LITTLE_STEPS_MAX { sum } else { sum + weight_of_json(value, LITTLE_STEPS_MAX - sum) }
         });
@@ -163,8 +163,18 @@ impl DueTask {
                 _ => false,
             }
         }
-        let mut texts = self.spec.when.iter().chain(&self.spec.each);
-        texts.any(|text| text.contains(variable)) || within(&self.spec.payload, variable)
+        self.conditions().any(|text| text.contains(variable)) || within(&self.spec.payload, variable)
+    }
+
+    /// Returns the condition and the expression of the list. They are evaluated for the task, and not again for its items.
+    fn conditions(&self) -> impl Iterator<Item = &String> {
+        let is_item = self.item.is_some();
+        self.spec.when.iter().chain(&self.spec.each).filter(move |_| !is_item)
+    }
+
+    /// Returns the results that an expression may read.
+    fn read(&self) -> &[ReadTask] {
+        if self.mentions("tasks") { &self.reads } else { &[] }
     }
 
     fn work_out(&self, scope: &Scope<'_>) -> Result<Becomes, Failure> {
@@ -283,6 +293,24 @@ mod tests {
         }));
         let expected = json!({"day": "2026-11-01", "text": "3 rows, load was skipped"});
         assert_eq!(due(spec).becomes(Effort::Full).unwrap(), Becomes::Job(expected.into()));
+    }
+
+    #[test]
+    fn an_item_is_as_small_as_what_its_payload_reads() {
+        let large: Value = (0..100_000).collect::<Vec<u32>>().into();
+        let item = |payload: &str| DueTask {
+            input: Arc::new(json!({ "items": large }).into()),
+            reads: vec![ReadTask {
+                key: "a".to_owned(),
+                state: Outcome::Succeeded,
+                output: large.clone().into(),
+            }],
+            item: Some((json!(7).into(), 0)),
+            ..due(Task::each("mail", "input.items + tasks.a.output").payload(json!({ "n": payload })))
+        };
+        assert_eq!(item("${ item }").becomes(Effort::Little), Some(Becomes::Job(json!({"n": 7}).into())));
+        assert_eq!(item("${ size(input.items) }").becomes(Effort::Little), None);
+        assert_eq!(item("${ size(tasks.a.output) }").becomes(Effort::Little), None);
     }
 
     #[test]
