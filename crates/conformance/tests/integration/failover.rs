@@ -121,6 +121,22 @@ impl Lonely {
             shown == name
         })
         .await;
+        // The checkpointer makes commits wait, a moment after connections see the setting.
+        while !name.is_empty() {
+            let mut probe = PgConnection::connect(&url).await.unwrap();
+            let write =
+                async move { probe.execute("select pg_logical_emit_message(true, 'probe', '')").await };
+            let commit = tokio::spawn(write);
+            wait::until("a commit waits or ends", || async {
+                commit.is_finished() || self.waiting().await > 0
+            })
+            .await;
+            if !commit.is_finished() {
+                self.end_waiting().await;
+                commit.await.unwrap().expect_err("the connection was terminated");
+                return;
+            }
+        }
     }
 
     /// The number of connections whose commit waits for a standby.
