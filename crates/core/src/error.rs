@@ -52,11 +52,11 @@ pub enum StoreError {
     },
     /// Some of the jobs of a call exist and others do not, but they must be stored together.
     #[error(
-        "{known} of {given} jobs with keys exist already, for example {job}; they are stored together or not at all"
+        "{stored} of {given} jobs with keys exist already, for example {job}; they are stored together or not at all"
     )]
-    PartlyKnown {
+    PartlyStored {
         /// The number of jobs whose keys exist.
-        known: usize,
+        stored: usize,
         /// The number of jobs that are stored together.
         given: usize,
         /// One that exists.

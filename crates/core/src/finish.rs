@@ -80,6 +80,14 @@ impl End {
     }
 }
 
+/// Returns the failure of an attempt whose result has more than `bytes_max` bytes. `whose` is its name in the message.
+#[must_use]
+pub fn result_too_large(whose: &str, bytes_max: usize) -> Failure {
+    let message =
+        format!("{whose} can have at most {bytes_max} bytes; store it elsewhere and return its location");
+    Failure { code: RESULT_TOO_LARGE.to_owned(), message }
+}
+
 /// Checks that the result of a run is JSON text that every reader accepts.
 ///
 /// # Errors
@@ -87,12 +95,8 @@ impl End {
 pub fn check_result(result: &str, is_task: bool) -> Result<(), Failure> {
     let (bytes_max, whose) =
         if is_task { (RESULT_BYTES_MAX, "the result of a task") } else { (PAYLOAD_BYTES_MAX, "a result") };
-    let bytes = result.len();
-    if bytes > bytes_max {
-        let message = format!(
-            "{whose} can have at most {bytes_max} bytes, this one has {bytes}; store it elsewhere and return its location"
-        );
-        return Err(Failure { code: RESULT_TOO_LARGE.to_owned(), message });
+    if result.len() > bytes_max {
+        return Err(result_too_large(whose, bytes_max));
     }
     check_text(result, bytes_max).map_err(|invalid| {
         let message = invalid.to_string().replace("the payload", "the result");

@@ -1,7 +1,7 @@
 //! Output of external programs and servers, as a job's result.
 
 use milepost::{JobError, Outcome};
-use milepost_core::finish::RESULT_TOO_LARGE;
+use milepost_core::finish::result_too_large;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::secrets::Secrets;
 use milepost_http::Capped;
@@ -19,10 +19,8 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 pub(crate) fn outcome(said: &Capped, secrets: &Secrets) -> Result<Outcome, JobError> {
     let text = secrets.hide(said.text());
     if said.cut && text.starts_with(['{', '[']) {
-        let message = format!(
-            "a result can have at most {RESULT_BYTES_MAX} bytes; store it elsewhere and return its location"
-        );
-        return Err(JobError::fatal(RESULT_TOO_LARGE, message));
+        let too_large = result_too_large("a result", RESULT_BYTES_MAX);
+        return Err(JobError::fatal(too_large.code, too_large.message));
     }
     Ok(if text.is_empty() {
         Outcome::Done
@@ -50,6 +48,8 @@ fn is_storable(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use milepost_core::finish::RESULT_TOO_LARGE;
+
     use super::*;
 
     fn result(text: &str) -> Outcome {

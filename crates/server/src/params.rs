@@ -1,4 +1,4 @@
-//! Path and query parameters.
+//! Path and query parameters of URLs.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -32,6 +32,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 /// No store can keep text with a NUL character.
 fn nul() -> Problem {
     Problem::bad_request("invalid_parameter", "it has a NUL character")
+}
+
+/// Encodes a text for the path or the query of a URL.
+pub(crate) fn encoded(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
 fn url_pairs(query: &str) -> form_urlencoded::Parse<'_> {

@@ -158,7 +158,7 @@ impl From<StoreError> for Problem {
             StoreError::Invalid { index, invalid } => {
                 Self::unprocessable("invalid_job", invalid.to_string()).at(format!("jobs[{index}]"))
             }
-            StoreError::PartlyKnown { .. } => Self::conflict("idempotency_key_taken", words),
+            StoreError::PartlyStored { .. } => Self::conflict("idempotency_key_taken", words),
             StoreError::InvalidSchedule { .. } => Self::unprocessable("invalid_schedule", words),
             StoreError::NoSuchSchedule(_) => Self::not_found("no_such_schedule", words),
             StoreError::Limit(_) => Self::unprocessable("invalid_limit", words),

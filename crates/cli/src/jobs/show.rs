@@ -91,7 +91,10 @@ fn print_facts(view: &JobView, now: Timestamp) -> Result<()> {
         ("waits", view.waiting_for.as_ref().map(|waiting| why(waiting, now))),
         ("attempt", Some(format!("{} of {}", row.attempt, row.max_attempts))),
         ("worker", row.worker.map(|worker| worker.to_string())),
-        ("progress", view.progress.as_ref().map(share)),
+        (
+            if row.state.is_ended() { "last reported progress" } else { "progress" },
+            view.progress.as_ref().map(share),
+        ),
         (
             "failure",
             view.last_failure.as_ref().map(|last| failure(last.code.as_deref(), last.message.as_deref())),

@@ -77,8 +77,8 @@ pub struct DueTask {
     pub input: Arc<Exact>,
     /// The nominal time (tick) of its batch.
     pub nominal: Option<NominalTime>,
-    /// The results of the predecessors that it reads.
-    pub reads: Vec<ReadTask>,
+    /// The results of the predecessors that its expressions name.
+    pub predecessors: Vec<ReadTask>,
     /// For an item of a task with `each`: the item and its index.
     pub item: Option<(Exact, u32)>,
     /// For a task that is a batch: the input schema of its DAG, if there is one.
@@ -124,7 +124,7 @@ impl DueTask {
         let steps = if effort == Effort::Little { LITTLE_STEPS_MAX } else { STEPS_MAX };
         stack::large(|| {
             let reads: Vec<TaskValue<'_>> = self
-                .read()
+                .readable()
                 .iter()
                 .map(|read| TaskValue { key: &read.key, state: read.state, output: &read.output })
                 .collect();
@@ -144,7 +144,7 @@ impl DueTask {
         let texts = self.conditions().map(String::len).sum::<usize>();
         let item = self.item.as_ref().map(|(item, _)| item);
         let input = self.mentions("input").then_some(&*self.input);
-        let read = input.into_iter().chain(item).chain(self.read().iter().map(|read| &read.output));
+        let read = input.into_iter().chain(item).chain(self.readable().iter().map(|read| &read.output));
         let parts = read.map(Exact::marked).chain([&self.spec.payload]).fold(0, |sum, value| {
             if sum > LITTLE_STEPS_MAX { sum } else { sum + weight_of_json(value, LITTLE_STEPS_MAX - sum) }
         });
@@ -173,8 +173,8 @@ impl DueTask {
     }
 
     /// Returns the results that an expression may read.
-    fn read(&self) -> &[ReadTask] {
-        if self.mentions("tasks") { &self.reads } else { &[] }
+    fn readable(&self) -> &[ReadTask] {
+        if self.mentions("tasks") { &self.predecessors } else { &[] }
     }
 
     fn work_out(&self, scope: &Scope<'_>) -> Result<Becomes, Failure> {
@@ -260,7 +260,7 @@ mod tests {
             spec,
             input: Arc::new(json!({"day": "2026-11-01", "to": ["a", "b"]}).into()),
             nominal: None,
-            reads: vec![
+            predecessors: vec![
                 read("count", Outcome::Succeeded, json!({"rows": 3})),
                 read("load", Outcome::Skipped, Value::Null),
             ],
@@ -300,7 +300,7 @@ mod tests {
         let large: Value = (0..100_000).collect::<Vec<u32>>().into();
         let item = |payload: &str| DueTask {
             input: Arc::new(json!({ "items": large }).into()),
-            reads: vec![ReadTask {
+            predecessors: vec![ReadTask {
                 key: "a".to_owned(),
                 state: Outcome::Succeeded,
                 output: large.clone().into(),

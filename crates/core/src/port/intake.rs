@@ -16,7 +16,7 @@ pub trait IntakeStore: Send + Sync {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>>;
 
     /// Stores the jobs like [`enqueue_many`](Self::enqueue_many). Of those at the positions `together`, either all keys must exist or none;
-    /// otherwise nothing is stored, and the error is [`PartlyKnown`](crate::error::StoreError::PartlyKnown).
+    /// otherwise nothing is stored, and the error is [`PartlyStored`](crate::error::StoreError::PartlyStored).
     async fn enqueue_together(&self, jobs: &[NewJob], together: &[usize]) -> StoreResult<Vec<Enqueued>>;
 
     /// Returns the jobs that have the keys of these, in their order; `None` for unused keys. Includes jobs that were deleted and of which
@@ -33,13 +33,13 @@ pub trait IntakeStore: Send + Sync {
 /// Returns an error if some of the jobs at the positions `together` existed before a call and others did not.
 ///
 /// # Errors
-/// [`StoreError::PartlyKnown`]; the caller must roll back.
+/// [`StoreError::PartlyStored`]; the caller must roll back.
 pub fn check_together(made: &[Enqueued], together: &[usize]) -> Result<(), StoreError> {
     let made = || together.iter().filter_map(|&index| made.get(index));
-    let known = made().filter(|made| made.duplicate).count();
+    let stored = made().filter(|made| made.duplicate).count();
     match made().find(|made| made.duplicate) {
-        Some(&Enqueued { job, .. }) if known < together.len() => {
-            Err(StoreError::PartlyKnown { known, given: together.len(), job })
+        Some(&Enqueued { job, .. }) if stored < together.len() => {
+            Err(StoreError::PartlyStored { stored, given: together.len(), job })
         }
         _ => Ok(()),
     }

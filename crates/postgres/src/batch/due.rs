@@ -176,7 +176,12 @@ fn place(row: &PgRow) -> Decoded<TaskId> {
     Ok((row.try_get("batch_id")?, row.try_get("task")?))
 }
 
-fn due_task(row: &PgRow, (batch, task): TaskId, shared: &Shared, reads: Vec<ReadTask>) -> Decoded<DueTask> {
+fn due_task(
+    row: &PgRow,
+    (batch, task): TaskId,
+    shared: &Shared,
+    predecessors: Vec<ReadTask>,
+) -> Decoded<DueTask> {
     let number = task.unsigned_abs();
     let item = row.try_get::<bool, _>("is_item")?.then(|| {
         let item = shared.list.get(number as usize).cloned();
@@ -188,7 +193,7 @@ fn due_task(row: &PgRow, (batch, task): TaskId, shared: &Shared, reads: Vec<Read
         spec: serde_json::from_str(row.try_get("spec")?).map_err(|e| sqlx::Error::Decode(Box::new(e)))?,
         input: Arc::clone(&shared.input),
         nominal: NominalTime::of_columns(row::time(row, "nominal_at")?, row.try_get("nominal_zone")?),
-        reads,
+        predecessors,
         item,
         schema: json(row.try_get("schema")?)?,
     })

@@ -158,37 +158,25 @@ impl Sink for Redis {
         let deadline = Instant::now() + self.timeout;
         let line = self.line.get(self.connect(deadline)).await?;
         let mut deliveries = Vec::with_capacity(events.len());
-        let (mut taken, mut down) = (false, None);
         for events in events.chunks(PIPELINE_MAX) {
-            let unknown = |why: String| vec![Delivery::Unknown { why }; events.len()];
-            if !line.is_usable() {
-                deliveries.extend(unknown("the connection broke before it was sent".to_owned()));
-                continue;
-            }
-            match self.send(&line, events, deadline).await {
-                Ok(answers) => {
-                    for answer in answers {
-                        let error = answer.as_ref().err();
-                        down = down
-                            .or_else(|| error.filter(|error| takes_nothing(error)).map(ToString::to_string));
-                        taken |= error.is_none_or(|error| !takes_nothing(error));
-                        deliveries.push(delivery(answer));
-                    }
-                }
+            let answers = match self.send(&line, events, deadline).await {
+                Ok(answers) => answers,
                 Err(why) => {
-                    taken = true;
-                    deliveries.extend(unknown(why));
+                    deliveries.extend(vec![Delivery::Unknown { why }; events.len()]);
+                    break;
                 }
+            };
+            for answer in answers {
+                if let Some(why) = answer.as_ref().err().filter(|error| takes_nothing(error)) {
+                    // The address may now lead to another server, and the account may have other permissions.
+                    self.line.forget(&line).await;
+                    let down = SinkDown::now(&self.place, why.to_string());
+                    return if deliveries.is_empty() { Err(down) } else { Ok(deliveries) };
+                }
+                deliveries.push(delivery(answer));
             }
         }
-        match down {
-            Some(why) if !taken => {
-                // The address may now lead to another server, and the account may have other permissions.
-                self.line.forget(&line).await;
-                Err(SinkDown::now(&self.place, why))
-            }
-            _ => Ok(deliveries),
-        }
+        Ok(deliveries)
     }
 }
 

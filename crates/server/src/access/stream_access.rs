@@ -18,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const LASTS: Duration = Duration::from_secs(60 * 60);
 
 /// The credentials that a stream was opened with.
-pub(crate) struct Lasting {
+pub(crate) struct OpenCredentials {
     app: App,
     by: By,
 }
@@ -47,7 +47,7 @@ impl Over {
     }
 }
 
-impl Lasting {
+impl OpenCredentials {
     pub(crate) fn of(app: App, identity: &Identity) -> Self {
         let by = match (identity.session, &identity.token) {
             (Some(id), _) => By::Session(id),
@@ -63,7 +63,7 @@ impl Lasting {
         let began = Instant::now();
         loop {
             sleep(LOOK_EVERY).await;
-            match self.look().await {
+            match self.why_invalid().await {
                 Ok(Some(over)) => return over,
                 Ok(None) => {}
                 Err(error) => {
@@ -80,7 +80,7 @@ impl Lasting {
     }
 
     /// Returns why the credentials are no longer valid, if so.
-    pub(crate) async fn look(&mut self) -> Result<Option<Over>, StoreError> {
+    pub(crate) async fn why_invalid(&mut self) -> Result<Option<Over>, StoreError> {
         let token = match &mut self.by {
             By::Nothing => {
                 let asked = self.app.tokens.are_asked_for().await?;

@@ -262,7 +262,7 @@ async fn all(
     }
     let created = match store.enqueue_together(&jobs, repeatable).await {
         // Another request with the same key came in between.
-        Err(StoreError::PartlyKnown { .. }) => {
+        Err(StoreError::PartlyStored { .. }) => {
             idempotency::check_repeated(store, &keyed).await?;
             return Err(idempotency::in_between());
         }

@@ -131,11 +131,6 @@ pub(crate) fn next_page(
     Some([(LINK, format!("<{path}?after={next}{limit}>; rel=\"next\""))])
 }
 
-/// Returns a text as it is written in the query of a URL.
-pub(crate) fn encoded(text: &str) -> String {
-    form_urlencoded::byte_serialize(text.as_bytes()).collect()
-}
-
 /// Refuses a request with no items, or with more than `max`.
 pub(crate) fn check_count(given: usize, max: usize, at: &str) -> Result<(), Problem> {
     if (1..=max).contains(&given) {

@@ -7,10 +7,10 @@ use milepost_core::ident::{BatchId, JobId};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::format::{cut, encoded, query};
+use super::format::{cut, query};
 use super::page::{Drawn, Page, draw};
 use crate::app::App;
-use crate::params::Query;
+use crate::params::{Query, encoded};
 
 /// Number of entries on a page.
 const ROWS: u32 = 50;

@@ -18,13 +18,13 @@ use super::batch_tasks::{BatchTasks, ran};
 use super::batches::progress;
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
-use super::format::{count, encoded, length, pretty, several};
+use super::format::{count, length, pretty, several};
 use super::graph::{self, Level};
 use super::page::{Drawn, Page, draw};
 use super::state_bar::{StateBar, by_state};
 use crate::api::batches::{all_tasks, subject};
 use crate::app::App;
-use crate::params::{Path, Query};
+use crate::params::{Path, Query, encoded};
 use crate::problem::Problem;
 
 /// Number of tasks read by one query.

@@ -7,11 +7,11 @@ use milepost_core::dag::state::{BatchState, Counts};
 use milepost_core::ident::BatchId;
 use serde::Deserialize;
 
-use super::format::{count, encoded, query, several};
+use super::format::{count, query, several};
 use super::page::{Drawn, Page, draw};
 use super::state_bar::StateBar;
 use crate::app::App;
-use crate::params::Query;
+use crate::params::{Query, encoded};
 
 /// Number of batches on a page.
 const ROWS: usize = 50;

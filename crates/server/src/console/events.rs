@@ -14,12 +14,12 @@ use serde::Deserialize;
 
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
-use super::format::{between, count, cut, encoded, length, pretty, query};
+use super::format::{between, count, cut, length, pretty, query};
 use super::page::{Drawn, Page, draw};
 use super::sublist::{PageLinks, Sublist};
 use crate::api::cursor::Cursor;
 use crate::app::App;
-use crate::params::Query;
+use crate::params::{Query, encoded};
 
 /// Maximum number of displayed parked aggregates.
 const PARKED: u32 = 50;

@@ -6,9 +6,10 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::format::{cut, encoded};
+use super::format::cut;
 use crate::access::cookie as read_cookie;
 use crate::app::App;
+use crate::params::encoded;
 use crate::problem::Problem;
 use crate::session::cookie::Cookie;
 

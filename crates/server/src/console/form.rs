@@ -1,6 +1,7 @@
 //! Forms that change something: each asks for confirmation and a reason, and returns to the page it was opened on.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -242,8 +243,24 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
             Problem::new(rejection.status(), "body_unreadable", rejection.body_text()).into_response()
         })?;
-        Ok(Self { actor, fields: form_urlencoded::parse(&bytes).into_owned().collect() })
+        let fields = fields(&bytes).map_err(|problem| problem.into_response())?;
+        Ok(Self { actor, fields })
     }
+}
+
+/// Returns the fields of a form. One that occurs twice is refused: it is unclear which of its values is meant.
+fn fields(body: &[u8]) -> Result<HashMap<String, String>, Problem> {
+    let mut fields = HashMap::new();
+    for (name, value) in form_urlencoded::parse(body).into_owned() {
+        match fields.entry(name) {
+            Entry::Vacant(free) => free.insert(value),
+            Entry::Occupied(taken) => {
+                let words = format!("the field {:?} occurs more than once", taken.key());
+                return Err(Problem::bad_request("invalid_parameter", words));
+            }
+        };
+    }
+    Ok(fields)
 }
 
 #[cfg(test)]
@@ -273,6 +290,12 @@ mod tests {
             }
             assert_eq!(may_change(&request), may, "{path} {sender:?}");
         }
+    }
+
+    #[test]
+    fn a_field_that_occurs_twice_is_refused() {
+        assert_eq!(fields(b"a=1&b=").unwrap().len(), 2);
+        assert!(fields(b"a=1&b=2&a=1").is_err());
     }
 
     #[test]

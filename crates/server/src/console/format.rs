@@ -74,11 +74,6 @@ pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
     }
 }
 
-/// Encodes a text for the path or the query of a URL.
-pub(crate) fn encoded(text: &str) -> String {
-    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
-}
-
 /// Encodes the pairs with a value as a query.
 pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
     let some = pairs.iter().filter(|(_, value)| !value.is_empty());

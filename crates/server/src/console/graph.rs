@@ -10,6 +10,8 @@ use super::format::cut;
 use super::state_bar::StateBar;
 use milepost_layout::{BOX_HEIGHT, BOX_PADDING, Line, Picture, TaskBox};
 
+use crate::params::encoded;
+
 /// Maximum number of tasks and edges in a drawing; larger graphs are summarized.
 const TASKS_MAX: usize = 150;
 const EDGES_MAX: usize = 600;
@@ -53,7 +55,7 @@ pub(super) fn draw(board: &BatchTasks, batch_url: &str, path: &[u32]) -> Option<
             "<a href=\"{batch_url}?task={}#tasks\"><g class=\"g-{state}{on_path}\"><title>{}: {state}</title>\
              <rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{BOX_HEIGHT}\" rx=\"5\"/>\
              <text x=\"{:.1}\" y=\"{:.1}\">{} {}</text></g></a>",
-            super::format::encoded(key),
+            encoded(key),
             escaped(key),
             middle - BOX_HEIGHT / 2.0,
             x + BOX_PADDING,

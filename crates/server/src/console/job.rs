@@ -15,13 +15,13 @@ use milepost_core::schedule::schedule_of_key;
 use milepost_core::transition::Verb;
 
 use super::form::{Action, Sent, acting};
-use super::format::{between, encoded, length, pretty, why};
+use super::format::{between, length, pretty, why};
 use super::page::{Drawn, Page, draw};
 use super::queues::set_queue;
 use super::{format, state_diagram};
 use crate::api::attempt::{Attempt, attempts};
 use crate::app::App;
-use crate::params::Path;
+use crate::params::{Path, encoded};
 use crate::problem::Problem;
 
 /// Maximum number of displayed transitions and attempts: a bulk job that is throttled for a night has thousands.

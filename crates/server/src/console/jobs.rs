@@ -15,10 +15,11 @@ use milepost_core::port::Store;
 use milepost_core::search::{JobFilter, PayloadMatch, time_of};
 use milepost_core::state::JobState;
 
-use super::format::{self, cut, query};
+use super::format::{cut, query};
 use super::page::{Drawn, Page, draw};
 use super::time_input;
 use crate::app::App;
+use crate::params::encoded;
 use crate::problem::Problem;
 
 /// Number of jobs on a page.
@@ -334,6 +335,6 @@ impl Jobs {
 
     /// Encodes a text for a URL.
     fn encoded(&self, text: &str) -> String {
-        format::encoded(text)
+        encoded(text)
     }
 }

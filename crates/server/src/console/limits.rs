@@ -9,9 +9,10 @@ use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 use super::alert::Alert;
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
-use super::format::{encoded, several};
+use super::format::several;
 use super::page::Page;
 use crate::app::App;
+use crate::params::encoded;
 
 /// The suggested rate, which nearly stops a kind: one job starts immediately and shows whether the problem persists.
 const SLOW: &str = "1/h";

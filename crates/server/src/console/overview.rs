@@ -9,11 +9,12 @@ use milepost_core::state::JobState;
 use super::alert::Alert;
 use super::alert_facts::Facts;
 use super::events;
-use super::format::{self, between, count, length};
+use super::format::{between, count, length};
 use super::page::{Drawn, Page, draw};
 use super::series::Minute;
 use super::state_bar::StateBar;
 use crate::app::App;
+use crate::params;
 
 /// Maximum number of displayed queues.
 const QUEUES: usize = 8;

@@ -10,10 +10,11 @@ use milepost_core::state::JobState;
 
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
-use super::format::{count, encoded};
+use super::format::count;
 use super::page::{Drawn, Page, draw};
 use super::state_bar::StateBar;
 use crate::app::App;
+use crate::params::encoded;
 
 #[derive(Template)]
 #[template(path = "queues.html")]

@@ -11,12 +11,12 @@ use milepost_core::ident::BatchId;
 use serde::Deserialize;
 
 use super::form::{Action, Field, Sent, acting};
-use super::format::{count, encoded, several};
+use super::format::{count, several};
 use super::page::{Drawn, Page, draw};
 use super::state_bar::by_state;
 use crate::api::batches::{InVersion, plan, subject};
 use crate::app::App;
-use crate::params::{Path, Query};
+use crate::params::{Path, Query, encoded};
 use crate::problem::Problem;
 
 /// Maximum number of displayed names of a list.

@@ -9,10 +9,11 @@ use milepost_core::schedule::{Made, Makes, ScheduleView};
 
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
-use super::format::{count, cut, encoded};
+use super::format::{count, cut};
 use super::page::{Drawn, Page, draw};
 use crate::api::schedules::without_payloads;
 use crate::app::App;
+use crate::params::encoded;
 
 #[derive(Template)]
 #[template(path = "schedules.html")]

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::client::Client;
 use crate::console::asset;
 use crate::pages::Pages;
-use crate::params::Query;
+use crate::params::{Query, encoded};
 use crate::problem::Problem;
 use crate::redirect::own_path;
 
@@ -34,8 +34,7 @@ pub(crate) fn routes() -> Pages {
 
 /// Returns the path of the sign-in page that redirects to `next`.
 pub(crate) fn sign_in_path(next: &str) -> String {
-    let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
-    format!("{SIGN_IN}?next={next}")
+    format!("{SIGN_IN}?next={}", encoded(next))
 }
 
 #[derive(Template)]

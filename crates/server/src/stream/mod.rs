@@ -28,7 +28,7 @@ pub(crate) use self::filter::ChangeType;
 use self::filter::Filter;
 pub use self::open_streams::StreamLimits;
 use self::watcher::Watcher;
-use crate::access::{Identity, Lasting};
+use crate::access::{Identity, OpenCredentials};
 use crate::app::App;
 use crate::client::Caller;
 use crate::params::Query;
@@ -71,7 +71,7 @@ async fn watch(
     let at = from.unwrap_or_else(|| upto.clone());
     let (store, stop) = (Arc::clone(&app.store), app.stop.clone());
     let watcher = Watcher { store, filter: filter.anywhere(), at, windows, stop, seat };
-    tokio::spawn(watcher.run(upto, Lasting::of(app, &identity), sender));
+    tokio::spawn(watcher.run(upto, OpenCredentials::of(app, &identity), sender));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),

@@ -17,7 +17,7 @@ use super::feed::{PAGE_CHANGES, WINDOW_CHANGES_MAX};
 use super::filter::Filter;
 use super::open_streams::OpenStream;
 use super::window::{Window, heartbeat, notice, write};
-use crate::access::{Lasting, Over};
+use crate::access::{OpenCredentials, Over};
 
 /// Interval of heartbeats.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(15);
@@ -47,14 +47,19 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Sends changes until the stream ends, then the reason. `upto`: the start of the windows. `lasting`: the lifetime of the
+    /// Sends changes until the stream ends, then the reason. `upto`: the start of the windows. `credentials`: the lifetime of the
     /// credentials.
-    pub(super) async fn run(mut self, upto: FeedPosition, lasting: Lasting, out: mpsc::Sender<Bytes>) {
+    pub(super) async fn run(
+        mut self,
+        upto: FeedPosition,
+        credentials: OpenCredentials,
+        out: mpsc::Sender<Bytes>,
+    ) {
         // Reserve capacity for the last message now: a client that accepts nothing leaves no capacity later.
         let Ok(last_word) = out.clone().reserve_owned().await else { return };
         let ended = tokio::select! {
             ended = self.watch(upto, &out) => { let Err(ended) = ended; ended }
-            over = lasting.over() => Ended::Over(over),
+            over = credentials.over() => Ended::Over(over),
         };
         let (reason, words) = match &ended {
             Ended::Gone => return,

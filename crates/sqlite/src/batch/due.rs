@@ -311,7 +311,7 @@ impl Asked {
                     spec,
                     input,
                     nominal,
-                    reads,
+                    predecessors: reads,
                     item: None,
                     schema,
                 }))

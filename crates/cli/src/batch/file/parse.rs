@@ -79,11 +79,12 @@ pub(super) fn yaml(text: &str) -> Result<Definition, Unread> {
     })
 }
 
-/// Returns limits that allow the largest DAG; the expansion of aliases remains limited.
+/// Returns limits that allow the largest DAG, but not a short file whose aliases repeat so much that it takes seconds.
 pub(super) fn yaml_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         with_snippet: false,
         budget: serde_saphyr::budget! { max_events: 20_000_000, max_nodes: 10_000_000, max_depth: 140 },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 200_000 },
     }
 }
 

@@ -21,7 +21,7 @@ use utoipa_axum::routes;
 
 use super::handle::Handle;
 use super::lease::check_served;
-use crate::access::{FRESH, Identity, Lasting, Over};
+use crate::access::{FRESH, Identity, OpenCredentials, Over};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
@@ -127,7 +127,7 @@ async fn claim_jobs(
 ) -> Result<Response, Problem> {
     let wait = Duration::from_millis(request.wait_ms.unwrap_or_default().min(WAIT_MS_MAX));
     let claim = claim(worker, request)?;
-    let claimed = wait_for_some(&app, &claim, wait, Lasting::of(app.clone(), &identity)).await?;
+    let claimed = wait_for_some(&app, &claim, wait, &identity).await?;
     app.tally.claimed(&claimed);
     held(app.store.as_ref(), claimed).await
 }
@@ -148,19 +148,20 @@ async fn wait_for_some(
     app: &App,
     claim: &Claim,
     wait: Duration,
-    mut credentials: Lasting,
+    identity: &Identity,
 ) -> Result<Vec<ClaimedJob>, Problem> {
     let until = Instant::now() + wait;
     if wait.is_zero() {
         return Ok(app.store.claim(claim).await?);
     }
+    let mut credentials = OpenCredentials::of(app.clone(), identity);
     // Subscribe before the first claim: jobs that become ready after it cause a hint.
     let mut wakes = app.store.wakes().await?;
     let mut checked = Instant::now();
     loop {
         if checked.elapsed() >= FRESH {
             // An error of the store is that of the claim, too.
-            if let Ok(Some(Over { reason, words })) = credentials.look().await {
+            if let Ok(Some(Over { reason, words })) = credentials.why_invalid().await {
                 return Err(Problem::new(StatusCode::UNAUTHORIZED, reason, words));
             }
             checked = Instant::now();

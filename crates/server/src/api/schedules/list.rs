@@ -17,7 +17,7 @@ use super::ticks::next_ticks;
 use crate::api::page;
 use crate::app::App;
 use crate::large_reads::LargePermit;
-use crate::params::{Path, Query};
+use crate::params::{Path, Query, encoded};
 use crate::problem::Problem;
 
 /// Number of upcoming ticks in the response.
@@ -42,7 +42,7 @@ async fn list_schedules(
     let limit = page::limit(params.limit.or(Some(page::ROWS_MAX)))?;
     let permit = app.large.permit().await;
     let (views, next) = portion(&app, &permit, params.after, limit).await?;
-    let next = next.map(|name| page::encoded(&name));
+    let next = next.map(|name| encoded(&name));
     Ok((page::next_page("/v1/schedules", next, params.limit), Json(views)).into_response())
 }
 
