@@ -1,0 +1,27 @@
+//! Promise 21: the audit.
+
+use std::collections::HashMap;
+
+use super::verdict::Findings;
+use crate::record::{Outcome, Record, Row, What};
+
+/// Every acknowledged change has exactly one entry; what failed or changed nothing has none.
+pub(super) fn one_entry(record: &Record, findings: &mut Findings) {
+    let mut entries: HashMap<&str, u32> = HashMap::new();
+    for row in &record.rows {
+        if let Row::Audit { mark } = row {
+            *entries.entry(mark).or_default() += 1;
+        }
+    }
+    for operation in &record.operations {
+        let What::Act { mark, changed } = &operation.what else { continue };
+        let found = entries.remove(&**mark).unwrap_or_default();
+        let holds = match (operation.outcome, changed) {
+            (Outcome::Ok, true) => found == 1,
+            (Outcome::Ok, false) | (Outcome::Failed, _) => found == 0,
+            (Outcome::Unknown, _) => found <= 1,
+        };
+        findings
+            .expect(holds, || format!("{mark}, {:?}, has {found} entries in the audit", operation.outcome));
+    }
+}

@@ -1,0 +1,78 @@
+//! Promises 3 and 4: ends and run tokens.
+
+use std::collections::{HashMap, HashSet};
+
+use super::states::by_job;
+use super::verdict::Findings;
+use crate::record::{EndAnswer, Outcome, Record, What};
+
+/// At most one end of a run is accepted; the accepted one is in the history, and no other.
+pub(super) fn one_end(record: &Record, findings: &mut Findings) {
+    let mut accepted: HashMap<(&str, u64), &str> = HashMap::new();
+    for operation in &record.operations {
+        let What::End { job, token, verb, answer: Some(EndAnswer::Accepted) } = &operation.what else {
+            continue;
+        };
+        let other = accepted.insert((job, *token), verb);
+        findings.expect(other.is_none(), || {
+            format!(
+                "two ends of job {job} with token {token} were accepted: {} and {verb}",
+                other.unwrap_or_default()
+            )
+        });
+    }
+    let mut stored: HashMap<(&str, u64), &str> = HashMap::new();
+    let mut known: HashSet<&str> = HashSet::new();
+    for change in record.changes() {
+        known.insert(&change.job);
+        if change.from.as_deref() == Some("running") {
+            let other = stored.insert((&change.job, change.token), &change.verb);
+            findings.expect(other.is_none(), || {
+                format!("job {} left the run with token {} twice", change.job, change.token)
+            });
+        }
+    }
+    // The history of a job that was deleted is gone.
+    for ((job, token), verb) in accepted.into_iter().filter(|((job, _), _)| known.contains(job)) {
+        let found = stored.get(&(job, token)).copied();
+        findings.expect(found == Some(verb), || {
+            format!("the accepted end {verb} of job {job} with token {token} is {found:?} in the history")
+        });
+    }
+}
+
+/// Every claim has a larger token than the one before, and a run is taken away only after the end of its lease.
+pub(super) fn tokens_rise(record: &Record, findings: &mut Findings) {
+    let mut leased: HashMap<(&str, u64), i64> = HashMap::new();
+    for operation in &record.operations {
+        if let (Outcome::Ok, What::Lease { job, token, until_ms }) = (operation.outcome, &operation.what) {
+            let until = leased.entry((job, *token)).or_insert(*until_ms);
+            *until = (*until).max(*until_ms);
+        }
+    }
+    for (job, changes) in by_job(record) {
+        let mut last = 0;
+        for change in changes {
+            if change.verb == "claim" {
+                findings.expect(change.token > last, || {
+                    format!("job {job} was claimed with token {} after token {last}", change.token)
+                });
+            } else {
+                findings.expect(change.token >= last, || {
+                    format!("the token of job {job} fell from {last} to {}", change.token)
+                });
+            }
+            last = last.max(change.token);
+            let until = leased.get(&(job, change.token));
+            if let (Some("lease_lost"), Some(&until)) = (change.error_code.as_deref(), until) {
+                findings.expect(change.at_ms >= until, || {
+                    format!(
+                        "job {job} with token {} was taken away {} ms before the end of its lease",
+                        change.token,
+                        until - change.at_ms
+                    )
+                });
+            }
+        }
+    }
+}

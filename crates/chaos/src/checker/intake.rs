@@ -1,0 +1,111 @@
+//! Promises 1, 2 and 11: what was stored stays, what was refused leaves nothing, keys are unique.
+
+use std::collections::{HashMap, HashSet};
+
+use super::verdict::Findings;
+use crate::record::{AskedJob, EndAnswer, Operation, Outcome, Record, Row, What};
+
+/// Every call that was acknowledged has its jobs, every refused one has none, and one without an answer has all of its jobs or none.
+pub(super) fn durable(record: &Record, findings: &mut Findings) {
+    let stored: HashSet<&str> = record.jobs().map(|job| &*job.id).collect();
+    let may_be_deleted = is_retention_on(record);
+    let elsewhere = acknowledged(record);
+    for (operation, jobs) in enqueues(record) {
+        let client = &operation.client;
+        match operation.outcome {
+            Outcome::Ok if may_be_deleted => {}
+            Outcome::Ok => {
+                for job in jobs {
+                    let id = stored_as(job);
+                    findings.expect(stored.contains(id), || {
+                        format!("job {id}, acknowledged to {client}, is missing")
+                    });
+                }
+            }
+            Outcome::Failed => {
+                for job in jobs {
+                    let is_there = stored.contains(&*job.id) && !elsewhere.contains(&*job.id);
+                    findings.expect(!is_there, || {
+                        format!("job {}, refused to {client}, is in the store", job.id)
+                    });
+                }
+            }
+            Outcome::Unknown => {
+                // Another call can have stored a job under the key first.
+                let own: Vec<&AskedJob> = jobs.iter().filter(|job| job.key.is_none()).collect();
+                let found = own.iter().filter(|job| stored.contains(&*job.id)).count();
+                let is_whole = found == 0 || found == own.len() || may_be_deleted;
+                findings.expect(is_whole, || {
+                    format!("of {} jobs of one call of {client}, {found} are in the store", own.len())
+                });
+            }
+        }
+    }
+}
+
+/// Two jobs never have the same key, and all calls with a key were answered with the same job.
+pub(super) fn unique_keys(record: &Record, findings: &mut Findings) {
+    let mut stored: HashMap<(&str, &str), &str> = HashMap::new();
+    for job in record.jobs() {
+        let Some(key) = &job.key else { continue };
+        let other = stored.insert((&job.kind, key), &job.id);
+        findings.expect(other.is_none(), || {
+            format!("jobs {} and {} have the key {key:?}", other.unwrap_or_default(), job.id)
+        });
+    }
+    let may_be_deleted = is_retention_on(record);
+    let mut answered: HashMap<(&str, &str), &str> = HashMap::new();
+    for (operation, jobs) in enqueues(record) {
+        if operation.outcome != Outcome::Ok || may_be_deleted {
+            continue;
+        }
+        for job in jobs {
+            let Some(key) = &job.key else { continue };
+            let answer = stored_as(job);
+            let first = *answered.entry((&job.kind, key)).or_insert(answer);
+            findings.expect(first == answer, || {
+                format!("the key {key:?} was answered with job {first} and with job {answer}")
+            });
+        }
+    }
+}
+
+/// Every acknowledged job is there, or its end was acknowledged.
+pub(super) fn never_deleted(record: &Record, findings: &mut Findings) {
+    let stored: HashSet<&str> = record.jobs().map(|job| &*job.id).collect();
+    let ended: HashSet<&str> = record
+        .operations
+        .iter()
+        .filter_map(|operation| match &operation.what {
+            What::End { job, answer, .. } if *answer != Some(EndAnswer::Fenced) => Some(&**job),
+            _ => None,
+        })
+        .collect();
+    for id in acknowledged(record) {
+        findings.expect(stored.contains(id) || ended.contains(id), || {
+            format!("job {id} is missing, and nothing had ended it")
+        });
+    }
+}
+
+fn enqueues(record: &Record) -> impl Iterator<Item = (&Operation, &Vec<AskedJob>)> {
+    record.operations.iter().filter_map(|operation| match &operation.what {
+        What::Enqueue { jobs } => Some((operation, jobs)),
+        _ => None,
+    })
+}
+
+/// Returns the ids of all jobs whose call was acknowledged.
+fn acknowledged(record: &Record) -> HashSet<&str> {
+    let calls = enqueues(record).filter(|(operation, _)| operation.outcome == Outcome::Ok);
+    calls.flat_map(|(_, jobs)| jobs.iter().map(stored_as)).collect()
+}
+
+/// Returns the id under which a job is stored, after an acknowledged call.
+fn stored_as(job: &AskedJob) -> &str {
+    job.answer.as_ref().unwrap_or(&job.id)
+}
+
+fn is_retention_on(record: &Record) -> bool {
+    record.rows.iter().any(|row| matches!(row, Row::Retention))
+}

@@ -1,0 +1,43 @@
+//! Promise 19: deliveries to sinks.
+
+use std::collections::{HashMap, HashSet};
+
+use super::events::{Logged, abandoned, logged};
+use super::verdict::Findings;
+use crate::record::{Effect, Record, Row};
+
+/// Every event reaches the sink of every subscription that selects it, or was abandoned; the first deliveries of an aggregate are in the order of
+/// its events; nothing else is delivered.
+pub(super) fn delivered(record: &Record, findings: &mut Findings) {
+    let log: HashMap<&str, Logged<'_>> = logged(record).map(|event| (event.id, event)).collect();
+    let mut seen: HashSet<(&str, &str)> = HashSet::new();
+    let mut last: HashMap<(&str, &str), u64> = HashMap::new();
+    for effect in &record.effects {
+        let Effect::Delivered { subscription, event } = effect else { continue };
+        let Some(logged) = log.get(&**event) else {
+            findings.expect(false, || format!("{subscription} delivered {event}, which is not in the log"));
+            continue;
+        };
+        // Later deliveries are repetitions.
+        if !seen.insert((subscription, event)) {
+            continue;
+        }
+        let before = last.insert((subscription, logged.aggregate), logged.sequence).unwrap_or_default();
+        findings.expect(before < logged.sequence, || {
+            format!(
+                "{subscription} delivered event {} of {} after event {before}",
+                logged.sequence, logged.aggregate
+            )
+        });
+    }
+    let abandoned = abandoned(record);
+    for row in &record.rows {
+        let Row::Subscription { name, changes } = row else { continue };
+        for event in log.values().filter(|event| event.change.is_some() == *changes) {
+            let key = (&**name, event.id);
+            findings.expect(seen.contains(&key) || abandoned.contains(&key), || {
+                format!("{name} never delivered event {}", event.id)
+            });
+        }
+    }
+}
