@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::states::by_job;
 use super::verdict::Findings;
-use crate::record::{EndAnswer, Outcome, Record, What};
+use crate::record::{EndAnswer, Outcome, Record, Row, What};
 
 /// At most one end of a run is accepted; the accepted one is in the history, and no other.
 pub(super) fn one_end(record: &Record, findings: &mut Findings) {
+    one_effect(record, findings);
     let mut accepted: HashMap<(&str, u64), &str> = HashMap::new();
     for operation in &record.operations {
         let What::End { job, token, verb, answer: Some(EndAnswer::Accepted) } = &operation.what else {
@@ -37,6 +38,32 @@ pub(super) fn one_end(record: &Record, findings: &mut Findings) {
         let found = stored.get(&(job, token)).copied();
         findings.expect(found == Some(verb), || {
             format!("the accepted end {verb} of job {job} with token {token} is {found:?} in the history")
+        });
+    }
+}
+
+/// Every job that succeeded has exactly one effect, that of its accepted run, if its handler commits both together; no other job has one.
+fn one_effect(record: &Record, findings: &mut Findings) {
+    let mut effects: HashMap<&str, Vec<u64>> = HashMap::new();
+    let mut kinds: HashSet<&str> = HashSet::new();
+    for row in &record.rows {
+        match row {
+            Row::Effect { job, token } => effects.entry(job).or_default().push(*token),
+            Row::Effectful { kind } => {
+                kinds.insert(kind);
+            }
+            _ => {}
+        }
+    }
+    let mut succeeded: HashMap<&str, u64> = HashMap::new();
+    for change in record.changes().filter(|change| change.verb == "succeed") {
+        succeeded.insert(&change.job, change.token);
+    }
+    for job in record.jobs().filter(|job| kinds.contains(&*job.kind)) {
+        let tokens = effects.remove(&*job.id).unwrap_or_default();
+        let expected: Vec<u64> = succeeded.get(&*job.id).copied().into_iter().collect();
+        findings.expect(tokens == expected, || {
+            format!("job {} has effects of the runs {tokens:?} instead of {expected:?}", job.id)
         });
     }
 }

@@ -52,6 +52,10 @@ fn every_broken_promise_is_found() {
         (3, "an accepted end is not in the history", |record| {
             record.operations.push(end("b", 1, "succeed"));
         }),
+        (3, "an effect happened twice", |record| {
+            record.rows.push(Row::Effect { job: "g1".to_owned(), token: 1 });
+        }),
+        (3, "an effect is missing", |record| record.rows.retain(|row| !matches!(row, Row::Effect { .. }))),
         (4, "a token was given out twice", |record| {
             with_changes(record, "a", |change| {
                 if change.verb == "claim" {
@@ -243,6 +247,8 @@ fn good() -> Record {
     for (index, id) in (0..).zip(["a", "tick", "g1", "g2", "t1"]) {
         rows.extend(done(id, index * 10 + 1));
     }
+    rows.push(Row::Effectful { kind: "effect".to_owned() });
+    rows.push(Row::Effect { job: "g1".to_owned(), token: 1 });
     rows.extend(retried("b", 60));
     rows.extend(released("t2", 70));
     let mut record = Record { operations: operations(), effects: effects(), rows };
@@ -250,6 +256,7 @@ fn good() -> Record {
         job.key = Some("k".to_owned());
         job.kind = "recorded".to_owned();
     });
+    with_job(&mut record, "g1", |job| job.kind = "effect".to_owned());
     with_job(&mut record, "tick", |job| job.tick = Some("nightly 10:00".to_owned()));
     for id in ["g1", "g2"] {
         with_job(&mut record, id, |job| job.group = Some("g".to_owned()));

@@ -15,9 +15,12 @@ pub use row::{Change, Job, Row, Task};
 /// One line of a record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
-enum Line {
+pub enum Line {
+    /// What somebody asked for.
     Operation(Operation),
+    /// What the witness saw.
     Effect(Effect),
+    /// A row of the store at the end.
     Row(Row),
 }
 

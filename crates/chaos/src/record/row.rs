@@ -81,6 +81,18 @@ pub enum Row {
     Job(Job),
     /// A state change of a job.
     Change(Change),
+    /// A kind whose handlers commit an effect together with the success of the job.
+    Effectful {
+        /// The kind.
+        kind: String,
+    },
+    /// An effect that was committed together with the success of a job.
+    Effect {
+        /// The job.
+        job: String,
+        /// The run token.
+        token: u64,
+    },
     /// Retention is on: ended jobs may be missing.
     Retention,
     /// The limit of a group: at most so many jobs at a time.

@@ -52,6 +52,14 @@ impl PostgresHome {
         rows
     }
 
+    /// Creates a home in this empty database, which is kept.
+    pub async fn create_at(url: &str) -> Self {
+        let home = Self::open(url, WakeMode::Poll).await;
+        home.store.migrate().await.expect("migrated");
+        effect::prepare(home.store.pool()).await;
+        home
+    }
+
     /// Opens the home in this database.
     pub async fn open(url: &str, wake: WakeMode) -> Self {
         let options = PostgresOptions { wake, ..PostgresOptions::default() };

@@ -1,0 +1,60 @@
+//! `milepost-chaos`: experiments with faults, and verdicts about the promises.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+use milepost_chaos::checker::check;
+use milepost_chaos::experiment::{self, ExperimentArgs};
+use milepost_chaos::load::{ProcessArgs, client, worker};
+use milepost_chaos::record::Record;
+
+/// Finds out whether the promises of Milepost hold
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Put load on a store, inject faults, and decide whether each promise was kept
+    Run(ExperimentArgs),
+    /// Decide from a record whether each promise was kept
+    Check {
+        /// The record that `run --record` has written
+        file: PathBuf,
+    },
+    #[command(hide = true)]
+    Worker(ProcessArgs),
+    #[command(hide = true)]
+    Client(ProcessArgs),
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> Result<()> {
+    match Arguments::parse().command {
+        Command::Run(args) => {
+            let summary = experiment::run(&args).await?;
+            println!("{summary}");
+            if !summary.faults().is_empty() {
+                bail!("the experiment failed");
+            }
+        }
+        Command::Check { file } => {
+            let open = File::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
+            let verdicts = check(&Record::read(BufReader::new(open))?);
+            for verdict in &verdicts {
+                println!("{verdict}");
+            }
+            if verdicts.iter().any(|verdict| verdict.violated > 0) {
+                bail!("a promise is broken");
+            }
+        }
+        Command::Worker(args) => worker::run(args).await?,
+        Command::Client(args) => client::run(args).await?,
+    }
+    Ok(())
+}

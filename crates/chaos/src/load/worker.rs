@@ -1,0 +1,108 @@
+//! A worker process: runs jobs and publishes events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use async_trait::async_trait;
+use milepost::{Context, JobError, Outcome, RetryPolicy, Worker};
+use milepost_core::error::StoreError;
+use milepost_core::event::{Begin, Event, Subscription};
+use milepost_postgres::WakeMode;
+use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
+use milepost_relay::sink::{Delivery, Sink, SinkDown};
+use milepost_testkit::home::{self, Home};
+
+use super::{EFFECT, FLAKY, LEASE, PLAIN, ProcessArgs, QUEUE, RATED, SUBSCRIPTION, until_parent_ends};
+use crate::record::{Effect, EndAnswer, What};
+use crate::witness::{Witness, now_ms};
+
+/// The longest duration of a handler, in milliseconds.
+const TAKES_MS_MAX: u64 = 40;
+/// A job in this number fails, if its kind fails at all.
+const FAILS_IN: u64 = 3;
+
+/// Runs until the parent closes standard input.
+///
+/// # Errors
+/// When the worker cannot register, or the witness cannot write.
+pub async fn run(args: ProcessArgs) -> Result<()> {
+    let home = home::open(&args.store, WakeMode::Listen).await;
+    let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
+    let stop = until_parent_ends();
+    let soon = RetryPolicy::fixed(Duration::from_millis(100));
+    let mut builder = Worker::builder(home.store()).queues([QUEUE]).options(|options| {
+        options.name.clone_from(&args.name);
+        options.lease = LEASE;
+        options.poll_interval = Duration::from_millis(200);
+        options.concurrency = 8;
+    });
+    for kind in [EFFECT, PLAIN, FLAKY, RATED] {
+        let (home, witness) = (home.clone(), witness.clone());
+        builder = builder.handle_kind(kind, soon, move |context| {
+            let (home, witness) = (home.clone(), witness.clone());
+            async move { handle(kind, &context, home.as_ref(), &witness).await }
+        });
+    }
+    let worker = builder.start().await?;
+    let options = PublisherOptions {
+        lease: LEASE,
+        poll_interval: Duration::from_millis(200),
+        begin: Begin::Beginning,
+        ..PublisherOptions::new(Subscription::new(SUBSCRIPTION), args.name.clone())
+    };
+    let sink = Arc::new(WitnessSink(witness));
+    let stats = Arc::new(PublisherStats::default());
+    let store: Arc<dyn milepost_core::port::Store> = home.store();
+    publish(store, sink, options, stats, stop).await?;
+    worker.shutdown().await;
+    Ok(())
+}
+
+async fn handle(
+    kind: &str,
+    context: &Context,
+    home: &dyn Home,
+    witness: &Witness,
+) -> Result<Outcome, JobError> {
+    let run = context.run();
+    let (job, token) = (run.job.to_string(), u64::from(run.token.0.unsigned_abs()));
+    witness.saw(Effect::Began { job: job.clone(), token, at_ms: now_ms() });
+    tokio::time::sleep(Duration::from_millis(fastrand::u64(..TAKES_MS_MAX))).await;
+    let finished = Effect::Finished { job: job.clone(), token, at_ms: now_ms() };
+    if kind == FLAKY && fastrand::u64(..FAILS_IN) == 0 {
+        witness.saw(finished);
+        return Err(JobError::retryable("chaos", "this attempt fails on purpose"));
+    }
+    if kind != EFFECT {
+        witness.saw(finished);
+        return Ok(Outcome::Done);
+    }
+    let what = |answer| What::End { job: job.clone(), token, verb: "succeed".to_owned(), answer };
+    let begun = witness.begins(&what(None));
+    let ended = home.record_with_success(run, "").await;
+    witness.saw(finished);
+    let (outcome, answer) = match &ended {
+        Ok(()) => (crate::record::Outcome::Ok, Some(EndAnswer::Accepted)),
+        Err(StoreError::Fenced(_)) => (crate::record::Outcome::Failed, Some(EndAnswer::Fenced)),
+        Err(_) => (crate::record::Outcome::Unknown, None),
+    };
+    witness.ended(&begun, outcome, what(answer));
+    ended?;
+    Ok(Outcome::Completed)
+}
+
+/// A receiver of events that cannot fail.
+#[derive(Debug)]
+struct WitnessSink(Arc<Witness>);
+
+#[async_trait]
+impl Sink for WitnessSink {
+    async fn publish(&self, events: &[Event]) -> Result<Vec<Delivery>, SinkDown> {
+        for event in events {
+            let (subscription, event) = (SUBSCRIPTION.to_owned(), event.id.to_string());
+            self.0.saw(Effect::Delivered { subscription, event });
+        }
+        Ok(vec![Delivery::Acknowledged; events.len()])
+    }
+}
