@@ -1,11 +1,14 @@
 //! Expressions that are too expensive to evaluate inside a transaction for which others wait.
 
+use std::sync::Mutex;
+
 use milepost_core::batch::start::NewBatch;
+use milepost_core::batch::{READ_BYTES_MAX, RESULT_BYTES_MAX, ROUND_READ_BYTES_MAX};
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::{BatchState, TaskState};
 use serde_json::{Value, json};
 
-use super::{Batches, done, graph, job};
+use super::{Batches, done, gives, graph, job};
 use milepost_testkit::scene::KIND;
 use milepost_testkit::wait;
 
@@ -36,6 +39,56 @@ pub async fn a_task_that_reads_much_becomes_what_it_says(batches: Batches) {
     let payloads: Vec<Value> =
         claimed.iter().map(|job| serde_json::from_str(&job.payload).unwrap()).collect();
     assert!(payloads.contains(&json!({"n": 20_000})), "{payloads:?}");
+}
+
+/// Ends all jobs of a batch with a result, and returns their payloads.
+async fn payloads(batches: &Batches, result: &Value) -> Vec<Value> {
+    let payloads = Mutex::new(Vec::new());
+    batches
+        .work(|job| {
+            payloads.lock().unwrap().push(serde_json::from_str(&job.payload).unwrap());
+            gives(result)
+        })
+        .await;
+    payloads.into_inner().unwrap()
+}
+
+pub async fn tasks_that_read_the_same_large_results_are_all_evaluated(batches: Batches) {
+    const TASKS: usize = 30;
+    let items = Task::each(KIND, "tasks.a.output")
+        .payload(json!({"n": "${ item }", "a": "${ size(tasks.a.output) }"}));
+    let dag = Definition::new("d").task("a", job()).task("list", items.after(["a"]));
+    let last = json!({"list": "${ size(tasks.list.output) }", "text": "${ size(tasks.list.output[0]) }"});
+    let dag = (0..TASKS)
+        .fold(dag, |dag, n| dag.task(format!("z{n:02}"), job().payload(last.clone()).after(["list"])));
+    let batch = batches.run(dag, json!({})).await;
+    let a = batches.claim(batch).await.remove("a").unwrap();
+    batches.finish(&a, gives(&json!((0..TASKS).collect::<Vec<_>>()))).await;
+    let text = "x".repeat(READ_BYTES_MAX / TASKS / 2);
+    let payloads = payloads(&batches, &json!(text)).await;
+    let items = (0..TASKS).map(|n| json!({"n": n, "a": TASKS}));
+    let last = std::iter::repeat_n(json!({"list": TASKS, "text": text.len()}), TASKS);
+    for expected in items.chain(last) {
+        assert!(payloads.contains(&expected), "{expected} is missing");
+    }
+    assert_eq!((payloads.len(), batches.state(batch).await), (2 * TASKS, BatchState::Done));
+}
+
+pub async fn tasks_that_read_more_than_a_round_loads_are_all_evaluated(batches: Batches) {
+    const TASKS: usize = ROUND_READ_BYTES_MAX / RESULT_BYTES_MAX + 3;
+    let pair = |dag: Definition, n: usize| {
+        let payload = json!({"n": format!("${{ size(tasks.b{n}.output) }}")});
+        dag.task(format!("b{n}"), job())
+            .task(format!("c{n}"), job().payload(payload).after([format!("b{n}")]))
+    };
+    let batch = batches.run((0..TASKS).fold(Definition::new("d"), pair), json!({})).await;
+    let text = json!("x".repeat(RESULT_BYTES_MAX - 2));
+    for job in batches.claim(batch).await.into_values() {
+        batches.finish(&job, gives(&text)).await;
+    }
+    let payloads = payloads(&batches, &json!(null)).await;
+    assert_eq!(payloads, vec![json!({"n": RESULT_BYTES_MAX - 2}); TASKS]);
+    assert_eq!(batches.state(batch).await, BatchState::Done);
 }
 
 pub async fn a_task_that_takes_too_much_fails_alone(batches: Batches) {

@@ -139,6 +139,8 @@ macro_rules! batch_conformance {
             }
             large {
                 a_task_that_reads_much_becomes_what_it_says
+                tasks_that_read_the_same_large_results_are_all_evaluated
+                tasks_that_read_more_than_a_round_loads_are_all_evaluated
                 a_task_that_takes_too_much_fails_alone
                 a_list_that_takes_much_keeps_no_other_batch_waiting
             }

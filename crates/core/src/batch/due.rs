@@ -72,17 +72,17 @@ pub struct DueTask {
     /// Its number.
     pub task: u32,
     /// Its definition.
-    pub spec: Task,
+    pub spec: Arc<Task>,
     /// The input of its batch.
     pub input: Arc<Exact>,
     /// The nominal time (tick) of its batch.
     pub nominal: Option<NominalTime>,
     /// The results of the predecessors that its expressions name.
-    pub predecessors: Vec<ReadTask>,
+    pub predecessors: Arc<[ReadTask]>,
     /// For an item of a task with `each`: the item and its index.
     pub item: Option<(Exact, u32)>,
     /// For a task that is a batch: the input schema of its DAG, if there is one.
-    pub schema: Option<Value>,
+    pub schema: Option<Arc<Value>>,
 }
 
 /// The result of one predecessor.
@@ -93,7 +93,7 @@ pub struct ReadTask {
     /// The outcome of the predecessor.
     pub state: Outcome,
     /// The value that it returned.
-    pub output: Exact,
+    pub output: Arc<Exact>,
 }
 
 /// The result of evaluating a due task.
@@ -144,7 +144,7 @@ impl DueTask {
         let texts = self.conditions().map(String::len).sum::<usize>();
         let item = self.item.as_ref().map(|(item, _)| item);
         let input = self.mentions("input").then_some(&*self.input);
-        let read = input.into_iter().chain(item).chain(self.readable().iter().map(|read| &read.output));
+        let read = input.into_iter().chain(item).chain(self.readable().iter().map(|read| &*read.output));
         let parts = read.map(Exact::marked).chain([&self.spec.payload]).fold(0, |sum, value| {
             if sum > LITTLE_STEPS_MAX { sum } else { sum + weight_of_json(value, LITTLE_STEPS_MAX - sum) }
         });
@@ -252,18 +252,21 @@ mod tests {
     use super::*;
 
     fn due(spec: Task) -> DueTask {
-        let read =
-            |key: &str, state, output: Value| ReadTask { key: key.to_owned(), state, output: output.into() };
+        let read = |key: &str, state, output: Value| ReadTask {
+            key: key.to_owned(),
+            state,
+            output: Arc::new(output.into()),
+        };
         DueTask {
             batch: BatchId::new(),
             task: 0,
-            spec,
+            spec: Arc::new(spec),
             input: Arc::new(json!({"day": "2026-11-01", "to": ["a", "b"]}).into()),
             nominal: None,
-            predecessors: vec![
+            predecessors: Arc::new([
                 read("count", Outcome::Succeeded, json!({"rows": 3})),
                 read("load", Outcome::Skipped, Value::Null),
-            ],
+            ]),
             item: None,
             schema: None,
         }
@@ -300,11 +303,11 @@ mod tests {
         let large: Value = (0..100_000).collect::<Vec<u32>>().into();
         let item = |payload: &str| DueTask {
             input: Arc::new(json!({ "items": large }).into()),
-            predecessors: vec![ReadTask {
+            predecessors: Arc::new([ReadTask {
                 key: "a".to_owned(),
                 state: Outcome::Succeeded,
-                output: large.clone().into(),
-            }],
+                output: Arc::new(large.clone().into()),
+            }]),
             item: Some((json!(7).into(), 0)),
             ..due(Task::each("mail", "input.items + tasks.a.output").payload(json!({ "n": payload })))
         };

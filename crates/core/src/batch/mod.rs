@@ -16,6 +16,8 @@ pub mod subject;
 pub const RESULT_BYTES_MAX: usize = 256 * 1024;
 /// The maximum total size of predecessors' results that one task may read, in bytes.
 pub const READ_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// The maximum total size of results that are loaded for the tasks of one round, in bytes. A task beyond it is left to the next round.
+pub const ROUND_READ_BYTES_MAX: usize = 2 * READ_BYTES_MAX;
 /// The maximum number of items of a task with `each`.
 pub const ITEMS_MAX: usize = 100_000;
 /// The maximum number of rows that one transaction changes after the end of a task; the rest is done in further transactions.

@@ -1,14 +1,16 @@
 -- Locks due tasks of batches that are not stopped: of batches $1 (null: all), at most $2, of one batch at most half of
--- these; only the tasks $3, parallel to $1, unless that is null. Returns their definitions; only the first row of a batch
--- contains the data that all its tasks share (input, list), which can be large. The order of batches is random, so that a
+-- these; only the tasks $3, parallel to $1, unless that is null. Data that can be large is returned once: the input and the list in the first row
+-- of a batch, a definition in the first row with its `spec_task`, the schema in the first row whose definition names its DAG. The order of batches is random, so that a
 -- batch with many due tasks does not keep others waiting. Batches that an operator is changing are skipped: in the order of
 -- locks (settle.sql), the right to settle precedes tasks, and this statement does not wait for it.
-select a.id as batch_id, t.task, d.spec::text as spec, cardinality(d.reads) > 0 as reads, a.items_of is not null as is_item,
+select a.id as batch_id, t.task, coalesce(a.items_of, t.task) as spec_task,
+       case when row_number() over (partition by a.turn, a.id, coalesce(a.items_of, t.task) order by t.task) = 1 then d.spec::text end as spec,
+       cardinality(d.reads) > 0 as reads, a.items_of is not null as is_item,
        case when row_number() over of_batch = 1 then i.input::text end as input,
        case when row_number() over of_batch = 1 and a.items_of is not null then (
            select l.input::text from milepost.batch_input l where l.batch_id = a.id
        ) end as list,
-       case when d.spec ? 'dag' then (
+       case when d.spec ? 'dag' and row_number() over (partition by d.spec ->> 'dag' order by a.turn, a.id, t.task) = 1 then (
            select v.input_schema::text from milepost.dag g join milepost.dag_version v on v.id = g.latest where g.name = d.spec ->> 'dag'
        ) end as schema,
        a.nominal_at, a.nominal_zone

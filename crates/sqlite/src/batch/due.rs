@@ -308,12 +308,12 @@ impl Asked {
                 Ok(Ok(DueTask {
                     batch: task.batch,
                     task: task.number,
-                    spec,
+                    spec: Arc::new(spec),
                     input,
                     nominal,
-                    predecessors: reads,
+                    predecessors: reads.into(),
                     item: None,
-                    schema,
+                    schema: schema.map(Arc::new),
                 }))
             }
             Err(Unread::TooMuch) => Ok(Err(reads_too_much())),

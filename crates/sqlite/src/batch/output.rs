@@ -1,6 +1,7 @@
 //! Results of tasks, for the tasks that read them.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use milepost_core::batch::READ_BYTES_MAX;
 use milepost_core::batch::due::ReadTask;
@@ -61,7 +62,7 @@ impl<'conn> Outputs<'conn> {
         let left = self.left_by(task, head.version)?;
         let state = left.state.outcome().unwrap_or(Outcome::Failed);
         let output = self.output(&left)?;
-        Ok(ReadTask { key: left.key, state, output })
+        Ok(ReadTask { key: left.key, state, output: Arc::new(output) })
     }
 
     fn left_by(&self, task: TaskId, version: i64) -> rusqlite::Result<Left> {
