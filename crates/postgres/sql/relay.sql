@@ -209,22 +209,31 @@ $$;
 
 -- Records the results of a parked aggregate's deliveries, if this publisher still owns the slot under this token. (After a failover that lost a
 -- takeover, the same token can have been issued to two publishers.) delivered: acknowledged by the sink. given_up: [{id, deliveries, why, skipped}].
--- deliveries, wait_ms, why: of the first remaining event, if it failed. Returns whether no event remains.
+-- deliveries, wait_ms, why: of the first remaining event, if it failed. due_at: since when the aggregate was due when its events were read; if it is due
+-- at another time, an operator has changed it: failures then do not count, and an event with a new payload stays. Returns whether no event remains.
+drop function if exists milepost.settle_parked(text, uuid, smallint, bigint, text, text, uuid[], jsonb, integer, bigint, text);
 create or replace function milepost.settle_parked(
     subscription text, publisher uuid, slot smallint, token bigint, aggregate_type text, aggregate_id text,
-    delivered uuid[], given_up jsonb, deliveries integer, wait_ms bigint, why text
+    delivered uuid[], given_up jsonb, deliveries integer, wait_ms bigint, why text, due_at timestamptz
 ) returns boolean language plpgsql as $$
 #variable_conflict use_variable
+declare
+    due_now timestamptz;
+    is_changed boolean;
 begin
     perform from milepost.subscription_slot s
     where s.subscription = subscription and s.slot = slot and s.token = token and s.owner = publisher for share;
     if not found then
         return false;
     end if;
-    perform from milepost.parked_aggregate a
+    select a.next_delivery_at into due_now from milepost.parked_aggregate a
     where a.subscription = subscription and a.aggregate_type = aggregate_type and a.aggregate_id = aggregate_id for update;
     if not found then
         return true;
+    end if;
+    is_changed := due_now is distinct from due_at;
+    if is_changed then
+        given_up := '[]';
     end if;
     perform milepost.give_up(subscription, array[slot], jsonb_agg(to_jsonb(g) || jsonb_build_object('slot', p.slot, 'pos', p.pos, 'edited', p.edited)))
     from jsonb_to_recordset(given_up) g(id uuid, deliveries integer, why text, skipped boolean)
@@ -232,12 +241,16 @@ begin
     having count(*) > 0;
     delete from milepost.parked_event p
     where p.subscription = subscription and p.aggregate_type = aggregate_type and p.aggregate_id = aggregate_id
-      and (p.event_id = any (delivered) or p.event_id in (select g.id from jsonb_to_recordset(given_up) g(id uuid)));
+      and (p.event_id = any (delivered) and not (is_changed and p.edited is not null)
+           or p.event_id in (select g.id from jsonb_to_recordset(given_up) g(id uuid)));
     if not exists (select from milepost.parked_event p
                    where p.subscription = subscription and p.aggregate_type = aggregate_type and p.aggregate_id = aggregate_id) then
         delete from milepost.parked_aggregate a
         where a.subscription = subscription and a.aggregate_type = aggregate_type and a.aggregate_id = aggregate_id;
         return true;
+    end if;
+    if is_changed then
+        return false;
     end if;
     update milepost.parked_aggregate a
     set deliveries = coalesce(settle_parked.deliveries, 0),

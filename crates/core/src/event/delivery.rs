@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::{Aggregate, Event, SubscriptionFilter, Undelivered};
 use crate::ident::{EventId, PublisherId};
 
@@ -144,6 +146,8 @@ pub struct DueAggregate {
     pub token: i64,
     /// The number of attempts of the first event so far.
     pub deliveries: u32,
+    /// Since when it was due.
+    pub due_at: Timestamp,
     /// The events in order; at least one.
     pub events: Vec<Event>,
 }
@@ -157,6 +161,9 @@ pub struct Retried {
     pub slot: i16,
     /// The token under which the slot was held.
     pub token: i64,
+    /// Since when it was due when its events were read. If it is due at another time by now, an operator has changed it: failures then do not
+    /// count, and an event with a new payload is sent again.
+    pub due_at: Timestamp,
     /// Events that were delivered.
     pub delivered: Vec<EventId>,
     /// Undelivered events: those that became dead letters or were skipped; the last one may be an event that is retried or halted.

@@ -8,7 +8,7 @@ with due as materialized (
     order by a.next_delivery_at
     limit $3
 )
-select d.slot, d.token, d.deliveries, e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type,
+select d.slot, d.token, d.deliveries, d.next_delivery_at, e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type,
        e.headers::text as headers, coalesce(p.edited, e.payload)::text as payload, e.emitted_at
 from due d
 cross join lateral (

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff_sqlx::ToSqlx;
 use milepost_core::event::{Aggregate, DueAggregate, DueEvents, Publisher, Retried};
 use milepost_core::sql;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use sqlx::Row;
 
 use super::outcome::{abandoned, wait_ms};
 use crate::event::read_event;
-use crate::row::{Decoded, value};
+use crate::row::{self, Decoded, value};
 use crate::store::PostgresStore;
 
 /// Maximum number of an aggregate's events, behind the parked one, that are returned in one call.
@@ -32,6 +33,7 @@ impl PostgresStore {
                     slot: row.try_get("slot")?,
                     token: row.try_get("token")?,
                     deliveries: u32::try_from(row.try_get::<i32, _>("deliveries")?).unwrap_or(0),
+                    due_at: row::time(row, "next_delivery_at")?.ok_or(sqlx::Error::RowNotFound)?,
                     events: vec![event],
                 }),
             }
@@ -65,7 +67,8 @@ impl PostgresStore {
                 .bind(Value::Array(given_up).to_string())
                 .bind(head.as_ref().map(|(failure, _)| i32::try_from(failure.deliveries).unwrap_or(i32::MAX)))
                 .bind(head.as_ref().and_then(|(_, ms)| *ms).map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
-                .bind(head.map(|(failure, _)| failure.why.clone()));
+                .bind(head.map(|(failure, _)| failure.why.clone()))
+                .bind(of.due_at.to_sqlx());
             if self.inner.hot.row(query).await.and_then(value)? {
                 drained.push(of.aggregate.clone());
             }

@@ -251,8 +251,10 @@ impl Pages<'_> {
                 let Some(failure) = end else { continue };
                 if parks(&failure) {
                     held.push(event.aggregate.clone());
-                    waves.hold(event.aggregate);
                 }
+                // Also after an event that is abandoned. If the next one was sent before that is stored, a crash would make the abandoned one
+                // be sent after it.
+                waves.hold(event.aggregate);
                 outcome.failures.push(failure);
             }
             if !all_tried {
@@ -261,6 +263,7 @@ impl Pages<'_> {
             }
         }
         let (behind, untried) = waves.into_rest();
+        held.extend(behind.iter().map(|event| event.aggregate.clone()));
         outcome.behind = behind.into_iter().map(|event| event.id).collect();
         outcome.untried.extend(untried.into_iter().map(|event| event.id));
         if outcome == Outcome::default() {

@@ -9,7 +9,7 @@ use milepost_core::event::{Aggregate, DueAggregate, Event, Retried};
 use milepost_core::ident::EventId;
 use tokio_util::sync::CancellationToken;
 
-use super::{Shared, WAVE_MAX, parks};
+use super::{Shared, WAVE_MAX};
 use crate::ordered_waves::Waves;
 
 /// How many aggregates are retried at the same time.
@@ -59,7 +59,7 @@ async fn retry_due(shared: &Shared) -> Result<Option<Duration>, StoreError> {
     Ok(None)
 }
 
-/// Publishes due events: those of each aggregate in order, and none after one that must wait.
+/// Publishes due events: those of each aggregate in order, and none after one that was not delivered.
 async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
     let mut ends: HashMap<Aggregate, Retried> = HashMap::new();
     let mut attempts: HashMap<EventId, u32> = HashMap::new();
@@ -70,9 +70,9 @@ async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
         let (wanted, others): (Vec<Event>, Vec<Event>) =
             of.events.into_iter().partition(|event| shared.publisher.filter.has(event));
         events.extend(wanted);
-        let (aggregate, slot, token) = (of.aggregate.clone(), of.slot, of.token);
+        let (aggregate, slot, token, due_at) = (of.aggregate.clone(), of.slot, of.token, of.due_at);
         let delivered = others.iter().map(|event| event.id).collect();
-        let end = Retried { aggregate, slot, token, delivered, failures: Vec::new() };
+        let end = Retried { aggregate, slot, token, due_at, delivered, failures: Vec::new() };
         ends.insert(of.aggregate, end);
     }
     let mut waves = Waves::of(events);
@@ -89,9 +89,8 @@ async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
             match failure {
                 None => of.delivered.push(event.id),
                 Some(failure) => {
-                    if parks(&failure) {
-                        waves.hold(event.aggregate);
-                    }
+                    // Also after an event that is abandoned: the next one is sent once that is stored.
+                    waves.hold(event.aggregate);
                     of.failures.push(failure);
                 }
             }

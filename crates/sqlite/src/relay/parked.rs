@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::clock::now_ms;
 use crate::error::Failure;
 use crate::event::read_event;
+use crate::row;
 
 /// The maximum number of events returned at once of an aggregate that was parked only because it waits behind a failed event.
 const BEHIND_MAX: i64 = 100;
@@ -37,12 +38,13 @@ pub(super) fn due(
     while let Some(row) = rows.next()? {
         let aggregate = Aggregate { kind: row.get(0)?, id: row.get(1)? };
         let deliveries: u32 = row.get(2)?;
+        let due_at = row::time(row, 3)?;
         let many = if deliveries > 0 { 1 } else { BEHIND_MAX };
         let mut find = conn.prepare_cached(sql!("relay/due_events"))?;
         let events = find.query_map((name, &aggregate.kind, &aggregate.id, many), read_event)?;
         let events = events.map(|logged| Ok(logged?.event)).collect::<rusqlite::Result<Vec<_>>>()?;
         if !events.is_empty() {
-            due.aggregates.push(DueAggregate { aggregate, slot: SLOT, token, deliveries, events });
+            due.aggregates.push(DueAggregate { aggregate, slot: SLOT, token, deliveries, due_at, events });
         }
     }
     if due.aggregates.is_empty() {
@@ -82,6 +84,13 @@ pub(super) fn settle(
 /// Stores the outcome for one aggregate; returns whether none of its events is left.
 fn settle_one(conn: &Connection, subscription: &str, of: &Retried) -> Result<bool, Failure> {
     let (Aggregate { kind, id }, now) = (&of.aggregate, now_ms());
+    let due_ms: Option<Option<i64>> = conn
+        .prepare_cached(sql!("relay/due_at"))?
+        .query_row((subscription, kind, id), |row| row.get(0))
+        .optional()?;
+    if due_ms != Some(Some(of.due_at.as_millisecond())) {
+        return settle_changed(conn, subscription, of);
+    }
     let mut unpark = conn.prepare_cached(sql!("relay/unpark_event"))?;
     for event in &of.delivered {
         unpark.execute((subscription, kind, id, event.0.as_bytes()))?;
@@ -106,6 +115,19 @@ fn settle_one(conn: &Connection, subscription: &str, of: &Retried) -> Result<boo
     let put_off = (subscription, kind, id, deliveries, due_ms, why);
     // No row: an operator has settled it since.
     Ok(conn.prepare_cached(sql!("relay/put_off"))?.execute(put_off)? == 0)
+}
+
+/// Stores the outcome for an aggregate that an operator has changed since its events were read: what the operator wanted happens next. Returns
+/// whether none of its events is left.
+fn settle_changed(conn: &Connection, subscription: &str, of: &Retried) -> Result<bool, Failure> {
+    let Aggregate { kind, id } = &of.aggregate;
+    let mut unpark = conn.prepare_cached(sql!("relay/unpark_original"))?;
+    for event in &of.delivered {
+        unpark.execute((subscription, kind, id, event.0.as_bytes()))?;
+    }
+    conn.prepare_cached(sql!("relay/unpark_empty"))?.execute((subscription, kind, id))?;
+    let mut find = conn.prepare_cached(sql!("relay/due_at"))?;
+    Ok(find.query_row((subscription, kind, id), |_| Ok(())).optional()?.is_none())
 }
 
 /// Dead-letters an event.

@@ -1,11 +1,13 @@
 //! Events that are not delivered: retries, parking, dead letters and unavailable sinks.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use milepost_core::event::Exhausted;
 use milepost_testkit::wait;
+use tokio::runtime::Handle;
 
 use crate::common::script::Answer;
 use crate::publishing::desk::{Desk, giving_up, options, up_to};
@@ -102,6 +104,30 @@ pub(crate) async fn an_event_becomes_a_dead_letter_where_the_policy_says_so(desk
     assert_eq!(desk.sink.firsts("1"), [1, 3]);
     assert_eq!(running.stats.view().dead, 1);
     running.stop().await;
+}
+
+pub(crate) async fn no_event_is_sent_before_it_is_stored_that_the_one_before_is_dead(desk: Desk) {
+    desk.emit("1", 4).await;
+    let (store, runtime) = (desk.store.clone(), Handle::current());
+    let too_early = Arc::new(AtomicUsize::new(0));
+    let counted = too_early.clone();
+    desk.sink.answer(move |event| {
+        let dead = tokio::task::block_in_place(|| runtime.block_on(store.dead_events(None, None, 10)));
+        match event.sequence {
+            // By the loop that publishes pages, and by the one that retries.
+            1 => Answer::Unacceptable,
+            3 => Answer::Refuse,
+            sequence => {
+                let expected = usize::try_from(sequence / 2).unwrap();
+                counted.fetch_add(usize::from(dead.unwrap().len() < expected), Ordering::Relaxed);
+                Answer::Take
+            }
+        }
+    });
+    let running = desk.run(giving_up("s", 2, Exhausted::DeadLetter));
+    desk.until_taken(2).await;
+    running.stop().await;
+    assert_eq!((desk.sink.firsts("1"), too_early.load(Ordering::Relaxed)), (vec![2, 4], 0));
 }
 
 pub(crate) async fn what_can_never_be_taken_is_a_dead_letter_at_once(desk: Desk) {

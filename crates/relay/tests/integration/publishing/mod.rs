@@ -72,6 +72,7 @@ on_both! {
         an_aggregate_whose_attempts_are_spent_waits_for_a_person
         an_event_is_skipped_where_the_policy_says_so
         an_event_becomes_a_dead_letter_where_the_policy_says_so
+        no_event_is_sent_before_it_is_stored_that_the_one_before_is_dead
         what_can_never_be_taken_is_a_dead_letter_at_once
         a_sink_that_is_down_parks_nothing
         a_sink_that_refuses_everything_parks_few
@@ -83,6 +84,8 @@ on_both! {
         a_retry_lets_a_halted_aggregate_go_on
         a_skip_goes_past_the_first_event_and_keeps_it
         an_edited_event_is_published_with_its_new_payload_under_its_id
+        an_edit_counts_although_an_attempt_fails_at_that_moment
+        an_edit_counts_although_an_attempt_succeeds_at_that_moment
         what_is_not_parked_or_dead_cannot_be_changed
         a_dead_letter_is_published_again_or_forgotten
         an_aggregate_is_published_again_from_a_sequence_on

@@ -1,5 +1,6 @@
 //! Operations on subscriptions, and what operators see.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use milepost_core::error::StoreError;
@@ -7,6 +8,7 @@ use milepost_core::event::relay_listing::{DeadVerb, ParkedVerb, Replay};
 use milepost_core::event::{Aggregate, Exhausted, NewEvent, RelayError};
 use milepost_core::ident::EventId;
 use milepost_testkit::wait;
+use tokio::runtime::Handle;
 
 use crate::common::script::Answer;
 use crate::publishing::desk::{Desk, Running, giving_up, options, up_to};
@@ -78,6 +80,37 @@ pub(crate) async fn an_edited_event_is_published_with_its_new_payload_under_its_
     running.stop().await;
     let first = &desk.sink.taken()[0];
     assert_eq!((first.id, first.payload.get()), (id, r#"{"mended": true}"#));
+}
+
+/// Edits the first event of order 1 while the sink has its second attempt, which ends like this. Returns the payloads that the sink took.
+async fn edited_during_an_attempt(desk: &Desk, then: Answer) -> Vec<String> {
+    desk.emit("1", 2).await;
+    let (store, runtime, attempts) = (desk.store.clone(), Handle::current(), AtomicUsize::new(0));
+    desk.sink.answer(move |_| match attempts.fetch_add(1, Ordering::Relaxed) {
+        0 => Answer::Refuse,
+        1 => {
+            let edit = ParkedVerb::edit(r#"{"edited": true}"#).unwrap();
+            let edited = async { store.change_parked("s", &order("1"), &edit).await.unwrap() };
+            tokio::task::block_in_place(|| runtime.block_on(edited));
+            then.clone()
+        }
+        _ => Answer::Take,
+    });
+    let running = desk.run(giving_up("s", 2, Exhausted::DeadLetter));
+    desk.until_taken(2).await;
+    running.stop().await;
+    assert!(desk.store.dead_events(None, None, 10).await.unwrap().is_empty());
+    desk.sink.taken().iter().map(|event| event.payload.get().to_owned()).collect()
+}
+
+pub(crate) async fn an_edit_counts_although_an_attempt_fails_at_that_moment(desk: Desk) {
+    let taken = edited_during_an_attempt(&desk, Answer::Refuse).await;
+    assert_eq!(taken, [r#"{"edited": true}"#, "null"]);
+}
+
+pub(crate) async fn an_edit_counts_although_an_attempt_succeeds_at_that_moment(desk: Desk) {
+    let taken = edited_during_an_attempt(&desk, Answer::Take).await;
+    assert_eq!(taken, ["null", r#"{"edited": true}"#, "null"]);
 }
 
 pub(crate) async fn what_is_not_parked_or_dead_cannot_be_changed(desk: Desk) {
