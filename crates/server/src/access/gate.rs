@@ -8,7 +8,8 @@ use axum::response::{IntoResponse, Response};
 use super::credentials::bearer;
 use super::{Allowed, Identity, Needed, Recalled, check};
 use crate::app::App;
-use crate::client::Client;
+use crate::client::{Caller, Client};
+use crate::large_reads::CALLER;
 use crate::problem::Problem;
 use crate::session::{self, Signed};
 
@@ -25,7 +26,7 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
     let (admitted, cookie) = admit(&app, request, needed).await;
     let admitted = admitted.and_then(|request| check_query(&app, path.as_str(), request));
     let mut response = match admitted {
-        Ok(request) => next.run(request).await,
+        Ok(request) => CALLER.scope(Caller::of(request.extensions()), next.run(request)).await,
         Err(problem) => problem.into_response(),
     };
     if let Some(cookie) = cookie {

@@ -243,7 +243,7 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
             Problem::new(rejection.status(), "body_unreadable", rejection.body_text()).into_response()
         })?;
-        let fields = fields(&bytes).map_err(|problem| problem.into_response())?;
+        let fields = fields(&bytes).map_err(Problem::into_response)?;
         Ok(Self { actor, fields })
     }
 }
