@@ -88,7 +88,8 @@ pub(crate) async fn migrate(sessions: &Sessions, place: &str) -> StoreResult<Mig
 }
 
 /// Applies the next migration, and after the last one the API. Each migration is a transaction: PostgreSQL cannot use a new value of an enum
-/// in the transaction that adds it.
+/// in the transaction that adds it, unless that also creates the type. So an empty store gets all migrations in one: it is empty or complete,
+/// and what creates stores does not have to continue a part.
 async fn migrate_once(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
     tx.script(SET_UP).await?;
     tx.script(LOCK).await?;
@@ -100,15 +101,13 @@ async fn migrate_once(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
         Ok(found) => found,
         Err(altered) => return Ok(Err(altered)),
     };
-    let next = (1..).zip(MIGRATIONS).find(|(version, _)| *version > from);
-    let to = match next {
-        Some((version, (name, sql))) => {
-            tx.script(sql).await?;
-            record(tx, version, name, sql).await?;
-            version
-        }
-        None => from,
-    };
+    let count = if from == 0 { MIGRATIONS.len() } else { 1 };
+    let mut to = from;
+    for (version, (name, sql)) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from).take(count) {
+        tx.script(sql).await?;
+        record(tx, version, name, sql).await?;
+        to = version;
+    }
     if to == KNOWN {
         tx.script(API).await?;
     }
