@@ -76,7 +76,7 @@ fn change(entry: HistoryEntry) -> Change {
         attempt: entry.attempt,
         token: u64::from(entry.token.0.unsigned_abs()),
         at_ms: entry.at.as_millisecond(),
-        ready_at_ms: entry.ready_at.map(|at| at.as_millisecond()),
+        ready_at_ms: entry.ready_at.map(jiff::Timestamp::as_millisecond),
         error_code: entry.error_code,
     }
 }
