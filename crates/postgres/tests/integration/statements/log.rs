@@ -35,7 +35,7 @@ const ADVANCING: &[&str] = &[
          (select jsonb_agg(jsonb_build_object('slot', slot, 'pos', pos, 'id', event_id, 'type', aggregate_type, 'aggregate', aggregate_id,
                                               'deliveries', 1, 'wait_ms', 1, 'why', 'w'))
           from (select * from milepost.event where slot = 1 order by pos limit 1) e), null, null, milepost.current_epoch())",
-    "select milepost.settle_parked('s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c', a.slot, 1, a.aggregate_type, a.aggregate_id, '{}', '[]', 2, 1, 'w')
+    "select milepost.settle_parked('s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c', a.slot, 1, a.aggregate_type, a.aggregate_id, '{}', '[]', 2, 1, 'w', a.next_delivery_at)
      from (select * from milepost.parked_aggregate order by subscription, aggregate_type, aggregate_id limit 1) a",
     "select milepost.prune_log(600000)",
     "select milepost.prune_log(0)",
