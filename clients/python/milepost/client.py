@@ -76,6 +76,10 @@ class Created:
     id: str
     duplicate: bool
 
+    @classmethod
+    def of(cls, answer: Any) -> Created:
+        return cls(part(answer, "id", str), part(answer, "duplicate", bool))
+
 
 class Client:
     """A client of the server at `url`."""
@@ -98,13 +102,13 @@ class Client:
     def create(self, job: NewJob) -> Created:
         """Creates a job; returns when it is durable. Retries if necessary, with an `Idempotency-Key`, so that only one job is created."""
         headers = {} if job.key else {"Idempotency-Key": str(uuid.uuid4())}
-        return Created(**self.ask("POST", "/v1/jobs", job.as_json(), headers=headers, tries=4))
+        return Created.of(self.ask("POST", "/v1/jobs", job.as_json(), headers=headers, tries=4))
 
     def create_many(self, jobs: Sequence[NewJob]) -> list[Created]:
         """Creates up to 5,000 jobs: all or none."""
         body = {"jobs": [job.as_json() for job in jobs]}
         answer = self.ask("POST", "/v1/jobs/create-many", body, headers={"Idempotency-Key": str(uuid.uuid4())}, tries=4)
-        return [Created(**created) for created in answer["jobs"]]
+        return [Created.of(created) for created in part(answer, "jobs", list)]
 
     def start_batch(
         self, dag: str, input: Any = None, *, key: str | None = None, nominal_at: str | None = None, nominal_zone: str | None = None,
@@ -114,7 +118,7 @@ class Client:
         given = {"dag": dag, "input": input, "key": key, "nominal_at": nominal_at, "nominal_zone": nominal_zone}
         body = {name: value for name, value in given.items() if value is not None}
         headers = {} if key else {"Idempotency-Key": str(uuid.uuid4())}
-        return Created(**self.ask("POST", "/v1/batches", body, headers=headers, tries=4))
+        return Created.of(self.ask("POST", "/v1/batches", body, headers=headers, tries=4))
 
     def job(self, job_id: str) -> dict[str, Any]:
         """Returns a job with its payload, its result, and the reason why it is not running."""
@@ -180,6 +184,8 @@ class Client:
             raise Problem(response.status, said["code"], said["detail"], said.get("at"), retry_after_s)
         except (ValueError, KeyError, TypeError, AttributeError):
             detail = f"the answer is not from Milepost: {answer[:200].decode(errors='replace')}"
+            if response.status < 400:  # A proxy's answer says nothing about the request.
+                raise Unreachable(detail) from None
             raise Problem(response.status, "not_milepost", detail, None, retry_after_s) from None
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:

@@ -12,6 +12,10 @@ from tests.ill import DENY, HANG, LOSE, TRICKLE, IllServer
 from tests.workplace import URL, Workplace, until
 
 
+# The page of a proxy that answers instead of the server.
+PAGE = (200, {"Content-Type": "text/html"}, b"<html>captive</html>")
+
+
 class IllTest(Workplace):
     def setUp(self):
         super().setUp()
@@ -37,6 +41,16 @@ class CreateIllTest(IllTest):
         self.assertGreaterEqual(time.monotonic() - began, 1.0 + 0.2 + 0.4)
         self.assertEqual(self.ill.answered("POST", "/v1/jobs"), ["lost", 408, 429, 200])
         self.assertEqual([job["id"] for job in self.healthy.jobs(queue=self.queue)], [created.id])
+
+    def test_the_page_of_a_proxy_is_no_answer(self):
+        self.meets("POST", "/v1/jobs", PAGE)
+        created = self.client.create(NewJob("k", queue=self.queue))
+        self.assertEqual(self.ill.answered("POST", "/v1/jobs"), [200, 200])
+        self.assertEqual([job["id"] for job in self.healthy.jobs(queue=self.queue)], [created.id])
+        for body in (b"{}", b"null"):
+            self.meets("POST", "/v1/jobs", (200, {}, body))
+            with self.assertRaises(Unreachable):
+                self.client.create(NewJob("k", queue=self.queue))
 
     def test_what_is_refused_for_good_is_asked_once(self):
         self.meets("POST", "/v1/jobs", (403, {}))
@@ -164,11 +178,11 @@ class WorkerIllTest(IllTest):
     def test_a_worker_that_was_taken_for_dead_registers_anew_once_however_often_it_takes(self):
         self.work(lambda job: "done")
         until("the worker claims", lambda: self.ill.answered("POST", "/claim"))
-        self.meets("POST", "/v1/workers", (503, {}), (429, {"Retry-After": "1"}))
+        self.meets("POST", "/v1/workers", (503, {}), (429, {"Retry-After": "1"}), PAGE)
         worker = next(path for _, path, _, _ in self.ill.asked if path.endswith("/claim")).removesuffix("/claim")
         self.healthy.ask("DELETE", worker)
         self.ended(self.create())
-        self.assertEqual(self.ill.answered("POST", "/v1/workers"), [201, 503, 429, 201])
+        self.assertEqual(self.ill.answered("POST", "/v1/workers"), [201, 503, 429, 200, 201])
 
     def test_a_worker_that_may_not_register_says_so(self):
         self.meets("POST", "/v1/workers", (503, {}), (401, {}))
