@@ -5,6 +5,7 @@ use milepost_core::finish::result_too_large;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::secrets::Secrets;
 use milepost_http::Capped;
+use serde_json::value::RawValue;
 
 /// The most bytes kept of a possible result: a response body, or a line of a program's output.
 pub(crate) const RESULT_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
@@ -18,7 +19,7 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// JSON that is too large to be read completely. A part of it would be of no use to its readers.
 pub(crate) fn outcome(said: &Capped, secrets: &Secrets) -> Result<Outcome, JobError> {
     let text = secrets.hide(said.text());
-    if said.cut && text.starts_with(['{', '[']) {
+    if said.cut && is_cut_json(&text) {
         let too_large = result_too_large("a result", RESULT_BYTES_MAX);
         return Err(JobError::fatal(too_large.code, too_large.message));
     }
@@ -29,6 +30,12 @@ pub(crate) fn outcome(said: &Capped, secrets: &Secrets) -> Result<Outcome, JobEr
     } else {
         Outcome::Result(serde_json::Value::String(shortened(text).replace('\0', "\u{fffd}")).to_string())
     })
+}
+
+/// Returns whether a text that was cut is the beginning of a JSON value.
+fn is_cut_json(text: &str) -> bool {
+    let value = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>().next();
+    value.is_some_and(|value| value.is_err_and(|error| error.is_eof()))
 }
 
 /// Cuts a text at [`TEXT_BYTES_MAX`].
@@ -76,7 +83,12 @@ mod tests {
     fn a_cut_text_is_never_taken_for_json() {
         let cut = |bytes: &[u8]| outcome(&Capped { bytes: bytes.to_vec(), cut: true }, &Secrets::default());
         assert_eq!(cut(b"123"), Ok(Outcome::Result("\"123…\"".to_owned())));
-        assert_eq!(cut(b"[123").unwrap_err().code, RESULT_TOO_LARGE);
+        for json in [&b"[123"[..], b"{\"a\": [1, \"x", b"\"a string"] {
+            assert_eq!(cut(json).unwrap_err().code, RESULT_TOO_LARGE);
+        }
+        for text in [&b"[info] started"[..], b"\"quoted\" words"] {
+            assert!(cut(text).is_ok());
+        }
     }
 
     #[test]
