@@ -42,7 +42,7 @@ pub(super) fn one_end(record: &Record, findings: &mut Findings) {
     }
 }
 
-/// Every job that succeeded has exactly one effect, that of its accepted run, if its handler commits both together; no other job has one.
+/// Every success of a job (several after reruns) has exactly one effect, that of its run, if the handler commits both together; there is no other.
 fn one_effect(record: &Record, findings: &mut Findings) {
     let mut effects: HashMap<&str, Vec<u64>> = HashMap::new();
     let mut kinds: HashSet<&str> = HashSet::new();
@@ -55,13 +55,15 @@ fn one_effect(record: &Record, findings: &mut Findings) {
             _ => {}
         }
     }
-    let mut succeeded: HashMap<&str, u64> = HashMap::new();
+    let mut succeeded: HashMap<&str, Vec<u64>> = HashMap::new();
     for change in record.changes().filter(|change| change.verb == "succeed") {
-        succeeded.insert(&change.job, change.token);
+        succeeded.entry(&change.job).or_default().push(change.token);
     }
     for job in record.jobs().filter(|job| kinds.contains(&*job.kind)) {
-        let tokens = effects.remove(&*job.id).unwrap_or_default();
-        let expected: Vec<u64> = succeeded.get(&*job.id).copied().into_iter().collect();
+        let [mut tokens, mut expected] =
+            [&mut effects, &mut succeeded].map(|of| of.remove(&*job.id).unwrap_or_default());
+        tokens.sort_unstable();
+        expected.sort_unstable();
         findings.expect(tokens == expected, || {
             format!("job {} has effects of the runs {tokens:?} instead of {expected:?}", job.id)
         });
