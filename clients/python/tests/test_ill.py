@@ -45,7 +45,7 @@ class CreateIllTest(IllTest):
     def test_the_page_of_a_proxy_is_no_answer(self):
         self.meets("POST", "/v1/jobs", PAGE)
         created = self.client.create(NewJob("k", queue=self.queue))
-        self.assertEqual(self.ill.answered("POST", "/v1/jobs"), [200, 200])
+        self.assertEqual(self.ill.answered("POST", "/v1/jobs"), [200, 201])
         self.assertEqual([job["id"] for job in self.healthy.jobs(queue=self.queue)], [created.id])
         for body in (b"{}", b"null"):
             self.meets("POST", "/v1/jobs", (200, {}, body))

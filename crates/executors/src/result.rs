@@ -32,8 +32,9 @@ pub(crate) fn outcome(said: &Capped, secrets: &Secrets) -> Result<Outcome, JobEr
     })
 }
 
-/// Returns whether a text that was cut is the beginning of a JSON value.
+/// Returns whether a text that was cut, and so ends with an ellipsis, is the beginning of a JSON value.
 fn is_cut_json(text: &str) -> bool {
+    let text = text.trim_end_matches('…');
     let value = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>().next();
     value.is_some_and(|value| value.is_err_and(|error| error.is_eof()))
 }
