@@ -29,8 +29,8 @@ pub(super) fn advance(conn: &Connection) -> Result<(u64, Vec<DueTask>), Failure>
         let mut found = found.collect::<rusqlite::Result<Vec<_>>>()?;
         // Each page starts at a random batch, so that a batch with many due tasks does not delay the others. The clock would not do: a busy system
         // wakes processes at multiples of its timer's period.
-        let first = fastrand::usize(..found.len().max(1));
-        found.rotate_left(first);
+        fastrand::shuffle(&mut found);
+        settler.last_due = *found.first().unwrap_or(&settler.last_due);
         settler.due = found.into_iter().take(BATCHES_A_PAGE).collect();
     }
     settler.finish()?;

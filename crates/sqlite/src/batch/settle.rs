@@ -1,6 +1,7 @@
 //! Settlement of batches after tasks have changed their state: counts ended tasks, releases successors, updates the counts of batches.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use milepost_core::transition::Verb;
 use milepost_core::{finish, sql};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension};
+use uuid::Uuid;
 
 use super::head::{ByState, End, Head, TaskId};
 use crate::clock::now_ms;
@@ -86,6 +88,8 @@ pub(crate) struct Settler<'conn> {
     pub(super) changed: BTreeMap<BatchId, ByState>,
     /// Batches with tasks that became due.
     pub(super) due: BTreeSet<BatchId>,
+    /// The batch whose due tasks were evaluated last.
+    pub(super) last_due: BatchId,
     /// The number of tasks examined.
     pub(super) looked: u64,
     /// Due tasks whose evaluation takes too long for a transaction.
@@ -106,6 +110,7 @@ impl<'conn> Settler<'conn> {
             lines: None,
             changed: BTreeMap::new(),
             due: BTreeSet::new(),
+            last_due: BatchId(Uuid::nil()),
             looked: 0,
             large: Vec::new(),
             noted_by_caller: None,
@@ -128,8 +133,16 @@ impl<'conn> Settler<'conn> {
         }
     }
 
+    /// Returns the next batch in turn: the one after the last that was returned, so that a batch which becomes due again keeps no other waiting.
     fn next_due(&mut self) -> Option<BatchId> {
-        if self.page.is_over() { None } else { self.due.pop_first() }
+        if self.page.is_over() {
+            return None;
+        }
+        let after = (Bound::Excluded(self.last_due), Bound::Unbounded);
+        let next = *self.due.range(after).next().or_else(|| self.due.first())?;
+        self.due.remove(&next);
+        self.last_due = next;
+        Some(next)
     }
 
     pub(super) fn head(&mut self, batch: BatchId) -> Result<Rc<Head>, Failure> {
