@@ -140,6 +140,13 @@ pub async fn what_was_put_comes_back(scene: Scene) {
     let names: Vec<String> =
         scene.store.schedules().await.unwrap().into_iter().map(|view| view.schedule.name).collect();
     assert_eq!(names, ["nightly", "once/with a slash", "rare"]);
+    let without = scene.store.schedules_without_payloads().await.unwrap();
+    let without: Vec<_> = without
+        .iter()
+        .map(|view| (view.schedule.name.as_str(), view.schedule.makes.columns().1.payload.to_string()))
+        .collect();
+    let null = || "null".to_owned();
+    assert_eq!(without, [("nightly", null()), ("once/with a slash", null()), ("rare", null())]);
     assert!(scene.store.schedule("nowhere").await.unwrap().is_none());
 }
 

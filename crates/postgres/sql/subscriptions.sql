@@ -1,5 +1,5 @@
 -- Operations on subscriptions.
--- SQLSTATEs: MP020 the subscription does not exist; MP022 the aggregate is not parked; MP023 the event is not a dead letter; MP024 the
+-- SQLSTATEs: MP020 the subscription does not exist; MP022 the aggregate is not parked; MP026 another event is its first one; MP023 the event is not a dead letter; MP024 the
 -- log does not reach back that far (DETAIL: the first sequence in the log, empty if there is none); MP025 a publisher is running.
 
 -- Raises MP020 unless the subscription exists.
@@ -11,9 +11,10 @@ begin
 end
 $$;
 
--- Applies 'retry', 'skip' or 'edit' to the first event of a parked aggregate.
+-- Applies 'retry', 'skip' or 'edit' to the first event of a parked aggregate; with `event_id`, only if that is the first one.
+drop function if exists milepost.change_parked(text, text, text, text, json);
 create or replace function milepost.change_parked(
-    subscription text, aggregate_type text, aggregate_id text, verb text, payload json default null
+    subscription text, aggregate_type text, aggregate_id text, verb text, payload json default null, event_id uuid default null
 ) returns void language plpgsql as $$
 #variable_conflict use_variable
 declare
@@ -27,6 +28,10 @@ begin
     order by p.pos limit 1;
     if not found then
         raise exception using errcode = 'MP022', message = format('%s/%s is not parked', aggregate_type, aggregate_id);
+    end if;
+    if first.event_id <> event_id then
+        raise exception using errcode = 'MP026',
+            message = format('event %s is not the first parked event of %s/%s', event_id, aggregate_type, aggregate_id);
     end if;
     if verb = 'skip' then
         insert into milepost.dead_event (subscription, event_id, slot, pos, deliveries, why, skipped, edited)

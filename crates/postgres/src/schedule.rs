@@ -39,7 +39,13 @@ impl ScheduleStore for PostgresStore {
 
     async fn schedules_after(&self, name: Option<&str>, limit: u32) -> StoreResult<Vec<ScheduleView>> {
         let query = sqlx::query(sql!("schedules")).bind(None::<&str>).bind(false).bind(i64::from(limit));
-        let rows = self.inner.calm.rows(query.bind(name.map(str::to_owned))).await;
+        let rows = self.inner.calm.rows(query.bind(name.map(str::to_owned)).bind(true)).await;
+        rows.and_then(|rows| rows.iter().map(view).collect()).map_err(|e| self.fail("schedules", e))
+    }
+
+    async fn schedules_without_payloads(&self) -> StoreResult<Vec<ScheduleView>> {
+        let query = sqlx::query(sql!("schedules")).bind(None::<&str>).bind(false).bind(i64::from(u32::MAX));
+        let rows = self.inner.calm.rows(query.bind(None::<&str>).bind(false)).await;
         rows.and_then(|rows| rows.iter().map(view).collect()).map_err(|e| self.fail("schedules", e))
     }
 
@@ -209,7 +215,9 @@ fn refusal(row: &PgRow) -> Decoded<Option<Refusal>> {
 }
 
 async fn rows(sessions: &Sessions, name: Option<&str>, due: bool, limit: i64) -> Decoded<Vec<PgRow>> {
-    sessions.rows(sqlx::query(sql!("schedules")).bind(name).bind(due).bind(limit).bind(None::<&str>)).await
+    sessions
+        .rows(sqlx::query(sql!("schedules")).bind(name).bind(due).bind(limit).bind(None::<&str>).bind(true))
+        .await
 }
 
 fn clock(row: &PgRow) -> Decoded<Clock> {

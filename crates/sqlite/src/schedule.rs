@@ -35,10 +35,20 @@ impl ScheduleStore for SqliteStore {
         let name = name.map(str::to_owned);
         let page = move |conn: &Connection| {
             let mut statement = conn.prepare_cached(sql!("schedules"))?;
-            let found = statement.query_map((None::<&str>, None::<i64>, limit, name), view)?;
+            let found = statement.query_map((None::<&str>, None::<i64>, limit, name, true), view)?;
             Ok(found.collect::<rusqlite::Result<_>>()?)
         };
         self.read("schedules", page).await
+    }
+
+    async fn schedules_without_payloads(&self) -> StoreResult<Vec<ScheduleView>> {
+        let all = |conn: &Connection| {
+            let mut statement = conn.prepare_cached(sql!("schedules"))?;
+            let found =
+                statement.query_map((None::<&str>, None::<i64>, u32::MAX, None::<&str>, false), view)?;
+            Ok(found.collect::<rusqlite::Result<_>>()?)
+        };
+        self.read("schedules", all).await
     }
 
     async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>> {
@@ -135,7 +145,7 @@ fn select<T>(
     read: fn(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>, Failure> {
     let mut statement = conn.prepare_cached(sql!("schedules"))?;
-    let found = statement.query_map((name, due_ms, limit, None::<&str>), read)?;
+    let found = statement.query_map((name, due_ms, limit, None::<&str>, true), read)?;
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 

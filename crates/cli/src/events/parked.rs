@@ -44,6 +44,9 @@ pub(crate) struct Which {
     /// All parked aggregates
     #[arg(long, conflicts_with = "aggregate")]
     all: bool,
+    /// Only if this is its first parked event
+    #[arg(long, value_name = "EVENT_ID", requires = "aggregate")]
+    event: Option<EventId>,
     #[command(flatten)]
     reason: ReasonArgs,
 }
@@ -55,6 +58,9 @@ pub(crate) struct EditArgs {
     /// The parked aggregate
     #[arg(value_name = "TYPE/ID", value_parser = super::aggregate)]
     aggregate: Aggregate,
+    /// Only if this is its first parked event
+    #[arg(long, value_name = "EVENT_ID")]
+    event: Option<EventId>,
     /// The new payload of its first event, as JSON
     #[arg(long, value_name = "JSON")]
     payload: String,
@@ -182,26 +188,26 @@ pub(super) async fn change(
     let verb = action.verb(payload).context("--payload cannot be used")?;
     known(name, store).await?;
     let aggregates = match which.aggregate {
-        Some(aggregate) => vec![aggregate],
+        Some(aggregate) => vec![(aggregate, which.event)],
         None => {
             let parked = store.parked(Some(name), None, u32::MAX).await?;
-            parked.into_iter().map(|of| of.first.aggregate).collect()
+            parked.into_iter().map(|of| (of.first.aggregate, Some(of.first.id))).collect()
         }
     };
     if aggregates.is_empty() {
         output::note("nothing is parked");
     }
     let store = which.reason.acting(store)?;
-    for aggregate in aggregates {
-        store.change_parked(name, &aggregate, &verb).await?;
+    for (aggregate, event) in aggregates {
+        store.change_parked(name, &aggregate, event, &verb).await?;
         output::change(format_args!("{aggregate}  {}", action.result()))?;
     }
     Ok(Outcome::Done)
 }
 
 pub(super) async fn edit(args: EditArgs, store: &dyn Store) -> Result<Outcome> {
-    let EditArgs { subscription, aggregate, payload, reason } = args;
-    let which = Which { subscription, aggregate: Some(aggregate), all: false, reason };
+    let EditArgs { subscription, aggregate, event, payload, reason } = args;
+    let which = Which { subscription, aggregate: Some(aggregate), all: false, event, reason };
     change(which, ParkedAction::Edit, Some(&payload), store).await
 }
 

@@ -285,10 +285,10 @@ impl Walk {
             (ParkedVerb::Retry, "parked.retry", "1"),
             (ParkedVerb::edit("{\"mended\":true}").unwrap(), "parked.edit", "2"),
         ] {
-            self.store.change_parked("all", &of(order).aggregate, &verb).await.unwrap();
+            self.store.change_parked("all", &of(order).aggregate, None, &verb).await.unwrap();
             self.told(what, format!("all order/{order}"), CHANGED).await;
         }
-        self.store.change_parked("all", &of("3").aggregate, &ParkedVerb::Skip).await.unwrap();
+        self.store.change_parked("all", &of("3").aggregate, None, &ParkedVerb::Skip).await.unwrap();
         self.told("parked.skip", "all order/3", WENT).await;
         for (event, verb, what) in
             [(dead[0], DeadVerb::Retry, "dead_event.retry"), (dead[1], DeadVerb::Drop, "dead_event.drop")]

@@ -99,6 +99,18 @@ pub enum RelayError {
         /// The aggregate.
         aggregate: Aggregate,
     },
+    /// Another event of the aggregate is the first one.
+    #[error(
+        "{event} is not the first parked event of {aggregate} for the subscription {subscription:?}; nothing was changed: list the parked events again"
+    )]
+    NotFirst {
+        /// The subscription.
+        subscription: String,
+        /// The aggregate.
+        aggregate: Aggregate,
+        /// The event that the operator named.
+        event: EventId,
+    },
     /// The event is not a dead letter of the subscription.
     #[error("the event {event} is not a dead letter of the subscription {subscription:?}")]
     NotDead {

@@ -28,6 +28,9 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
     /// Lists up to `limit` schedules by name, those that follow this name.
     async fn schedules_after(&self, name: Option<&str>, limit: u32) -> StoreResult<Vec<ScheduleView>>;
 
+    /// Lists all schedules by name without reading their payloads and inputs, which are `null` then: they can have many megabytes.
+    async fn schedules_without_payloads(&self) -> StoreResult<Vec<ScheduleView>>;
+
     /// Returns one schedule.
     async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>>;
 

@@ -31,11 +31,12 @@ pub trait SubscriptionStore: Send + Sync {
         limit: u32,
     ) -> StoreResult<Vec<ParkedView>>;
 
-    /// Retries, skips or edits the first event of a parked aggregate.
+    /// Retries, skips or edits the first event of a parked aggregate; with an `event`, only if that is the first one.
     async fn change_parked(
         &self,
         subscription: &str,
         aggregate: &Aggregate,
+        event: Option<EventId>,
         verb: &ParkedVerb,
     ) -> StoreResult<()>;
 

@@ -2,6 +2,7 @@
 
 mod dag;
 mod due;
+mod due_data;
 mod error;
 mod listing;
 mod operation;

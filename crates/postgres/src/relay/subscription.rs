@@ -28,6 +28,8 @@ use crate::store::PostgresStore;
 
 /// SQLSTATE of an aggregate that is not parked.
 const NOT_PARKED: &str = "MP022";
+/// SQLSTATE of an event that is not the first one of a parked aggregate.
+const NOT_FIRST: &str = "MP026";
 /// SQLSTATE of an event that is not a dead letter.
 const NOT_DEAD: &str = "MP023";
 /// SQLSTATE of a replay that would start before the retained log.
@@ -82,6 +84,7 @@ impl SubscriptionStore for PostgresStore {
         &self,
         subscription: &str,
         aggregate: &Aggregate,
+        event: Option<EventId>,
         verb: &ParkedVerb,
     ) -> StoreResult<()> {
         let (name, payload) = match verb {
@@ -94,14 +97,16 @@ impl SubscriptionStore for PostgresStore {
             .bind(aggregate.kind.clone())
             .bind(aggregate.id.clone())
             .bind(name)
-            .bind(payload);
+            .bind(payload)
+            .bind(event.map(|event| event.0));
         let action = AuditedAction::change_parked(subscription, aggregate, verb);
         let changed =
             self.act(&self.inner.intake, &action, async |session| session.execute(query).await).await;
-        changed.map(drop).map_err(|e| match code(&e) {
-            Some(NOT_PARKED) => {
-                let (subscription, aggregate) = (subscription.to_owned(), aggregate.clone());
-                RelayError::NotParked { subscription, aggregate }.into()
+        let (of, aggregate) = (subscription.to_owned(), aggregate.clone());
+        changed.map(drop).map_err(|e| match (code(&e), event) {
+            (Some(NOT_PARKED), _) => RelayError::NotParked { subscription: of, aggregate }.into(),
+            (Some(NOT_FIRST), Some(event)) => {
+                RelayError::NotFirst { subscription: of, aggregate, event }.into()
             }
             _ => self.relay_fail("change_parked", subscription, e),
         })

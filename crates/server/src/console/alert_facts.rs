@@ -19,7 +19,6 @@ use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
 use super::bulks;
-use crate::api::schedules::without_payloads;
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -59,20 +58,16 @@ impl Facts {
         let (failed, aborted) = (jobs(JobState::Failed), jobs(JobState::Aborted));
         let any = JobFilter { limit: 1, ..JobFilter::default() };
         let look = Look { now: Timestamp::now(), patience: PATIENCE_DEFAULT, time_limit: PROMOTED_MAX };
-        let others = async {
-            let others = tokio::try_join!(
-                store.workers(),
-                batches(store.as_ref()),
-                bulks(store.as_ref()),
-                store.jobs(&failed),
-                store.jobs(&aborted),
-                store.jobs(&any),
-                store.examine(Check::Promoted, &look),
-            );
-            others.map_err(Problem::from)
-        };
-        let (schedules, (workers, batches, bulks, failed, aborted, any, promoted)) =
-            tokio::try_join!(without_payloads(app), others)?;
+        let (schedules, workers, batches, bulks, failed, aborted, any, promoted) = tokio::try_join!(
+            store.schedules_without_payloads(),
+            store.workers(),
+            batches(store.as_ref()),
+            bulks(store.as_ref()),
+            store.jobs(&failed),
+            store.jobs(&aborted),
+            store.jobs(&any),
+            store.examine(Check::Promoted, &look),
+        )?;
         let ids: Vec<_> = failed.iter().map(|job| job.id).collect();
         let failures = store.last_failures(&ids).await?;
         let (queues, subscriptions, consumers, limits) = (None, None, None, None);

@@ -190,6 +190,7 @@ fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
             .with(Field::hidden("subscription", &view.subscription))
             .with(Field::hidden("aggregate_type", &of.kind))
             .with(Field::hidden("aggregate_id", &of.id))
+            .with(Field::hidden("event", view.first.id.to_string()))
             .among(place)
     };
     let payload = pretty(view.first.payload.get());
@@ -256,7 +257,7 @@ pub(super) async fn change_parked(State(app): State<App>, sent: Sent) -> Respons
         let action: ParkedAction = sent.operation()?;
         let payload = sent.field("payload").filter(|_| action == ParkedAction::Edit);
         let verb = action.verb(payload).map_err(|error| Flash::refused(error.to_string()))?;
-        store.change_parked(name, &aggregate, &verb).await?;
+        store.change_parked(name, &aggregate, sent.read("event")?, &verb).await?;
         Ok(format!("{} {}: {}.", aggregate.kind, aggregate.id, action.result()))
     };
     let done = done.await;

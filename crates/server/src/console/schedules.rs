@@ -11,7 +11,6 @@ use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
 use super::format::{count, cut};
 use super::page::{Drawn, Page, draw};
-use crate::api::schedules::without_payloads;
 use crate::app::App;
 use crate::params::encoded;
 
@@ -34,7 +33,7 @@ struct Row {
 }
 
 pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
-    let (views, workers) = tokio::join!(without_payloads(&app), app.store.workers());
+    let (views, workers) = tokio::join!(app.store.schedules_without_payloads(), app.store.workers());
     let (views, workers) = (views?, workers?);
     let nobody = !workers.iter().any(|worker| worker.ended_at.is_none());
     let rows = views.into_iter().enumerate().map(|(place, view)| row(view, place, nobody, &page)).collect();

@@ -71,12 +71,15 @@ impl SubscriptionStore for SqliteStore {
         &self,
         subscription: &str,
         aggregate: &Aggregate,
+        event: Option<EventId>,
         verb: &ParkedVerb,
     ) -> StoreResult<()> {
         let action = AuditedAction::change_parked(subscription, aggregate, verb);
         let (name, aggregate, verb) = (subscription.to_owned(), aggregate.clone(), verb.clone());
-        self.act("change_parked", Hint::READY, action, move |tx| change_parked(tx, &name, aggregate, &verb))
-            .await
+        self.act("change_parked", Hint::READY, action, move |tx| {
+            change_parked(tx, &name, aggregate, event, &verb)
+        })
+        .await
     }
 
     async fn dead_events(
@@ -212,6 +215,7 @@ fn change_parked(
     conn: &Connection,
     subscription: &str,
     aggregate: Aggregate,
+    named: Option<EventId>,
     verb: &ParkedVerb,
 ) -> Result<(), Failure> {
     check(conn, subscription)?;
@@ -224,6 +228,10 @@ fn change_parked(
         let subscription = subscription.to_owned();
         return Err(told(RelayError::NotParked { subscription, aggregate }));
     };
+    if let Some(named) = named.filter(|named| named.0 != event) {
+        let subscription = subscription.to_owned();
+        return Err(told(RelayError::NotFirst { subscription, aggregate, event: named }));
+    }
     match verb {
         ParkedVerb::Retry => {}
         ParkedVerb::Skip => {

@@ -94,9 +94,10 @@ impl SubscriptionStore for Faulty {
         &self,
         subscription: &str,
         aggregate: &Aggregate,
+        event: Option<EventId>,
         verb: &ParkedVerb,
     ) -> StoreResult<()> {
-        self.inner.change_parked(subscription, aggregate, verb).await
+        self.inner.change_parked(subscription, aggregate, event, verb).await
     }
 
     async fn dead_events(

@@ -296,6 +296,9 @@ impl ScheduleStore for Faulty {
         self.inner.clock().await
     }
 
+    async fn schedules_without_payloads(&self) -> StoreResult<Vec<ScheduleView>> {
+        self.inner.schedules_without_payloads().await
+    }
     async fn schedules_after(&self, name: Option<&str>, limit: u32) -> StoreResult<Vec<ScheduleView>> {
         self.inner.schedules_after(name, limit).await
     }

@@ -85,7 +85,7 @@ pub(crate) async fn leave_half_done(both: &Move) {
     edits.leave().await;
     let order = Aggregate::new("order", "2");
     let edit = ParkedVerb::edit("{\"z\":  1.0}").unwrap();
-    store.change_parked("edits", &order, &edit).await.unwrap();
+    store.change_parked("edits", &order, None, &edit).await.unwrap();
     let mut gives_up = Desk::at(store, "gives up").await;
     let ends = [Undelivered::DeadLetter, Undelivered::Skip];
     let give_up = |events: &[Event]| {
@@ -145,7 +145,7 @@ fn a_subscription_goes_on_exactly_where_it_was() {
         assert_eq!(relay.publish_all(&["b"]).await, []);
         let due = store.due(&relay.publisher, 10).await.unwrap();
         assert!(due.aggregates.is_empty(), "it waits for an operator: {due:?}");
-        store.change_parked("s", &Aggregate::new("order", "b"), &ParkedVerb::Retry).await.unwrap();
+        store.change_parked("s", &Aggregate::new("order", "b"), None, &ParkedVerb::Retry).await.unwrap();
         let due = store.due(&relay.publisher, 10).await.unwrap();
         let sequences: Vec<i64> = due.aggregates[0].events.iter().map(|event| event.sequence).collect();
         assert_eq!((due.aggregates.len(), sequences), (1, vec![1, 2]));

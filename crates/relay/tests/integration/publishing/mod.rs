@@ -86,6 +86,7 @@ on_both! {
         an_edited_event_is_published_with_its_new_payload_under_its_id
         an_edit_counts_although_an_attempt_fails_at_that_moment
         an_edit_counts_although_an_attempt_succeeds_at_that_moment
+        an_event_that_is_named_is_changed_only_while_it_is_the_first
         what_is_not_parked_or_dead_cannot_be_changed
         a_dead_letter_is_published_again_or_forgotten
         an_aggregate_is_published_again_from_a_sequence_on

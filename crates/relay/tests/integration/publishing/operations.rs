@@ -52,7 +52,7 @@ pub(crate) async fn a_parked_aggregate_is_shown_with_what_the_sink_said(desk: De
 
 pub(crate) async fn a_retry_lets_a_halted_aggregate_go_on(desk: Desk) {
     let running = halted(&desk).await;
-    desk.store.change_parked("s", &order("1"), &ParkedVerb::Retry).await.unwrap();
+    desk.store.change_parked("s", &order("1"), None, &ParkedVerb::Retry).await.unwrap();
     desk.until_taken(3).await;
     running.stop().await;
     assert_eq!(desk.sink.firsts("1"), up_to(3));
@@ -61,12 +61,27 @@ pub(crate) async fn a_retry_lets_a_halted_aggregate_go_on(desk: Desk) {
 
 pub(crate) async fn a_skip_goes_past_the_first_event_and_keeps_it(desk: Desk) {
     let running = halted(&desk).await;
-    desk.store.change_parked("s", &order("1"), &ParkedVerb::Skip).await.unwrap();
+    desk.store.change_parked("s", &order("1"), None, &ParkedVerb::Skip).await.unwrap();
     desk.until_taken(2).await;
     running.stop().await;
     assert_eq!(desk.sink.firsts("1"), [2, 3]);
     let dead = desk.store.dead_events(None, None, 10).await.unwrap();
     assert_eq!((dead.len(), dead[0].event.sequence, dead[0].skipped), (1, 1, true));
+}
+
+pub(crate) async fn an_event_that_is_named_is_changed_only_while_it_is_the_first(desk: Desk) {
+    let running = halted(&desk).await;
+    let first = desk.store.parked(None, None, 1).await.unwrap()[0].first.id;
+    let skip = async |event| desk.store.change_parked("s", &order("1"), Some(event), &ParkedVerb::Skip).await;
+    skip(first).await.unwrap();
+    desk.until_taken(2).await;
+    running.stop().await;
+    let running = halted(&desk).await;
+    let subscription = "s".to_owned();
+    let error = relay_error(skip(first).await).await;
+    assert_eq!(error, RelayError::NotFirst { subscription, aggregate: order("1"), event: first });
+    running.stop().await;
+    assert_eq!(desk.store.dead_events(None, None, 10).await.unwrap().len(), 1, "nothing else was skipped");
 }
 
 pub(crate) async fn an_edited_event_is_published_with_its_new_payload_under_its_id(desk: Desk) {
@@ -75,7 +90,7 @@ pub(crate) async fn an_edited_event_is_published_with_its_new_payload_under_its_
     let bad = ParkedVerb::edit("{").unwrap_err();
     assert!(matches!(bad, RelayError::Payload(_)), "{bad}");
     let edit = ParkedVerb::edit(r#"{"mended": true}"#).unwrap();
-    desk.store.change_parked("s", &order("1"), &edit).await.unwrap();
+    desk.store.change_parked("s", &order("1"), None, &edit).await.unwrap();
     desk.until_taken(3).await;
     running.stop().await;
     let first = &desk.sink.taken()[0];
@@ -90,7 +105,7 @@ async fn edited_during_an_attempt(desk: &Desk, then: Answer) -> Vec<String> {
         0 => Answer::Refuse,
         1 => {
             let edit = ParkedVerb::edit(r#"{"edited": true}"#).unwrap();
-            let edited = async { store.change_parked("s", &order("1"), &edit).await.unwrap() };
+            let edited = async { store.change_parked("s", &order("1"), None, &edit).await.unwrap() };
             tokio::task::block_in_place(|| runtime.block_on(edited));
             then.clone()
         }
@@ -118,9 +133,9 @@ pub(crate) async fn what_is_not_parked_or_dead_cannot_be_changed(desk: Desk) {
     desk.emit("1", 1).await;
     desk.until_taken(1).await;
     running.stop().await;
-    let error = relay_error(desk.store.change_parked("s", &order("1"), &ParkedVerb::Retry).await).await;
+    let error = relay_error(desk.store.change_parked("s", &order("1"), None, &ParkedVerb::Retry).await).await;
     assert_eq!(error, RelayError::NotParked { subscription: "s".to_owned(), aggregate: order("1") });
-    let error = relay_error(desk.store.change_parked("t", &order("1"), &ParkedVerb::Retry).await).await;
+    let error = relay_error(desk.store.change_parked("t", &order("1"), None, &ParkedVerb::Retry).await).await;
     assert_eq!(error, RelayError::NoSuchSubscription("t".to_owned()));
     let event = EventId::new();
     let error = relay_error(desk.store.change_dead("s", event, DeadVerb::Retry).await).await;

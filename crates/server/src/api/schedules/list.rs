@@ -6,9 +6,8 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
-use milepost_core::schedule::{Makes, ScheduleView};
+use milepost_core::schedule::ScheduleView;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -16,7 +15,6 @@ use utoipa_axum::routes;
 use super::ticks::next_ticks;
 use crate::api::page;
 use crate::app::App;
-use crate::large_reads::LargePermit;
 use crate::params::{Path, Query, encoded};
 use crate::problem::Problem;
 
@@ -41,7 +39,11 @@ async fn list_schedules(
 ) -> Result<Response, Problem> {
     let limit = page::limit(params.limit.or(Some(page::ROWS_MAX)))?;
     let permit = app.large.permit().await;
-    let (views, next) = portion(&app, &permit, params.after, limit).await?;
+    let store = app.store.as_ref();
+    let read =
+        |after: Option<String>, limit| async move { store.schedules_after(after.as_deref(), limit).await };
+    let name = |view: &ScheduleView| view.schedule.name.clone();
+    let (views, next) = page::large_rows(&permit, params.after, limit, name, read).await?;
     let next = next.map(|name| encoded(&name));
     Ok((page::next_page("/v1/schedules", next, params.limit), Json(views)).into_response())
 }
@@ -56,38 +58,6 @@ struct SchedulesParams {
     /// Maximum number of schedules. The default is 1,000.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
-}
-
-/// Returns all schedules without their payloads and inputs, which can have many megabytes; they are read in portions.
-pub(crate) async fn without_payloads(app: &App) -> Result<Vec<ScheduleView>, Problem> {
-    let permit = app.large.permit().await;
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let (mut views, next) = portion(app, &permit, after, page::ROWS_MAX).await?;
-        for view in &mut views {
-            match &mut view.schedule.makes {
-                Makes::Job(job) => job.payload = RawValue::NULL.to_owned(),
-                Makes::Batch(batch) => batch.input = RawValue::NULL.to_owned(),
-            }
-        }
-        all.append(&mut views);
-        after = next;
-        if after.is_none() {
-            return Ok(all);
-        }
-    }
-}
-
-async fn portion(
-    app: &App,
-    permit: &LargePermit<'_>,
-    after: Option<String>,
-    limit: u32,
-) -> Result<(Vec<ScheduleView>, Option<String>), Problem> {
-    let read = |after: Option<String>, limit| async move {
-        app.store.schedules_after(after.as_deref(), limit).await
-    };
-    page::large_rows(permit, after, limit, |view: &ScheduleView| view.schedule.name.clone(), read).await
 }
 
 /// A schedule with its next ticks.

@@ -5,7 +5,6 @@ mod operate;
 mod put;
 mod ticks;
 
-pub(crate) use self::list::without_payloads;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;

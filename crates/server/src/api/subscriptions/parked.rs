@@ -7,6 +7,7 @@ use milepost_core::actions::parked::{InvalidEdit, ParkedAction};
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::AggregatePlace;
 use milepost_core::event::relay_listing::ParkedView;
+use milepost_core::ident::EventId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
@@ -71,6 +72,8 @@ struct ParkedRequest {
     aggregate_type: String,
     /// The id of the aggregate.
     aggregate_id: String,
+    /// The event that is meant; if another one is the first, nothing is changed. The default is the first one.
+    event_id: Option<EventId>,
     /// The operation.
     operation: ParkedAction,
     /// The payload to publish instead of that of its first event (edit).
@@ -99,6 +102,6 @@ async fn operate_parked(
         Problem::unprocessable(code, invalid.to_string()).at("payload")
     })?;
     let aggregate = Aggregate::new(request.aggregate_type, request.aggregate_id);
-    store.change_parked(&request.subscription, &aggregate, &verb).await?;
+    store.change_parked(&request.subscription, &aggregate, request.event_id, &verb).await?;
     Ok(StatusCode::NO_CONTENT)
 }

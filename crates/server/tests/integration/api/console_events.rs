@@ -31,6 +31,10 @@ pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Pla
     let begins_in = form.split(" autofocus").next().unwrap().rsplit(" name=\"").next().unwrap();
     assert!(begins_in.starts_with("payload"), "the payload field gets the focus: {form}");
     assert!(edit("{").await.1.starts_with("refused"));
+    assert!(
+        html.contains(&format!("name=\"event\" value=\"{}\"", parked.first.id)),
+        "the form names its event"
+    );
     assert!(edit("{\"mended\": true}").await.1.starts_with("done"));
     assert!(place.page("/events").await.1.contains("mended"));
     let dead = store.dead_events(None, None, 1).await.unwrap().remove(0).event.id.to_string();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use milepost_core::event::{Begin, Event, Failure, Outcome, PageSize, Undelivered};
+use milepost_core::ident::EventId;
 use milepost_core::port::LogReader;
 use milepost_testkit::relay;
 use reqwest::{Method, StatusCode};
@@ -86,6 +87,9 @@ pub(crate) async fn what_is_parked_and_given_up_is_dealt_with(place: Place) {
     assert_eq!(place.post("/v1/parked/operate", &operate).await.at(), "payload");
     let mut edit = operate.clone();
     edit["payload"] = json!({"mended": true});
+    edit["event_id"] = json!(EventId::new());
+    assert_eq!(place.post("/v1/parked/operate", &edit).await.code(), "relay_refused");
+    edit["event_id"] = parked["items"][0]["event_id"].clone();
     assert_eq!(place.post("/v1/parked/operate", &edit).await.status, StatusCode::NO_CONTENT);
     assert_eq!(place.get("/v1/parked").await.body["items"][0]["payload"], json!({"mended": true}));
     let mut absent = edit.clone();
