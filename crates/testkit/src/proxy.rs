@@ -12,6 +12,8 @@ use tokio::sync::watch;
 /// A proxy between a client and a server.
 pub struct Proxy {
     address: SocketAddr,
+    /// The host and port of the server.
+    server: Arc<Mutex<String>>,
     faults: Arc<Faults>,
 }
 
@@ -82,13 +84,15 @@ impl Faults {
 impl Proxy {
     /// Starts a proxy in front of the server at `host:port`.
     pub async fn before(server: String) -> Self {
+        let server = Arc::new(Mutex::new(server));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("no free port");
         let address = listener.local_addr().expect("no local address");
         let faults = Arc::new(Faults::default());
-        let of_connections = faults.clone();
+        let (of_connections, target) = (faults.clone(), server.clone());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (server, faults) = (server.clone(), of_connections.clone());
+                let server = target.lock().expect("the lock is poisoned").clone();
+                let faults = of_connections.clone();
                 tokio::spawn(async move {
                     let mut shut = faults.shut.subscribe();
                     let mut silences = faults.silences.subscribe();
@@ -106,7 +110,12 @@ impl Proxy {
                 });
             }
         });
-        Self { address, faults }
+        Self { address, server, faults }
+    }
+
+    /// Passes new connections to another server from now on.
+    pub fn lead_to(&self, server: String) {
+        *self.server.lock().expect("the lock is poisoned") = server;
     }
 
     /// Returns the address for clients: host and port.

@@ -27,22 +27,60 @@ pub fn programs() -> PathBuf {
 impl Server {
     /// Creates a cluster and starts it.
     pub async fn create() -> Self {
-        let home = tempfile::Builder::new()
-            .prefix("milepost-server.")
-            .tempdir()
-            .expect("cannot create a temporary folder");
-        let server = Self { home, port: port::free() };
+        Self::create_in(&std::env::temp_dir()).await
+    }
+
+    /// Creates a cluster in a new folder below this one, and starts it.
+    pub async fn create_in(folder: &Path) -> Self {
+        let server = Self::in_new_folder(folder);
         tokio::task::block_in_place(|| {
-            if is_root() {
-                let chown = Command::new("chown").arg("postgres").arg(server.home.path()).status();
-                assert!(
-                    chown.is_ok_and(|status| status.success()),
-                    "cannot change the owner of the server's folder"
-                );
-            }
             Self::make_cluster(&server.data());
             server.pg_ctl_start();
         });
+        server
+    }
+
+    /// Copies this running server to a new folder below this one, and starts the copy as a standby that follows it.
+    pub async fn standby(&self, folder: &Path) -> Self {
+        let standby = Self::in_new_folder(folder);
+        tokio::task::block_in_place(|| {
+            let (data, port) = (standby.data(), self.port.to_string());
+            let data = data.to_str().expect("the path is not UTF-8");
+            let from = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres"];
+            run(
+                "pg_basebackup",
+                &[&["-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync"], &from[..]].concat(),
+            );
+            standby.pg_ctl_start();
+        });
+        standby
+    }
+
+    /// Makes a standby accept writes, on a new timeline.
+    pub async fn promote(&self) {
+        tokio::task::block_in_place(|| self.pg_ctl(&["promote"]));
+    }
+
+    /// Starts the server if it does not run: it shuts down by itself if it cannot write to the disk.
+    pub async fn start_if_down(&self) {
+        tokio::task::block_in_place(|| {
+            let status = command("pg_ctl").arg("-D").arg(self.data()).arg("status").status();
+            if !status.is_ok_and(|status| status.success()) {
+                self.pg_ctl_start();
+            }
+        });
+    }
+
+    fn in_new_folder(folder: &Path) -> Self {
+        let home = tempfile::Builder::new().prefix("milepost-server.").tempdir_in(folder);
+        let server = Self { home: home.expect("cannot create a temporary folder"), port: port::free() };
+        if is_root() {
+            let chown = Command::new("chown").arg("postgres").arg(server.home.path()).status();
+            assert!(
+                chown.is_ok_and(|status| status.success()),
+                "cannot change the owner of the server's folder"
+            );
+        }
         server
     }
 
@@ -69,9 +107,14 @@ impl Server {
         (server, address)
     }
 
+    /// Returns its host and port.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     /// Returns the URL of its only database.
     pub fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+        format!("postgres://postgres@{}/postgres", self.address())
     }
 
     /// Stops the server like a power failure: no checkpoint, connections closed, recovery at the next start.
@@ -159,11 +202,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let stop =
-            command("pg_ctl").arg("-D").arg(self.data()).args(["-w", "-m", "immediate", "stop"]).status();
-        if !stop.is_ok_and(|status| status.success()) {
-            eprintln!("a test server had already stopped: {}", self.data().display());
-        }
+        // It may already have stopped.
+        let _ = command("pg_ctl").arg("-D").arg(self.data()).args(["-w", "-m", "immediate", "stop"]).status();
     }
 }
 

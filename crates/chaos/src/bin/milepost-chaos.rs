@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use milepost_chaos::checker::check;
 use milepost_chaos::experiment::{self, ExperimentArgs};
-use milepost_chaos::load::{ProcessArgs, client, worker};
+use milepost_chaos::load::{ProcessArgs, client, reader, worker};
 use milepost_chaos::record::Record;
 
 /// Finds out whether the promises of Milepost hold
@@ -31,6 +31,8 @@ enum Command {
     Worker(ProcessArgs),
     #[command(hide = true)]
     Client(ProcessArgs),
+    #[command(hide = true)]
+    Reader(ProcessArgs),
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -39,7 +41,7 @@ async fn main() -> Result<()> {
         Command::Run(args) => {
             let summary = experiment::run(&args).await?;
             println!("{summary}");
-            if !summary.faults().is_empty() {
+            if !summary.failures().is_empty() {
                 bail!("the experiment failed");
             }
         }
@@ -55,6 +57,7 @@ async fn main() -> Result<()> {
         }
         Command::Worker(args) => worker::run(args).await?,
         Command::Client(args) => client::run(args).await?,
+        Command::Reader(args) => reader::run(args).await?,
     }
     Ok(())
 }

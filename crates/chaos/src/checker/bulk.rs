@@ -34,18 +34,18 @@ pub(super) fn every_target_once(record: &Record, findings: &mut Findings) {
                 (false, true) => times == 1,
                 (false, false) => times >= 1,
             };
-            findings.expect(holds, || {
+            findings.check(holds, || {
                 let failed = if is_failed { " and recorded as a failure" } else { "" };
                 format!("target {key} of run {run} was applied {times} times{failed}")
             });
         }
         let known: HashSet<&str> = targets.iter().chain(optional).map(|key| &**key).collect();
         for (key, times) in times.iter().filter(|(key, _)| !known.contains(**key)) {
-            findings.expect(false, || format!("run {run} applied {key} {times} times, which is no target"));
+            findings.check(false, || format!("run {run} applied {key} {times} times, which is no target"));
         }
         for key in optional {
             let times = times.get(&**key).copied().unwrap_or_default();
-            findings.expect(times <= 1 || !in_store, || {
+            findings.check(times <= 1 || !in_store, || {
                 format!("target {key} of run {run} was applied {times} times")
             });
         }
@@ -71,7 +71,7 @@ pub(super) fn no_chunk_after_abort(record: &Record, findings: &mut Findings) {
             }
             _ => None,
         });
-        findings.expect(late.is_none(), || {
+        findings.check(late.is_none(), || {
             format!(
                 "run {run} began a chunk {} ms after its abort was acknowledged",
                 late.unwrap_or_default()

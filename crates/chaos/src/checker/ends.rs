@@ -15,7 +15,7 @@ pub(super) fn one_end(record: &Record, findings: &mut Findings) {
             continue;
         };
         let other = accepted.insert((job, *token), verb);
-        findings.expect(other.is_none(), || {
+        findings.check(other.is_none(), || {
             format!(
                 "two ends of job {job} with token {token} were accepted: {} and {verb}",
                 other.unwrap_or_default()
@@ -28,7 +28,7 @@ pub(super) fn one_end(record: &Record, findings: &mut Findings) {
         known.insert(&change.job);
         if change.from.as_deref() == Some("running") {
             let other = stored.insert((&change.job, change.token), &change.verb);
-            findings.expect(other.is_none(), || {
+            findings.check(other.is_none(), || {
                 format!("job {} left the run with token {} twice", change.job, change.token)
             });
         }
@@ -36,7 +36,7 @@ pub(super) fn one_end(record: &Record, findings: &mut Findings) {
     // The history of a job that was deleted is gone.
     for ((job, token), verb) in accepted.into_iter().filter(|((job, _), _)| known.contains(job)) {
         let found = stored.get(&(job, token)).copied();
-        findings.expect(found == Some(verb), || {
+        findings.check(found == Some(verb), || {
             format!("the accepted end {verb} of job {job} with token {token} is {found:?} in the history")
         });
     }
@@ -64,7 +64,7 @@ fn one_effect(record: &Record, findings: &mut Findings) {
             [&mut effects, &mut succeeded].map(|of| of.remove(&*job.id).unwrap_or_default());
         tokens.sort_unstable();
         expected.sort_unstable();
-        findings.expect(tokens == expected, || {
+        findings.check(tokens == expected, || {
             format!("job {} has effects of the runs {tokens:?} instead of {expected:?}", job.id)
         });
     }
@@ -83,18 +83,18 @@ pub(super) fn tokens_rise(record: &Record, findings: &mut Findings) {
         let mut last = 0;
         for change in changes {
             if change.verb == "claim" {
-                findings.expect(change.token > last, || {
+                findings.check(change.token > last, || {
                     format!("job {job} was claimed with token {} after token {last}", change.token)
                 });
             } else {
-                findings.expect(change.token >= last, || {
+                findings.check(change.token >= last, || {
                     format!("the token of job {job} fell from {last} to {}", change.token)
                 });
             }
             last = last.max(change.token);
             let until = leased.get(&(job, change.token));
             if let (Some("lease_lost"), Some(&until)) = (change.error_code.as_deref(), until) {
-                findings.expect(change.at_ms >= until, || {
+                findings.check(change.at_ms >= until, || {
                     format!(
                         "job {job} with token {} was taken away {} ms before the end of its lease",
                         change.token,

@@ -37,7 +37,7 @@ pub(super) fn log(record: &Record, findings: &mut Findings) {
         }
         acknowledged.insert(&**event);
         let found = log.get(&**event);
-        findings.expect(
+        findings.check(
             found.is_some_and(|found| found.payload == payload && found.aggregate == aggregate),
             || {
                 let how = if found.is_some() { "changed" } else { "missing" };
@@ -52,7 +52,7 @@ pub(super) fn log(record: &Record, findings: &mut Findings) {
         let What::Emit { event, .. } = &operation.what else { continue };
         if operation.outcome == Outcome::Failed && !acknowledged.contains(&**event) {
             findings
-                .expect(!log.contains_key(&**event), || format!("event {event}, rolled back, is in the log"));
+                .check(!log.contains_key(&**event), || format!("event {event}, rolled back, is in the log"));
         }
     }
     for (aggregate, mut commits) in commits {
@@ -60,7 +60,7 @@ pub(super) fn log(record: &Record, findings: &mut Findings) {
         for (index, &(began, _, sequence)) in commits.iter().enumerate() {
             let before = commits[..index].iter().filter(|(_, ended, _)| *ended < began);
             let highest = before.map(|&(_, _, sequence)| sequence).max().unwrap_or_default();
-            findings.expect(highest < sequence, || {
+            findings.check(highest < sequence, || {
                 format!("event {sequence} of {aggregate} was emitted after event {highest}")
             });
         }
@@ -75,7 +75,7 @@ fn without_gaps(record: &Record, findings: &mut Findings) {
     }
     for (aggregate, mut sequences) in aggregates {
         sequences.sort_unstable();
-        findings.expect((1..).zip(&sequences).all(|(expected, sequence)| expected == *sequence), || {
+        findings.check((1..).zip(&sequences).all(|(expected, sequence)| expected == *sequence), || {
             format!("the events of {aggregate} are numbered {sequences:?}")
         });
     }
@@ -90,11 +90,11 @@ pub(super) fn consumed_once(record: &Record, findings: &mut Findings) {
         let Effect::Consumed { consumer, event, in_order } = effect else { continue };
         *times.entry((consumer, event)).or_default() += 1;
         let Some(logged) = log.get(&**event) else {
-            findings.expect(false, || format!("{consumer} took in event {event}, which is not in the log"));
+            findings.check(false, || format!("{consumer} took in event {event}, which is not in the log"));
             continue;
         };
         let before = last.insert((consumer, logged.aggregate), logged.sequence).unwrap_or_default();
-        findings.expect(!in_order || before < logged.sequence, || {
+        findings.check(!in_order || before < logged.sequence, || {
             format!(
                 "{consumer} took in event {} of {} after event {before}",
                 logged.sequence, logged.aggregate
@@ -107,7 +107,7 @@ pub(super) fn consumed_once(record: &Record, findings: &mut Findings) {
         for event in log.values().filter(|event| event.change.is_none()) {
             let times = times.get(&(&**name, event.id)).copied().unwrap_or_default();
             let expected = u32::from(!abandoned.contains(&(&**name, event.id)));
-            findings.expect(times == expected, || {
+            findings.check(times == expected, || {
                 format!("{name} took in event {} {times} times instead of {expected}", event.id)
             });
         }
@@ -144,19 +144,19 @@ pub(super) fn changes(record: &Record, findings: &mut Findings) {
     for change in changes {
         let sequences = events.remove(&change.pos).unwrap_or_default();
         let expected = usize::from(recorded.contains(&*change.job));
-        findings.expect(sequences.len() == expected, || {
+        findings.check(sequences.len() == expected, || {
             let count = sequences.len();
             format!("{} of job {} (position {}) is {count} events", change.verb, change.job, change.pos)
         });
         for sequence in sequences {
             let before = last.insert(&change.job, sequence).unwrap_or_default();
-            findings.expect(before < sequence, || {
+            findings.check(before < sequence, || {
                 format!("the events of job {} are not in the order of its changes", change.job)
             });
         }
     }
     for change in events.into_keys() {
-        findings.expect(false, || {
+        findings.check(false, || {
             format!("an event describes the change at position {change}, which does not exist")
         });
     }

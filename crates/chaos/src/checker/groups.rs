@@ -62,7 +62,7 @@ fn groups(record: &Record, findings: &mut Findings) {
         for (at, step) in steps {
             running += step;
             if step > 0 {
-                findings.expect(usize::try_from(running).is_ok_and(|running| running <= allowed), || {
+                findings.check(usize::try_from(running).is_ok_and(|running| running <= allowed), || {
                     format!("{running} jobs of group {group} ran at {at}, which has {allowed} slots")
                 });
             }
@@ -86,7 +86,7 @@ fn rates(record: &Record, findings: &mut Findings) {
             let passed_ms = i32::try_from(at - last).map_or(f64::MAX, f64::from);
             tokens = f64::from(*burst).min(tokens + passed_ms / 1_000.0 * per_s) - 1.0;
             last = at;
-            findings.expect(tokens >= -1e-6 - ROUNDING_MS / 1_000.0 * per_s, || {
+            findings.check(tokens >= -1e-6 - ROUNDING_MS / 1_000.0 * per_s, || {
                 format!("kind {kind} started more often at {at} than {per_s} per second and {burst} at once")
             });
         }

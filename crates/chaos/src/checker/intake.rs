@@ -17,7 +17,7 @@ pub(super) fn durable(record: &Record, findings: &mut Findings) {
             Outcome::Ok => {
                 for job in jobs {
                     let id = stored_as(job);
-                    findings.expect(stored.contains(id), || {
+                    findings.check(stored.contains(id), || {
                         format!("job {id}, acknowledged to {client}, is missing")
                     });
                 }
@@ -25,9 +25,8 @@ pub(super) fn durable(record: &Record, findings: &mut Findings) {
             Outcome::Failed => {
                 for job in jobs {
                     let is_there = stored.contains(&*job.id) && !elsewhere.contains(&*job.id);
-                    findings.expect(!is_there, || {
-                        format!("job {}, refused to {client}, is in the store", job.id)
-                    });
+                    findings
+                        .check(!is_there, || format!("job {}, refused to {client}, is in the store", job.id));
                 }
             }
             Outcome::Unknown => {
@@ -35,7 +34,7 @@ pub(super) fn durable(record: &Record, findings: &mut Findings) {
                 let own: Vec<&AskedJob> = jobs.iter().filter(|job| job.key.is_none()).collect();
                 let found = own.iter().filter(|job| stored.contains(&*job.id)).count();
                 let is_whole = found == 0 || found == own.len() || may_be_deleted;
-                findings.expect(is_whole, || {
+                findings.check(is_whole, || {
                     format!("of {} jobs of one call of {client}, {found} are in the store", own.len())
                 });
             }
@@ -49,7 +48,7 @@ pub(super) fn unique_keys(record: &Record, findings: &mut Findings) {
     for job in record.jobs() {
         let Some(key) = &job.key else { continue };
         let other = stored.insert((&job.kind, key), &job.id);
-        findings.expect(other.is_none(), || {
+        findings.check(other.is_none(), || {
             format!("jobs {} and {} have the key {key:?}", other.unwrap_or_default(), job.id)
         });
     }
@@ -63,7 +62,7 @@ pub(super) fn unique_keys(record: &Record, findings: &mut Findings) {
             let Some(key) = &job.key else { continue };
             let answer = stored_as(job);
             let first = *answered.entry((&job.kind, key)).or_insert(answer);
-            findings.expect(first == answer, || {
+            findings.check(first == answer, || {
                 format!("the key {key:?} was answered with job {first} and with job {answer}")
             });
         }
@@ -82,7 +81,7 @@ pub(super) fn never_deleted(record: &Record, findings: &mut Findings) {
         })
         .collect();
     for id in acknowledged(record) {
-        findings.expect(stored.contains(id) || ended.contains(id), || {
+        findings.check(stored.contains(id) || ended.contains(id), || {
             format!("job {id} is missing, and nothing had ended it")
         });
     }

@@ -9,11 +9,11 @@ pub(super) fn old_store_is_closed(record: &Record, findings: &mut Findings) {
     let Some((moved, closed_ms)) = moved.and_then(|moved| Some((moved, moved.ended_ms?))) else { return };
     for operation in record.operations.iter().filter(|operation| operation.outcome == Outcome::Ok) {
         match operation.store.as_deref() {
-            Some("old") => findings.expect(operation.began_ms <= closed_ms, || {
+            Some("old") => findings.check(operation.began_ms <= closed_ms, || {
                 format!("the old store accepted a call of {} after it was closed", operation.client)
             }),
             Some("new") => {
-                findings.expect(operation.ended_ms.is_none_or(|ended| ended >= moved.began_ms), || {
+                findings.check(operation.ended_ms.is_none_or(|ended| ended >= moved.began_ms), || {
                     format!("the new store accepted a call of {} before the move", operation.client)
                 });
             }

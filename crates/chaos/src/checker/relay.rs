@@ -15,7 +15,7 @@ pub(super) fn delivered(record: &Record, findings: &mut Findings) {
     for effect in &record.effects {
         let Effect::Delivered { subscription, event } = effect else { continue };
         let Some(logged) = log.get(&**event) else {
-            findings.expect(false, || format!("{subscription} delivered {event}, which is not in the log"));
+            findings.check(false, || format!("{subscription} delivered {event}, which is not in the log"));
             continue;
         };
         // Later deliveries are repetitions.
@@ -23,7 +23,7 @@ pub(super) fn delivered(record: &Record, findings: &mut Findings) {
             continue;
         }
         let before = last.insert((subscription, logged.aggregate), logged.sequence).unwrap_or_default();
-        findings.expect(before < logged.sequence, || {
+        findings.check(before < logged.sequence, || {
             format!(
                 "{subscription} delivered event {} of {} after event {before}",
                 logged.sequence, logged.aggregate
@@ -35,7 +35,7 @@ pub(super) fn delivered(record: &Record, findings: &mut Findings) {
         let Row::Subscription { name, changes } = row else { continue };
         for event in log.values().filter(|event| event.change.is_some() == *changes) {
             let key = (&**name, event.id);
-            findings.expect(seen.contains(&key) || abandoned.contains(&key), || {
+            findings.check(seen.contains(&key) || abandoned.contains(&key), || {
                 format!("{name} never delivered event {}", event.id)
             });
         }

@@ -53,13 +53,13 @@ pub(super) fn ended_stays_ended(record: &Record, findings: &mut Findings) {
         for pair in changes.windows(2) {
             let [before, after] = pair else { continue };
             if ENDED.contains(&&*before.to) {
-                findings.expect(after.verb == "rerun", || {
+                findings.check(after.verb == "rerun", || {
                     format!("job {job} was {} and then changed by {}", before.to, after.verb)
                 });
             }
         }
         let last = changes.last().map_or("", |change| &change.to);
-        findings.expect(!last.is_empty(), || format!("job {job} has no last state"));
+        findings.check(!last.is_empty(), || format!("job {job} has no last state"));
     }
 }
 
@@ -72,10 +72,10 @@ pub(super) fn history_explains_state(record: &Record, findings: &mut Findings) {
             let from = change.from.as_deref();
             // Retention can have deleted the first changes of a job that has ended.
             let is_first = state.is_none() && std::ptr::eq(*change, changes[0]);
-            findings.expect(is_first || from == state, || {
+            findings.check(is_first || from == state, || {
                 format!("job {job} was {state:?}, but its next change ({}) begins in {from:?}", change.verb)
             });
-            findings.expect(is_allowed(&change.verb, from, &change.to), || {
+            findings.check(is_allowed(&change.verb, from, &change.to), || {
                 format!("job {job}: {} from {from:?} to {} is not allowed", change.verb, change.to)
             });
             state = Some(&change.to);
@@ -84,7 +84,7 @@ pub(super) fn history_explains_state(record: &Record, findings: &mut Findings) {
     }
     for job in record.jobs() {
         let replayed = states.get(&*job.id).copied();
-        findings.expect(replayed == Some((&*job.state, job.token)), || {
+        findings.check(replayed == Some((&*job.state, job.token)), || {
             format!("job {} is {} with token {}, its history says {replayed:?}", job.id, job.state, job.token)
         });
     }
@@ -99,7 +99,7 @@ pub(super) fn attempts(record: &Record, findings: &mut Findings) {
             match &*change.verb {
                 "claim" => {
                     if let Some(ready_at) = ready_at.take() {
-                        findings.expect(change.at_ms >= ready_at, || {
+                        findings.check(change.at_ms >= ready_at, || {
                             format!(
                                 "job {job} was claimed {} ms before its backoff had passed",
                                 ready_at - change.at_ms
@@ -107,7 +107,7 @@ pub(super) fn attempts(record: &Record, findings: &mut Findings) {
                         });
                     }
                     if let Some(&max) = max.get(job) {
-                        findings.expect(change.attempt <= max, || {
+                        findings.check(change.attempt <= max, || {
                             format!("job {job} began attempt {} of {max}", change.attempt)
                         });
                     }
@@ -123,6 +123,6 @@ pub(super) fn attempts(record: &Record, findings: &mut Findings) {
 pub(super) fn everything_ends(record: &Record, findings: &mut Findings) {
     for job in record.jobs() {
         let is_open = matches!(&*job.state, "blocked" | "pending" | "running" | "retry_wait");
-        findings.expect(!is_open, || format!("job {} is still {}", job.id, job.state));
+        findings.check(!is_open, || format!("job {} is still {}", job.id, job.state));
     }
 }

@@ -19,12 +19,12 @@ pub(super) fn every_change_once(record: &Record, findings: &mut Findings) {
             }
             Effect::Watched { watcher, pos } => {
                 let watched = watchers.entry(watcher).or_default();
-                findings.expect(watched.seen.insert(*pos), || {
+                findings.check(watched.seen.insert(*pos), || {
                     format!("{watcher} received the change at position {pos} twice")
                 });
                 let job = job_of.get(pos).copied().unwrap_or_default();
                 let before = watched.last.insert(job, *pos).unwrap_or_default();
-                findings.expect(job.is_empty() || before < *pos, || {
+                findings.check(job.is_empty() || before < *pos, || {
                     format!("{watcher} received the change of job {job} at {pos} after that at {before}")
                 });
             }
@@ -57,7 +57,7 @@ impl Watched<'_> {
         for (pos, job) in job_of {
             let (Some(first), Some(last)) = (first.get(job), self.last.get(job)) else { continue };
             if first < pos && pos < last {
-                findings.expect(self.seen.contains(pos), || {
+                findings.check(self.seen.contains(pos), || {
                     format!("{watcher} never received the change of job {job} at {pos}")
                 });
             }

@@ -57,7 +57,7 @@ pub(super) struct Findings {
 
 impl Findings {
     /// Counts one checked fact. `violation` describes it if it does not hold.
-    pub(super) fn expect(&mut self, holds: bool, violation: impl FnOnce() -> String) {
+    pub(super) fn check(&mut self, holds: bool, violation: impl FnOnce() -> String) {
         self.checked += 1;
         if holds {
             return;

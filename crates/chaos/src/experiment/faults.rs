@@ -4,28 +4,41 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::Result;
+use clap::ValueEnum;
 use fastrand::Rng;
-use milepost_testkit::server::Server;
 
 use super::STOPPED_FOR;
+use super::place::{Database, Place};
 use super::processes::{Processes, Role};
 
 /// A kind of fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fault {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Fault {
     /// SIGKILL of a worker; another one starts.
     KillWorker,
     /// SIGSTOP of a worker for longer than its lease.
     StopWorker,
     /// SIGKILL of a client; another one starts.
     KillClient,
+    /// SIGKILL of the reader; another one starts.
+    KillReader,
     /// An immediate shutdown of the database server, and a start.
     CrashServer,
+    /// The loss of the database server; its synchronous standby is promoted.
+    FailOver,
+    /// The end of all connections by the server.
+    KillBackends,
+    /// All connections are cut, and new ones are refused for a while.
+    CutNetwork,
+    /// The existing connections stay open, but nothing passes any more.
+    SilenceNetwork,
+    /// Requests reach the server, answers are lost for a while.
+    LoseAnswers,
+    /// A disk without free space for a while.
+    FillDisk,
 }
 
 impl Fault {
-    const ALL: [Self; 4] = [Self::KillWorker, Self::StopWorker, Self::KillClient, Self::CrashServer];
-
     /// Returns its name.
     #[must_use]
     pub(super) const fn as_str(self) -> &'static str {
@@ -33,45 +46,83 @@ impl Fault {
             Self::KillWorker => "workers killed",
             Self::StopWorker => "workers stopped beyond their lease",
             Self::KillClient => "clients killed",
+            Self::KillReader => "readers killed",
             Self::CrashServer => "database servers crashed",
+            Self::FailOver => "failovers",
+            Self::KillBackends => "times all connections ended by the server",
+            Self::CutNetwork => "times all connections cut",
+            Self::SilenceNetwork => "times all connections silenced",
+            Self::LoseAnswers => "times answers lost",
+            Self::FillDisk => "times the disk was full",
         }
+    }
+
+    /// Returns whether only a store with a server can have it.
+    pub(super) const fn needs_server(self) -> bool {
+        matches!(
+            self,
+            Self::CrashServer
+                | Self::FailOver
+                | Self::KillBackends
+                | Self::CutNetwork
+                | Self::SilenceNetwork
+                | Self::LoseAnswers
+        )
     }
 }
 
 /// The faults that were injected.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Faults {
+    /// The kinds that are injected.
+    kinds: Vec<Fault>,
     count: BTreeMap<Fault, u32>,
+    /// The faults that follow. Each kind happens once before one happens again.
+    next: Vec<Fault>,
     /// Stopped processes, with the time at which they continue.
     stopped: Vec<(u32, Instant)>,
 }
 
 impl Faults {
+    pub(super) const fn new(kinds: Vec<Fault>) -> Self {
+        Self { kinds, count: BTreeMap::new(), next: Vec::new(), stopped: Vec::new() }
+    }
+
     /// Injects one fault.
     pub(super) async fn inject(
         &mut self,
         random: &mut Rng,
         processes: &mut Processes,
-        server: Option<&Server>,
+        place: &mut Place,
     ) -> Result<()> {
         self.resume(processes, Instant::now())?;
-        let fault = Fault::ALL[random.usize(..Fault::ALL.len())];
-        let is_done = match (fault, server) {
-            (Fault::KillWorker, _) => processes.kill(random, Role::Worker).await?,
-            (Fault::KillClient, _) => processes.kill(random, Role::Client).await?,
-            (Fault::StopWorker, _) => match processes.stop(random, Role::Worker)? {
+        if self.next.is_empty() {
+            self.next.clone_from(&self.kinds);
+            random.shuffle(&mut self.next);
+        }
+        let Some(fault) = self.next.pop() else { return Ok(()) };
+        let is_done = match fault {
+            Fault::KillWorker => processes.kill(random, Role::Worker).await?,
+            Fault::KillClient => processes.kill(random, Role::Client).await?,
+            Fault::KillReader => processes.kill(random, Role::Reader).await?,
+            Fault::StopWorker => match processes.stop(random, Role::Worker)? {
                 Some(pid) => {
                     self.stopped.push((pid, Instant::now() + STOPPED_FOR));
                     true
                 }
                 None => false,
             },
-            (Fault::CrashServer, Some(server)) => {
-                server.crash().await;
-                server.start().await;
+            Fault::FillDisk => {
+                place.fill_disk().await?;
                 true
             }
-            (Fault::CrashServer, None) => false,
+            _ => match &mut place.database {
+                Some(database) => {
+                    of_database(fault, database).await?;
+                    true
+                }
+                None => false,
+            },
         };
         *self.count.entry(fault).or_default() += u32::from(is_done);
         Ok(())
@@ -95,9 +146,22 @@ impl Faults {
         due.into_iter().try_for_each(|(pid, _)| processes.resume(pid))
     }
 
-    /// Returns the number of faults of each kind that the store can have.
-    pub(super) fn count(&self, has_server: bool) -> Vec<(Fault, u32)> {
-        let possible = Fault::ALL.into_iter().filter(|fault| has_server || *fault != Fault::CrashServer);
-        possible.map(|fault| (fault, self.count.get(&fault).copied().unwrap_or_default())).collect()
+    /// Returns the number of faults of each kind.
+    pub(super) fn count(&self) -> Vec<(Fault, u32)> {
+        let kinds = self.kinds.iter().copied();
+        kinds.map(|fault| (fault, self.count.get(&fault).copied().unwrap_or_default())).collect()
     }
+}
+
+/// Injects a fault of the database server or of the network before it.
+async fn of_database(fault: Fault, database: &mut Database) -> Result<()> {
+    match fault {
+        Fault::CrashServer => database.crash().await,
+        Fault::FailOver => database.fail_over().await?,
+        Fault::KillBackends => database.kill_backends().await?,
+        Fault::CutNetwork => database.cut().await,
+        Fault::SilenceNetwork => database.silence(),
+        _ => database.lose_answers().await,
+    }
+    Ok(())
 }

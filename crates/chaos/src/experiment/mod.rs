@@ -2,6 +2,7 @@
 
 mod export;
 mod faults;
+mod place;
 mod processes;
 mod summary;
 
@@ -14,19 +15,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use fastrand::Rng;
-use milepost_core::limit::{Limit, Rate, Source};
-use milepost_core::port::Store;
+use milepost_core::doctor::Check;
+use milepost_core::port::{Operation, Store, StoreResult};
+use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
-use milepost_testkit::home::{Home, PostgresHome, SqliteHome};
-use milepost_testkit::server::Server;
+use milepost_core::transition::Verb;
 
 pub use summary::Summary;
 
 use crate::checker::check;
-use crate::load::{GROUPS, LEASE, RATE, RATED};
-use crate::record::{Record, Row};
-use crate::witness;
-use faults::Faults;
+use crate::load::setup::{BULK, LEASE, SCHEDULE, prepare};
+use crate::record::{Outcome, Record, What};
+use crate::witness::{self, Witness};
+use faults::{Fault, Faults};
+use place::{Disk, Place};
 use processes::Processes;
 
 /// How long everything may take to end after the faults have stopped: the longest backoff, several leases, and time for a slow machine.
@@ -57,34 +59,24 @@ pub struct ExperimentArgs {
     /// How long faults are injected, in seconds
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
+    /// Only these kinds of faults
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Fault>,
     /// The file for the record, with which `check` repeats the verdict
     #[arg(long)]
     pub record: Option<PathBuf>,
 }
 
-/// The store under test, with its server if it has one.
-struct Place {
-    home: Box<dyn Home>,
-    server: Option<Server>,
-    /// The address for other processes.
-    address: String,
-}
-
-impl Place {
-    async fn create(kind: StoreKind) -> Self {
-        match kind {
-            StoreKind::Sqlite => {
-                let home = SqliteHome::fresh().await;
-                let address = home.address();
-                Self { home: Box::new(home), server: None, address }
-            }
-            StoreKind::Postgres => {
-                let server = Server::create().await;
-                let home = PostgresHome::create_at(&server.url()).await;
-                let address = home.address();
-                Self { home: Box::new(home), server: Some(server), address }
-            }
-        }
+impl ExperimentArgs {
+    /// Returns the kinds of faults that the store can have, of those that were chosen.
+    fn faults(&self) -> Vec<Fault> {
+        let has_server = self.store == StoreKind::Postgres;
+        let is_chosen = |fault: &Fault| self.only.is_empty() || self.only.contains(fault);
+        let can_be = |fault: &Fault| match fault {
+            Fault::FillDisk => Disk::is_permitted(),
+            fault => has_server || !fault.needs_server(),
+        };
+        Fault::value_variants().iter().copied().filter(|fault| is_chosen(fault) && can_be(fault)).collect()
     }
 }
 
@@ -95,48 +87,40 @@ impl Place {
 pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let mut random = Rng::with_seed(seed);
-    let place = Place::create(args.store).await;
-    limit(place.home.store().as_ref()).await?;
+    let faults = args.faults();
+    let mut place = Place::create(args.store, faults.contains(&Fault::FillDisk)).await?;
     let folder = tempfile::tempdir()?;
+    let witness = Arc::new(Witness::create(folder.path(), "experiment")?);
+    prepare(place.home.as_ref(), witness.clone()).await?;
     let mut processes = Processes::new(place.address.clone(), folder.path().to_owned(), seed);
     processes.start_all()?;
-    let mut faults = Faults::default();
+    let mut faults = Faults::new(faults);
     let until = Instant::now() + Duration::from_secs(args.seconds);
     while Instant::now() < until {
         tokio::time::sleep(Duration::from_millis(random.u64(100..PAUSE_MS_MAX))).await;
-        faults.inject(&mut random, &mut processes, place.server.as_ref()).await?;
+        faults.inject(&mut random, &mut processes, &mut place).await?;
     }
     faults.stop(&mut processes).await?;
     processes.finish_clients().await?;
-    let settled = settle(place.home.store(), folder.path()).await;
-    processes.finish_workers().await?;
+    let settled = settle(place.home.store().as_ref(), &witness).await;
+    processes.finish().await?;
     let record = record(&place, folder.path()).await?;
     if let Some(path) = &args.record {
         let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
         record.write(BufWriter::new(file))?;
     }
     let findings = milepost_testkit::examine::examine(&place.home.store()).await;
-    let findings = findings.iter().map(|finding| format!("{finding:?}")).collect();
+    // A failover is a fault of the experiment, and promotions are reported as they should be.
+    let findings = findings.iter().filter(|finding| finding.check != Check::Promoted);
+    let findings = findings.map(|finding| format!("{finding:?}")).collect();
     Ok(Summary::new(seed, args.store, faults, settled, findings, &record, check(&record)))
 }
 
-/// Sets the limits of groups and of a kind.
-async fn limit(store: &dyn Store) -> Result<()> {
-    for (group, slots) in GROUPS {
-        store.put_limit(&Limit::group(group).slots(slots), Source::Operator).await?;
-    }
-    let (per_s, burst) = RATE;
-    store.put_limit(&Limit::kind(RATED, Rate::new(per_s, burst)), Source::Operator).await?;
-    Ok(())
-}
-
 /// Waits until every job has ended and every event was delivered. Returns how long that took; none if it did not happen in time.
-async fn settle(store: Arc<dyn Store>, folder: &Path) -> Option<Duration> {
+async fn settle(store: &dyn Store, witness: &Witness) -> Option<Duration> {
     let began = Instant::now();
     while began.elapsed() < SETTLE_MAX {
-        if is_settled(store.as_ref()).await {
-            // Everything that was delivered is in the files.
-            let _ = witness::read(folder);
+        if is_settled(store, witness).await.unwrap_or(false) {
             return Some(began.elapsed());
         }
         tokio::time::sleep(LOOK_EVERY).await;
@@ -144,23 +128,33 @@ async fn settle(store: Arc<dyn Store>, folder: &Path) -> Option<Duration> {
     None
 }
 
-async fn is_settled(store: &dyn Store) -> bool {
-    let Ok(counts) = store.count_by_state().await else { return false };
+async fn is_settled(store: &dyn Store, witness: &Witness) -> StoreResult<bool> {
+    store.pause_schedule(SCHEDULE).await?;
+    resume_bulks(store, witness).await?;
     let open = |state: JobState| state.is_waiting() || matches!(state, JobState::Running | JobState::Blocked);
+    let counts = store.count_by_state().await?;
     let jobs: i64 = counts.iter().filter(|(state, _)| open(*state)).map(|(_, count)| count).sum();
-    let Ok(subscriptions) = store.subscriptions().await else { return false };
+    let of_batches = store.advance_batches().await?;
+    let subscriptions = store.subscriptions().await?;
     let events: i64 = subscriptions.iter().map(|subscription| subscription.backlog).sum();
-    jobs == 0 && events == 0
+    Ok(jobs == 0 && of_batches == 0 && events == 0)
+}
+
+/// Resumes runs whose client was killed between abort and resume.
+async fn resume_bulks(store: &dyn Store, witness: &Witness) -> StoreResult<()> {
+    let (kind, state) = (Some(BULK.to_owned()), Some(JobState::Aborted));
+    for job in store.jobs(&JobFilter { kind, state, ..JobFilter::default() }).await? {
+        let what = What::ResumeBulk { run: job.id.to_string() };
+        let begun = witness.begins(&what);
+        store.operate(job.id, &Operation::new(Verb::Resume)).await?;
+        witness.ended(&begun, Outcome::Ok, what);
+    }
+    Ok(())
 }
 
 async fn record(place: &Place, folder: &Path) -> Result<Record> {
     let mut record = witness::read(folder)?;
-    record.rows = export::rows(place.home.as_ref()).await?;
-    for (group, slots) in GROUPS {
-        record.rows.push(Row::GroupLimit { group: group.to_owned(), slots: slots as usize });
-    }
-    let (per_s, burst) = RATE;
-    record.rows.push(Row::Rate { kind: RATED.to_owned(), per_s, burst });
+    export::export(place.home.as_ref(), &mut record).await?;
     Ok(record)
 }
 

@@ -21,6 +21,7 @@ const FINISH_MAX: Duration = Duration::from_secs(60);
 pub(super) enum Role {
     Worker,
     Client,
+    Reader,
 }
 
 impl Role {
@@ -28,6 +29,7 @@ impl Role {
         match self {
             Self::Worker => "worker",
             Self::Client => "client",
+            Self::Reader => "reader",
         }
     }
 }
@@ -53,7 +55,7 @@ impl Processes {
     }
 
     pub(super) fn start_all(&mut self) -> Result<()> {
-        let roles = [(Role::Worker, WORKERS), (Role::Client, CLIENTS)];
+        let roles = [(Role::Worker, WORKERS), (Role::Client, CLIENTS), (Role::Reader, 1)];
         for role in roles.into_iter().flat_map(|(role, count)| std::iter::repeat_n(role, count)) {
             let process = self.start(role)?;
             self.processes.push(process);
@@ -118,15 +120,16 @@ impl Processes {
 
     /// Asks the clients to end, and waits until they have.
     pub(super) async fn finish_clients(&mut self) -> Result<()> {
-        self.finish(Role::Client).await
+        self.finish_all(Role::Client).await
     }
 
-    /// Asks the workers to end, and waits until they have.
-    pub(super) async fn finish_workers(&mut self) -> Result<()> {
-        self.finish(Role::Worker).await
+    /// Asks the other processes to end, and waits until they have.
+    pub(super) async fn finish(&mut self) -> Result<()> {
+        self.finish_all(Role::Worker).await?;
+        self.finish_all(Role::Reader).await
     }
 
-    async fn finish(&mut self, role: Role) -> Result<()> {
+    async fn finish_all(&mut self, role: Role) -> Result<()> {
         for process in self.processes.iter_mut().filter(|process| process.role == role) {
             drop(process.child.stdin.take());
             let ended = tokio::time::timeout(FINISH_MAX, process.child.wait()).await;

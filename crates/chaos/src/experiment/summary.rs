@@ -8,6 +8,9 @@ use super::faults::{Fault, Faults};
 use crate::checker::Verdict;
 use crate::record::{EndAnswer, Outcome, Record, What};
 
+/// The promise that the load does not show: no store is moved.
+const MOVE: u8 = 12;
+
 /// What happened, and the verdicts.
 #[derive(Debug)]
 pub struct Summary {
@@ -43,7 +46,7 @@ impl Summary {
         Self {
             seed,
             store,
-            faults: faults.count(store == StoreKind::Postgres),
+            faults: faults.count(),
             calls: [Outcome::Ok, Outcome::Failed, Outcome::Unknown].map(count),
             jobs: record.jobs().count(),
             fenced: record.operations.iter().filter(|call| is_fenced(&call.what)).count(),
@@ -58,21 +61,25 @@ impl Summary {
     }
 
     /// Returns why the experiment has failed: a promise was broken, the doctor found something, or it proves nothing because a fault never
-    /// happened or no run was ever taken away.
+    /// happened, no run was ever taken away, or a promise was not checked.
     #[must_use]
-    pub fn faults(&self) -> Vec<String> {
+    pub fn failures(&self) -> Vec<String> {
         let never = self.faults.iter().filter(|(_, count)| *count == 0);
-        let mut faults: Vec<String> = never.map(|(fault, _)| format!("no {}", fault.as_str())).collect();
-        if self.rescued == 0 {
-            faults.push("no run was taken away".to_owned());
+        let mut failures: Vec<String> = never.map(|(fault, _)| format!("no {}", fault.as_str())).collect();
+        let takes_runs_away =
+            |(fault, _): &(Fault, u32)| matches!(fault, Fault::KillWorker | Fault::StopWorker);
+        if self.rescued == 0 && self.faults.iter().any(takes_runs_away) {
+            failures.push("no run was taken away".to_owned());
         }
         if self.settled.is_none() {
-            faults.push("not everything has ended".to_owned());
+            failures.push("not everything has ended".to_owned());
         }
-        faults.extend(self.findings.iter().map(|finding| format!("doctor: {finding}")));
+        failures.extend(self.findings.iter().map(|finding| format!("doctor: {finding}")));
         let broken = self.verdicts.iter().filter(|verdict| verdict.violated > 0);
-        faults.extend(broken.map(|verdict| format!("promise {} is broken", verdict.number)));
-        faults
+        let unseen = self.verdicts.iter().filter(|verdict| verdict.checked == 0 && verdict.number != MOVE);
+        failures.extend(unseen.map(|verdict| format!("promise {} was not checked", verdict.number)));
+        failures.extend(broken.map(|verdict| format!("promise {} is broken", verdict.number)));
+        failures
     }
 }
 
@@ -92,8 +99,8 @@ impl fmt::Display for Summary {
         for verdict in &self.verdicts {
             writeln!(f, "{verdict}")?;
         }
-        for fault in self.faults() {
-            writeln!(f, "FAILED: {fault}")?;
+        for failure in self.failures() {
+            writeln!(f, "FAILED: {failure}")?;
         }
         Ok(())
     }

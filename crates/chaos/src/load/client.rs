@@ -1,4 +1,4 @@
-//! A client process: enqueues jobs, emits events, and operates on jobs, each call until its outcome is known.
+//! A client process: enqueues jobs, emits events, starts batches and bulk jobs, each call until its outcome is known, and operates on them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,20 +6,22 @@ use std::time::Duration;
 use anyhow::Result;
 use fastrand::Rng;
 use milepost_core::audit::Actor;
+use milepost_core::dag::checked::Dag;
 use milepost_core::error::StoreError;
 use milepost_core::event::{Aggregate, NewEvent};
-use milepost_core::ident::JobId;
-use milepost_core::job::NewJob;
-use milepost_core::port::{Operated, Operation, Store};
+use milepost_core::ident::{BatchId, JobId};
+use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::port::{Operated, Operation, Store, StoreResult};
 use milepost_core::transition::Verb;
 use milepost_postgres::WakeMode;
 use milepost_testkit::home;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{EFFECT, FLAKY, GROUPS, PLAIN, ProcessArgs, QUEUE, RATED, until_parent_ends};
+use super::setup::{EFFECT, FLAKY, GROUPS, PLAIN, QUEUE, RATED, versions};
+use super::{ProcessArgs, until_parent_ends};
 use crate::record::{AskedJob, Outcome, What};
-use crate::witness::Witness;
+use crate::witness::{Begun, Witness};
 
 /// The number of concurrent callers of a process.
 const CALLERS: u64 = 4;
@@ -49,6 +51,9 @@ pub async fn run(args: ProcessArgs) -> Result<()> {
             random: Rng::with_seed(args.seed.wrapping_mul(CALLERS).wrapping_add(number)),
             calls: 0,
             mine: Vec::new(),
+            batches: Vec::new(),
+            runs: Vec::new(),
+            versions: versions(),
         };
         callers.spawn(caller.call_until(stop.clone()));
     }
@@ -57,23 +62,33 @@ pub async fn run(args: ProcessArgs) -> Result<()> {
 }
 
 /// One of the concurrent callers.
-struct Caller {
-    store: Arc<dyn Store>,
-    witness: Arc<Witness>,
+pub(super) struct Caller {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) witness: Arc<Witness>,
     name: String,
-    random: Rng,
-    calls: u64,
+    pub(super) random: Rng,
+    pub(super) calls: u64,
     /// Jobs that this caller has enqueued.
     mine: Vec<JobId>,
+    /// Batches that it has started.
+    pub(super) batches: Vec<BatchId>,
+    /// Runs of the bulk job that it has started.
+    pub(super) runs: Vec<JobId>,
+    /// The versions of the DAG.
+    pub(super) versions: [Dag; 2],
 }
 
 impl Caller {
     async fn call_until(mut self, stop: CancellationToken) {
         while !stop.is_cancelled() {
-            match self.random.u8(..10) {
-                0..5 => self.enqueue().await,
-                5..8 => self.emit().await,
-                _ => self.operate().await,
+            match self.random.u8(..200) {
+                0..90 => self.enqueue().await,
+                90..150 => self.emit().await,
+                150..186 => self.operate().await,
+                186..193 => self.start_batch().await,
+                193..195 => self.operate_batch().await,
+                195..197 => self.start_bulk().await,
+                _ => self.interrupt_bulk().await,
             }
             tokio::time::sleep(Duration::from_millis(self.random.u64(..PAUSE_MS_MAX))).await;
         }
@@ -81,15 +96,27 @@ impl Caller {
 
     async fn enqueue(&mut self) {
         let jobs: Vec<NewJob> = (0..self.random.usize(1..6)).map(|_| self.job()).collect();
+        let what = |enqueued: Option<&Vec<Enqueued>>| {
+            let ids: Vec<JobId> = enqueued.into_iter().flatten().map(|enqueued| enqueued.job).collect();
+            asked(&jobs, &ids)
+        };
+        let enqueued = self.until_known(what, || self.store.enqueue_many(&jobs)).await;
+        self.mine.extend(enqueued.into_iter().flatten().map(|enqueued| enqueued.job));
+    }
+
+    /// Repeats a call until its outcome is known. Returns the answer, if it was acknowledged. `what` describes the call, with its answer.
+    pub(super) async fn until_known<T, F: Future<Output = StoreResult<T>>>(
+        &self,
+        what: impl Fn(Option<&T>) -> What,
+        call: impl Fn() -> F,
+    ) -> Option<T> {
         loop {
-            let begun = self.witness.begins(&asked(&jobs, &[]));
-            let answer = self.store.enqueue_many(&jobs).await;
-            let ids: Vec<JobId> = answer.iter().flatten().map(|enqueued| enqueued.job).collect();
+            let begun = self.witness.begins(&what(None));
+            let answer = call().await;
             let outcome = outcome(&answer);
-            self.witness.ended(&begun, outcome, asked(&jobs, &ids));
+            self.witness.ended(&begun, outcome, what(answer.as_ref().ok()));
             if outcome != Outcome::Unknown {
-                self.mine.extend(ids);
-                return;
+                return answer.ok();
             }
             tokio::time::sleep(REPEAT_AFTER).await;
         }
@@ -110,35 +137,46 @@ impl Caller {
             aggregate: event.aggregate.to_string(),
             payload: event.payload.get().to_owned(),
         };
-        loop {
-            let begun = self.witness.begins(&what());
-            let outcome = outcome(&self.store.emit(&event).await);
-            self.witness.ended(&begun, outcome, what());
-            if outcome != Outcome::Unknown {
-                return;
-            }
-            tokio::time::sleep(REPEAT_AFTER).await;
-        }
+        self.until_known(|_| what(), || self.store.emit(&event)).await;
     }
 
     /// Operates on one of its jobs, once: an operator who gets no answer looks first.
     async fn operate(&mut self) {
         let Some(&job) = self.random.choice(&self.mine) else { return };
+        let verb = [Verb::Cancel, Verb::RetryNow, Verb::Rerun, Verb::Snooze][self.random.usize(..4)];
+        let call = self.act();
+        let operation = Operation::new(verb).delay(Duration::from_millis(200)).note(call.mark.clone());
+        let operated = call.store.operate(job, &operation).await;
+        let changed = matches!(operated, Ok(Operated::Done(_) | Operated::StopRequested));
+        self.acted(call, outcome(&operated), changed);
+    }
+
+    /// Begins an action that is audited.
+    pub(super) fn act(&mut self) -> Act {
         self.calls += 1;
         let mark = format!("{} {}", self.name, self.calls);
-        let verb = [Verb::Cancel, Verb::RetryNow, Verb::Rerun, Verb::Snooze][self.random.usize(..4)];
         let begun = self.witness.begins(&What::Act { mark: mark.clone(), changed: true });
         let actor = Actor::new(self.name.clone()).and_then(|actor| actor.because(Some(&mark)));
-        let store = self.store.acting_as(actor.expect("a valid actor"));
-        let operation = Operation::new(verb).delay(Duration::from_millis(200)).note(mark.clone());
-        let operated = store.operate(job, &operation).await;
-        let changed = matches!(operated, Ok(Operated::Done(_) | Operated::StopRequested));
-        self.witness.ended(&begun, outcome(&operated), What::Act { mark, changed });
+        Act { store: self.store.acting_as(actor.expect("a valid actor")), begun, mark }
+    }
+
+    /// Records how an action ended, and whether it changed something.
+    pub(super) fn acted(&self, act: Act, outcome: Outcome, changed: bool) {
+        self.witness.ended(&act.begun, outcome, What::Act { mark: act.mark, changed });
     }
 }
 
+/// An audited action that has begun.
+pub(super) struct Act {
+    /// The store, acting for the caller with this reason.
+    pub(super) store: Arc<dyn Store>,
+    begun: Begun,
+    /// A text that only this action has.
+    pub(super) mark: String,
+}
+
 /// Returns the outcome of a call. Without an answer, it is unknown.
-fn outcome<T>(answer: &Result<T, StoreError>) -> Outcome {
+pub(super) fn outcome<T>(answer: &Result<T, StoreError>) -> Outcome {
     match answer {
         Ok(_) => Outcome::Ok,
         Err(error) if error.is_transient() => Outcome::Unknown,

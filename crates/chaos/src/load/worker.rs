@@ -13,7 +13,8 @@ use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
 use milepost_relay::sink::{Delivery, Sink, SinkDown};
 use milepost_testkit::home::{self, Home};
 
-use super::{EFFECT, FLAKY, LEASE, PLAIN, ProcessArgs, QUEUE, RATED, SUBSCRIPTION, until_parent_ends};
+use super::setup::{self, CHANGES, EFFECT, FLAKY, LEASE, PLAIN, QUEUE, RATED, SUBSCRIPTION};
+use super::{ProcessArgs, until_parent_ends};
 use crate::record::{Effect, EndAnswer, What};
 use crate::witness::{Witness, now_ms};
 
@@ -44,17 +45,22 @@ pub async fn run(args: ProcessArgs) -> Result<()> {
             async move { handle(kind, &context, home.as_ref(), &witness).await }
         });
     }
-    let worker = builder.start().await?;
-    let options = PublisherOptions {
-        lease: LEASE,
-        poll_interval: Duration::from_millis(200),
-        begin: Begin::Beginning,
-        ..PublisherOptions::new(Subscription::new(SUBSCRIPTION), args.name.clone())
-    };
-    let sink = Arc::new(WitnessSink(witness));
-    let stats = Arc::new(PublisherStats::default());
-    let store: Arc<dyn milepost_core::port::Store> = home.store();
-    publish(store, sink, options, stats, stop).await?;
+    let worker = builder.bulk(setup::bulk(home.as_ref(), witness.clone())?).start().await?;
+    let emitted = Subscription::new(SUBSCRIPTION);
+    let changes = Subscription::new(CHANGES).changes(setup::changes());
+    let publishing = [emitted, changes].map(|subscription| {
+        let sink =
+            Arc::new(WitnessSink { witness: witness.clone(), subscription: subscription.name.clone() });
+        let options = PublisherOptions {
+            lease: LEASE,
+            poll_interval: Duration::from_millis(200),
+            begin: Begin::Beginning,
+            ..PublisherOptions::new(subscription, args.name.clone())
+        };
+        publish(home.store(), sink, options, Arc::new(PublisherStats::default()), stop.clone())
+    });
+    let [emitted, changes] = publishing;
+    tokio::try_join!(emitted, changes)?;
     worker.shutdown().await;
     Ok(())
 }
@@ -94,14 +100,17 @@ async fn handle(
 
 /// A receiver of events that cannot fail.
 #[derive(Debug)]
-struct WitnessSink(Arc<Witness>);
+struct WitnessSink {
+    witness: Arc<Witness>,
+    subscription: String,
+}
 
 #[async_trait]
 impl Sink for WitnessSink {
     async fn publish(&self, events: &[Event]) -> Result<Vec<Delivery>, SinkDown> {
         for event in events {
-            let (subscription, event) = (SUBSCRIPTION.to_owned(), event.id.to_string());
-            self.0.saw(Effect::Delivered { subscription, event });
+            let (subscription, event) = (self.subscription.clone(), event.id.to_string());
+            self.witness.saw(Effect::Delivered { subscription, event });
         }
         Ok(vec![Delivery::Acknowledged; events.len()])
     }

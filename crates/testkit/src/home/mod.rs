@@ -15,6 +15,8 @@ use milepost_core::port::{BulkWork, Store, StoreResult};
 use milepost_postgres::WakeMode;
 use serde::Deserialize;
 
+use crate::inbox::Desk;
+
 pub use postgres::PostgresHome;
 pub use sqlite::SqliteHome;
 
@@ -77,6 +79,12 @@ pub trait Home: Send + Sync {
 
     /// Returns all effects, ordered by job and token. Duplicates are not prevented, because tests must detect them.
     async fn effects(&self) -> Vec<Effect>;
+
+    /// Returns the run and the target of each effect of [`Command::Function`].
+    async fn notes(&self) -> Vec<(String, i64)>;
+
+    /// Returns the transactions of consumers on the store's database.
+    async fn desk(&self) -> Desk;
 
     /// Expires the leases of all workers but this one in the store. The workers do not know it, as after a pause during which their clocks stopped.
     async fn expire_leases(&self, but: WorkerId);

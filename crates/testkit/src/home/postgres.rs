@@ -17,6 +17,7 @@ use tokio::sync::Mutex;
 use super::{Command, Effect as Outcome, Home, ids, names};
 use crate::database::Database;
 use crate::effect;
+use crate::inbox::Desk;
 
 /// A store in a PostgreSQL database.
 pub struct PostgresHome {
@@ -103,6 +104,15 @@ impl Home for PostgresHome {
         rows.into_iter()
             .map(|(job, token, place)| Outcome { job: JobId(job), token: RunToken(token), place })
             .collect()
+    }
+
+    async fn notes(&self) -> Vec<(String, i64)> {
+        let notes = sqlx::query_as("select run, member from public.note").fetch_all(self.store.pool());
+        notes.await.expect("answered")
+    }
+
+    async fn desk(&self) -> Desk {
+        Desk::postgres(self.store.clone(), false).await
     }
 
     async fn expire_leases(&self, but: WorkerId) {

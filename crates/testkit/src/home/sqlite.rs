@@ -1,6 +1,6 @@
 //! Homes in SQLite files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::{Command, Effect as Outcome, Home, ids, names};
+use crate::inbox::Desk;
 use crate::wait;
 
 /// A store in a SQLite file.
@@ -28,7 +29,12 @@ pub struct SqliteHome {
 impl SqliteHome {
     /// Creates a home in a new folder, which is removed with it.
     pub async fn fresh() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        Self::fresh_in(&std::env::temp_dir()).await
+    }
+
+    /// Creates a home in a new folder below this one, which is removed with it.
+    pub async fn fresh_in(folder: &Path) -> Self {
+        let folder = tempfile::tempdir_in(folder).expect("a folder");
         let home = Self::open(folder.path().join("jobs.db"));
         home.store.migrate().await.expect("migrated");
         let table =
@@ -101,6 +107,17 @@ impl Home for SqliteHome {
             })
         });
         effects.expect("answered").collect::<Result<_, _>>().expect("read")
+    }
+
+    async fn notes(&self) -> Vec<(String, i64)> {
+        let connection = self.connection();
+        let mut query = connection.prepare("SELECT run, member FROM note").expect("prepared");
+        let notes = query.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).expect("answered");
+        notes.collect::<Result<_, _>>().expect("read")
+    }
+
+    async fn desk(&self) -> Desk {
+        Desk::sqlite(self.store.clone())
     }
 
     async fn expire_leases(&self, but: WorkerId) {

@@ -1,0 +1,106 @@
+//! A reader process: follows the stream of state changes, and takes emitted events in as a consumer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use async_trait::async_trait;
+use milepost_core::error::StoreError;
+use milepost_core::event::{Begin, Event, Subscription};
+use milepost_core::feed::Change;
+use milepost_core::port::Store;
+use milepost_postgres::WakeMode;
+use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
+use milepost_relay::sink::{Delivery, Sink, SinkDown};
+use milepost_testkit::home;
+use milepost_testkit::inbox::Desk;
+use tokio_util::sync::CancellationToken;
+
+use super::setup::{CONSUMER, LEASE};
+use super::{ProcessArgs, until_parent_ends};
+use crate::record::Effect;
+use crate::witness::Witness;
+
+/// The pause between two pages of the stream.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The number of changes of a page.
+const PAGE: u32 = 500;
+
+/// Runs until the parent closes standard input.
+///
+/// # Errors
+/// When the witness cannot write.
+pub async fn run(args: ProcessArgs) -> Result<()> {
+    // A transaction whose database does not answer panics; `ConsumerSink` repeats it.
+    std::panic::set_hook(Box::new(|_| {}));
+    let home = home::open(&args.store, WakeMode::Listen).await;
+    let witness = Witness::create(&args.folder, &args.name)?;
+    let stop = until_parent_ends();
+    let options = PublisherOptions {
+        lease: LEASE,
+        poll_interval: Duration::from_millis(200),
+        begin: Begin::Beginning,
+        ..PublisherOptions::new(Subscription::new(CONSUMER), args.name.clone())
+    };
+    let sink = Arc::new(ConsumerSink(home.desk().await));
+    let stats = Arc::new(PublisherStats::default());
+    let store = home.store();
+    let following = follow(store.as_ref(), &args.name, &witness, &stop);
+    let (_, published) = tokio::join!(following, publish(home.store(), sink, options, stats, stop.clone()));
+    Ok(published?)
+}
+
+/// Records every change of a job that the stream returns.
+async fn follow(store: &dyn Store, watcher: &str, witness: &Witness, stop: &CancellationToken) {
+    let mut position = None;
+    while !stop.is_cancelled() {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let Some(after) = &position else {
+            position = store.feed_end().await.ok();
+            continue;
+        };
+        match store.feed(after, None, PAGE).await {
+            Ok(page) => {
+                for (_, change) in page.changes {
+                    if let Change::Job(change) = change {
+                        witness.saw(Effect::Watched { watcher: watcher.to_owned(), pos: change.pos });
+                    }
+                }
+                position = Some(page.end);
+            }
+            // The position is lost: a watcher reads the current state, and begins with new changes.
+            Err(StoreError::Feed(_)) => {
+                witness.saw(Effect::Reset { watcher: watcher.to_owned() });
+                position = None;
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+impl std::fmt::Debug for ConsumerSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ConsumerSink")
+    }
+}
+
+/// Takes events in, each with its effect in one transaction.
+struct ConsumerSink(Desk);
+
+#[async_trait]
+impl Sink for ConsumerSink {
+    async fn publish(&self, events: &[Event]) -> Result<Vec<Delivery>, SinkDown> {
+        for event in events {
+            let (desk, event) = (self.0.clone(), event.clone());
+            // The desk panics if its database does not answer; then nothing of the transaction is committed, or all of it.
+            let taken = tokio::spawn(async move { desk.take(CONSUMER, &event).await }).await;
+            taken.map_err(|panic| SinkDown {
+                place: CONSUMER.to_owned(),
+                why: panic.to_string(),
+                retry_after: None,
+                for_good: false,
+            })?;
+        }
+        Ok(vec![Delivery::Acknowledged; events.len()])
+    }
+}
