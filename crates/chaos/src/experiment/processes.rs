@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 const WORKERS: usize = 3;
 const CLIENTS: usize = 2;
 /// How long a process may take to end after its standard input was closed.
-const FINISH_MAX: Duration = Duration::from_secs(60);
+const FINISH_MAX: Duration = Duration::from_secs(90);
 
 /// What a process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::setup::{EFFECT, FLAKY, GROUPS, PLAIN, QUEUE, RATED, versions};
-use super::{ProcessArgs, until_parent_ends};
+use super::{ProcessArgs, patience, until_parent_ends};
 use crate::record::{AskedJob, Outcome, What};
 use crate::witness::{Begun, Witness};
 
@@ -39,7 +39,7 @@ const AGGREGATES: u32 = 20;
 /// # Errors
 /// When the witness cannot write.
 pub async fn run(args: ProcessArgs) -> Result<()> {
-    let home = home::open(&args.store, WakeMode::Poll).await;
+    let home = home::open(&args.store, patience(WakeMode::Poll)).await;
     let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
     let stop = until_parent_ends();
     let mut callers = JoinSet::new();

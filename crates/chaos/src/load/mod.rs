@@ -9,9 +9,14 @@ pub mod worker;
 
 use std::io::Read;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
+use milepost_postgres::{PostgresOptions, WakeMode};
 use tokio_util::sync::CancellationToken;
+
+/// How long a process waits for an answer of PostgreSQL. A silent network must not take longer than the experiment waits.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What every process is told.
 #[derive(Clone, Debug, Args)]
@@ -28,6 +33,11 @@ pub struct ProcessArgs {
     /// The seed of its choices
     #[arg(long)]
     pub seed: u64,
+}
+
+/// Returns the options of a store on PostgreSQL: an answer that does not arrive is given up sooner than by default.
+fn patience(wake: WakeMode) -> PostgresOptions {
+    PostgresOptions { wake, answer_timeout: ANSWER_TIMEOUT, ..PostgresOptions::default() }
 }
 
 /// Returns a token that is canceled when standard input is closed: by the parent, or because it has ended.

@@ -17,7 +17,7 @@ use milepost_testkit::inbox::Desk;
 use tokio_util::sync::CancellationToken;
 
 use super::setup::{CONSUMER, LEASE};
-use super::{ProcessArgs, until_parent_ends};
+use super::{ProcessArgs, patience, until_parent_ends};
 use crate::record::Effect;
 use crate::witness::Witness;
 
@@ -33,7 +33,7 @@ const PAGE: u32 = 500;
 pub async fn run(args: ProcessArgs) -> Result<()> {
     // A transaction whose database does not answer panics; `ConsumerSink` repeats it.
     std::panic::set_hook(Box::new(|_| {}));
-    let home = home::open(&args.store, WakeMode::Listen).await;
+    let home = home::open(&args.store, patience(WakeMode::Listen)).await;
     let witness = Witness::create(&args.folder, &args.name)?;
     let stop = until_parent_ends();
     let options = PublisherOptions {

@@ -14,7 +14,7 @@ use milepost_relay::sink::{Delivery, Sink, SinkDown};
 use milepost_testkit::home::{self, Home};
 
 use super::setup::{self, CHANGES, EFFECT, FLAKY, LEASE, PLAIN, QUEUE, RATED, SUBSCRIPTION};
-use super::{ProcessArgs, until_parent_ends};
+use super::{ProcessArgs, patience, until_parent_ends};
 use crate::record::{Effect, EndAnswer, What};
 use crate::witness::{Witness, now_ms};
 
@@ -28,7 +28,7 @@ const FAILS_IN: u64 = 3;
 /// # Errors
 /// When the worker cannot register, or the witness cannot write.
 pub async fn run(args: ProcessArgs) -> Result<()> {
-    let home = home::open(&args.store, WakeMode::Listen).await;
+    let home = home::open(&args.store, patience(WakeMode::Listen)).await;
     let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
     let stop = until_parent_ends();
     let soon = RetryPolicy::fixed(Duration::from_millis(100));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use milepost::{Context, JobError, Outcome, RetryPolicy, Worker, WorkerBuilder, WorkerOptions};
 use milepost_core::error::StoreError;
-use milepost_postgres::WakeMode;
+use milepost_postgres::{PostgresOptions, WakeMode};
 use milepost_redis::{Redis, RedisOptions};
 use milepost_testkit::home::{self, Home};
 use milepost_testkit::process::{REDIS, SHOP, STORE, Words};
@@ -55,7 +55,7 @@ async fn main() {
     std::thread::spawn(leave_with_supervisor);
     let address = std::env::var(STORE).unwrap_or_else(|_| panic!("{STORE} is not set"));
     let wake = if option("--polls-only").is_some() { WakeMode::Poll } else { WakeMode::Listen };
-    let home = home::open(&address, wake).await;
+    let home = home::open(&address, PostgresOptions { wake, ..PostgresOptions::default() }).await;
     let fenced = Arc::new(AtomicU64::new(0));
     let mut builder = Worker::builder(home.store()).options(configure);
     if let Some(rows_max) = option("--bulk-rows") {

@@ -12,7 +12,7 @@ use milepost::bulk::{BadTarget, Bulk, Chunk, Definition, EventTemplate, InvalidB
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkWork, Store, StoreResult};
-use milepost_postgres::WakeMode;
+use milepost_postgres::PostgresOptions;
 use serde::Deserialize;
 
 use crate::inbox::Desk;
@@ -140,11 +140,11 @@ pub trait Home: Send + Sync {
     ) -> Result<Arc<dyn BulkWork>, InvalidBulk>;
 }
 
-/// Opens a home at this address. `wake` selects how its store receives notifications.
-pub async fn open(address: &str, wake: WakeMode) -> Arc<dyn Home> {
+/// Opens a home at this address. The options apply to a store on PostgreSQL.
+pub async fn open(address: &str, options: PostgresOptions) -> Arc<dyn Home> {
     match address.strip_prefix("sqlite:") {
         Some(path) => Arc::new(SqliteHome::open(PathBuf::from(path))),
-        None => Arc::new(PostgresHome::open(address, wake).await),
+        None => Arc::new(PostgresHome::open(address, options).await),
     }
 }
 

@@ -55,15 +55,15 @@ impl PostgresHome {
 
     /// Creates a home in this empty database, which is kept.
     pub async fn create_at(url: &str) -> Self {
-        let home = Self::open(url, WakeMode::Poll).await;
+        let home =
+            Self::open(url, PostgresOptions { wake: WakeMode::Poll, ..PostgresOptions::default() }).await;
         home.store.migrate().await.expect("migrated");
         effect::prepare(home.store.pool()).await;
         home
     }
 
     /// Opens the home in this database.
-    pub async fn open(url: &str, wake: WakeMode) -> Self {
-        let options = PostgresOptions { wake, ..PostgresOptions::default() };
+    pub async fn open(url: &str, options: PostgresOptions) -> Self {
         let store = PostgresStore::connect(url, options).await.expect("cannot connect to the store");
         Self { store, address: url.to_owned(), plain: Mutex::default(), _database: None }
     }

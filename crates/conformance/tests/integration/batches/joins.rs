@@ -6,7 +6,7 @@ use milepost_core::dag::definition::Definition;
 use milepost_core::dag::state::BatchState;
 use milepost_core::finish::{Finish, Finished};
 use milepost_core::transition::Verb;
-use milepost_postgres::WakeMode;
+use milepost_postgres::PostgresOptions;
 use milepost_testkit::home;
 use serde_json::json;
 
@@ -22,7 +22,7 @@ pub(crate) async fn eight_who_end_the_predecessors_of_a_join_release_it_once(sta
     let join = join.task("y", job().after(keys.clone())).task("z", job().after(keys));
     stage.batches.define(join).await;
     let address = stage.home.address();
-    let homes = join_all((0..ENDERS).map(|_| home::open(&address, WakeMode::Listen))).await;
+    let homes = join_all((0..ENDERS).map(|_| home::open(&address, PostgresOptions::default()))).await;
     for _ in 0..ROUNDS {
         let batch = stage.batches.start("join", json!({})).await;
         let claimed = stage.batches.claim(batch).await;

@@ -2,7 +2,7 @@
 
 use milepost::JobState;
 use milepost::bulk::{Definition, Sizing};
-use milepost_postgres::WakeMode;
+use milepost_postgres::PostgresOptions;
 use milepost_testkit::home::{Home, PostgresHome};
 use milepost_testkit::notes;
 
@@ -112,7 +112,7 @@ async fn keys_of_arrays_lead_through_all_targets_although_the_database_reads_nul
     let set =
         "do $$ begin execute format('alter database %I set array_nulls = off', current_database()); end $$";
     fresh.tamper(set).await;
-    let members = Members::on(PostgresHome::open(&fresh.address(), WakeMode::Listen).await).await;
+    let members = Members::on(PostgresHome::open(&fresh.address(), PostgresOptions::default()).await).await;
     let keys = ["array[]", "array[1,null]", "array[1,2]", "array[null]", "array[null,1]", "array[2,null,3]"];
     let keys: Vec<String> = keys.iter().map(|key| format!("{key}::integer[]")).collect();
     go_through(&members, "list", "integer[]", &keys).await;
