@@ -9,3 +9,6 @@ pub mod experiment;
 pub mod load;
 pub mod record;
 pub mod witness;
+
+#[cfg(test)]
+mod planted;

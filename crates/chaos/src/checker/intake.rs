@@ -1,4 +1,4 @@
-//! Promises 1, 2 and 11: what was stored stays, what was refused leaves nothing, keys are unique.
+//! Promises 1, 2 and 11: stored jobs stay, refused calls leave nothing, keys are unique.
 
 use std::collections::{HashMap, HashSet};
 

@@ -22,7 +22,7 @@ pub use verdict::{VIOLATIONS_MAX, Verdict};
 use crate::record::Record;
 use verdict::Findings;
 
-/// A check: what it looks at, and the rule by which it decides.
+/// A rule for one promise: counts checked facts and violations.
 type Check = fn(&Record, &mut Findings);
 
 /// The promises of `docs/GUARANTEES.md` in short, with their checks.

@@ -87,7 +87,7 @@ impl Caller {
                 150..186 => self.operate().await,
                 186..193 => self.start_batch().await,
                 193..195 => self.operate_batch().await,
-                195..197 => self.start_bulk().await,
+                195..196 => self.start_bulk().await,
                 _ => self.interrupt_bulk().await,
             }
             tokio::time::sleep(Duration::from_millis(self.random.u64(..PAUSE_MS_MAX))).await;

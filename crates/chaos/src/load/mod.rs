@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 /// How long a process waits for an answer of PostgreSQL. A silent network must not take longer than the experiment waits.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What every process is told.
+/// The arguments of every process.
 #[derive(Clone, Debug, Args)]
 pub struct ProcessArgs {
     /// The address of the store
@@ -35,7 +35,7 @@ pub struct ProcessArgs {
     pub seed: u64,
 }
 
-/// Returns the options of a store on PostgreSQL: an answer that does not arrive is given up sooner than by default.
+/// Returns the options of a store on PostgreSQL: the time limit for an answer is shorter than the default.
 fn patience(wake: WakeMode) -> PostgresOptions {
     PostgresOptions { wake, answer_timeout: ANSWER_TIMEOUT, ..PostgresOptions::default() }
 }

@@ -32,7 +32,7 @@ pub const FLAKY: &str = "chaos.flaky";
 /// Jobs with a limited rate.
 pub const RATED: &str = "chaos.rated";
 /// The rate of [`RATED`]: starts per second, and at once.
-pub const RATE: (f64, u32) = (50.0, 10);
+pub const RATE: (f64, u32) = (150.0, 20);
 /// The groups, with the number of their slots.
 pub const GROUPS: [(&str, u32); 3] = [("one", 1), ("two", 2), ("three", 3)];
 /// The subscription to emitted events that all workers publish.
