@@ -93,7 +93,18 @@ export function pauseAfter(error: unknown, failures: number): number {
 export function listOf<T>(answer: unknown, name: string): T[] {
   const list = (answer as Record<string, unknown> | null | undefined)?.[name];
   if (Array.isArray(list)) return list as T[];
-  throw new Unreachable(`the answer is not from Milepost: it has no list ${name}: ${String(JSON.stringify(answer)).slice(0, 200)}`);
+  throw foreign(answer, `list ${name}`);
+}
+
+/** Returns a value of an answer. Throws `Unreachable` if it is missing or of another type. */
+function valueOf<T>(answer: unknown, name: string, type: "string" | "boolean"): T {
+  const value = (answer as Record<string, unknown> | null | undefined)?.[name];
+  if (typeof value === type) return value as T;
+  throw foreign(answer, `${type} ${name}`);
+}
+
+function foreign(answer: unknown, missing: string): Unreachable {
+  return new Unreachable(`the answer is not from Milepost: it has no ${missing}: ${String(JSON.stringify(answer)).slice(0, 200)}`);
 }
 
 /** `token`: the access token, if the server requires one. `timeoutMs`: time limit of a request. */
@@ -121,20 +132,19 @@ export class Client {
   /** Creates a job; resolves when it is durable. Retries if necessary, with an `Idempotency-Key`, so that only one job is created. */
   async create(job: NewJob): Promise<Created> {
     const headers: Record<string, string> = job.key === undefined ? { "Idempotency-Key": randomUUID() } : {};
-    return await this.ask("POST", "/v1/jobs", job, { headers, tries: 4 });
+    return await this.#create("/v1/jobs", job, headers);
   }
 
   /** Creates up to 5,000 jobs: all or none. */
   async createMany(jobs: readonly NewJob[]): Promise<Created[]> {
     const headers = { "Idempotency-Key": randomUUID() };
-    const answer = await this.ask<{ jobs: Created[] }>("POST", "/v1/jobs/create-many", { jobs }, { headers, tries: 4 });
-    return answer.jobs;
+    return listOf<Created>(await this.ask("POST", "/v1/jobs/create-many", { jobs }, { headers, tries: 4 }), "jobs");
   }
 
   /** Starts a batch of a DAG; resolves when it is durable. Retries if necessary, like `create`. */
   async startBatch(batch: NewBatch): Promise<Created> {
     const headers: Record<string, string> = batch.key === undefined ? { "Idempotency-Key": randomUUID() } : {};
-    return await this.ask("POST", "/v1/batches", batch, { headers, tries: 4 });
+    return await this.#create("/v1/batches", batch, headers);
   }
 
   /** Returns a job. */
@@ -147,8 +157,8 @@ export class Client {
     let cursor: { cursor?: string } = {};
     for (;;) {
       const query = new URLSearchParams({ ...filter, ...cursor });
-      const page = await this.ask<{ items: JobRow[]; next_cursor?: string }>("GET", `/v1/jobs?${query}`, undefined, { tries: 4 });
-      yield* page.items;
+      const page = await this.ask<{ next_cursor?: string }>("GET", `/v1/jobs?${query}`, undefined, { tries: 4 });
+      yield* listOf<JobRow>(page, "items");
       if (page.next_cursor === undefined) return;
       cursor = { cursor: page.next_cursor };
     }
@@ -156,8 +166,15 @@ export class Client {
 
   /** Performs an operation on a job. Returns its state, or `stop_requested`. */
   async operate(id: string, operation: JobOperation, more: { reason?: string; grace_ms?: number; delay_ms?: number } = {}): Promise<string> {
-    const answer = await this.ask<{ outcome: string }>("POST", `/v1/jobs/${encodeURIComponent(id)}/operate`, { operation, ...more });
-    return answer.outcome;
+    const answer = await this.ask("POST", `/v1/jobs/${encodeURIComponent(id)}/operate`, { operation, ...more });
+    return valueOf(answer, "outcome", "string");
+  }
+
+  async #create(path: string, body: unknown, headers: Record<string, string>): Promise<Created> {
+    const answer = await this.ask<Created>("POST", path, body, { headers, tries: 4 });
+    valueOf(answer, "id", "string");
+    valueOf(answer, "duplicate", "boolean");
+    return answer;
   }
 
   /** Sends a request. Throws `Problem` if the server rejects it, and `Unreachable` if all attempts remain unanswered. */
@@ -178,7 +195,8 @@ export class Client {
     const text = body === undefined ? null : JSON.stringify(body);
     const limitMs = Math.min(Math.ceil(options.timeoutMs ?? this.#timeoutMs), 2 ** 31 - 1);
     const { response, answer } = await within(limitMs, async (signal) => {
-      const response = await fetch(this.#base + path, { method, headers, body: text, signal });
+      // A redirect would turn a POST into a GET.
+      const response = await fetch(this.#base + path, { method, headers, body: text, signal, redirect: "manual" });
       return { response, answer: await response.text() };
     }).catch((error: unknown) => {
       throw new Unreachable(`${this.#base} does not answer: ${reason(error)}`, { cause: error });
@@ -213,7 +231,7 @@ function read({ status, headers }: Response, answer: string): unknown {
   let problem = new Problem(status, "not_milepost", `the answer is not from Milepost: ${answer.slice(0, 200)}`, undefined, retryAfterMs);
   try {
     const said = JSON.parse(answer);
-    if (status < 400) return said;
+    if (status < 300) return said;
     const { code, detail, at } = said as { code: unknown; detail: unknown; at?: string };
     if (typeof code === "string" && typeof detail === "string") problem = new Problem(status, code, detail, at, retryAfterMs);
   } catch {

@@ -30,6 +30,21 @@ export class Cancelled extends Error {
   override readonly name = "Cancelled";
 }
 
+/** Describes any value that a handler can throw, also one that cannot be converted to a string. */
+function described(thrown: unknown): { error_code: string; message: string } {
+  try {
+    const [name, words] = thrown instanceof Error ? [thrown.name, thrown.stack ?? thrown.message] : ["Error", thrown];
+    return { error_code: String(name), message: String(words).slice(0, 2000) };
+  } catch {
+    return { error_code: "Error", message: "the handler threw a value that has no text" };
+  }
+}
+
+/** Returns a delay in whole milliseconds, as the server requires them. */
+function wholeMs(delayMs: number): number {
+  return Math.max(Math.ceil(delayMs), 0);
+}
+
 /** A claimed run, as the server returns it. */
 type Claimed = Pick<Job, "id" | "kind" | "payload" | "checkpoint" | "attempt" | "run" | "traceparent"> & { max_attempts: number; timeout_ms?: number };
 
@@ -229,15 +244,14 @@ export class Worker {
     try {
       return { outcome: "succeeded", result: (await this.#handlers[job.kind]!(job)) ?? null };
     } catch (error) {
-      if (error instanceof Snooze) return { outcome: "snoozed", delay_ms: error.delayMs, message: error.message };
+      if (error instanceof Snooze) return { outcome: "snoozed", delay_ms: wholeMs(error.delayMs), message: error.message };
       if (error instanceof Cancelled || job.signal.aborted) return stopped(job);
       if (error instanceof Failed) {
         const { code = "failed", retryable = true, delayMs } = error.options;
-        const delay = delayMs === undefined ? {} : { delay_ms: delayMs };
+        const delay = delayMs === undefined ? {} : { delay_ms: wholeMs(delayMs) };
         return { outcome: "failed", error_code: code, message: error.message, retryable, ...delay };
       }
-      const [name, words] = error instanceof Error ? [error.name, error.stack ?? error.message] : ["Error", String(error)];
-      return { outcome: "failed", error_code: name, message: words.slice(0, 2000) };
+      return { outcome: "failed", ...described(error) };
     }
   }
 

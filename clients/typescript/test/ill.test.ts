@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, Problem, Worker } from "../src/index.js";
+import { Client, Problem, Unreachable, Worker } from "../src/index.js";
 import type { Handler, JobState, WorkerOptions } from "../src/index.js";
 import "./hang.js";
 import { IllServer } from "./ill.js";
@@ -52,6 +52,23 @@ test("a job is created once, even if the request is retried", async (t) => {
   assert.ok(performance.now() - began >= 200 + 400 + 1000);
   assert.deepEqual(ill.answered("POST", "/v1/jobs"), ["lost", 408, 429, 200]);
   for await (const job of healthy.jobs({ queue })) assert.equal(job.id, id);
+});
+
+for (const answer of ['{"status": "maintenance"}', '{"id": 1, "duplicate": false}', "[]"]) {
+  test(`nothing is reported as created if the answer is ${answer}`, async (t) => {
+    const { ill, queue, client } = await hospital(t);
+    ill.meets("POST", "/v1/jobs", { status: 200, answer });
+    await assert.rejects(client.create({ kind: "k", queue }), Unreachable);
+    ill.meets("POST", "/v1/batches", { status: 200, answer });
+    await assert.rejects(client.startBatch({ dag: "d" }), Unreachable);
+  });
+}
+
+test("a redirect is not followed", async (t) => {
+  const { ill, queue, client } = await hospital(t);
+  ill.meets("POST", "/v1/jobs", { status: 301, location: "/v1/jobs" });
+  await assert.rejects(client.create({ kind: "k", queue }), (error: Problem) => error.status === 301);
+  assert.deepEqual(ill.asked.map(({ method }) => method), ["POST"]);
 });
 
 test("a permanently refused request is sent once", async (t) => {

@@ -9,7 +9,7 @@ import type { TestContext } from "node:test";
  * Fault of a request. `lose` and `deny`: the request is executed, but the answer is lost or replaced by 503. `hang` or an object: it is not
  * executed, and gets no answer or this one.
  */
-export type Fault = "lose" | "deny" | "hang" | { status: number; retryAfter?: number; answer?: string } | undefined;
+export type Fault = "lose" | "deny" | "hang" | { status: number; retryAfter?: number; location?: string; answer?: string } | undefined;
 
 export class IllServer {
   fault: (method: string, path: string) => Fault = () => undefined;
@@ -48,6 +48,7 @@ export class IllServer {
     if (typeof fault === "object") {
       status = fault.status;
       answer = fault.answer ?? answer;
+      if (fault.location !== undefined) response.setHeader("Location", fault.location);
       if (fault.retryAfter !== undefined) response.setHeader("Retry-After", fault.retryAfter);
     } else {
       const headers: Record<string, string> = { "Content-Type": "application/json" };

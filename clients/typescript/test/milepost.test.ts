@@ -105,6 +105,26 @@ test("an error fails the attempt, with the name of the error as its code", async
   assert.deepEqual(await codes(id), ["RangeError"]);
 });
 
+test("a value without a text fails the attempt, and the worker continues", async (t) => {
+  const thrown = [Object.create(null), Object.assign(new Error("no"), { stack: {} }), Symbol("no")];
+  const create = work(t, { k: (job) => { throw thrown[job.payload as number]; } });
+  for (const n of thrown.keys()) await ended(await create("k", n, { max_attempts: 1 }), "failed");
+});
+
+test("delays are rounded to whole milliseconds", async (t) => {
+  let runs = 0;
+  const create = work(t, {
+    k: () => {
+      runs += 1;
+      if (runs === 1) throw new Snooze(12.5, "later");
+      if (runs === 2) throw new Failed("again", { code: "again", delayMs: 7.25 });
+    },
+  });
+  const id = await create("k", null, { max_attempts: 2 });
+  await ended(id);
+  assert.deepEqual((await codes(id)).filter((code) => code !== undefined), ["again"]);
+});
+
 test("a snooze does not use an attempt", async (t) => {
   const seen: number[] = [];
   const create = work(t, {

@@ -1,11 +1,9 @@
 //! Permits to have many megabytes in memory for a request: lists with large rows, and definitions of DAGs.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::client::Caller;
+use crate::limits::turns::Turns;
 
 /// How many requests read something large at the same time.
 const READS_MAX: u32 = 4;
@@ -21,8 +19,7 @@ tokio::task_local! {
 pub(crate) struct LargeReads {
     reads: Semaphore,
     definitions: Semaphore,
-    /// The permits of callers who hold or await some.
-    callers: Mutex<HashMap<Caller, Arc<Semaphore>>>,
+    turns: Turns,
 }
 
 /// A permit. Functions that read or build something large take a reference to one.
@@ -36,7 +33,7 @@ impl LargeReads {
         Self {
             reads: Semaphore::new(READS_MAX as usize),
             definitions: Semaphore::new(1),
-            callers: Mutex::default(),
+            turns: Turns::new(OF_CALLER_MAX),
         }
     }
 
@@ -55,12 +52,7 @@ impl LargeReads {
     /// Waits until the caller of this task has fewer than [`OF_CALLER_MAX`] requests that hold or await a permit.
     async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         let caller = CALLER.try_with(Clone::clone).ok()?;
-        let own = {
-            let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-            callers.retain(|_, own| Arc::strong_count(own) > 1);
-            callers.entry(caller).or_insert_with(|| Arc::new(Semaphore::new(OF_CALLER_MAX))).clone()
-        };
-        own.acquire_owned().await.ok()
+        self.turns.turn(caller).await
     }
 
     /// Waits for the permit to store a definition: one at a time. It does not delay reads, since the store may wait for a lock.
@@ -86,24 +78,6 @@ mod tests {
         assert!((&mut fifth).now_or_never().is_none());
         held.pop();
         assert!((&mut fifth).now_or_never().is_some());
-    }
-
-    #[tokio::test]
-    async fn a_caller_with_many_requests_delays_no_other_caller() {
-        let large = LargeReads::new();
-        let permit = |name: &str| CALLER.scope(Caller::Known(name.into()), large.permit());
-        let mut greedy = Vec::new();
-        for _ in 0..OF_CALLER_MAX {
-            greedy.push(permit("greedy").await);
-        }
-        let mut third = Box::pin(permit("greedy"));
-        assert!((&mut third).now_or_never().is_none());
-        assert!(permit("other").now_or_never().is_some());
-        greedy.pop();
-        assert!((&mut third).now_or_never().is_some());
-        drop((greedy, third));
-        drop(permit("other").await);
-        assert_eq!(large.callers.lock().unwrap().len(), 1, "callers without requests are forgotten");
     }
 
     #[tokio::test]

@@ -23,6 +23,7 @@ const WRITER_CACHE_KIB: i64 = 64 * 1024;
 /// Opens the writing connection. Creates the file if it is missing. Does not change a file without Milepost's tables, because the caller
 /// may only want to read it.
 pub(crate) fn open_writer(path: &Path, busy_timeout: Duration) -> StoreResult<(Connection, Patience)> {
+    check_names(path)?;
     let patience = Patience::until(Instant::now() + busy_timeout);
     let conn = patiently(path, &patience, || {
         let conn = try_writer(path, &patience)?;
@@ -32,6 +33,30 @@ pub(crate) fn open_writer(path: &Path, busy_timeout: Duration) -> StoreResult<(C
         Ok(conn)
     })?;
     Ok((conn, patience))
+}
+
+/// Refuses a file with several hard links. SQLite derives the name of the write-ahead log from the name of the file, so that processes which open
+/// it by different names do not see each other's commits, and destroy the file.
+#[cfg(unix)]
+fn check_names(path: &Path) -> StoreResult<()> {
+    use std::os::unix::fs::MetadataExt;
+
+    match std::fs::metadata(path) {
+        Ok(file) if file.is_file() && file.nlink() > 1 => {
+            let words = format!(
+                "the file has {} names (hard links), each of which would get its own write-ahead log; delete the other names, or open a copy",
+                file.nlink()
+            );
+            let place = path.display().to_string();
+            Err(StoreError::Unavailable { place, cause: Box::new(io::Error::other(words)) })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_names(_: &Path) -> StoreResult<()> {
+    Ok(())
 }
 
 /// Switches the file to WAL mode, if necessary. The mode is stored in the file.

@@ -45,7 +45,7 @@ pub(crate) struct Which {
     #[arg(long, conflicts_with = "aggregate")]
     all: bool,
     /// Only if this is its first parked event
-    #[arg(long, value_name = "EVENT_ID", requires = "aggregate")]
+    #[arg(long, value_name = "EVENT_ID", requires = "aggregate", conflicts_with = "all")]
     event: Option<EventId>,
     #[command(flatten)]
     reason: ReasonArgs,

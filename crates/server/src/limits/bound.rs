@@ -26,9 +26,10 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
     }
     // Only responses to reads are refused: a change has been made when its response is known, and a worker that does not learn which jobs it has
     // claimed would keep them without running them.
-    let may_be_refused = request.method() == Method::GET && !request.uri().path().starts_with("/v1/workers/");
+    let is_read = request.method() == Method::GET && !request.uri().path().starts_with("/v1/workers/");
     let budget = (!is_neighbour).then(|| caller.clone());
     let held = counted.bodies.begin(budget.clone());
+    let reader = caller.clone();
     let Some(_place) = counted.in_flight.enter(caller) else {
         let words = "too many requests of this client are in flight; wait until some have ended";
         return Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_in_flight", words)
@@ -36,12 +37,17 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
             .into_response();
     };
     let request = request.map(|body| Body::new(bodies::Counted { body, held: Arc::clone(&held) }));
-    let answered = tokio::time::timeout(counted.request_time, next.run(request)).await;
+    let answer = async {
+        // The turn ends when the response begins, so that streams do not keep it.
+        let _turn = if is_read { counted.reads.turn(reader).await } else { None };
+        next.run(request).await
+    };
+    let answered = tokio::time::timeout(counted.request_time, answer).await;
     if let Some(full) = held.refused() {
         return too_many_bytes(full).into_response();
     }
     match answered {
-        Ok(response) if !may_be_refused => response,
+        Ok(response) if !is_read => response,
         Ok(response) => match counted.bodies.begin(budget).sending(response) {
             Ok(response) => response,
             Err(full) => too_many_bytes(full).into_response(),

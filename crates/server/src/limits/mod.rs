@@ -4,6 +4,7 @@ mod bodies;
 pub(crate) mod bound;
 pub(crate) mod in_flight;
 mod rate;
+pub(crate) mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +15,16 @@ use milepost_core::limit::Rate;
 use self::bodies::Bodies;
 use self::in_flight::InFlight;
 use self::rate::Rates;
+use self::turns::Turns;
 use crate::client::{Caller, Client};
 use crate::problem::Problem;
 
 /// Rate of unknown tokens that an address may send (per second, and burst): each of them costs a query of the store.
 const STRANGERS: Rate = Rate::new(50.0, 200);
+
+/// Maximum number of reads of one caller that use the store at the same time. A store on SQLite reads with four connections, so that another
+/// caller waits for two of these at most.
+const READS_OF_CALLER_MAX: usize = 8;
 
 /// The limits of a server.
 #[derive(Clone, Debug)]
@@ -72,6 +78,7 @@ pub(crate) struct Counted {
     rates: Option<Rates<Caller>>,
     strangers: Rates<Client>,
     in_flight: Arc<InFlight<Caller>>,
+    reads: Turns,
     bodies: Arc<Bodies<Caller>>,
     request_time: Duration,
 }
@@ -82,6 +89,7 @@ impl Counted {
             rates: limits.rate.map(Rates::new),
             strangers: Rates::new(STRANGERS),
             in_flight: InFlight::new(limits.in_flight),
+            reads: Turns::new(READS_OF_CALLER_MAX),
             bodies: Bodies::new(limits.body_bytes_of_client, limits.body_bytes_of_all),
             request_time: limits.request_time,
         }

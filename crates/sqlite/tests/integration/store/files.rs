@@ -26,6 +26,21 @@ fn a_path_that_cannot_be_written_is_named_with_the_cause() {
     assert!(words.contains("Is a directory"), "{words}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_with_two_names_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, other] = ["m.db", "other.db"].map(|name| dir.path().join(name));
+    SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    std::fs::hard_link(&path, &other).unwrap();
+    for name in [&path, &other] {
+        let words = refused(name);
+        assert!(words.contains("the file has 2 names (hard links)"), "{words}");
+    }
+    std::fs::remove_file(&other).unwrap();
+    SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+}
+
 #[test]
 fn a_file_that_is_no_database_is_refused() {
     let dir = tempfile::tempdir().unwrap();
