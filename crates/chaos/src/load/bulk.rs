@@ -1,101 +1,17 @@
-//! The bulk job of the load, whose chunks a witness sees, and the calls of a client for it.
+//! The calls of a client for the bulk job.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use milepost_core::bulk::run::{Chunked, Order, Position, Rehearsal, Rest, Surveyed, Trial};
 use milepost_core::job::NewJob;
-use milepost_core::port::{BulkRun, BulkWork, Operation, StoreResult};
+use milepost_core::port::Operation;
 use milepost_core::transition::Verb;
 
 use super::client::Caller;
 use super::setup::{BULK, TARGETS, bulk_definition};
-use crate::record::{Effect, What};
-use crate::witness::{Witness, now_ms};
+use crate::record::What;
 
-/// The pause after each chunk, so that faults and operators find runs in their middle.
-const PAUSE: Duration = Duration::from_millis(20);
 /// How long an aborted run waits for its resume.
 const ABORTED_FOR: Duration = Duration::from_millis(300);
-
-/// Bulk work that records when each committed chunk began.
-pub struct Witnessed {
-    inner: Arc<dyn BulkWork>,
-    witness: Arc<Witness>,
-}
-
-impl Witnessed {
-    /// Wraps work.
-    #[must_use]
-    pub const fn new(inner: Arc<dyn BulkWork>, witness: Arc<Witness>) -> Self {
-        Self { inner, witness }
-    }
-}
-
-#[async_trait]
-impl BulkWork for Witnessed {
-    fn chunk_max(&self) -> Option<Duration> {
-        self.inner.chunk_max()
-    }
-
-    fn place(&self) -> Option<String> {
-        self.inner.place()
-    }
-
-    async fn check(&self) -> StoreResult<()> {
-        self.inner.check().await
-    }
-
-    async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkRun>)> {
-        let (position, inner) = self.inner.take(order).await?;
-        let (run, witness) = (order.run.job.to_string(), self.witness.clone());
-        Ok((position, Box::new(WitnessedRun { inner, run, witness })))
-    }
-
-    async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
-        self.inner.rehearse(order, trial).await
-    }
-}
-
-struct WitnessedRun {
-    inner: Box<dyn BulkRun>,
-    run: String,
-    witness: Arc<Witness>,
-}
-
-#[async_trait]
-impl BulkRun for WitnessedRun {
-    async fn survey(&mut self) -> StoreResult<Surveyed> {
-        self.inner.survey().await
-    }
-
-    async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
-        let at_ms = now_ms();
-        let chunked = self.inner.chunk(rows).await?;
-        if let Chunked::Done(_) = chunked {
-            self.witness.saw(Effect::Chunk { run: self.run.clone(), at_ms });
-            tokio::time::sleep(PAUSE).await;
-        }
-        Ok(chunked)
-    }
-
-    async fn read(&mut self, rows: u32) -> StoreResult<Result<Vec<String>, Verb>> {
-        self.inner.read(rows).await
-    }
-
-    async fn pass(&mut self) -> StoreResult<Chunked> {
-        self.inner.pass().await
-    }
-
-    async fn rest(&mut self, rest: &Rest) -> StoreResult<()> {
-        self.inner.rest(rest).await
-    }
-
-    async fn end(&mut self, then: Option<&NewJob>) -> StoreResult<()> {
-        self.inner.end(then).await
-    }
-}
 
 impl Caller {
     /// Starts a run of the bulk job.

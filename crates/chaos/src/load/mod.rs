@@ -5,6 +5,7 @@ mod bulk;
 pub mod client;
 pub mod reader;
 pub mod setup;
+mod witnessed_bulk;
 pub mod worker;
 
 use std::io::Read;

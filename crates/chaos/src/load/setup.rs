@@ -16,7 +16,7 @@ use milepost_testkit::home::{Command, Home};
 use milepost_testkit::notes;
 use serde_json::json;
 
-use super::bulk::Witnessed;
+use super::witnessed_bulk::Witnessed;
 use crate::witness::Witness;
 
 /// The lease of workers and publishers.

@@ -59,8 +59,8 @@ fn passes_on(node: &Path, place: &Place) {
         assert!(passed, "{file}: {printed}{}", String::from_utf8_lossy(&ran.stderr));
     };
     std::thread::scope(|threads| {
-        threads.spawn(|| passes("dist/test/milepost.test.js", 10));
-        passes("dist/test/ill.test.js", 16);
+        threads.spawn(|| passes("dist/test/milepost.test.js", 12));
+        passes("dist/test/ill.test.js", 20);
     });
 }
 
