@@ -29,7 +29,7 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
     let is_read = request.method() == Method::GET && !request.uri().path().starts_with("/v1/workers/");
     let budget = (!is_neighbour).then(|| caller.clone());
     let held = counted.bodies.begin(budget.clone());
-    let reader = caller.clone();
+    let reader = budget.clone().filter(|_| is_read);
     let Some(_place) = counted.in_flight.enter(caller) else {
         let words = "too many requests of this client are in flight; wait until some have ended";
         return Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_in_flight", words)
@@ -39,7 +39,10 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
     let request = request.map(|body| Body::new(bodies::Counted { body, held: Arc::clone(&held) }));
     let answer = async {
         // The turn ends when the response begins, so that streams do not keep it.
-        let _turn = if is_read { counted.reads.turn(reader).await } else { None };
+        let _turn = match reader {
+            Some(reader) => counted.reads.turn(reader).await,
+            None => None,
+        };
         next.run(request).await
     };
     let answered = tokio::time::timeout(counted.request_time, answer).await;

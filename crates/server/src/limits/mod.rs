@@ -23,7 +23,7 @@ use crate::problem::Problem;
 const STRANGERS: Rate = Rate::new(50.0, 200);
 
 /// Maximum number of reads of one caller that use the store at the same time. A store on SQLite reads with four connections, so that another
-/// caller waits for two of these at most.
+/// caller waits for two of these at most. It does not apply to programs on this machine that need no token: their probes would wait for other reads.
 const READS_OF_CALLER_MAX: usize = 8;
 
 /// The limits of a server.
