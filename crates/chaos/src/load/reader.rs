@@ -42,7 +42,14 @@ pub async fn run(args: ProcessArgs) -> Result<()> {
         begin: Begin::Beginning,
         ..PublisherOptions::new(Subscription::new(CONSUMER), args.name.clone())
     };
-    let sink = Arc::new(ConsumerSink(home.desk().await));
+    // A fault can hit the begin of the reader.
+    let desk = loop {
+        let home = home.clone();
+        if let Ok(desk) = tokio::spawn(async move { home.desk().await }).await {
+            break desk;
+        }
+    };
+    let sink = Arc::new(ConsumerSink(desk));
     let stats = Arc::new(PublisherStats::default());
     let store = home.store();
     let following = follow(store.as_ref(), &args.name, &witness, &stop);

@@ -18,6 +18,8 @@ use super::{ProcessArgs, patience, until_parent_ends};
 use crate::record::{Effect, EndAnswer, What};
 use crate::witness::{Witness, now_ms};
 
+/// The pause before a worker that could not register is started again.
+const START_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// The longest duration of a handler, in milliseconds.
 const TAKES_MS_MAX: u64 = 40;
 /// A job in this number fails, if its kind fails at all.
@@ -45,7 +47,14 @@ pub async fn run(args: ProcessArgs) -> Result<()> {
             async move { handle(kind, &context, home.as_ref(), &witness).await }
         });
     }
-    let worker = builder.bulk(setup::bulk(home.as_ref(), witness.clone())?).start().await?;
+    let builder = builder.bulk(setup::bulk(home.as_ref(), witness.clone())?);
+    // A fault can hit the begin of a worker, which a supervisor would start again.
+    let worker = loop {
+        match builder.clone().start().await {
+            Err(error) if error.is_transient() => tokio::time::sleep(START_AGAIN_AFTER).await,
+            started => break started?,
+        }
+    };
     let emitted = Subscription::new(SUBSCRIPTION);
     let changes = Subscription::new(CHANGES).changes(setup::changes());
     let publishing = [emitted, changes].map(|subscription| {
