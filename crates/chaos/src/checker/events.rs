@@ -28,6 +28,14 @@ pub(super) fn logged(record: &Record) -> impl Iterator<Item = Logged<'_>> {
 /// their commits.
 pub(super) fn log(record: &Record, findings: &mut Findings) {
     let log: HashMap<&str, Logged<'_>> = logged(record).map(|event| (event.id, event)).collect();
+    // An event that was repeated can have been committed by any of its calls.
+    let mut began: HashMap<&str, i64> = HashMap::new();
+    for operation in &record.operations {
+        if let What::Emit { event, .. } = &operation.what {
+            let first = began.entry(event).or_insert(operation.began_ms);
+            *first = operation.began_ms.min(*first);
+        }
+    }
     let mut acknowledged = HashSet::new();
     let mut commits: BTreeMap<&str, Vec<(i64, i64, u64)>> = BTreeMap::new();
     for operation in &record.operations {
@@ -45,7 +53,7 @@ pub(super) fn log(record: &Record, findings: &mut Findings) {
             },
         );
         if let (Some(found), Some(ended)) = (found, operation.ended_ms) {
-            commits.entry(aggregate).or_default().push((operation.began_ms, ended, found.sequence));
+            commits.entry(aggregate).or_default().push((began[&**event], ended, found.sequence));
         }
     }
     for operation in &record.operations {
