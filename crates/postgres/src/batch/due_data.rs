@@ -91,7 +91,7 @@ impl Shared {
     /// Takes the data that a row is the first to contain.
     fn add(&mut self, row: &PgRow) -> Decoded<()> {
         let batch = row.try_get("batch_id")?;
-        if let Some(schema) = schema(row)? {
+        if let Ok(Some(schema)) = schema(row) {
             self.schemas.insert(row.try_get("dag")?, Arc::new(schema));
         }
         self.batches.entry(batch).or_insert_with(|| BatchData::read(row).map_err(|error| unreadable(&error)));
