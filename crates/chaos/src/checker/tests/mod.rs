@@ -9,8 +9,9 @@ use milepost_core::state::JobState;
 use milepost_core::transition::{Readiness, Verb, transition};
 
 use super::*;
+use crate::record::{Operation, Outcome, What};
 use cases::CASES;
-use good::good;
+use good::{emit, good};
 
 #[test]
 fn a_record_without_faults_keeps_every_promise() {
@@ -39,6 +40,18 @@ fn every_broken_promise_is_found() {
     for number in 1..=22 {
         assert!(CASES.iter().any(|(case, ..)| *case == number), "promise {number} is never broken");
     }
+}
+
+#[test]
+fn an_event_can_have_been_committed_by_a_call_without_an_answer_before_a_later_event() {
+    let mut record = good();
+    let calls = record.operations.iter_mut();
+    let first = calls.rev().find(|call| matches!(&call.what, What::Emit { event, .. } if event == "e1")).unwrap();
+    *first = Operation { began_ms: 450, ended_ms: Some(451), ..emit("e1", Outcome::Ok) };
+    let order = &check(&record)[16];
+    assert!(order.violated > 0, "without a call before that of e2, e1 is in the wrong place: {order}");
+    record.operations.insert(0, Operation { began_ms: 390, ended_ms: None, ..emit("e1", Outcome::Unknown) });
+    assert!(check(&record)[16].is_kept(), "{}", check(&record)[16]);
 }
 
 #[test]
