@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use milepost_core::error::StoreError;
 use milepost_core::pool::PoolView;
@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use crate::error::{Failure, Locked, defect, is_busy};
 use crate::file;
 use crate::lock_wait::Patience;
+use crate::options::{SqliteOptions, Threads};
 
 type Reader = (Connection, Patience);
 
@@ -30,14 +31,14 @@ pub(crate) struct Readers {
 struct Pool {
     path: PathBuf,
     place: Arc<str>,
-    busy_timeout: Duration,
+    options: SqliteOptions,
     idle: Mutex<Vec<Reader>>,
 }
 
 impl Readers {
     /// Creates a pool of up to `max` connections to the file.
-    pub(crate) fn new(max: u32, path: &Path, busy_timeout: Duration, place: Arc<str>) -> Self {
-        let pool = Pool { path: path.to_owned(), place, busy_timeout, idle: Mutex::new(Vec::new()) };
+    pub(crate) fn new(max: u32, path: &Path, options: SqliteOptions, place: Arc<str>) -> Self {
+        let pool = Pool { path: path.to_owned(), place, options, idle: Mutex::new(Vec::new()) };
         Self {
             pool: Arc::new(pool),
             turns: Arc::new(Semaphore::new(max as usize)),
@@ -81,6 +82,9 @@ impl Readers {
             drop(turn);
             outcome
         };
+        if self.pool.options.threads == Threads::OfCallers {
+            return read();
+        }
         tokio::task::spawn_blocking(read)
             .await
             .unwrap_or_else(|stopped| Err(defect(verb, format!("the read was aborted: {stopped}"))))
@@ -109,9 +113,9 @@ impl Pool {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let (conn, patience) = match idle {
             Some(reader) => reader,
-            None => file::open_reader(&self.path, self.busy_timeout)?,
+            None => file::open_reader(&self.path, self.options.busy_timeout)?,
         };
-        patience.extend(begun + self.busy_timeout);
+        patience.extend(begun + self.options.busy_timeout);
         let snapshot = conn.unchecked_transaction()?;
         let outcome = work(&snapshot);
         snapshot.finish()?;
@@ -132,7 +136,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n)").unwrap();
-        let readers = Readers::new(1, &path, Duration::from_secs(1), "the file".into());
+        let readers = Readers::new(1, &path, SqliteOptions::default(), "the file".into());
         let (go_on, told) = mpsc::channel::<()>();
         let mut read = Box::pin(readers.read("wait", move |_| Ok(told.recv().is_ok())));
         let begun = std::future::poll_fn(|context| Poll::Ready(read.as_mut().poll(context)));

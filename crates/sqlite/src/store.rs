@@ -83,9 +83,8 @@ impl SqliteStore {
         let place: Arc<str> = path.display().to_string().into();
         let (conn, patience) = file::open_writer(path, options.busy_timeout)?;
         let notifier = Arc::new(Notifier::new());
-        let writer =
-            Writer::start(conn, patience, options.busy_timeout, Arc::clone(&place), Arc::clone(&notifier))?;
-        let readers = |max| Readers::new(max, path, options.busy_timeout, Arc::clone(&place));
+        let writer = Writer::start(conn, patience, options, Arc::clone(&place), Arc::clone(&notifier))?;
+        let readers = |max| Readers::new(max, path, options, Arc::clone(&place));
         let (readers, access) = (readers(READERS), readers(ACCESS_READERS));
         let (path, served) = (path.to_owned(), Served::default());
         let inner =

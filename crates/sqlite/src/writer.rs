@@ -5,8 +5,8 @@
 //! notifications, it checks the file for commits of other processes.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ use crate::error::{Outage, defect, is_busy, may_be_full};
 use crate::file_watch::{FileState, announce_batches};
 use crate::lock_wait::Patience;
 use crate::notifications::Notifier;
+use crate::options::{SqliteOptions, Threads};
 use crate::wal::Log;
 
 /// A write transaction accepts no further commands after this time.
@@ -38,26 +39,31 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub(crate) struct Writer {
     sender: Sender<Message>,
     place: Arc<str>,
+    /// Without a thread: what callers use themselves, one at a time; none once it is closed.
+    desk: Option<Arc<Mutex<Option<Desk>>>>,
 }
 
 impl Writer {
-    /// Starts the thread.
+    /// Starts the thread, unless statements run on the threads of their callers.
     pub(crate) fn start(
         conn: Connection,
         patience: Patience,
-        busy_timeout: Duration,
+        options: SqliteOptions,
         place: Arc<str>,
         notifier: Arc<Notifier>,
     ) -> StoreResult<Self> {
         let (sender, receiver) = channel();
         let cannot = |cause: Cause| StoreError::Database { verb: "open", cause };
-        let desk = Desk::new(conn, patience, busy_timeout, Arc::clone(&place), notifier, receiver)
+        let desk = Desk::new(conn, patience, options.busy_timeout, Arc::clone(&place), notifier, receiver)
             .map_err(|e| cannot(e.into()))?;
+        if options.threads == Threads::OfCallers {
+            return Ok(Self { sender, place, desk: Some(Arc::new(Mutex::new(Some(desk)))) });
+        }
         thread::Builder::new()
             .name("milepost-sqlite".to_owned())
             .spawn(move || desk.serve())
             .map_err(|e| cannot(e.into()))?;
-        Ok(Self { sender, place })
+        Ok(Self { sender, place, desk: None })
     }
 
     /// Runs the closure in a savepoint of a write transaction and returns when that is durable.
@@ -70,7 +76,18 @@ impl Writer {
         let (call, answer) = Call::new(verb, hint, work);
         let gone = || E::from(defect(verb, format!("the writer thread of {} has stopped", self.place)));
         self.sender.send(Message::Run(Box::new(call))).map_err(|_| gone())?;
+        self.serve_here();
         answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Without a thread: runs the commands that wait.
+    fn serve_here(&self) {
+        let desk = self.desk.as_ref().map(|desk| desk.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(mut desk) = desk
+            && let Some(desk) = desk.as_mut()
+        {
+            desk.serve_waiting();
+        }
     }
 
     pub(crate) fn sender(&self) -> Sender<Message> {
@@ -79,6 +96,10 @@ impl Writer {
 
     /// Ends the thread; returns when its connection is closed.
     pub(crate) async fn close(&self) {
+        if let Some(desk) = &self.desk {
+            let desk = desk.lock().unwrap_or_else(PoisonError::into_inner).take();
+            return desk.map_or((), Desk::end);
+        }
         let (answer, closed) = oneshot::channel();
         if self.sender.send(Message::Close(answer)).is_ok() {
             let _ = closed.await;
@@ -161,11 +182,27 @@ impl Desk {
 
     fn serve(mut self) {
         while let Some(first) = self.next() {
-            self.transact(first);
-            self.file_state.watch(&self.conn, &self.notifier);
-            self.empty_log();
+            self.serve_one(first);
             self.leave_gap();
         }
+        self.end();
+    }
+
+    /// Runs the commands that wait, and returns.
+    fn serve_waiting(&mut self) {
+        while let Some(first) = self.queue.try_next() {
+            self.serve_one(first);
+        }
+    }
+
+    fn serve_one(&mut self, first: Box<dyn Command>) {
+        self.transact(first);
+        self.file_state.watch(&self.conn, &self.notifier);
+        self.empty_log();
+    }
+
+    /// Closes the file.
+    fn end(self) {
         let Self { conn, queue, .. } = self;
         drop(conn);
         if let Some(answer) = queue.closing {
