@@ -20,58 +20,58 @@ use super::Faulty;
 #[async_trait]
 impl BatchStore for Faulty {
     async fn define_dag(&self, dag: &Dag) -> StoreResult<Defined> {
-        self.inner.define_dag(dag).await
+        self.pass("define_dag", self.inner.define_dag(dag)).await
     }
 
     async fn dags(&self) -> StoreResult<Vec<VersionView>> {
-        self.inner.dags().await
+        self.pass("dags", self.inner.dags()).await
     }
 
     async fn dag_versions(&self, name: &str) -> StoreResult<Vec<VersionView>> {
-        self.inner.dag_versions(name).await
+        self.pass("dag_versions", self.inner.dag_versions(name)).await
     }
 
     async fn dag(&self, name: &str, version: Option<Version>) -> StoreResult<(VersionView, Definition)> {
-        self.inner.dag(name, version).await
+        self.pass("dag", self.inner.dag(name, version)).await
     }
 
     async fn start_batch(&self, batch: &NewBatch) -> StoreResult<Started> {
-        self.inner.start_batch(batch).await
+        self.pass("start_batch", self.inner.start_batch(batch)).await
     }
 
     async fn batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {
-        self.inner.batches(filter).await
+        self.pass("batches", self.inner.batches(filter)).await
     }
 
     async fn count_batches(&self) -> StoreResult<Vec<(BatchState, i64)>> {
-        self.inner.count_batches().await
+        self.pass("count_batches", self.inner.count_batches()).await
     }
 
     async fn batch(&self, batch: BatchId) -> StoreResult<Option<BatchDetail>> {
-        self.inner.batch(batch).await
+        self.pass("batch", self.inner.batch(batch)).await
     }
 
     async fn batch_tasks(&self, batch: BatchId, filter: &TaskFilter) -> StoreResult<Vec<TaskView>> {
-        self.inner.batch_tasks(batch, filter).await
+        self.pass("batch_tasks", self.inner.batch_tasks(batch, filter)).await
     }
 
     async fn batch_history(&self, batch: BatchId, after: i64, limit: u32) -> StoreResult<Vec<BatchEntry>> {
-        self.inner.batch_history(batch, after, limit).await
+        self.pass("batch_history", self.inner.batch_history(batch, after, limit)).await
     }
 
     async fn last_of_batch(&self, batch: BatchId, limit: u32) -> StoreResult<Vec<BatchEntry>> {
-        self.inner.last_of_batch(batch, limit).await
+        self.pass("last_of_batch", self.inner.last_of_batch(batch, limit)).await
     }
 
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
-        self.inner.operate_batch(operation).await
+        self.pass("operate_batch", self.inner.operate_batch(operation)).await
     }
 
     async fn advance_batches(&self) -> StoreResult<u64> {
-        self.inner.advance_batches().await
+        self.pass("advance_batches", self.inner.advance_batches()).await
     }
 
     async fn prune_batches(&self, keep: Duration) -> StoreResult<u64> {
-        self.inner.prune_batches(keep).await
+        self.pass("prune_batches", self.inner.prune_batches(keep)).await
     }
 }

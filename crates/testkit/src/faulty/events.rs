@@ -12,54 +12,59 @@ use milepost_core::ident::EventId;
 use milepost_core::port::{EventLog, LogReader, RelayStore, StoreResult, SubscriptionStore, WakeStream};
 
 use super::Faulty;
+use super::interceptor::Intercepted;
 
 #[async_trait]
 impl EventLog for Faulty {
     async fn emit_many(&self, events: &[NewEvent]) -> StoreResult<Vec<Emitted>> {
-        self.inner.emit_many(events).await
+        self.pass("emit_many", self.inner.emit_many(events)).await
     }
 
     async fn events(&self, filter: &EventFilter) -> StoreResult<Vec<LoggedEvent>> {
-        self.inner.events(filter).await
+        self.pass("events", self.inner.events(filter)).await
     }
 }
 
 #[async_trait]
 impl RelayStore for Faulty {
     async fn subscribe(&self, subscription: &str, begin: Begin) -> StoreResult<bool> {
-        self.inner.subscribe(subscription, begin).await
+        self.pass("subscribe", self.inner.subscribe(subscription, begin)).await
     }
 
     async fn record_changes(&self, subscription: &str, changes: &Changes) -> StoreResult<bool> {
-        self.inner.record_changes(subscription, changes).await
+        self.pass("record_changes", self.inner.record_changes(subscription, changes)).await
     }
 
     fn reader(&self, publisher: Publisher) -> Box<dyn LogReader> {
-        self.inner.reader(publisher)
+        let inner = self.inner.reader(publisher);
+        match &self.interceptor {
+            Some(interceptor) => Box::new(Intercepted { inner, interceptor: interceptor.clone() }),
+            None => inner,
+        }
     }
 
     async fn renew(&self, publisher: &Publisher) -> StoreResult<bool> {
-        self.inner.renew(publisher).await
+        self.pass("renew", self.inner.renew(publisher)).await
     }
 
     async fn leave(&self, publisher: &Publisher) -> StoreResult<()> {
-        self.inner.leave(publisher).await
+        self.pass("leave", self.inner.leave(publisher)).await
     }
 
     async fn report_sink(&self, publisher: &Publisher, down: Option<&str>) -> StoreResult<()> {
-        self.inner.report_sink(publisher, down).await
+        self.pass("report_sink", self.inner.report_sink(publisher, down)).await
     }
 
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
-        self.inner.pause_subscription(subscription, why).await
+        self.pass("pause_subscription", self.inner.pause_subscription(subscription, why)).await
     }
 
     async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents> {
-        self.inner.due(publisher, aggregates_max).await
+        self.pass("due", self.inner.due(publisher, aggregates_max)).await
     }
 
     async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {
-        self.inner.settle_parked(publisher, retried).await
+        self.pass("settle_parked", self.inner.settle_parked(publisher, retried)).await
     }
 
     fn log_wakes(&self) -> Box<dyn WakeStream> {
@@ -70,15 +75,15 @@ impl RelayStore for Faulty {
 #[async_trait]
 impl SubscriptionStore for Faulty {
     async fn subscriptions(&self) -> StoreResult<Vec<SubscriptionView>> {
-        self.inner.subscriptions().await
+        self.pass("subscriptions", self.inner.subscriptions()).await
     }
 
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        self.inner.resume_subscription(subscription).await
+        self.pass("resume_subscription", self.inner.resume_subscription(subscription)).await
     }
 
     async fn remove_subscription(&self, subscription: &str) -> StoreResult<bool> {
-        self.inner.remove_subscription(subscription).await
+        self.pass("remove_subscription", self.inner.remove_subscription(subscription)).await
     }
 
     async fn parked(
@@ -87,7 +92,7 @@ impl SubscriptionStore for Faulty {
         after: Option<&AggregatePlace>,
         limit: u32,
     ) -> StoreResult<Vec<ParkedView>> {
-        self.inner.parked(subscription, after, limit).await
+        self.pass("parked", self.inner.parked(subscription, after, limit)).await
     }
 
     async fn change_parked(
@@ -97,7 +102,7 @@ impl SubscriptionStore for Faulty {
         event: Option<EventId>,
         verb: &ParkedVerb,
     ) -> StoreResult<()> {
-        self.inner.change_parked(subscription, aggregate, event, verb).await
+        self.pass("change_parked", self.inner.change_parked(subscription, aggregate, event, verb)).await
     }
 
     async fn dead_events(
@@ -106,22 +111,22 @@ impl SubscriptionStore for Faulty {
         before: Option<&DeadPlace>,
         limit: u32,
     ) -> StoreResult<Vec<DeadView>> {
-        self.inner.dead_events(subscription, before, limit).await
+        self.pass("dead_events", self.inner.dead_events(subscription, before, limit)).await
     }
 
     async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()> {
-        self.inner.change_dead(subscription, event, verb).await
+        self.pass("change_dead", self.inner.change_dead(subscription, event, verb)).await
     }
 
     async fn replay(&self, subscription: &str, replay: &Replay) -> StoreResult<u64> {
-        self.inner.replay(subscription, replay).await
+        self.pass("replay", self.inner.replay(subscription, replay)).await
     }
 
     async fn reseed(&self) -> StoreResult<u64> {
-        self.inner.reseed().await
+        self.pass("reseed", self.inner.reseed()).await
     }
 
     async fn prune_log(&self, keep: Duration) -> StoreResult<Option<u64>> {
-        self.inner.prune_log(keep).await
+        self.pass("prune_log", self.inner.prune_log(keep)).await
     }
 }

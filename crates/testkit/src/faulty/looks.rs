@@ -13,7 +13,7 @@ use super::Faulty;
 #[async_trait]
 impl FeedStore for Faulty {
     async fn feed_end(&self) -> StoreResult<FeedPosition> {
-        self.inner.feed_end().await
+        self.pass("feed_end", self.inner.feed_end()).await
     }
 
     async fn feed(
@@ -22,25 +22,25 @@ impl FeedStore for Faulty {
         upto: Option<&FeedPosition>,
         limit: u32,
     ) -> StoreResult<FeedPage> {
-        self.inner.feed(after, upto, limit).await
+        self.pass("feed", self.inner.feed(after, upto, limit)).await
     }
 
     async fn activity(&self, after: &FeedPosition, lengths: u32) -> StoreResult<Activity> {
-        self.inner.activity(after, lengths).await
+        self.pass("activity", self.inner.activity(after, lengths)).await
     }
 }
 
 #[async_trait]
 impl SearchStore for Faulty {
     async fn search_jobs(&self, search: &JobFilter) -> StoreResult<JobsFound> {
-        self.inner.search_jobs(search).await
+        self.pass("search_jobs", self.inner.search_jobs(search)).await
     }
 
     async fn last_failures(&self, jobs: &[JobId]) -> StoreResult<Vec<LastFailure>> {
-        self.inner.last_failures(jobs).await
+        self.pass("last_failures", self.inner.last_failures(jobs)).await
     }
 
     async fn last_changes(&self, jobs: &[JobId]) -> StoreResult<Vec<HistoryEntry>> {
-        self.inner.last_changes(jobs).await
+        self.pass("last_changes", self.inner.last_changes(jobs)).await
     }
 }

@@ -3,6 +3,7 @@
 mod batches;
 mod events;
 mod inbox;
+pub mod interceptor;
 mod looks;
 mod tokens;
 
@@ -41,10 +42,13 @@ use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 use tokio::sync::watch;
 
+use interceptor::{Interceptor, intercept};
+
 /// A store with faults. Unless a fault specifies otherwise, the inner store executes the call, and only the answer is lost or delayed.
 pub struct Faulty {
     inner: Arc<dyn Store>,
     faults: Arc<Faults>,
+    interceptor: Option<Arc<dyn Interceptor>>,
 }
 
 impl Deref for Faulty {
@@ -88,7 +92,21 @@ impl Faulty {
 
     /// Wraps a store, without faults at first.
     pub fn before(inner: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { inner, faults: Arc::default() })
+        Arc::new(Self { inner, faults: Arc::default(), interceptor: None })
+    }
+
+    /// Wraps a store whose calls are intercepted.
+    pub fn intercepted(inner: Arc<dyn Store>, interceptor: Arc<dyn Interceptor>) -> Arc<Self> {
+        Arc::new(Self { inner, faults: Arc::default(), interceptor: Some(interceptor) })
+    }
+
+    /// Passes a call on to the store.
+    async fn pass<T>(
+        &self,
+        call: &'static str,
+        answer: impl Future<Output = StoreResult<T>>,
+    ) -> StoreResult<T> {
+        intercept(self.interceptor.as_ref(), call, answer).await
     }
 
     /// Holds back, or releases, answers to queries for the jobs of a worker and for the list of workers. The answers show the state at the time of the
@@ -125,15 +143,15 @@ fn lost<T>() -> StoreResult<T> {
 #[async_trait]
 impl WorkerStore for Faulty {
     async fn register_worker(&self, worker: &NewWorker) -> StoreResult<WorkerId> {
-        self.inner.register_worker(worker).await
+        self.pass("register_worker", self.inner.register_worker(worker)).await
     }
 
     async fn heartbeat(&self, worker: WorkerId) -> StoreResult<Heartbeat> {
-        self.inner.heartbeat(worker).await
+        self.pass("heartbeat", self.inner.heartbeat(worker)).await
     }
 
     async fn claim(&self, claim: &Claim) -> StoreResult<Vec<ClaimedJob>> {
-        let jobs = self.inner.claim(claim).await?;
+        let jobs = self.pass("claim", self.inner.claim(claim)).await?;
         if jobs.is_empty() {
             return Ok(jobs);
         }
@@ -146,7 +164,7 @@ impl WorkerStore for Faulty {
     }
 
     async fn held(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
-        let held = self.inner.held(worker).await?;
+        let held = self.pass("held", self.inner.held(worker)).await?;
         self.look().await;
         if suffers(&self.looks_lost) { lost() } else { Ok(held) }
     }
@@ -159,156 +177,160 @@ impl WorkerStore for Faulty {
         if suffers(&self.ends_refused) {
             return Err(StoreError::Refused { verb: "finish_many", cause: cause() });
         }
-        let answers = self.inner.finish_many(worker, finishes).await?;
+        let answers = self.pass("finish_many", self.inner.finish_many(worker, finishes)).await?;
         if suffers(&self.ends_lost) { lost() } else { Ok(answers) }
     }
 
     async fn report_many(&self, reports: &[Report]) -> StoreResult<Vec<bool>> {
-        self.inner.report_many(reports).await
+        self.pass("report_many", self.inner.report_many(reports)).await
     }
 
     async fn checkpoints(&self, jobs: &[JobId]) -> StoreResult<HashMap<JobId, String>> {
-        self.inner.checkpoints(jobs).await
+        self.pass("checkpoints", self.inner.checkpoints(jobs)).await
     }
 
     async fn retire_worker(&self, worker: WorkerId) -> StoreResult<()> {
-        self.inner.retire_worker(worker).await
+        self.pass("retire_worker", self.inner.retire_worker(worker)).await
     }
 
     async fn wakes(&self) -> StoreResult<Box<dyn WakeStream>> {
-        self.inner.wakes().await
+        self.pass("wakes", self.inner.wakes()).await
     }
 }
 
 #[async_trait]
 impl IntakeStore for Faulty {
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>> {
-        self.inner.enqueue_many(jobs).await
+        self.pass("enqueue_many", self.inner.enqueue_many(jobs)).await
     }
 
     async fn enqueue_together(&self, jobs: &[NewJob], together: &[usize]) -> StoreResult<Vec<Enqueued>> {
-        self.inner.enqueue_together(jobs, together).await
+        self.pass("enqueue_together", self.inner.enqueue_together(jobs, together)).await
     }
 
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
-        self.inner.key_holders(jobs).await
+        self.pass("key_holders", self.inner.key_holders(jobs)).await
     }
 }
 
 #[async_trait]
 impl MaintenanceStore for Faulty {
     async fn rescue_expired(&self, limit: u32, delay: RetryDelay<'_>) -> StoreResult<Vec<Rescued>> {
-        self.inner.rescue_expired(limit, delay).await
+        self.pass("rescue_expired", self.inner.rescue_expired(limit, delay)).await
     }
 
     async fn stop_overdue(&self, limit: u32) -> StoreResult<Vec<JobId>> {
-        self.inner.stop_overdue(limit).await
+        self.pass("stop_overdue", self.inner.stop_overdue(limit)).await
     }
 
     async fn fill_groups(&self) -> StoreResult<u64> {
-        self.inner.fill_groups().await
+        self.pass("fill_groups", self.inner.fill_groups()).await
     }
 
     async fn notice_promotion(&self) -> StoreResult<Option<u32>> {
-        self.inner.notice_promotion().await
+        self.pass("notice_promotion", self.inner.notice_promotion()).await
     }
 
     async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
-        self.inner.prune(policy, pace).await
+        self.pass("prune", self.inner.prune(policy, pace)).await
     }
 
     async fn prunable(&self, policy: &RetentionPolicy) -> StoreResult<Prunable> {
-        self.inner.prunable(policy).await
+        self.pass("prunable", self.inner.prunable(policy)).await
     }
 }
 
 #[async_trait]
 impl AuditStore for Faulty {
     fn acting_as(&self, actor: Actor) -> Arc<dyn Store> {
-        Arc::new(Self { inner: self.inner.acting_as(actor), faults: Arc::clone(&self.faults) })
+        Arc::new(Self {
+            inner: self.inner.acting_as(actor),
+            faults: Arc::clone(&self.faults),
+            interceptor: self.interceptor.clone(),
+        })
     }
 
     async fn audit_log(&self, filter: &AuditFilter) -> StoreResult<Vec<AuditEntry>> {
-        self.inner.audit_log(filter).await
+        self.pass("audit_log", self.inner.audit_log(filter)).await
     }
 }
 
 #[async_trait]
 impl AdminStore for Faulty {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
-        self.inner.operate(job, operation).await
+        self.pass("operate", self.inner.operate(job, operation)).await
     }
 
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {
-        self.inner.jobs(filter).await
+        self.pass("jobs", self.inner.jobs(filter)).await
     }
 
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
-        self.inner.job(job).await
+        self.pass("job", self.inner.job(job)).await
     }
 
     async fn history(&self, job: JobId, part: HistoryPart) -> StoreResult<Vec<HistoryEntry>> {
-        self.inner.history(job, part).await
+        self.pass("history", self.inner.history(job, part)).await
     }
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {
-        self.inner.queues().await
+        self.pass("queues", self.inner.queues()).await
     }
 
     async fn queues_by_kind(&self, kinds_max: u32) -> StoreResult<Vec<QueueKinds>> {
-        self.inner.queues_by_kind(kinds_max).await
+        self.pass("queues_by_kind", self.inner.queues_by_kind(kinds_max)).await
     }
 
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
-        let changed = self.inner.pause_queue(queue, paused).await?;
+        let changed = self.pass("pause_queue", self.inner.pause_queue(queue, paused)).await?;
         if suffers(&self.changes_lost) { lost() } else { Ok(changed) }
     }
 
     async fn workers(&self) -> StoreResult<Vec<WorkerView>> {
-        let workers = self.inner.workers().await?;
+        let workers = self.pass("workers", self.inner.workers()).await?;
         self.look().await;
         Ok(workers)
     }
 
     async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
-        self.inner.count_by_state().await
+        self.pass("count_by_state", self.inner.count_by_state()).await
     }
 }
 
 #[async_trait]
 impl LimitStore for Faulty {
     async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<Put> {
-        self.inner.put_limit(limit, source).await
+        self.pass("put_limit", self.inner.put_limit(limit, source)).await
     }
 
     async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool> {
-        self.inner.remove_limit(target, source).await
+        self.pass("remove_limit", self.inner.remove_limit(target, source)).await
     }
 
     async fn limits(&self) -> StoreResult<Vec<LimitView>> {
-        self.inner.limits().await
+        self.pass("limits", self.inner.limits()).await
     }
 }
 
 #[async_trait]
 impl ScheduleStore for Faulty {
     async fn clock(&self) -> StoreResult<Clock> {
-        self.inner.clock().await
+        self.pass("clock", self.inner.clock()).await
     }
 
     async fn schedules_without_payloads(&self) -> StoreResult<Vec<ScheduleView>> {
-        self.inner.schedules_without_payloads().await
+        self.pass("schedules_without_payloads", self.inner.schedules_without_payloads()).await
     }
     async fn schedules_after(&self, name: Option<&str>, limit: u32) -> StoreResult<Vec<ScheduleView>> {
-        self.inner.schedules_after(name, limit).await
+        self.pass("schedules_after", self.inner.schedules_after(name, limit)).await
     }
 
     async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>> {
-        self.inner.schedule(name).await
+        self.pass("schedule", self.inner.schedule(name)).await
     }
 
     async fn due_schedules(&self, limit: u32) -> StoreResult<Vec<ScheduleView>> {
-        self.inner.due_schedules(limit).await
+        self.pass("due_schedules", self.inner.due_schedules(limit)).await
     }
 
     async fn write_schedule(
@@ -317,15 +339,15 @@ impl ScheduleStore for Faulty {
         source: Source,
         next_at: Option<Timestamp>,
     ) -> StoreResult<Put> {
-        self.inner.write_schedule(schedule, source, next_at).await
+        self.pass("write_schedule", self.inner.write_schedule(schedule, source, next_at)).await
     }
 
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
-        self.inner.remove_schedule(name, source).await
+        self.pass("remove_schedule", self.inner.remove_schedule(name, source)).await
     }
 
     async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
-        self.inner.pause_schedule(name).await
+        self.pass("pause_schedule", self.inner.pause_schedule(name)).await
     }
 
     async fn unpause_schedule(
@@ -334,92 +356,92 @@ impl ScheduleStore for Faulty {
         version: i64,
         next_at: Option<Timestamp>,
     ) -> StoreResult<bool> {
-        self.inner.unpause_schedule(name, version, next_at).await
+        self.pass("unpause_schedule", self.inner.unpause_schedule(name, version, next_at)).await
     }
 
     async fn make(&self, schedule: &str, order: &Order) -> StoreResult<Made> {
-        self.inner.make(schedule, order).await
+        self.pass("make", self.inner.make(schedule, order)).await
     }
 
     async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>> {
-        self.inner.tick_schedule(tick).await
+        self.pass("tick_schedule", self.inner.tick_schedule(tick)).await
     }
 }
 
 #[async_trait]
 impl BulkStore for Faulty {
     async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
-        self.inner.put_bulk(definition, source).await
+        self.pass("put_bulk", self.inner.put_bulk(definition, source)).await
     }
 
     async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced> {
-        self.inner.sync_bulks(configured).await
+        self.pass("sync_bulks", self.inner.sync_bulks(configured)).await
     }
 
     async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>> {
-        self.inner.bulk_definition(name).await
+        self.pass("bulk_definition", self.inner.bulk_definition(name)).await
     }
 
     async fn bulk_definitions(&self) -> StoreResult<Vec<Definition>> {
-        self.inner.bulk_definitions().await
+        self.pass("bulk_definitions", self.inner.bulk_definitions()).await
     }
 
     async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
-        self.inner.start_bulk(job).await
+        self.pass("start_bulk", self.inner.start_bulk(job)).await
     }
 
     async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>> {
-        self.inner.stage_bulk(name).await
+        self.pass("stage_bulk", self.inner.stage_bulk(name)).await
     }
 
     async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {
-        self.inner.bulks(filter).await
+        self.pass("bulks", self.inner.bulks(filter)).await
     }
 
     async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>> {
-        self.inner.bulk_failures(job, after, limit).await
+        self.pass("bulk_failures", self.inner.bulk_failures(job, after, limit)).await
     }
 
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
-        self.inner.set_bulk(job, settings, priority).await
+        self.pass("set_bulk", self.inner.set_bulk(job, settings, priority)).await
     }
 
     async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {
-        self.inner.retry_bulk_failures(job).await
+        self.pass("retry_bulk_failures", self.inner.retry_bulk_failures(job)).await
     }
 
     async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool> {
-        self.inner.interrupt_bulk(job).await
+        self.pass("interrupt_bulk", self.inner.interrupt_bulk(job)).await
     }
 }
 
 #[async_trait]
 impl BulkProgress for Faulty {
     async fn take_bulk(&self, run: Run, fingerprint: &str, since: &str) -> StoreResult<Taken> {
-        self.inner.take_bulk(run, fingerprint, since).await
+        self.pass("take_bulk", self.inner.take_bulk(run, fingerprint, since)).await
     }
 
     async fn freeze_bulk(&self, run: Run, survey: &Survey) -> StoreResult<()> {
-        self.inner.freeze_bulk(run, survey).await
+        self.pass("freeze_bulk", self.inner.freeze_bulk(run, survey)).await
     }
 
     async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<BeforeChunk> {
-        self.inner.look_bulk(run, rows).await
+        self.pass("look_bulk", self.inner.look_bulk(run, rows)).await
     }
 
     async fn advance_bulk(&self, run: Run, step: &Step) -> StoreResult<ChunkDone> {
         if suffers(&self.advances_failed) {
             return lost();
         }
-        self.inner.advance_bulk(run, step).await
+        self.pass("advance_bulk", self.inner.advance_bulk(run, step)).await
     }
 
     async fn rest_bulk(&self, run: Run, rest: &Rest) -> StoreResult<()> {
-        self.inner.rest_bulk(run, rest).await
+        self.pass("rest_bulk", self.inner.rest_bulk(run, rest)).await
     }
 
     async fn end_bulk(&self, run: Run, then: Option<&NewJob>) -> StoreResult<()> {
-        self.inner.end_bulk(run, then).await
+        self.pass("end_bulk", self.inner.end_bulk(run, then)).await
     }
 }
 
@@ -430,18 +452,18 @@ impl DoctorStore for Faulty {
     }
 
     async fn examine(&self, check: Check, look: &Look) -> StoreResult<Option<Finding>> {
-        self.inner.examine(check, look).await
+        self.pass("examine", self.inner.examine(check, look)).await
     }
 
     async fn repair_rows(&self, check: Check, limit: u32) -> StoreResult<u64> {
-        self.inner.repair_rows(check, limit).await
+        self.pass("repair_rows", self.inner.repair_rows(check, limit)).await
     }
 
     async fn abandoned_runs(&self, look: &Look, limit: u32) -> StoreResult<Vec<AbandonedRun>> {
-        self.inner.abandoned_runs(look, limit).await
+        self.pass("abandoned_runs", self.inner.abandoned_runs(look, limit)).await
     }
 
     async fn note_repair(&self, check: Check, mended: u64) -> StoreResult<()> {
-        self.inner.note_repair(check, mended).await
+        self.pass("note_repair", self.inner.note_repair(check, mended)).await
     }
 }

@@ -17,35 +17,35 @@ impl Faulty {
 #[async_trait]
 impl TokenStore for Faulty {
     async fn create_token(&self, token: &NewToken) -> StoreResult<TokenView> {
-        self.inner.create_token(token).await
+        self.pass("create_token", self.inner.create_token(token)).await
     }
 
     async fn token(&self, prefix: &str) -> StoreResult<Option<FoundToken>> {
-        self.inner.token(prefix).await
+        self.pass("token", self.inner.token(prefix)).await
     }
 
     async fn tokens(&self) -> StoreResult<Vec<FoundToken>> {
-        self.inner.tokens().await
+        self.pass("tokens", self.inner.tokens()).await
     }
 
     async fn has_tokens(&self) -> StoreResult<bool> {
         self.access_held.subscribe().wait_for(|held| !held).await.expect("the sender was dropped");
-        self.inner.has_tokens().await
+        self.pass("has_tokens", self.inner.has_tokens()).await
     }
 
     async fn revoke_token(&self, prefix: &str, who: &str) -> StoreResult<bool> {
-        self.inner.revoke_token(prefix, who).await
+        self.pass("revoke_token", self.inner.revoke_token(prefix, who)).await
     }
 
     async fn touch_token(&self, prefix: &str) -> StoreResult<()> {
-        self.inner.touch_token(prefix).await
+        self.pass("touch_token", self.inner.touch_token(prefix)).await
     }
 }
 
 #[async_trait]
 impl SessionStore for Faulty {
     async fn begin_session(&self, session: &NewSession, times: &SessionTimes) -> StoreResult<()> {
-        self.inner.begin_session(session, times).await
+        self.pass("begin_session", self.inner.begin_session(session, times)).await
     }
 
     async fn session(
@@ -54,14 +54,14 @@ impl SessionStore for Faulty {
         times: &SessionTimes,
         used: bool,
     ) -> StoreResult<Option<FoundSession>> {
-        self.inner.session(id, times, used).await
+        self.pass("session", self.inner.session(id, times, used)).await
     }
 
     async fn rotate_session(&self, id: &Digest, to: &Digest) -> StoreResult<bool> {
-        self.inner.rotate_session(id, to).await
+        self.pass("rotate_session", self.inner.rotate_session(id, to)).await
     }
 
     async fn end_session(&self, id: &Digest) -> StoreResult<()> {
-        self.inner.end_session(id).await
+        self.pass("end_session", self.inner.end_session(id)).await
     }
 }

@@ -13,6 +13,7 @@ use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkWork, Store, StoreResult};
 use milepost_postgres::PostgresOptions;
+use milepost_sqlite::SqliteOptions;
 use serde::Deserialize;
 
 use crate::inbox::Desk;
@@ -131,6 +132,11 @@ pub trait Home: Send + Sync {
         command: Command<'_>,
     ) -> Result<Arc<dyn BulkWork>, InvalidBulk>;
 
+    /// Returns the same work, with the faults of the home's process, if it has any.
+    fn intercept_work(&self, work: Arc<dyn BulkWork>) -> Arc<dyn BulkWork> {
+        work
+    }
+
     /// Returns the targets in tables of the store's database, for work that is done elsewhere.
     fn bulk_rows(
         &self,
@@ -143,7 +149,7 @@ pub trait Home: Send + Sync {
 /// Opens a home at this address. The options apply to a store on PostgreSQL.
 pub async fn open(address: &str, options: PostgresOptions) -> Arc<dyn Home> {
     match address.strip_prefix("sqlite:") {
-        Some(path) => Arc::new(SqliteHome::open(PathBuf::from(path))),
+        Some(path) => Arc::new(SqliteHome::open(PathBuf::from(path), SqliteOptions::default())),
         None => Arc::new(PostgresHome::open(address, options).await),
     }
 }

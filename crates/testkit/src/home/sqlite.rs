@@ -16,6 +16,8 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::{Command, Effect as Outcome, Home, ids, names};
+use crate::faulty::Faulty;
+use crate::faulty::interceptor::{Intercepted, Interceptor, intercept};
 use crate::inbox::Desk;
 use crate::wait;
 
@@ -23,6 +25,7 @@ use crate::wait;
 pub struct SqliteHome {
     store: SqliteStore,
     path: PathBuf,
+    interceptor: Option<Arc<dyn Interceptor>>,
     _folder: Option<TempDir>,
 }
 
@@ -34,8 +37,13 @@ impl SqliteHome {
 
     /// Creates a home in a new folder below this one, which is removed with it.
     pub async fn fresh_in(folder: &Path) -> Self {
+        Self::create(folder, SqliteOptions::default()).await
+    }
+
+    /// As [`fresh_in`](Self::fresh_in), with these options.
+    pub async fn create(folder: &Path, options: SqliteOptions) -> Self {
         let folder = tempfile::tempdir_in(folder).expect("a folder");
-        let home = Self::open(folder.path().join("jobs.db"));
+        let home = Self::open(folder.path().join("jobs.db"), options);
         home.store.migrate().await.expect("migrated");
         let table =
             "CREATE TABLE test_effect (job_id BLOB NOT NULL, token INTEGER NOT NULL, place TEXT NOT NULL)";
@@ -43,9 +51,26 @@ impl SqliteHome {
         Self { _folder: Some(folder), ..home }
     }
 
-    pub(super) fn open(path: PathBuf) -> Self {
-        let store = SqliteStore::open(&path, SqliteOptions::default()).expect("cannot open the file");
-        Self { store, path, _folder: None }
+    /// Opens the home in this file.
+    pub fn open(path: PathBuf, options: SqliteOptions) -> Self {
+        let store = SqliteStore::open(&path, options).expect("cannot open the file");
+        Self { store, path, interceptor: None, _folder: None }
+    }
+
+    /// Returns the same home for a process whose calls of the store are intercepted.
+    #[must_use]
+    pub fn intercepted(&self, interceptor: Arc<dyn Interceptor>) -> Self {
+        let (store, path) = (self.store.clone(), self.path.clone());
+        Self { store, path, interceptor: Some(interceptor), _folder: None }
+    }
+
+    /// Runs a closure in a transaction of the store.
+    pub async fn transact<T: Send + 'static>(
+        &self,
+        call: &'static str,
+        work: impl FnOnce(&Transaction<'_>) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        intercept(self.interceptor.as_ref(), call, self.store.transaction(work)).await
     }
 
     fn connection(&self) -> Connection {
@@ -71,7 +96,11 @@ fn insert(tx: &Transaction<'_>, run: Run, place: &str) -> StoreResult<()> {
 #[async_trait]
 impl Home for SqliteHome {
     fn store(&self) -> Arc<dyn Store> {
-        Arc::new(self.store.clone())
+        let store = Arc::new(self.store.clone());
+        match &self.interceptor {
+            Some(interceptor) => Faulty::intercepted(store, interceptor.clone()),
+            None => store,
+        }
     }
 
     fn address(&self) -> String {
@@ -80,17 +109,16 @@ impl Home for SqliteHome {
 
     async fn record(&self, run: Run, place: &str) -> StoreResult<()> {
         let place = place.to_owned();
-        self.store.transaction(move |tx| insert(tx, run, &place)).await
+        self.transact("record", move |tx| insert(tx, run, &place)).await
     }
 
     async fn record_with_success(&self, run: Run, place: &str) -> StoreResult<()> {
         let place = place.to_owned();
-        self.store
-            .transaction(move |tx| {
-                insert(tx, run, &place)?;
-                milepost_sqlite::complete(tx, run, None)
-            })
-            .await
+        self.transact("record_with_success", move |tx| {
+            insert(tx, run, &place)?;
+            milepost_sqlite::complete(tx, run, None)
+        })
+        .await
     }
 
     async fn effects(&self) -> Vec<Outcome> {
@@ -171,6 +199,13 @@ impl Home for SqliteHome {
             Command::Function => Effect::Handler(Arc::new(Notes)),
         };
         Ok(Arc::new(SqlBulk::new(&self.store, definition, source, &names(key), effect)?))
+    }
+
+    fn intercept_work(&self, work: Arc<dyn BulkWork>) -> Arc<dyn BulkWork> {
+        match &self.interceptor {
+            Some(interceptor) => Arc::new(Intercepted { inner: work, interceptor: interceptor.clone() }),
+            None => work,
+        }
     }
 
     fn bulk_rows(
