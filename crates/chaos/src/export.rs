@@ -33,7 +33,7 @@ const OF_JOBS: &str = "milepost.job.";
 ///
 /// # Errors
 /// When the store does not answer.
-pub(super) async fn export(home: &dyn Home, record: &mut Record) -> Result<()> {
+pub async fn export(home: &dyn Home, record: &mut Record) -> Result<()> {
     let store = home.store();
     let mut rows = vec![
         Row::Effectful { kind: EFFECT.to_owned() },

@@ -6,8 +6,10 @@
 
 pub mod checker;
 pub mod experiment;
+pub mod export;
 pub mod load;
 pub mod record;
+pub mod settle;
 pub mod witness;
 
 #[cfg(test)]

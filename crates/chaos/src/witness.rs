@@ -1,34 +1,68 @@
-//! The witness: files to which every process appends what it does. No fault touches them.
+//! The witness: what every process records about itself, in a file that no fault touches, or in memory for simulations.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Effect, Line, Operation, Outcome, Record, What};
 
-/// One entry of a file.
-#[derive(Debug, Serialize, Deserialize)]
+/// One entry of a process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
     /// When it was written, in nanoseconds since 1970. The entries of all files are ordered by it.
     at_ns: u64,
-    /// The number of an operation in its file. A later entry with the same number replaces an earlier one.
+    /// The number of an operation of its process. A later entry with the same number replaces an earlier one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     number: Option<u64>,
     #[serde(flatten)]
     line: Line,
 }
 
-/// A file of the witness. Each entry is one write to a file that is only appended to, so that a killed process loses none.
+/// The entries of several processes, in memory, in the order in which they were written.
+#[derive(Clone, Debug)]
+pub struct Notes {
+    entries: Arc<Mutex<Vec<(String, Entry)>>>,
+    /// Returns the time since 1970.
+    clock: fn() -> Duration,
+}
+
+impl Notes {
+    /// Begins notes with the times of this clock, which returns the time since 1970.
+    #[must_use]
+    pub fn new(clock: fn() -> Duration) -> Self {
+        Self { entries: Arc::default(), clock }
+    }
+
+    /// Returns what was recorded so far.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        collect(entries.iter().cloned())
+    }
+}
+
+/// Where a process records.
+#[derive(Debug)]
+enum Paper {
+    /// Each entry is one write to a file that is only appended to, so that a killed process loses none.
+    File(File),
+    /// For simulations, whose processes are tasks.
+    Memory(Notes),
+}
+
+/// What a process records.
 #[derive(Debug)]
 pub struct Witness {
     name: String,
-    file: File,
+    paper: Paper,
     operations: AtomicU64,
+    is_dead: AtomicBool,
 }
 
 /// An operation that has begun.
@@ -46,7 +80,28 @@ impl Witness {
     pub fn create(folder: &Path, name: &str) -> io::Result<Self> {
         let path = folder.join(format!("{name}.jsonl"));
         let file = OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(Self { name: name.to_owned(), file, operations: AtomicU64::new(0) })
+        Ok(Self::new(name, Paper::File(file)))
+    }
+
+    /// Records for the process with this name in memory.
+    #[must_use]
+    pub fn in_memory(notes: &Notes, name: &str) -> Self {
+        Self::new(name, Paper::Memory(notes.clone()))
+    }
+
+    fn new(name: &str, paper: Paper) -> Self {
+        Self { name: name.to_owned(), paper, operations: AtomicU64::new(0), is_dead: AtomicBool::new(false) }
+    }
+
+    /// Returns the name of the process.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Ignores everything from now on: the process is dead, even if some of its tasks still run.
+    pub fn die(&self) {
+        self.is_dead.store(true, Ordering::Relaxed);
     }
 
     /// Records an effect.
@@ -63,7 +118,7 @@ impl Witness {
     /// When the file cannot be written.
     pub fn begins(&self, what: &What) -> Begun {
         let number = self.operations.fetch_add(1, Ordering::Relaxed);
-        let begun = Begun { number, began_ms: now_ms() };
+        let begun = Begun { number, began_ms: self.now_ms() };
         self.note(&begun, None, Outcome::Unknown, what.clone());
         begun
     }
@@ -73,7 +128,20 @@ impl Witness {
     /// # Panics
     /// When the file cannot be written.
     pub fn ended(&self, begun: &Begun, outcome: Outcome, what: What) {
-        self.note(begun, Some(now_ms()), outcome, what);
+        self.note(begun, Some(self.now_ms()), outcome, what);
+    }
+
+    /// Returns the time in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        i64::try_from(self.now().as_millis()).unwrap_or(i64::MAX)
+    }
+
+    fn now(&self) -> Duration {
+        match &self.paper {
+            Paper::File(_) => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+            Paper::Memory(notes) => (notes.clock)(),
+        }
     }
 
     fn note(&self, begun: &Begun, ended_ms: Option<i64>, outcome: Outcome, what: What) {
@@ -83,9 +151,22 @@ impl Witness {
     }
 
     fn write(&self, number: Option<u64>, line: Line) {
-        let mut text = serde_json::to_vec(&Entry { at_ns: now_ns(), number, line }).expect("JSON");
-        text.push(b'\n');
-        (&self.file).write_all(&text).expect("the witness cannot write");
+        if self.is_dead.load(Ordering::Relaxed) {
+            return;
+        }
+        let at_ns = u64::try_from(self.now().as_nanos()).unwrap_or(u64::MAX);
+        let entry = Entry { at_ns, number, line };
+        match &self.paper {
+            Paper::File(file) => {
+                let mut text = serde_json::to_vec(&entry).expect("JSON");
+                text.push(b'\n');
+                (&*file).write_all(&text).expect("the witness cannot write");
+            }
+            Paper::Memory(notes) => {
+                let mut entries = notes.entries.lock().unwrap_or_else(PoisonError::into_inner);
+                entries.push((self.name.clone(), entry));
+            }
+        }
     }
 }
 
@@ -94,40 +175,37 @@ impl Witness {
 /// # Errors
 /// When a file cannot be read.
 pub fn read(folder: &Path) -> io::Result<Record> {
+    let mut entries = Vec::new();
+    for found in fs::read_dir(folder)? {
+        let path = found?.path();
+        for line in fs::read_to_string(&path)?.lines() {
+            entries.push((path.display().to_string(), serde_json::from_str(line)?));
+        }
+    }
+    Ok(collect(entries.into_iter()))
+}
+
+/// Makes a record of the entries of several processes, each with the name of its process.
+fn collect(entries: impl Iterator<Item = (String, Entry)>) -> Record {
     let mut effects: Vec<(u64, Effect)> = Vec::new();
-    let mut operations: HashMap<(usize, u64), (u64, Operation)> = HashMap::new();
-    for (file, found) in fs::read_dir(folder)?.enumerate() {
-        let text = fs::read_to_string(found?.path())?;
-        for line in text.lines() {
-            let Entry { at_ns, number, line } = serde_json::from_str(line)?;
-            match (line, number) {
-                (Line::Effect(effect), _) => effects.push((at_ns, effect)),
-                (Line::Operation(operation), Some(number)) => {
-                    operations.insert((file, number), (at_ns, operation));
-                }
-                _ => {}
+    let mut operations: BTreeMap<(String, u64), (u64, Operation)> = BTreeMap::new();
+    for (process, Entry { at_ns, number, line }) in entries {
+        match (line, number) {
+            (Line::Effect(effect), _) => effects.push((at_ns, effect)),
+            (Line::Operation(operation), Some(number)) => {
+                operations.insert((process, number), (at_ns, operation));
             }
+            _ => {}
         }
     }
     effects.sort_by_key(|(at_ns, _)| *at_ns);
     let mut operations: Vec<_> = operations.into_values().collect();
     operations.sort_by_key(|(at_ns, _)| *at_ns);
-    Ok(Record {
+    Record {
         operations: operations.into_iter().map(|(_, operation)| operation).collect(),
         effects: effects.into_iter().map(|(_, effect)| effect).collect(),
         rows: Vec::new(),
-    })
-}
-
-/// Returns the time in milliseconds since 1970.
-#[must_use]
-pub fn now_ms() -> i64 {
-    i64::try_from(now_ns() / 1_000_000).unwrap_or(i64::MAX)
-}
-
-fn now_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    }
 }
 
 #[cfg(test)]

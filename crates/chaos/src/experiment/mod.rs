@@ -1,6 +1,5 @@
 //! An experiment: load, faults, and a verdict.
 
-mod export;
 mod faults;
 mod place;
 mod processes;
@@ -15,17 +14,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use fastrand::Rng;
-use milepost_core::doctor::Check;
-use milepost_core::port::{Operation, Store, StoreResult};
-use milepost_core::search::JobFilter;
-use milepost_core::state::JobState;
-use milepost_core::transition::Verb;
 
 pub use summary::Summary;
 
 use crate::checker::check;
-use crate::load::setup::{BULK, LEASE, SCHEDULE, prepare};
-use crate::record::{Outcome, Record, What};
+use crate::export::export;
+use crate::load::Pace;
+use crate::load::setup::{LEASE, prepare};
+use crate::record::Record;
+use crate::settle::{examined, settle};
 use crate::witness::{self, Witness};
 use faults::{Fault, Faults};
 use place::{Disk, Place};
@@ -35,8 +32,6 @@ use processes::Processes;
 const SETTLE_MAX: Duration = Duration::from_secs(120);
 /// The longest pause between two faults, in milliseconds.
 const PAUSE_MS_MAX: u64 = 1_500;
-/// The interval at which the end of everything is awaited.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// The store under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -91,7 +86,7 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
     let mut place = Place::create(args.store, faults.contains(&Fault::FillDisk)).await?;
     let folder = tempfile::tempdir()?;
     let witness = Arc::new(Witness::create(folder.path(), "experiment")?);
-    prepare(place.home.as_ref(), witness.clone()).await?;
+    prepare(place.home.as_ref(), witness.clone(), Pace::REAL).await?;
     let mut processes = Processes::new(place.address.clone(), folder.path().to_owned(), seed);
     processes.start_all()?;
     let mut faults = Faults::new(faults);
@@ -102,59 +97,20 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
     }
     faults.stop(&mut processes).await?;
     processes.finish_clients().await?;
-    let settled = settle(place.home.store().as_ref(), &witness).await;
+    let settled = settle(place.home.store().as_ref(), &witness, SETTLE_MAX).await;
     processes.finish().await?;
     let record = record(&place, folder.path()).await?;
     if let Some(path) = &args.record {
         let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
         record.write(BufWriter::new(file))?;
     }
-    let findings = milepost_testkit::examine::examine(&place.home.store()).await;
-    // A failover is a fault of the experiment, and promotions are reported as they should be.
-    let findings = findings.iter().filter(|finding| finding.check != Check::Promoted);
-    let findings = findings.map(|finding| format!("{finding:?}")).collect();
+    let findings = examined(&place.home.store()).await;
     Ok(Summary::new(seed, args.store, faults, settled, findings, &record, check(&record)))
-}
-
-/// Waits until every job has ended and every event was delivered. Returns how long that took; none if it did not happen in time.
-async fn settle(store: &dyn Store, witness: &Witness) -> Option<Duration> {
-    let began = Instant::now();
-    while began.elapsed() < SETTLE_MAX {
-        if is_settled(store, witness).await.unwrap_or(false) {
-            return Some(began.elapsed());
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-    None
-}
-
-async fn is_settled(store: &dyn Store, witness: &Witness) -> StoreResult<bool> {
-    store.pause_schedule(SCHEDULE).await?;
-    resume_bulks(store, witness).await?;
-    let open = |state: JobState| state.is_waiting() || matches!(state, JobState::Running | JobState::Blocked);
-    let counts = store.count_by_state().await?;
-    let jobs: i64 = counts.iter().filter(|(state, _)| open(*state)).map(|(_, count)| count).sum();
-    let of_batches = store.advance_batches().await?;
-    let subscriptions = store.subscriptions().await?;
-    let events: i64 = subscriptions.iter().map(|subscription| subscription.backlog).sum();
-    Ok(jobs == 0 && of_batches == 0 && events == 0)
-}
-
-/// Resumes runs whose client was killed between abort and resume.
-async fn resume_bulks(store: &dyn Store, witness: &Witness) -> StoreResult<()> {
-    let (kind, state) = (Some(BULK.to_owned()), Some(JobState::Aborted));
-    for job in store.jobs(&JobFilter { kind, state, ..JobFilter::default() }).await? {
-        let what = What::ResumeBulk { run: job.id.to_string() };
-        let begun = witness.begins(&what);
-        store.operate(job.id, &Operation::new(Verb::Resume)).await?;
-        witness.ended(&begun, Outcome::Ok, what);
-    }
-    Ok(())
 }
 
 async fn record(place: &Place, folder: &Path) -> Result<Record> {
     let mut record = witness::read(folder)?;
-    export::export(place.home.as_ref(), &mut record).await?;
+    export(place.home.as_ref(), &mut record).await?;
     Ok(record)
 }
 

@@ -19,14 +19,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::setup::{EFFECT, FLAKY, GROUPS, PLAIN, QUEUE, RATED, versions};
-use super::{ProcessArgs, patience, until_parent_ends};
+use super::{Pace, ProcessArgs, patience, until_parent_ends};
 use crate::record::{AskedJob, Outcome, What};
 use crate::witness::{Begun, Witness};
 
 /// The number of concurrent callers of a process.
 const CALLERS: u64 = 4;
-/// The longest pause between two calls, in milliseconds.
-const PAUSE_MS_MAX: u64 = 60;
 /// The pause before a call is repeated whose outcome is unknown.
 const REPEAT_AFTER: Duration = Duration::from_millis(100);
 /// The number of different keys.
@@ -41,14 +39,26 @@ const AGGREGATES: u32 = 20;
 pub async fn run(args: ProcessArgs) -> Result<()> {
     let home = home::open(&args.store, patience(WakeMode::Poll)).await;
     let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
-    let stop = until_parent_ends();
+    call(home.store(), witness, args.seed, Pace::REAL, until_parent_ends()).await;
+    Ok(())
+}
+
+/// Calls with several callers until it is asked to stop.
+pub async fn call(
+    store: Arc<dyn Store>,
+    witness: Arc<Witness>,
+    seed: u64,
+    pace: Pace,
+    stop: CancellationToken,
+) {
     let mut callers = JoinSet::new();
     for number in 0..CALLERS {
         let caller = Caller {
-            store: home.store(),
+            store: store.clone(),
+            name: format!("{}.{number}", witness.name()),
             witness: witness.clone(),
-            name: format!("{}.{number}", args.name),
-            random: Rng::with_seed(args.seed.wrapping_mul(CALLERS).wrapping_add(number)),
+            random: Rng::with_seed(seed.wrapping_mul(CALLERS).wrapping_add(number)),
+            pace,
             calls: 0,
             mine: Vec::new(),
             batches: Vec::new(),
@@ -58,7 +68,6 @@ pub async fn run(args: ProcessArgs) -> Result<()> {
         callers.spawn(caller.call_until(stop.clone()));
     }
     callers.join_all().await;
-    Ok(())
 }
 
 /// One of the concurrent callers.
@@ -67,6 +76,7 @@ pub(super) struct Caller {
     pub(super) witness: Arc<Witness>,
     name: String,
     pub(super) random: Rng,
+    pace: Pace,
     pub(super) calls: u64,
     /// Jobs that this caller has enqueued.
     mine: Vec<JobId>,
@@ -90,7 +100,7 @@ impl Caller {
                 195..196 => self.start_bulk().await,
                 _ => self.interrupt_bulk().await,
             }
-            tokio::time::sleep(Duration::from_millis(self.random.u64(..PAUSE_MS_MAX))).await;
+            tokio::time::sleep(Duration::from_millis(self.random.u64(..self.pace.call_pause_ms_max))).await;
         }
     }
 

@@ -16,6 +16,8 @@ use clap::Args;
 use milepost_postgres::{PostgresOptions, WakeMode};
 use tokio_util::sync::CancellationToken;
 
+use setup::LEASE;
+
 /// How long a process waits for an answer of PostgreSQL. A silent network must not take longer than the experiment waits.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -34,6 +36,38 @@ pub struct ProcessArgs {
     /// The seed of its choices
     #[arg(long)]
     pub seed: u64,
+}
+
+/// How fast everything happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// The lease of workers and publishers.
+    pub lease: Duration,
+    /// The interval in which workers and publishers look for work without a notification.
+    pub poll_interval: Duration,
+    /// The longest pause of a caller between two calls, in milliseconds.
+    pub call_pause_ms_max: u64,
+    /// The longest duration of a handler, in milliseconds.
+    pub handler_ms_max: u64,
+    /// The pause of a bulk job after each chunk, so that faults and operators find runs in their middle.
+    pub chunk_pause: Duration,
+    /// The interval of the schedule.
+    pub tick_every: Duration,
+    /// The pause between two pages of the stream.
+    pub stream_pause: Duration,
+}
+
+impl Pace {
+    /// The pace of real processes, for which a minute must be enough.
+    pub const REAL: Self = Self {
+        lease: LEASE,
+        poll_interval: Duration::from_millis(200),
+        call_pause_ms_max: 60,
+        handler_ms_max: 40,
+        chunk_pause: Duration::from_millis(20),
+        tick_every: Duration::from_secs(1),
+        stream_pause: Duration::from_millis(50),
+    };
 }
 
 /// Returns the options of a store on PostgreSQL: the time limit for an answer is shorter than the default.

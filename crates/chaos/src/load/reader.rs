@@ -1,7 +1,6 @@
 //! A reader process: follows the stream of state changes, and takes emitted events in as a consumer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Result;
 use async_trait::async_trait;
@@ -16,13 +15,11 @@ use milepost_testkit::home;
 use milepost_testkit::inbox::Desk;
 use tokio_util::sync::CancellationToken;
 
-use super::setup::{CONSUMER, LEASE};
-use super::{ProcessArgs, patience, until_parent_ends};
+use super::setup::CONSUMER;
+use super::{Pace, ProcessArgs, patience, until_parent_ends};
 use crate::record::Effect;
 use crate::witness::Witness;
 
-/// The pause between two pages of the stream.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The number of changes of a page.
 const PAGE: u32 = 500;
 
@@ -35,13 +32,6 @@ pub async fn run(args: ProcessArgs) -> Result<()> {
     std::panic::set_hook(Box::new(|_| {}));
     let home = home::open(&args.store, patience(WakeMode::Listen)).await;
     let witness = Witness::create(&args.folder, &args.name)?;
-    let stop = until_parent_ends();
-    let options = PublisherOptions {
-        lease: LEASE,
-        poll_interval: Duration::from_millis(200),
-        begin: Begin::Beginning,
-        ..PublisherOptions::new(Subscription::new(CONSUMER), args.name.clone())
-    };
     // A fault can hit the begin of the reader.
     let desk = loop {
         let home = home.clone();
@@ -49,19 +39,38 @@ pub async fn run(args: ProcessArgs) -> Result<()> {
             break desk;
         }
     };
-    let sink = Arc::new(ConsumerSink(desk));
+    read(home.store(), &witness, Arc::new(ConsumerSink(desk)), Pace::REAL, until_parent_ends()).await
+}
+
+/// Follows the stream, and gives emitted events to a consumer, until it is asked to stop.
+///
+/// # Errors
+/// When the publisher of the consumer gives up.
+pub async fn read(
+    store: Arc<dyn Store>,
+    witness: &Witness,
+    consumer: Arc<dyn Sink>,
+    pace: Pace,
+    stop: CancellationToken,
+) -> Result<()> {
+    let options = PublisherOptions {
+        lease: pace.lease,
+        poll_interval: pace.poll_interval,
+        begin: Begin::Beginning,
+        ..PublisherOptions::new(Subscription::new(CONSUMER), witness.name().to_owned())
+    };
     let stats = Arc::new(PublisherStats::default());
-    let store = home.store();
-    let following = follow(store.as_ref(), &args.name, &witness, &stop);
-    let (_, published) = tokio::join!(following, publish(home.store(), sink, options, stats, stop.clone()));
+    let publishing = publish(store.clone(), consumer, options, stats, stop.clone());
+    let (_, published) = tokio::join!(follow(store.as_ref(), witness, pace, &stop), publishing);
     Ok(published?)
 }
 
 /// Records every change of a job that the stream returns.
-async fn follow(store: &dyn Store, watcher: &str, witness: &Witness, stop: &CancellationToken) {
+async fn follow(store: &dyn Store, witness: &Witness, pace: Pace, stop: &CancellationToken) {
+    let watcher = witness.name();
     let mut position = None;
     while !stop.is_cancelled() {
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(pace.stream_pause).await;
         let Some(after) = &position else {
             position = store.feed_end().await.ok();
             continue;

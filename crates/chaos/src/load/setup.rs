@@ -16,6 +16,7 @@ use milepost_testkit::home::{Command, Home};
 use milepost_testkit::notes;
 use serde_json::json;
 
+use super::Pace;
 use super::witnessed_bulk::Witnessed;
 use crate::witness::Witness;
 
@@ -82,21 +83,22 @@ pub fn bulk_definition() -> BulkDefinition {
 ///
 /// # Errors
 /// When its statements are not valid.
-pub fn bulk(home: &dyn Home, witness: Arc<Witness>) -> Result<Bulk> {
+pub fn bulk(home: &dyn Home, witness: Arc<Witness>, pace: Pace) -> Result<Bulk> {
     let definition = bulk_definition();
     let work = home.bulk_work(&definition, notes::SOURCE, &["id"], Command::Function)?;
-    Ok(Bulk::new(definition, Arc::new(Witnessed::new(work, witness))))
+    let witnessed = Arc::new(Witnessed::new(work, witness, pace.chunk_pause));
+    Ok(Bulk::new(definition, home.intercept_work(witnessed)))
 }
 
 /// Stores everything that the load needs.
 ///
 /// # Errors
 /// When the store refuses something.
-pub async fn prepare(home: &dyn Home, witness: Arc<Witness>) -> Result<()> {
+pub async fn prepare(home: &dyn Home, witness: Arc<Witness>, pace: Pace) -> Result<()> {
     let store = home.store();
     limit(store.as_ref()).await?;
     let job = NewJob::new(PLAIN, &())?.queue(QUEUE);
-    let schedule = Schedule::new(SCHEDULE, Spec::every(Duration::from_secs(1))?, job);
+    let schedule = Schedule::new(SCHEDULE, Spec::every(pace.tick_every)?, job);
     store.put_schedule(&schedule.misfire(Misfire::All { max: MISSED_MAX }), Source::Operator).await?;
     for dag in versions() {
         store.define_dag(&dag).await?;
@@ -109,7 +111,7 @@ pub async fn prepare(home: &dyn Home, witness: Arc<Witness>) -> Result<()> {
     ))
     .await;
     home.desk().await;
-    store.put_bulk(bulk(home, witness)?.definition(), Source::Operator).await?;
+    store.put_bulk(bulk(home, witness, pace)?.definition(), Source::Operator).await?;
     for subscription in [SUBSCRIPTION, CONSUMER, CHANGES] {
         store.subscribe(subscription, Begin::Beginning).await?;
     }

@@ -10,22 +10,20 @@ use milepost_core::port::{BulkRun, BulkWork, StoreResult};
 use milepost_core::transition::Verb;
 
 use crate::record::Effect;
-use crate::witness::{Witness, now_ms};
-
-/// The pause after each chunk, so that faults and operators find runs in their middle.
-const PAUSE: Duration = Duration::from_millis(20);
+use crate::witness::Witness;
 
 /// Bulk work that records when each committed chunk began.
 pub struct Witnessed {
     inner: Arc<dyn BulkWork>,
     witness: Arc<Witness>,
+    pause: Duration,
 }
 
 impl Witnessed {
-    /// Wraps work.
+    /// Wraps work, with a pause after each chunk.
     #[must_use]
-    pub const fn new(inner: Arc<dyn BulkWork>, witness: Arc<Witness>) -> Self {
-        Self { inner, witness }
+    pub const fn new(inner: Arc<dyn BulkWork>, witness: Arc<Witness>, pause: Duration) -> Self {
+        Self { inner, witness, pause }
     }
 }
 
@@ -46,7 +44,7 @@ impl BulkWork for Witnessed {
     async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkRun>)> {
         let (position, inner) = self.inner.take(order).await?;
         let (run, witness) = (order.run.job.to_string(), self.witness.clone());
-        Ok((position, Box::new(WitnessedRun { inner, run, witness })))
+        Ok((position, Box::new(WitnessedRun { inner, run, witness, pause: self.pause })))
     }
 
     async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
@@ -58,6 +56,7 @@ struct WitnessedRun {
     inner: Box<dyn BulkRun>,
     run: String,
     witness: Arc<Witness>,
+    pause: Duration,
 }
 
 #[async_trait]
@@ -67,11 +66,11 @@ impl BulkRun for WitnessedRun {
     }
 
     async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
-        let at_ms = now_ms();
+        let at_ms = self.witness.now_ms();
         let chunked = self.inner.chunk(rows).await?;
         if let Chunked::Done(_) = chunked {
             self.witness.saw(Effect::Chunk { run: self.run.clone(), at_ms });
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(self.pause).await;
         }
         Ok(chunked)
     }

@@ -12,16 +12,15 @@ use milepost_postgres::WakeMode;
 use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
 use milepost_relay::sink::{Delivery, Sink, SinkDown};
 use milepost_testkit::home::{self, Home};
+use tokio_util::sync::CancellationToken;
 
-use super::setup::{self, CHANGES, EFFECT, FLAKY, LEASE, PLAIN, QUEUE, RATED, SUBSCRIPTION};
-use super::{ProcessArgs, patience, until_parent_ends};
+use super::setup::{self, CHANGES, EFFECT, FLAKY, PLAIN, QUEUE, RATED, SUBSCRIPTION};
+use super::{Pace, ProcessArgs, patience, until_parent_ends};
 use crate::record::{Effect, EndAnswer, What};
-use crate::witness::{Witness, now_ms};
+use crate::witness::Witness;
 
 /// The pause before a worker that could not register is started again.
 const START_AGAIN_AFTER: Duration = Duration::from_millis(200);
-/// The longest duration of a handler, in milliseconds.
-const TAKES_MS_MAX: u64 = 40;
 /// A job in this number fails, if its kind fails at all.
 const FAILS_IN: u64 = 3;
 
@@ -32,39 +31,30 @@ const FAILS_IN: u64 = 3;
 pub async fn run(args: ProcessArgs) -> Result<()> {
     let home = home::open(&args.store, patience(WakeMode::Listen)).await;
     let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
-    let stop = until_parent_ends();
-    let soon = RetryPolicy::fixed(Duration::from_millis(100));
-    let mut builder = Worker::builder(home.store()).queues([QUEUE]).options(|options| {
-        options.name.clone_from(&args.name);
-        options.lease = LEASE;
-        options.poll_interval = Duration::from_millis(200);
-        options.concurrency = 8;
-    });
-    for kind in [EFFECT, PLAIN, FLAKY, RATED] {
-        let (home, witness) = (home.clone(), witness.clone());
-        builder = builder.handle_kind(kind, soon, move |context| {
-            let (home, witness) = (home.clone(), witness.clone());
-            async move { handle(kind, &context, home.as_ref(), &witness).await }
-        });
-    }
-    let builder = builder.bulk(setup::bulk(home.as_ref(), witness.clone())?);
-    // A fault can hit the begin of a worker, which a supervisor would start again.
-    let worker = loop {
-        match builder.clone().start().await {
-            Err(error) if error.is_transient() => tokio::time::sleep(START_AGAIN_AFTER).await,
-            started => break started?,
-        }
-    };
+    serve(home, witness, Pace::REAL, until_parent_ends()).await
+}
+
+/// Runs jobs and publishes events until it is asked to stop.
+///
+/// # Errors
+/// When the worker cannot register, or a publisher gives up.
+pub async fn serve(
+    home: Arc<dyn Home>,
+    witness: Arc<Witness>,
+    pace: Pace,
+    stop: CancellationToken,
+) -> Result<()> {
+    let worker = start(&home, &witness, pace).await?;
     let emitted = Subscription::new(SUBSCRIPTION);
     let changes = Subscription::new(CHANGES).changes(setup::changes());
     let publishing = [emitted, changes].map(|subscription| {
         let sink =
             Arc::new(WitnessSink { witness: witness.clone(), subscription: subscription.name.clone() });
         let options = PublisherOptions {
-            lease: LEASE,
-            poll_interval: Duration::from_millis(200),
+            lease: pace.lease,
+            poll_interval: pace.poll_interval,
             begin: Begin::Beginning,
-            ..PublisherOptions::new(subscription, args.name.clone())
+            ..PublisherOptions::new(subscription, witness.name().to_owned())
         };
         publish(home.store(), sink, options, Arc::new(PublisherStats::default()), stop.clone())
     });
@@ -74,17 +64,45 @@ pub async fn run(args: ProcessArgs) -> Result<()> {
     Ok(())
 }
 
+/// Starts a worker.
+async fn start(home: &Arc<dyn Home>, witness: &Arc<Witness>, pace: Pace) -> Result<Worker> {
+    let soon = RetryPolicy::fixed(Duration::from_millis(100));
+    let mut builder = Worker::builder(home.store()).queues([QUEUE]).options(|options| {
+        witness.name().clone_into(&mut options.name);
+        options.lease = pace.lease;
+        options.poll_interval = pace.poll_interval;
+        options.concurrency = 8;
+    });
+    for kind in [EFFECT, PLAIN, FLAKY, RATED] {
+        let (home, witness) = (home.clone(), witness.clone());
+        builder = builder.handle_kind(kind, soon, move |context| {
+            let (home, witness) = (home.clone(), witness.clone());
+            let handler_ms_max = pace.handler_ms_max;
+            async move { handle(kind, &context, home.as_ref(), &witness, handler_ms_max).await }
+        });
+    }
+    let builder = builder.bulk(setup::bulk(home.as_ref(), witness.clone(), pace)?);
+    // A fault can hit the begin of a worker, which a supervisor would start again.
+    loop {
+        match builder.clone().start().await {
+            Err(error) if error.is_transient() => tokio::time::sleep(START_AGAIN_AFTER).await,
+            started => return Ok(started?),
+        }
+    }
+}
+
 async fn handle(
     kind: &str,
     context: &Context,
     home: &dyn Home,
     witness: &Witness,
+    handler_ms_max: u64,
 ) -> Result<Outcome, JobError> {
     let run = context.run();
     let (job, token) = (run.job.to_string(), u64::from(run.token.0.unsigned_abs()));
-    witness.saw(Effect::Began { job: job.clone(), token, at_ms: now_ms() });
-    tokio::time::sleep(Duration::from_millis(fastrand::u64(..TAKES_MS_MAX))).await;
-    let finished = Effect::Finished { job: job.clone(), token, at_ms: now_ms() };
+    witness.saw(Effect::Began { job: job.clone(), token, at_ms: witness.now_ms() });
+    tokio::time::sleep(Duration::from_millis(fastrand::u64(..handler_ms_max))).await;
+    let finished = Effect::Finished { job: job.clone(), token, at_ms: witness.now_ms() };
     if kind == FLAKY && fastrand::u64(..FAILS_IN) == 0 {
         witness.saw(finished);
         return Err(JobError::retryable("chaos", "this attempt fails on purpose"));

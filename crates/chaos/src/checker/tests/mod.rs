@@ -46,7 +46,8 @@ fn every_broken_promise_is_found() {
 fn an_event_can_have_been_committed_by_a_call_without_an_answer_before_a_later_event() {
     let mut record = good();
     let calls = record.operations.iter_mut();
-    let first = calls.rev().find(|call| matches!(&call.what, What::Emit { event, .. } if event == "e1")).unwrap();
+    let first =
+        calls.rev().find(|call| matches!(&call.what, What::Emit { event, .. } if event == "e1")).unwrap();
     *first = Operation { began_ms: 450, ended_ms: Some(451), ..emit("e1", Outcome::Ok) };
     let order = &check(&record)[16];
     assert!(order.violated > 0, "without a call before that of e2, e1 is in the wrong place: {order}");

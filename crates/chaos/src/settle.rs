@@ -1,0 +1,60 @@
+//! The end of a run: everything ends, and nothing is left that the doctor finds.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use milepost_core::doctor::Check;
+use milepost_core::port::{Operation, Store, StoreResult};
+use milepost_core::search::JobFilter;
+use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
+
+use crate::load::setup::{BULK, SCHEDULE};
+use crate::record::{Outcome, What};
+use crate::witness::Witness;
+
+/// The interval at which the end of everything is awaited.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Waits until every job has ended and every event was delivered. Pauses the schedule, and resumes bulk runs. Returns how long that took; none if it did not happen in time.
+pub async fn settle(store: &dyn Store, witness: &Witness, most: Duration) -> Option<Duration> {
+    let began = Instant::now();
+    while began.elapsed() < most {
+        if is_settled(store, witness).await.unwrap_or(false) {
+            return Some(began.elapsed());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    None
+}
+
+async fn is_settled(store: &dyn Store, witness: &Witness) -> StoreResult<bool> {
+    store.pause_schedule(SCHEDULE).await?;
+    resume_bulks(store, witness).await?;
+    let open = |state: JobState| state.is_waiting() || matches!(state, JobState::Running | JobState::Blocked);
+    let counts = store.count_by_state().await?;
+    let jobs: i64 = counts.iter().filter(|(state, _)| open(*state)).map(|(_, count)| count).sum();
+    let of_batches = store.advance_batches().await?;
+    let subscriptions = store.subscriptions().await?;
+    let events: i64 = subscriptions.iter().map(|subscription| subscription.backlog).sum();
+    Ok(jobs == 0 && of_batches == 0 && events == 0)
+}
+
+/// Resumes runs whose client was killed between abort and resume.
+async fn resume_bulks(store: &dyn Store, witness: &Witness) -> StoreResult<()> {
+    let (kind, state) = (Some(BULK.to_owned()), Some(JobState::Aborted));
+    for job in store.jobs(&JobFilter { kind, state, ..JobFilter::default() }).await? {
+        let what = What::ResumeBulk { run: job.id.to_string() };
+        let begun = witness.begins(&what);
+        store.operate(job.id, &Operation::new(Verb::Resume)).await?;
+        witness.ended(&begun, Outcome::Ok, what);
+    }
+    Ok(())
+}
+
+/// Returns what `milepost doctor` finds. A failover is a fault of the experiment, and promotions are reported as they should be.
+pub async fn examined(store: &Arc<dyn Store>) -> Vec<String> {
+    let findings = milepost_testkit::examine::examine(store).await;
+    let findings = findings.iter().filter(|finding| finding.check != Check::Promoted);
+    findings.map(|finding| format!("{finding:?}")).collect()
+}
