@@ -10,6 +10,7 @@ use milepost_chaos::checker::check;
 use milepost_chaos::experiment::{self, ExperimentArgs};
 use milepost_chaos::load::{ProcessArgs, client, reader, worker};
 use milepost_chaos::record::Record;
+use milepost_chaos::replay::replay_jobs;
 
 /// Finds out whether the promises of Milepost hold
 #[derive(Debug, Parser)]
@@ -22,7 +23,7 @@ struct Arguments {
 enum Command {
     /// Put load on a store, inject faults, and decide whether each promise was kept
     Run(ExperimentArgs),
-    /// Decide from a record whether each promise was kept
+    /// Decide from a record whether each promise was kept, and whether the model allows the history of each job
     Check {
         /// The record that `run --record` has written
         file: PathBuf,
@@ -47,9 +48,15 @@ async fn main() -> Result<()> {
         }
         Command::Check { file } => {
             let open = File::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
-            let verdicts = check(&Record::read(BufReader::new(open))?);
+            let record = Record::read(BufReader::new(open))?;
+            let verdicts = check(&record);
             for verdict in &verdicts {
                 println!("{verdict}");
+            }
+            let replay = replay_jobs(&record);
+            println!("{replay}");
+            if !replay.refused.is_empty() {
+                bail!("a job has a history that the model does not allow");
             }
             if verdicts.iter().any(|verdict| verdict.violated > 0) {
                 bail!("a promise is broken");
