@@ -127,10 +127,21 @@ pub async fn a_run_that_was_asked_to_stop_does_not_come_back(scene: Scene) {
             assert_eq!((last.verb, last.note.as_deref()), (verb, Some("the customer called")));
             let failed = matches!(end, End::Retry { .. } | End::Fail { .. });
             assert_eq!(last.error_code.is_some(), failed, "the error of the attempt is stored");
+            let expected = if failed { Finished::Repeated } else { Finished::Fenced };
+            assert_eq!(scene.finish(&job, end.clone()).await, expected, "{end:?} again after {verb}");
+            assert_eq!(scene.finish(&job, End::Succeed { result: None }).await, Finished::Fenced);
             scene.assert_history_folds(job.run.job).await;
         }
     }
     assert_eq!(scene.running(Scene::job().group("g")).await.attempt, 1, "the next job of the group runs");
+}
+
+pub async fn a_failure_that_is_reported_after_its_run_was_stopped_is_fenced(scene: Scene) {
+    for verb in [Verb::Cancel, Verb::Abort] {
+        let job = scene.running(Scene::job()).await;
+        scene.operate(job.run.job, Operation::new(verb).grace(Duration::ZERO)).await.unwrap();
+        assert_eq!(scene.finish(&job, retry(Duration::ZERO)).await, Finished::Fenced, "after {verb}");
+    }
 }
 
 pub async fn a_requested_cancel_is_final_whatever_is_requested_or_reported_beside_it(scene: Scene) {

@@ -120,6 +120,7 @@ macro_rules! conformance {
                 a_batch_of_ends_is_answered_one_by_one
                 checkpoints_and_progress_are_kept_for_the_next_attempt
                 a_run_that_was_asked_to_stop_does_not_come_back
+                a_failure_that_is_reported_after_its_run_was_stopped_is_fenced
                 a_requested_cancel_is_final_whatever_is_requested_or_reported_beside_it
             }
             groups {

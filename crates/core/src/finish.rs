@@ -78,6 +78,16 @@ impl End {
             Self::Abort => Verb::Abort,
         }
     }
+
+    /// Returns the code of the failure that it reports. If a stop was requested, the history has the verb of the stop with this code, by which a
+    /// repeated report is recognized.
+    #[must_use]
+    pub fn failure_code(&self) -> Option<&str> {
+        match self {
+            Self::Retry { failure, .. } | Self::Fail { failure } => Some(&failure.code),
+            Self::Succeed { .. } | Self::Yield { .. } | Self::Cancel | Self::Abort => None,
+        }
+    }
 }
 
 /// Returns the failure of an attempt whose result has more than `bytes_max` bytes. `whose` is its name in the message.

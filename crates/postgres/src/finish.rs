@@ -65,7 +65,8 @@ async fn tell_apart(
     let accepted: HashSet<&Uuid> = accepted.iter().collect();
     let open: Vec<&Finish> = finishes.iter().filter(|f| !accepted.contains(&f.run.job.0)).collect();
     let (jobs, tokens) = runs(&open);
-    let query = sqlx::query(sql!("ended_runs")).bind(jobs).bind(tokens).bind(verbs(&open));
+    let codes: Vec<Option<&str>> = open.iter().map(|finish| finish.end.failure_code()).collect();
+    let query = sqlx::query(sql!("ended_runs")).bind(jobs).bind(tokens).bind(verbs(&open)).bind(codes);
     let repeated: HashSet<Uuid> = session.rows(query).await.and_then(row::values)?;
     Ok(finishes
         .iter()

@@ -10,6 +10,7 @@ use milepost_chaos::export::export;
 use milepost_chaos::load::setup::prepare;
 use milepost_chaos::load::{Pace, client, reader, worker};
 use milepost_chaos::record::{EndAnswer, Record, Row, What};
+use milepost_chaos::replay::replay_jobs;
 use milepost_chaos::settle::{examined, settle};
 use milepost_chaos::witness::{Notes, Witness};
 use milepost_sqlite::{SqliteOptions, Threads};
@@ -321,6 +322,7 @@ impl World {
         failures.extend(
             examined(&self.home.store()).await.into_iter().map(|finding| format!("doctor: {finding}")),
         );
+        failures.extend(replay_jobs(&record).refused.into_iter().map(|refused| format!("model: {refused}")));
         let verdicts = check(&record);
         for verdict in verdicts.iter().filter(|verdict| verdict.violated > 0) {
             failures.push(format!("promise {}: {}", verdict.number, verdict.violations.join("; ")));

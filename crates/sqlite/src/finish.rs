@@ -92,6 +92,7 @@ impl<'conn> Finisher<'conn> {
             Id(&job),
             token.0,
             finish.end.verb().as_str(),
+            finish.end.failure_code(),
         ))
     }
 }

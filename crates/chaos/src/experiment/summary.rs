@@ -7,6 +7,7 @@ use super::StoreKind;
 use super::faults::{Fault, Faults};
 use crate::checker::Verdict;
 use crate::record::{EndAnswer, Outcome, Record, What};
+use crate::replay::{Replay, replay_jobs};
 
 /// The promise that the load does not show: no store is moved.
 const MOVE: u8 = 12;
@@ -29,6 +30,7 @@ pub struct Summary {
     /// What `milepost doctor` found.
     findings: Vec<String>,
     verdicts: Vec<Verdict>,
+    replay: Replay,
 }
 
 impl Summary {
@@ -57,6 +59,7 @@ impl Summary {
             settled,
             findings,
             verdicts,
+            replay: replay_jobs(record),
         }
     }
 
@@ -74,6 +77,7 @@ impl Summary {
         if self.settled.is_none() {
             failures.push("not everything has ended".to_owned());
         }
+        failures.extend(self.replay.refused.iter().take(1).map(|refused| format!("model: {refused}")));
         failures.extend(self.findings.iter().map(|finding| format!("doctor: {finding}")));
         let broken = self.verdicts.iter().filter(|verdict| verdict.violated > 0);
         let unseen = self.verdicts.iter().filter(|verdict| verdict.checked == 0 && verdict.number != MOVE);
@@ -99,6 +103,7 @@ impl fmt::Display for Summary {
         for verdict in &self.verdicts {
             writeln!(f, "{verdict}")?;
         }
+        writeln!(f, "{}", self.replay)?;
         for failure in self.failures() {
             writeln!(f, "FAILED: {failure}")?;
         }

@@ -30,8 +30,8 @@ pub(super) enum Lease {
 /// The cause of the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum EndedBy {
-    /// The worker reported it.
-    Worker,
+    /// The worker reported this end, which a requested stop can have replaced.
+    Worker(Verb),
     /// The worker lost its lease.
     Rescue,
     /// An operator stopped it, or its grace time passed.
@@ -141,15 +141,22 @@ impl Store {
             Verb::Cancel | Verb::Abort => self.that_stops(report, defect),
             _ => self.stop.unwrap_or(report),
         };
-        self.leave(token, verb, EndedBy::Worker, matches!(report, Verb::Retry | Verb::Fail));
+        self.leave(token, verb, EndedBy::Worker(report), matches!(report, Verb::Retry | Verb::Fail));
         Finished::Accepted
     }
 
-    /// Returns whether the end of a run that has left the job was stored before. An end that was stored under another verb, because a stop
-    /// had been requested, is not recognized; see `docs/CHAOS.md`.
+    /// Returns whether the end of a run that has left the job was stored before. A failure is recognized if a requested stop replaced its
+    /// verb; a yield is not, because the history has nothing of it.
     fn look_up(&mut self, token: usize, report: Verb, defect: Option<Defect>) -> Finished {
         let end = self.runs[token - 1].end;
-        let is_stored = matches!(end, Some((verb, by)) if verb == report && by != EndedBy::Rescue);
+        let is_failure = |verb| matches!(verb, Verb::Retry | Verb::Fail);
+        let is_stored = match end {
+            None | Some((_, EndedBy::Rescue)) => false,
+            Some((Verb::Cancel | Verb::Abort, EndedBy::Worker(reported))) if is_failure(reported) => {
+                is_failure(report)
+            }
+            Some((verb, _)) => verb == report || verb == Verb::Cancel && report == Verb::Abort,
+        };
         let is_found = match defect {
             Some(Defect::EndRepeatedWithoutKey) => false,
             Some(Defect::RescueCountsAsReport) => end.is_some_and(|(verb, _)| verb == report),

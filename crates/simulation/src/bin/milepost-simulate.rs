@@ -37,6 +37,9 @@ enum Task {
         /// The folder for the plans of failed runs
         #[arg(long, default_value = "target/simulation")]
         failed: PathBuf,
+        /// Do not look for the faults that a failure needs
+        #[arg(long)]
+        no_shrink: bool,
     },
     /// Run a plan, and print what happened as JSON
     Replay {
@@ -50,7 +53,9 @@ enum Task {
 
 fn main() -> Result<ExitCode> {
     match Arguments::parse().command {
-        Task::Run { seeds, first, minutes, failed } => Runner::new(minutes, failed)?.run(first, seeds),
+        Task::Run { seeds, first, minutes, failed, no_shrink } => {
+            Runner::new(minutes, failed, !no_shrink)?.run(first, seeds)
+        }
         Task::Replay { plan, template } => {
             let plan = serde_json::from_reader(BufReader::new(File::open(plan)?))?;
             let folder = tempfile::tempdir_in(in_memory())?;
@@ -75,6 +80,7 @@ struct Runner {
     minutes: u64,
     /// The folder of plans of failed runs.
     failed: PathBuf,
+    shrinks: bool,
     /// The folder of the template and of the plans that run.
     folder: tempfile::TempDir,
     plans: AtomicU64,
@@ -89,10 +95,10 @@ struct Total {
 }
 
 impl Runner {
-    fn new(minutes: u64, failed: PathBuf) -> Result<Self> {
+    fn new(minutes: u64, failed: PathBuf, shrinks: bool) -> Result<Self> {
         let folder = tempfile::tempdir_in(in_memory())?;
         create_template(&folder.path().join("template.db"))?;
-        Ok(Self { minutes, failed, folder, plans: AtomicU64::new(0) })
+        Ok(Self { minutes, failed, shrinks, folder, plans: AtomicU64::new(0) })
     }
 
     fn run(&self, first: u64, seeds: u64) -> Result<ExitCode> {
@@ -153,6 +159,10 @@ impl Runner {
 
     /// Finds out which faults a failure needs, and prints them. Returns the failure in one line.
     fn explain(&self, plan: &Plan, outcome: &Outcome) -> Result<String> {
+        let first = outcome.failures.first().map_or("", String::as_str);
+        if !self.shrinks {
+            return Ok(format!("seed {}: {first}", plan.seed));
+        }
         let kind = |outcome: &Outcome| {
             outcome.failures.first().map(|failure| failure.split(':').next().unwrap_or_default().to_owned())
         };
@@ -171,7 +181,6 @@ impl Runner {
         );
         print!("{small}");
         again.failures.iter().for_each(|failure| println!("    {failure}"));
-        let first = outcome.failures.first().map_or("", String::as_str);
         Ok(format!("seed {}: {first} (milepost-simulate replay {})", plan.seed, path.display()))
     }
 }

@@ -103,7 +103,7 @@ const HOT: &[(&str, &str)] = &[
     ("finish_stopped", "'{}', '{}', '{}', '{}', '{}'"),
     ("lock_runs", "'{}'"),
     ("clear_worker", "1"),
-    ("ended_runs", "'{}', '{}', '{}'"),
+    ("ended_runs", "'{}', '{}', '{}', '{}'"),
     ("report", "'{}', '{}', '{}', '{}', '{}', '{}'"),
     ("held", "1"),
     ("stop_requests", "1"),
