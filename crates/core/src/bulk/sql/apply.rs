@@ -7,6 +7,7 @@ use sqlparser::parser::Parser;
 use super::source::{names, write};
 use super::text::{Piece, Text};
 use super::{CHUNK, Dialect, InvalidSql, Placeholders};
+use crate::dag::stack;
 
 /// A valid apply statement, in pieces.
 #[derive(Clone, Debug)]
@@ -92,7 +93,8 @@ impl Apply {
 /// Returns the key column that an UPDATE sets, if there is one. A statement that cannot be parsed is not checked here;
 /// at run time, a source whose key does not advance is an error.
 fn key_set(text: &Text, key: &[String], dialect: Dialect) -> Option<String> {
-    let statements = Parser::parse_sql(dialect.parser(), &text.sql).ok()?;
+    // The parser recurses up to 50 levels, in frames too large for the stack of a thread.
+    let statements = stack::large(|| Parser::parse_sql(dialect.parser(), &text.sql)).ok()?;
     let [Statement::Update(update)] = statements.as_slice() else { return None };
     let targets = update.assignments.iter().flat_map(|assignment| match &assignment.target {
         AssignmentTarget::ColumnName(name) => vec![name],
@@ -148,6 +150,13 @@ mod tests {
         assert_eq!(plain.parameters(), ["bulk_id"]);
         assert!(!with.is_query());
         assert!(parse("select pg_notify('x', id::text) from chunk").unwrap().is_query());
+    }
+
+    #[test]
+    fn deep_nesting_does_not_overflow_the_stack() {
+        let nested = format!("{}1{}", "(".repeat(1000), ")".repeat(1000));
+        assert!(parse(&format!("insert into note select {nested} from chunk")).is_ok());
+        assert!(parse(&format!("update note set a = {nested} from chunk")).is_ok());
     }
 
     #[test]
