@@ -97,7 +97,19 @@ impl fmt::Display for Rate {
                 return write!(f, "{whole}/{unit}");
             }
         }
-        write!(f, "{:.3}/h", self.per_second * 3600.0)
+        if self.per_second * 3600.0 >= 1.0 {
+            return write!(f, "{:.3}/h", self.per_second * 3600.0);
+        }
+        let interval = 1.0 / self.per_second;
+        let (unit, seconds) = UNITS
+            .into_iter()
+            .rev()
+            .find(|(_, seconds)| {
+                let whole = (interval / seconds).round();
+                whole >= 1.0 && (interval / seconds - whole).abs() < 1e-6 * whole
+            })
+            .unwrap_or(UNITS[0]);
+        write!(f, "1/{:.0}{unit}", interval / seconds)
     }
 }
 
@@ -107,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_rate_reads_back_as_it_was_written() {
-        for text in ["10/s", "100/m", "2000/h", "5/d", "1/s", "7/h"] {
+        for text in ["10/s", "100/m", "2000/h", "5/d", "1/s", "7/h", "1/30d", "1/36h", "1/100001s"] {
             assert_eq!(Rate::steady(Rate::parse_per_second(text).unwrap()).to_string(), text);
         }
         assert_eq!(Rate::parse_per_second("0.5/s"), Ok(0.5));
