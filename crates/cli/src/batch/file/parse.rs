@@ -99,7 +99,8 @@ pub(super) fn json(text: &str) -> Result<Definition, Unread> {
     read.map_err(|(path, error)| {
         let said = error.to_string();
         let why = said.rsplit_once(" at line ").map_or(&*said, |(why, _)| why);
-        let place = Some((error.line(), error.column()));
+        // The column is 0 after a line end.
+        let place = Some((error.line(), error.column().max(1)));
         match path.filter(|_| error.is_data()) {
             Some(path) => Unread::Refused(Fault { place, what: words(&path, why) }, path),
             None => Unread::Syntax(vec![Fault { place, what: format!("this is not JSON: {why}") }]),

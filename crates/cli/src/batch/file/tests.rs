@@ -240,3 +240,11 @@ fn what_comes_after_a_task_that_cannot_be_read_is_no_fault() {
     let toml = "name = 'orders'\n[tasks]\na = 3\nb = { kind = 'k', after = ['a'] }\n";
     assert_faults(Format::Toml, toml, &["f:3:1: task \"a\": invalid type"]);
 }
+
+#[test]
+fn a_fault_after_a_line_end_is_in_the_first_column() {
+    for text in ["{\"name\"\n", "{\"name\":\"x\",\"task\"\n:1}"] {
+        let faults = check(Format::Json, text).unwrap_err();
+        assert_eq!(faults[0].place, Some((2, 1)), "{text}");
+    }
+}
