@@ -96,7 +96,8 @@ impl Field {
             "aggregate_id" => Ok(Self::AggregateId),
             "event_type" => Ok(Self::EventType),
             _ => Err(format!(
-                "unknown field {{{name}}}; the fields are {{aggregate_type}}, {{aggregate_id}} and {{event_type}}"
+                "unknown field {{{}}}; the fields are {{aggregate_type}}, {{aggregate_id}} and {{event_type}}",
+                name.escape_debug()
             )),
         }
     }
@@ -124,6 +125,7 @@ mod tests {
         assert!(
             refused("{aggregate}").contains("unknown field {aggregate}; the fields are {aggregate_type}")
         );
+        assert!(refused("{a\nb}").contains("unknown field {a\\nb}"), "it is one line");
         assert!(refused("a.{event_type").contains("not closed"));
         assert!(refused("a}.{event_type}").contains("not opened"));
         assert!(refused("").contains("empty"));
