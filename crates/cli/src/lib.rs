@@ -1,5 +1,5 @@
-//! The `milepost` command: the only place where stores and runtime are combined. The program calls [`main`]; nothing else is public. Other
-//! programs use the crate `milepost`.
+//! The `milepost` command: the only place where stores and runtime are combined. The program calls [`main`]; nothing else is public, except
+//! the entry points of fuzz targets, with the feature `fuzzing`. Other programs use the crate `milepost`.
 
 mod args;
 mod audit;
@@ -9,6 +9,9 @@ mod config;
 mod doctor;
 mod enqueue;
 mod events;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod inbox;
 mod input;
 mod jobs;

@@ -2,6 +2,9 @@
 //! consumes events from brokers.
 
 pub mod consumer;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod message;
 pub mod ordered_waves;
 pub mod publisher;

@@ -11,6 +11,9 @@ mod body;
 mod client;
 mod console;
 mod exposure;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod headers;
 mod health;
 mod idempotency;

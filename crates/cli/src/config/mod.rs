@@ -195,7 +195,7 @@ pub(crate) fn store_of(path: &Path) -> Result<Option<StoreAddress>> {
     Ok(parse_store(&text, folder, variable).map_err(|faults| Faulty::new(path, faults))?)
 }
 
-fn parse_store(
+pub(crate) fn parse_store(
     text: &str,
     folder: &Path,
     variable: impl Fn(&str) -> Option<String>,
@@ -218,7 +218,7 @@ fn parse_store(
 }
 
 /// Parses the text of a file in `folder`; `variable` returns the value of an environment variable.
-fn parse(
+pub(crate) fn parse(
     text: &str,
     folder: &Path,
     named: Option<&StoreAddress>,

@@ -6,7 +6,7 @@ pub(crate) mod csv;
 pub(crate) mod jsonl;
 mod progress;
 mod reading;
-mod record;
+pub(crate) mod record;
 mod source;
 
 use clap::ValueEnum;

@@ -8,8 +8,8 @@ mod null;
 pub(crate) mod rabbitmq;
 mod reconnecting;
 pub(crate) mod redis;
-mod setting;
-mod webhook;
+pub(crate) mod setting;
+pub(crate) mod webhook;
 mod words;
 
 use std::fmt;

@@ -17,7 +17,7 @@ use crate::input;
 
 /// The format of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+pub(crate) enum Format {
     Toml,
     Yaml,
     Json,
@@ -57,7 +57,8 @@ pub(crate) fn read(path: &Path) -> Result<Dag> {
     Ok(check(format, &text).map_err(|faults| Faulty { file: path.to_owned(), faults })?)
 }
 
-fn check(format: Format, text: &str) -> Result<Dag, Vec<Fault>> {
+/// Reads and checks the text of a file.
+pub(crate) fn check(format: Format, text: &str) -> Result<Dag, Vec<Fault>> {
     let definition = parse(format, text)?;
     Dag::check(definition).map_err(|invalid| Positions::of(format, text).placed(&invalid))
 }
@@ -78,8 +79,8 @@ fn parse(format: Format, text: &str) -> Result<Definition, Vec<Fault>> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// Line and column, both counted from 1.
-    place: Option<(usize, usize)>,
-    what: String,
+    pub(crate) place: Option<(usize, usize)>,
+    pub(crate) what: String,
 }
 
 /// A file without a valid DAG, with all its faults.

@@ -2,7 +2,7 @@
 
 mod push_result;
 mod request;
-mod signature;
+pub(crate) mod signature;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -36,10 +36,10 @@ impl fmt::Debug for WebhookSecret {
 
 /// Signs with every configured secret, so that a receiver that has only the old or only the new one finds its signature.
 #[derive(Debug)]
-pub(super) struct Signer(Vec<hmac::Key>);
+pub(crate) struct Signer(Vec<hmac::Key>);
 
 impl Signer {
-    pub(super) fn new(secrets: &[WebhookSecret]) -> Result<Self, InvalidSink> {
+    pub(crate) fn new(secrets: &[WebhookSecret]) -> Result<Self, InvalidSink> {
         let refused = |why: String| InvalidSink::new("secrets", why);
         if secrets.is_empty() || secrets.len() > SECRETS_MAX {
             return Err(refused(format!(
@@ -56,7 +56,7 @@ impl Signer {
     }
 
     /// Returns the value of `webhook-signature` for a message that is sent at this time, in seconds since 1970.
-    pub(super) fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
+    pub(crate) fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         let signature = |key: &hmac::Key| {
             let mut signing = hmac::Context::with_key(key);
             signing.update(format!("{id}.{timestamp}.").as_bytes());

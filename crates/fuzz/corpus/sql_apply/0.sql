@@ -1,0 +1,1 @@
+insert into note (run, member) select :bulk_id, id from chunk

@@ -1,0 +1,1 @@
+update member set seen = true from chunk where member.id = chunk.id

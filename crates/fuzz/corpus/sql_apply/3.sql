@@ -1,0 +1,1 @@
+with recursive a as (select 1) insert into note select id from chunk, a;

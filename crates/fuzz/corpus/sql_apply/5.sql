@@ -1,0 +1,1 @@
+delete from note using chunk where note.id = chunk.id -- all

@@ -1,0 +1,1 @@
+merge into t using chunk c on t.id = c.id when matched then update set x = 1

@@ -1,0 +1,1 @@
+update member set id = id + 1 from chunk

@@ -1,0 +1,1 @@
+insert into note select id from chunk on conflict do nothing /* x */

@@ -1,0 +1,2 @@
+id
+select id from t /* all */ where "id" > :cursor and ok order by "id" limit :limit

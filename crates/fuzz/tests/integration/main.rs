@@ -1,0 +1,4 @@
+//! Tests of the fuzz targets.
+
+mod mutations;
+mod targets;
