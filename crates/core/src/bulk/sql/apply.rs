@@ -153,6 +153,15 @@ mod tests {
     }
 
     #[test]
+    fn a_quoted_name_after_a_colon_is_no_parameter() {
+        let slice = "select pg_notify('x', names[1:\"last\"]) from chunk";
+        assert_eq!(parse(slice).unwrap().parameters(), [""; 0]);
+        let quoted = "select a :[]:text from chunk";
+        let quoted = Apply::parse(quoted, &["id".to_owned()], Dialect::Sqlite).unwrap();
+        assert_eq!(quoted.parameters(), ["text"]);
+    }
+
+    #[test]
     fn deep_nesting_does_not_overflow_the_stack() {
         let nested = format!("{}1{}", "(".repeat(1000), ")".repeat(1000));
         assert!(parse(&format!("insert into note select {nested} from chunk")).is_ok());

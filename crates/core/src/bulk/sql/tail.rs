@@ -5,6 +5,7 @@ use sqlparser::tokenizer::Token;
 
 use super::InvalidSql;
 use super::text::{Lexeme, Text};
+use crate::text::shorten;
 
 /// The end of a source query: `order by … limit :limit`.
 pub(super) struct Tail<'a> {
@@ -28,7 +29,7 @@ impl<'a> Tail<'a> {
             columns.into_iter().map(|column| upward(text, column)).collect::<Result<Vec<_>, _>>()?;
         let tail = Self { at, columns };
         if tail.columns.len() != key.len() || !tail.ends_as(key) {
-            let order: Vec<String> = tail.columns.iter().map(|column| words(text, column)).collect();
+            let order: Vec<String> = tail.columns.iter().map(|column| shown(text, column)).collect();
             return Err(InvalidSql::OrderIsNotKey { order: order.join(", "), key: key.join(", ") });
         }
         Ok(tail)
@@ -43,7 +44,7 @@ impl<'a> Tail<'a> {
 
     /// Returns the text of the left side of the comparison with the cursor.
     pub(super) fn left(&self, text: &Text) -> String {
-        let columns: Vec<String> = self.columns.iter().map(|column| words(text, column)).collect();
+        let columns: Vec<String> = self.columns.iter().map(|column| shown(text, column)).collect();
         if columns.len() == 1 { columns.concat() } else { format!("({})", columns.join(", ")) }
     }
 }
@@ -83,15 +84,21 @@ pub(super) fn split(lexemes: &[Lexeme]) -> Vec<&[Lexeme]> {
 /// Returns the column without ASC; descending order is an error.
 fn upward<'a>(text: &Text, column: &'a [Lexeme]) -> Result<&'a [Lexeme], InvalidSql> {
     if let Some(at) = column.iter().position(|lexeme| lexeme.is_keyword(Keyword::NULLS)) {
-        return Err(InvalidSql::Nulls { column: words(text, &column[..at]) });
+        return Err(InvalidSql::Nulls { column: shown(text, &column[..at]) });
     }
     match column {
         [column @ .., last] if last.is_keyword(Keyword::DESC) => {
-            Err(InvalidSql::Descending { column: words(text, column) })
+            Err(InvalidSql::Descending { column: shown(text, column) })
         }
         [column @ .., last] if last.is_keyword(Keyword::ASC) => Ok(column),
         column => Ok(column),
     }
+}
+
+/// Returns the text of lexemes for a message: one bounded line.
+fn shown(text: &Text, lexemes: &[Lexeme]) -> String {
+    const BYTES_MAX: usize = 200;
+    shorten(words(text, lexemes).split_whitespace().collect::<Vec<_>>().join(" "), BYTES_MAX)
 }
 
 pub(super) fn words(text: &Text, lexemes: &[Lexeme]) -> String {

@@ -2,7 +2,7 @@
 
 use sqlparser::dialect::{PostgreSqlDialect, SQLiteDialect};
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Location, Token, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, Tokenizer, Word};
 
 use super::InvalidSql;
 
@@ -162,7 +162,8 @@ fn parameters(lexemes: &[Lexeme]) -> Vec<Parameter> {
     let pairs = lexemes.windows(2).enumerate();
     let named = pairs.filter_map(|(at, pair)| {
         let [colon, word] = pair else { return None };
-        let name = word.name()?;
+        // A quoted name after a colon is the end of an array slice, or SQLite's way to quote.
+        let Token::Word(Word { value: name, quote_style: None, .. }) = &word.token else { return None };
         (colon.token == Token::Colon && colon.end == word.start).then(|| Parameter {
             name: name.to_owned(),
             at,
