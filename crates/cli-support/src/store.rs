@@ -66,13 +66,18 @@ impl StoreAddress {
     pub fn reveal(&self) -> OsString {
         match self {
             Self::Sqlite(path) => {
-                let mut address = OsString::from("sqlite:");
+                let mut address = OsString::from(sqlite_prefix(path));
                 address.push(path);
                 address
             }
             Self::Postgres(url) => url.into(),
         }
     }
+}
+
+/// Returns the prefix of the address of a SQLite file. `sqlite://` is read as `sqlite:`, so a path that begins with two slashes needs it.
+fn sqlite_prefix(path: &Path) -> &'static str {
+    if path.as_os_str().as_encoded_bytes().starts_with(b"//") { "sqlite://" } else { "sqlite:" }
 }
 
 impl FromStr for StoreAddress {
@@ -106,7 +111,7 @@ impl FromStr for StoreAddress {
 impl fmt::Display for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Self::Sqlite(path) => write!(f, "{}{}", sqlite_prefix(path), path.display()),
             Self::Postgres(url) => f.write_str(&masked(url)),
         }
     }
@@ -308,7 +313,12 @@ mod tests {
 
     #[test]
     fn an_address_survives_being_passed_on() {
-        for text in ["sqlite:jobs.db", "sqlite:/var/jobs.db", "postgres://ada:s3cret@db/app"] {
+        for text in [
+            "sqlite:jobs.db",
+            "sqlite:/var/jobs.db",
+            "sqlite:////srv/jobs.db",
+            "postgres://ada:s3cret@db/app",
+        ] {
             let address: StoreAddress = text.parse().unwrap();
             assert_eq!(address.reveal(), text);
         }
