@@ -1,6 +1,7 @@
 //! Parsing of definitions. Errors contain the position and the task.
 
 use milepost_core::dag::definition::Definition;
+use milepost_core::text::is_unprintable;
 use serde_json::Value as Json;
 use serde_path_to_error::{Path, Segment};
 
@@ -74,7 +75,9 @@ pub(super) fn yaml(text: &str) -> Result<Definition, Unread> {
         let why = said.rsplit_once(" at line ").map_or(&*said, |(why, _)| why);
         match path {
             Some(path) => Unread::Refused(Fault { place, what: words(&path, why) }, path),
-            None => Unread::Syntax(vec![Fault { place, what: format!("this is not YAML: {why}") }]),
+            None => {
+                Unread::Syntax(vec![Fault { place, what: one_line(&format!("this is not YAML: {why}")) }])
+            }
         }
     })
 }
@@ -127,10 +130,19 @@ pub(super) fn words(path: &Path, why: &str) -> String {
             Segment::Enum { .. } | Segment::Unknown => None,
         })
         .collect();
-    match names.as_slice() {
+    let words = match names.as_slice() {
         [] => why.to_owned(),
         [tasks, key] if tasks == "tasks" => format!("task {key:?}: {why}"),
-        [tasks, key, rest @ ..] if tasks == "tasks" => format!("task {key:?}, {}: {why}", rest.join(".")),
+        [tasks, key, rest @ ..] if tasks == "tasks" => {
+            format!("task {key:?}, {}: {why}", rest.join("."))
+        }
         names => format!("{}: {why}", names.join(".")),
-    }
+    };
+    one_line(&words)
+}
+
+/// Escapes line breaks and other control characters, which names in a file can contain.
+fn one_line(text: &str) -> String {
+    let escape = |c: char| if is_unprintable(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect()
 }

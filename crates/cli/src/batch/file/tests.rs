@@ -248,3 +248,9 @@ fn a_fault_after_a_line_end_is_in_the_first_column() {
         assert_eq!(faults[0].place, Some((2, 1)), "{text}");
     }
 }
+
+#[test]
+fn a_line_end_in_a_name_does_not_break_the_message() {
+    let faults = check(Format::Json, r#"{"\name":"x"}"#).unwrap_err();
+    assert!(faults[0].what.starts_with(r"\name: unknown field `\name`"), "{faults:?}");
+}
