@@ -79,8 +79,8 @@ fn check_problem(answer: &Answer) {
         check::message(&detail(fault));
     }
     for fault in faults.into_iter().chain([&problem]) {
-        // The position of a member without a name is empty.
-        if let Some(at) = fault["at"].as_str().filter(|at| !at.is_empty()) {
+        // The position of a member whose name is blank is blank.
+        if let Some(at) = fault["at"].as_str().filter(|at| !at.trim().is_empty()) {
             check::message(at);
         }
     }

@@ -1,0 +1,1 @@
+select pg_notify('x', id:[]:text) from chunk

@@ -1,0 +1,3 @@
+id
+select id from t where id > :cursor order by id -- note
+, b limit :limit
