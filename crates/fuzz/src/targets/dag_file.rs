@@ -44,7 +44,8 @@ fn check_accepted(dag: &Dag) {
 /// They are not.
 pub(super) fn check_faults(text: &str, faults: &[Fault]) {
     assert!(!faults.is_empty(), "a text was refused without a fault");
-    let lines = text.split('\n').count();
+    // In YAML, a carriage return ends a line.
+    let lines = text.split(['\n', '\r']).count();
     for Fault { place, what, remedy } in faults {
         check::message(what);
         if !remedy.is_empty() {
