@@ -53,7 +53,8 @@ pub(super) fn check_faults(text: &str, faults: &[Fault]) {
         }
         if let Some((line, column)) = *place {
             assert!((1..=lines).contains(&line), "a fault in line {line} of {lines}: {what}");
-            assert!((1..=text.chars().count() + 1).contains(&column), "a fault in column {column}: {what}");
+            // The parser of JSON counts bytes, the others characters.
+            assert!((1..=text.len() + 1).contains(&column), "a fault in column {column}: {what}");
         }
     }
 }
