@@ -77,6 +77,7 @@ impl FileState {
         self.stops = stops;
         notifier.ring(Hint { ready: true, stop });
         announce_batches(conn, notifier);
+        self.announce_events(conn, notifier);
         Ok(())
     }
 }

@@ -31,17 +31,11 @@ impl Listener {
     }
 }
 
-/// Follows the event log.
+/// Follows the event log. Waits for neither jobs nor their times.
 pub(crate) struct LogListener {
-    listener: Listener,
+    notifier: Arc<Notifier>,
+    writer: Sender<Message>,
     log: watch::Receiver<()>,
-}
-
-impl LogListener {
-    fn new(listener: Listener) -> Self {
-        let log = listener.notifier.log.subscribe();
-        Self { listener, log }
-    }
 }
 
 impl SqliteStore {
@@ -51,18 +45,19 @@ impl SqliteStore {
     }
 
     pub(crate) fn log_listener(&self) -> LogListener {
-        LogListener::new(self.listener())
+        let notifier = Arc::clone(self.notifier());
+        let log = notifier.log.subscribe();
+        LogListener { notifier, writer: self.writer_messages(), log }
     }
 }
 
 #[async_trait]
 impl WakeStream for LogListener {
     async fn next(&mut self) -> Wake {
-        // The listener holds the notifier, so its channels are never closed.
-        tokio::select! {
-            wake = self.listener.next() => wake,
-            _ = self.log.changed() => Wake::Ready,
-        }
+        let _waiting = Waiting::new(&self.notifier, &self.writer);
+        // This holds the notifier, so the channel is never closed.
+        let _ = self.log.changed().await;
+        Wake::Ready
     }
 }
 

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use sqlx::{Connection, Executor, PgConnection};
 use tempfile::TempDir;
 
@@ -122,6 +124,20 @@ impl Server {
         tokio::task::block_in_place(|| self.pg_ctl(&["-m", "immediate", "stop"]));
     }
 
+    /// Kills all processes of the server with SIGKILL; returns when they have ended.
+    pub async fn kill(&self) {
+        let data = self.data().canonicalize().expect("the folder of the server");
+        wait::until("the processes of the server have ended", || async {
+            let processes = processes_in(&data);
+            for process in &processes {
+                // It may have ended meanwhile.
+                let _ = kill(*process, Signal::SIGKILL);
+            }
+            processes.is_empty()
+        })
+        .await;
+    }
+
     /// Shuts the server down cleanly.
     pub async fn stop(&self) {
         tokio::task::block_in_place(|| self.pg_ctl(&["-m", "fast", "stop"]));
@@ -179,6 +195,13 @@ impl Server {
         tokio::task::block_in_place(|| self.pg_ctl_start());
     }
 
+    /// Starts the killed server as after a reboot of its machine, in which no process has the number that its lock file contains.
+    pub async fn start_after_reboot(&self) {
+        let lock = self.data().join("postmaster.pid");
+        assert!(!lock.exists() || std::fs::remove_file(lock).is_ok(), "the lock file cannot be removed");
+        self.start().await;
+    }
+
     fn pg_ctl_start(&self) {
         let options = format!(
             "-c port={} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=on \
@@ -186,7 +209,14 @@ impl Server {
             self.port
         );
         let log = self.home.path().join("log");
-        self.pg_ctl(&["-l", log.to_str().expect("the path is not UTF-8"), "-o", &options, "start"]);
+        let (data, path) = (self.data(), log.to_str().expect("the path is not UTF-8"));
+        let arguments = ["-w", "-l", path, "-o", &options, "start"];
+        let started = command("pg_ctl").arg("-D").arg(data).args(arguments).status();
+        if !started.is_ok_and(|status| status.success()) {
+            let words = std::fs::read(&log).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words[words.len().saturating_sub(2_000)..]);
+            panic!("the server does not start; the end of its log: {words}");
+        }
     }
 
     fn pg_ctl(&self, arguments: &[&str]) {
@@ -205,6 +235,17 @@ impl Drop for Server {
         // It may already have stopped.
         let _ = command("pg_ctl").arg("-D").arg(self.data()).args(["-w", "-m", "immediate", "stop"]).status();
     }
+}
+
+/// Returns the processes that work in this folder, as all processes of a server do in that of its data.
+fn processes_in(folder: &Path) -> Vec<Pid> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let works_here = |process: &std::fs::DirEntry| {
+        std::fs::read_link(process.path().join("cwd")).is_ok_and(|place| place == folder)
+    };
+    all.filter(works_here)
+        .filter_map(|process| process.file_name().to_str()?.parse().ok().map(Pid::from_raw))
+        .collect()
 }
 
 /// Copies a folder with its contents and ownership.

@@ -36,6 +36,8 @@ pub enum Fault {
     LoseAnswers,
     /// A disk without free space for a while.
     FillDisk,
+    /// The loss of power: everything that was not synchronized is lost, and all processes end.
+    LosePower,
 }
 
 impl Fault {
@@ -54,7 +56,13 @@ impl Fault {
             Self::SilenceNetwork => "times all connections silenced",
             Self::LoseAnswers => "times answers lost",
             Self::FillDisk => "times the disk was full",
+            Self::LosePower => "power losses",
         }
+    }
+
+    /// Returns whether it needs a disk of its own.
+    pub(super) const fn needs_disk(self) -> bool {
+        matches!(self, Self::FillDisk | Self::LosePower)
     }
 
     /// Returns whether only a store with a server can have it.
@@ -116,7 +124,20 @@ impl Faults {
                 place.fill_disk().await?;
                 true
             }
-            _ => match &mut place.database {
+            Fault::LosePower => {
+                place.lose_power(processes).await?;
+                self.stopped.clear();
+                true
+            }
+            Fault::FailOver => {
+                place.fail_over().await?;
+                true
+            }
+            Fault::CrashServer
+            | Fault::KillBackends
+            | Fault::CutNetwork
+            | Fault::SilenceNetwork
+            | Fault::LoseAnswers => match &place.database {
                 Some(database) => {
                     of_database(fault, database).await?;
                     true
@@ -154,10 +175,9 @@ impl Faults {
 }
 
 /// Injects a fault of the database server or of the network before it.
-async fn of_database(fault: Fault, database: &mut Database) -> Result<()> {
+async fn of_database(fault: Fault, database: &Database) -> Result<()> {
     match fault {
         Fault::CrashServer => database.crash().await,
-        Fault::FailOver => database.fail_over().await?,
         Fault::KillBackends => database.kill_backends().await?,
         Fault::CutNetwork => database.cut().await,
         Fault::SilenceNetwork => database.silence(),

@@ -1,5 +1,6 @@
 //! An experiment: load, faults, and a verdict.
 
+mod disk;
 mod faults;
 mod place;
 mod processes;
@@ -24,8 +25,9 @@ use crate::load::setup::{LEASE, prepare};
 use crate::record::Record;
 use crate::settle::{examined, settle};
 use crate::witness::{self, Witness};
+use disk::Disk;
 use faults::{Fault, Faults};
-use place::{Disk, Place};
+use place::Place;
 use processes::Processes;
 
 /// How long everything may take to end after the faults have stopped: the longest backoff, several leases, and time for a slow machine.
@@ -67,10 +69,12 @@ impl ExperimentArgs {
     fn faults(&self) -> Vec<Fault> {
         let has_server = self.store == StoreKind::Postgres;
         let is_chosen = |fault: &Fault| self.only.is_empty() || self.only.contains(fault);
-        let can_be = |fault: &Fault| match fault {
-            Fault::FillDisk => Disk::is_permitted(),
-            fault => has_server || !fault.needs_server(),
-        };
+        let has_disk = Disk::is_permitted();
+        if !has_disk {
+            eprintln!("No full disks and no power losses: a file system cannot be mounted from a file here.");
+        }
+        let can_be =
+            |fault: &Fault| if fault.needs_disk() { has_disk } else { has_server || !fault.needs_server() };
         Fault::value_variants().iter().copied().filter(|fault| is_chosen(fault) && can_be(fault)).collect()
     }
 }
@@ -83,7 +87,7 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let mut random = Rng::with_seed(seed);
     let faults = args.faults();
-    let mut place = Place::create(args.store, faults.contains(&Fault::FillDisk)).await?;
+    let mut place = Place::create(args.store, faults.iter().any(|fault| fault.needs_disk())).await?;
     let folder = tempfile::tempdir()?;
     let witness = Arc::new(Witness::create(folder.path(), "experiment")?);
     prepare(place.home.as_ref(), witness.clone(), Pace::REAL).await?;

@@ -1,12 +1,10 @@
 //! The store under test, with its disk, its servers, and the network before them.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use milepost_sqlite::SqliteOptions;
 use milepost_testkit::home::{Home, PostgresHome, SqliteHome};
 use milepost_testkit::proxy::Proxy;
 use milepost_testkit::server::Server;
@@ -14,13 +12,11 @@ use sqlx::{Connection, Executor, PgConnection};
 use tempfile::TempDir;
 
 use super::StoreKind;
+use super::disk::Disk;
+use super::processes::Processes;
 
-/// The size of the disk of the store, in mebibytes.
-const DISK_MIB: u32 = 1_024;
 /// How long the network is cut, or loses answers.
 const CUT_FOR: Duration = Duration::from_millis(500);
-/// How long the disk stays full.
-const FULL_FOR: Duration = Duration::from_millis(1_000);
 /// Ends all connections of clients but this one.
 const KILL_BACKENDS: &str = "select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()";
 
@@ -30,25 +26,39 @@ pub(super) struct Place {
     pub(super) database: Option<Database>,
     /// The address for other processes.
     pub(super) address: String,
-    pub(super) disk: Option<Disk>,
+    disk: Option<Disk>,
+    /// The SQLite file, and its folder if it is not on the disk.
+    file: Option<PathBuf>,
+    _folder: Option<TempDir>,
 }
 
 impl Place {
-    /// Creates a store. `on_small_disk`: on a file system that can be filled, and with a standby on the same.
-    pub(super) async fn create(kind: StoreKind, on_small_disk: bool) -> Result<Self> {
-        let disk = on_small_disk.then(Disk::mount).transpose()?;
-        let folder = disk.as_ref().map_or_else(std::env::temp_dir, |disk| disk.folder.path().to_owned());
-        Ok(match kind {
+    /// Creates a store. `on_disk`: on a file system that can be filled and lose its power, and with a standby on the same.
+    pub(super) async fn create(kind: StoreKind, on_disk: bool) -> Result<Self> {
+        let disk = on_disk.then(Disk::mount).transpose()?;
+        let own = if on_disk { None } else { Some(tempfile::tempdir()?) };
+        let folder = disk.as_ref().map(Disk::path).or(own.as_ref().map(TempDir::path));
+        let folder = folder.map_or_else(std::env::temp_dir, Path::to_owned);
+        let place = match kind {
             StoreKind::Sqlite => {
-                let home = SqliteHome::fresh_in(&folder).await;
+                let path = folder.join("jobs.db");
+                let home = SqliteHome::create_at(path.clone(), SqliteOptions::default()).await;
                 let address = home.address();
-                Self { home: Box::new(home), database: None, address, disk }
+                Self { home: Box::new(home), database: None, address, disk, file: Some(path), _folder: own }
             }
             StoreKind::Postgres => {
                 let (database, home, address) = Database::create(folder).await?;
-                Self { home: Box::new(home), database: Some(database), address, disk }
+                let database = Some(database);
+                Self { home: Box::new(home), database, address, disk, file: None, _folder: own }
             }
-        })
+        };
+        place.synchronize()?;
+        Ok(place)
+    }
+
+    /// Writes everything to the disk. The programs that create servers do not wait for that.
+    fn synchronize(&self) -> Result<()> {
+        self.disk.as_ref().map_or(Ok(()), Disk::synchronize)
     }
 
     /// Fills the disk for a moment. Servers that shut down because of it are started again.
@@ -61,57 +71,38 @@ impl Place {
         }
         Ok(())
     }
-}
 
-/// A file system of its own, in memory.
-pub(super) struct Disk {
-    folder: TempDir,
-}
-
-impl Disk {
-    /// Returns whether this user may mount a file system.
-    pub(super) fn is_permitted() -> bool {
-        nix::unistd::geteuid().is_root()
-    }
-
-    fn mount() -> Result<Self> {
-        let disk = Self { folder: tempfile::Builder::new().prefix("milepost-disk.").tempdir()? };
-        let size = format!("size={DISK_MIB}m,mode=777");
-        run(Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(disk.folder.path()))?;
-        Ok(disk)
-    }
-
-    /// Takes all free space for a moment.
-    async fn fill(&self) -> Result<()> {
-        let path = self.folder.path().join("filler");
-        fill(&path)?;
-        tokio::time::sleep(FULL_FOR).await;
-        Ok(std::fs::remove_file(path)?)
-    }
-}
-
-/// Writes a file until nothing fits on the disk any more.
-fn fill(path: &Path) -> Result<()> {
-    let mut filler = File::create(path)?;
-    for size in [1 << 20, 1 << 12, 1] {
-        let block = vec![0; size];
-        while filler.write(&block).is_ok_and(|written| written > 0) {}
-    }
-    Ok(())
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        if let Err(error) = run(Command::new("umount").arg("-l").arg(self.folder.path())) {
-            eprintln!("{error}");
+    /// The machine loses its power: nothing that was not synchronized is kept, and all processes end.
+    pub(super) async fn lose_power(&mut self, processes: &mut Processes) -> Result<()> {
+        let Some(disk) = &self.disk else { return Ok(()) };
+        disk.lose_power()?;
+        processes.kill_all().await?;
+        if let Some(database) = &self.database {
+            database.server.kill().await;
+            database.standby.kill().await;
         }
+        if self.file.is_some() {
+            // This process uses the file, too.
+            self.home.close().await;
+        }
+        disk.power_on()?;
+        if let Some(database) = &self.database {
+            database.server.start_after_reboot().await;
+            database.standby.start_after_reboot().await;
+        }
+        if let Some(path) = &self.file {
+            self.home = Box::new(SqliteHome::open(path.clone(), SqliteOptions::default()));
+        }
+        processes.start_all()
     }
-}
 
-fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("{command:?}"))?;
-    anyhow::ensure!(status.success(), "{command:?}: {status}");
-    Ok(())
+    /// Loses the database server, and continues with its standby.
+    pub(super) async fn fail_over(&mut self) -> Result<()> {
+        if let Some(database) = &mut self.database {
+            database.fail_over().await?;
+        }
+        self.synchronize()
+    }
 }
 
 /// A database server with a synchronous standby, and the proxies between it and the processes.
@@ -153,7 +144,7 @@ impl Database {
     }
 
     /// Loses the server, promotes its standby, and gives that a standby. Clients see closed connections only.
-    pub(super) async fn fail_over(&mut self) -> Result<()> {
+    async fn fail_over(&mut self) -> Result<()> {
         self.server.crash().await;
         self.standby.promote().await;
         for proxy in [&self.proxy, &self.steady] {

@@ -63,6 +63,14 @@ impl Processes {
         Ok(())
     }
 
+    /// Kills all processes.
+    pub(super) async fn kill_all(&mut self) -> Result<()> {
+        for mut process in self.processes.drain(..) {
+            process.child.kill().await?;
+        }
+        Ok(())
+    }
+
     fn start(&mut self, role: Role) -> Result<Process> {
         self.started += 1;
         let name = format!("{} {}", role.as_str(), self.started);

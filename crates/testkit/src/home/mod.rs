@@ -72,6 +72,9 @@ pub trait Home: Send + Sync {
     /// Returns the address for [`open`] in a worker process.
     fn address(&self) -> String;
 
+    /// Closes the store, if it is a file.
+    async fn close(&self) {}
+
     /// Records an effect in a separate transaction.
     async fn record(&self, run: Run, place: &str) -> StoreResult<()>;
 

@@ -43,12 +43,18 @@ impl SqliteHome {
     /// As [`fresh_in`](Self::fresh_in), with these options.
     pub async fn create(folder: &Path, options: SqliteOptions) -> Self {
         let folder = tempfile::tempdir_in(folder).expect("a folder");
-        let home = Self::open(folder.path().join("jobs.db"), options);
+        let home = Self::create_at(folder.path().join("jobs.db"), options).await;
+        Self { _folder: Some(folder), ..home }
+    }
+
+    /// Creates a home in this file, which is kept.
+    pub async fn create_at(path: PathBuf, options: SqliteOptions) -> Self {
+        let home = Self::open(path, options);
         home.store.migrate().await.expect("migrated");
         let table =
             "CREATE TABLE test_effect (job_id BLOB NOT NULL, token INTEGER NOT NULL, place TEXT NOT NULL)";
         home.connection().execute(table, ()).expect("cannot create the table of effects");
-        Self { _folder: Some(folder), ..home }
+        home
     }
 
     /// Opens the home in this file.
@@ -105,6 +111,10 @@ impl Home for SqliteHome {
 
     fn address(&self) -> String {
         format!("sqlite:{}", self.path.display())
+    }
+
+    async fn close(&self) {
+        self.store.close().await;
     }
 
     async fn record(&self, run: Run, place: &str) -> StoreResult<()> {
