@@ -1,5 +1,7 @@
 //! One run: processes, faults, and a verdict.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -67,11 +69,11 @@ pub struct Outcome {
     pub failures: Vec<String>,
 }
 
-/// Runs a plan on a copy of an empty, migrated file. The thread must not have been simulated before.
+/// Runs a plan on a copy of an empty, migrated file, and writes the record of it to a file. The thread must not have been simulated before.
 ///
 /// # Errors
 /// When the file cannot be copied, or the store refuses the definitions of the load.
-pub fn simulate(plan: &Plan, template: &Path) -> Result<Outcome> {
+pub fn simulate(plan: &Plan, template: &Path, kept: Option<&Path>) -> Result<Outcome> {
     machine::seed(plan.seed);
     let folder = tempfile::tempdir_in(in_memory())?;
     let path = folder.path().join("jobs.db");
@@ -81,7 +83,7 @@ pub fn simulate(plan: &Plan, template: &Path) -> Result<Outcome> {
     let outcome = runtime.block_on(async {
         machine::begin();
         let options = SqliteOptions { threads: Threads::OfCallers, ..SqliteOptions::default() };
-        World::new(SqliteHome::open(path, options), plan.seed).run(plan).await
+        World::new(SqliteHome::open(path, options), plan.seed).run(plan, kept).await
     });
     let mut outcome = outcome?;
     outcome.failures.extend(panics.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
@@ -168,7 +170,7 @@ impl World {
         }
     }
 
-    async fn run(mut self, plan: &Plan) -> Result<Outcome> {
+    async fn run(mut self, plan: &Plan, kept: Option<&Path>) -> Result<Outcome> {
         let began = Instant::now();
         let witness = Arc::new(Witness::in_memory(&self.notes, "simulation"));
         prepare(self.home.as_ref(), witness.clone(), PACE).await?;
@@ -185,7 +187,7 @@ impl World {
         }
         failures.extend(self.finish(Role::Worker).await);
         failures.extend(self.finish(Role::Reader).await);
-        self.outcome(failures).await
+        self.outcome(failures, kept).await
     }
 
     /// Starts a process, with a new name.
@@ -313,11 +315,14 @@ impl World {
         failures
     }
 
-    async fn outcome(self, mut failures: Vec<String>) -> Result<Outcome> {
+    async fn outcome(self, mut failures: Vec<String>, kept: Option<&Path>) -> Result<Outcome> {
         let mut record = self.notes.record();
         export(self.home.as_ref(), &mut record).await?;
         if !self.clock_set.is_empty() {
             by_true_time(&mut record, &self.clock_set);
+        }
+        if let Some(path) = kept {
+            record.write(BufWriter::new(File::create(path)?))?;
         }
         failures.extend(
             examined(&self.home.store()).await.into_iter().map(|finding| format!("doctor: {finding}")),

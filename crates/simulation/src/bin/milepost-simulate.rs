@@ -45,6 +45,9 @@ enum Task {
     Replay {
         /// The plan
         plan: PathBuf,
+        /// The file for the record, for `milepost-chaos check`
+        #[arg(long)]
+        record: Option<PathBuf>,
         /// An empty, migrated file
         #[arg(long, hide = true)]
         template: Option<PathBuf>,
@@ -56,7 +59,7 @@ fn main() -> Result<ExitCode> {
         Task::Run { seeds, first, minutes, failed, no_shrink } => {
             Runner::new(minutes, failed, !no_shrink)?.run(first, seeds)
         }
-        Task::Replay { plan, template } => {
+        Task::Replay { plan, record, template } => {
             let plan = serde_json::from_reader(BufReader::new(File::open(plan)?))?;
             let folder = tempfile::tempdir_in(in_memory())?;
             let template = match template {
@@ -67,7 +70,7 @@ fn main() -> Result<ExitCode> {
                     template
                 }
             };
-            let outcome = std::thread::spawn(move || simulate(&plan, &template)).join();
+            let outcome = std::thread::spawn(move || simulate(&plan, &template, record.as_deref())).join();
             let outcome = outcome.map_err(|_| anyhow::anyhow!("the simulation panicked"))??;
             println!("{}", serde_json::to_string(&outcome)?);
             Ok(ExitCode::from(u8::from(!outcome.failures.is_empty())))

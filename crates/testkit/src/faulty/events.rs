@@ -12,7 +12,7 @@ use milepost_core::ident::EventId;
 use milepost_core::port::{EventLog, LogReader, RelayStore, StoreResult, SubscriptionStore, WakeStream};
 
 use super::Faulty;
-use super::interceptor::Intercepted;
+use super::interceptor::InterceptedReader;
 
 #[async_trait]
 impl EventLog for Faulty {
@@ -36,10 +36,11 @@ impl RelayStore for Faulty {
     }
 
     fn reader(&self, publisher: Publisher) -> Box<dyn LogReader> {
-        let inner = self.inner.reader(publisher);
         match &self.interceptor {
-            Some(interceptor) => Box::new(Intercepted { inner, interceptor: interceptor.clone() }),
-            None => inner,
+            Some(interceptor) => {
+                Box::new(InterceptedReader::new(self.inner.clone(), publisher, interceptor.clone()))
+            }
+            None => self.inner.reader(publisher),
         }
     }
 

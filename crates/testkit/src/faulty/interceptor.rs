@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use milepost_core::bulk::run::{Chunked, Order, Position, Rehearsal, Rest, Surveyed, Trial};
-use milepost_core::event::{Holding, Outcome, Page, PageSize};
+use milepost_core::event::{Holding, Outcome, Page, PageSize, Publisher};
 use milepost_core::job::NewJob;
-use milepost_core::port::{BulkRun, BulkWork, LogReader, StoreResult};
+use milepost_core::port::{BulkRun, BulkWork, LogReader, Store, StoreResult};
 use milepost_core::transition::Verb;
 
 /// Decides what happens to each call of a store.
@@ -33,7 +33,7 @@ pub async fn intercept<T>(
     Ok(answer)
 }
 
-/// A reader of the log, or the work of a bulk job, whose calls are intercepted.
+/// The work of a bulk job whose calls are intercepted.
 pub(crate) struct Intercepted<T> {
     pub(crate) inner: T,
     pub(crate) interceptor: Arc<dyn Interceptor>,
@@ -47,18 +47,50 @@ async fn intercepted<T>(
     intercept(Some(interceptor), call, answer).await
 }
 
+/// A reader of the log whose calls are intercepted.
+pub(crate) struct InterceptedReader {
+    store: Arc<dyn Store>,
+    publisher: Publisher,
+    inner: Box<dyn LogReader>,
+    stands_aside: bool,
+    interceptor: Arc<dyn Interceptor>,
+}
+
+impl InterceptedReader {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        publisher: Publisher,
+        interceptor: Arc<dyn Interceptor>,
+    ) -> Self {
+        let inner = store.reader(publisher.clone());
+        Self { store, publisher, inner, stands_aside: false, interceptor }
+    }
+
+    /// Forgets what the reader has in memory after a call whose answer was lost, because it would not have learned it.
+    fn unless_lost<T>(&mut self, answer: StoreResult<T>) -> StoreResult<T> {
+        if answer.is_err() {
+            self.inner = self.store.reader(self.publisher.clone());
+            self.inner.stand_aside(self.stands_aside);
+        }
+        answer
+    }
+}
+
 #[async_trait]
-impl LogReader for Intercepted<Box<dyn LogReader>> {
+impl LogReader for InterceptedReader {
     fn stand_aside(&mut self, aside: bool) {
+        self.stands_aside = aside;
         self.inner.stand_aside(aside);
     }
 
     async fn balance(&mut self) -> StoreResult<Holding> {
-        intercepted(&self.interceptor, "balance", self.inner.balance()).await
+        let answer = intercepted(&self.interceptor, "balance", self.inner.balance()).await;
+        self.unless_lost(answer)
     }
 
     async fn page(&mut self, size: PageSize) -> StoreResult<Page> {
-        intercepted(&self.interceptor, "page", self.inner.page(size)).await
+        let answer = intercepted(&self.interceptor, "page", self.inner.page(size)).await;
+        self.unless_lost(answer)
     }
 
     fn pass(&mut self) -> bool {
@@ -66,7 +98,8 @@ impl LogReader for Intercepted<Box<dyn LogReader>> {
     }
 
     async fn commit(&mut self, outcome: &Outcome) -> StoreResult<()> {
-        intercepted(&self.interceptor, "commit", self.inner.commit(outcome)).await
+        let answer = intercepted(&self.interceptor, "commit", self.inner.commit(outcome)).await;
+        self.unless_lost(answer)
     }
 }
 
