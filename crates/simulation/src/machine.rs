@@ -2,7 +2,7 @@
 //!
 //! The functions of the C library that read them are replaced in every program that contains this crate, as in
 //! [madsim](https://docs.rs/madsim): the standard library and all crates then see virtual time, without knowing it. On threads that
-//! are not simulated, the functions do what they always do.
+//! are not simulated, the functions read the real clock and real random numbers.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_uint, c_void};
@@ -37,7 +37,7 @@ pub fn begin() {
     BEGAN.with(|began| began.set(Some(Instant::now())));
 }
 
-/// Sets the clock of the machine forwards, or back, by so many milliseconds.
+/// Sets the clock of the machine by this number of milliseconds; back if it is negative.
 pub fn set_clock(by_ms: i64) {
     AHEAD_MS.with(|ahead| ahead.set(ahead.get() + by_ms));
 }
@@ -62,7 +62,7 @@ pub fn ahead_ms() -> i64 {
 
 /// Returns the virtual time since the begin; none if this thread is not simulated.
 fn virtual_elapsed() -> Option<Duration> {
-    // Taken out meanwhile, because the runtime may read the clock itself.
+    // Removed during the call, because the runtime can read the clock itself.
     let began = BEGAN.try_with(Cell::take).ok().flatten()?;
     let elapsed = began.elapsed();
     BEGAN.with(|kept| kept.set(Some(began)));

@@ -1,4 +1,4 @@
-//! The fingerprint of a run: two runs with the same trace were the same.
+//! The trace of a run: two runs with the same trace were the same.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ impl Trace {
         self.lock().1
     }
 
-    /// Adds a record, and returns the hash. Ids are random, so the order of their first appearance stands for them.
+    /// Adds a record, and returns the hash. Ids are random and are replaced by the order of their first appearance.
     ///
     /// # Panics
     /// When the record cannot be written as JSON.

@@ -75,12 +75,13 @@ impl Place {
     /// The machine loses its power: nothing that was not synchronized is kept, and all processes end.
     pub(super) async fn lose_power(&mut self, processes: &mut Processes) -> Result<()> {
         let Some(disk) = &self.disk else { return Ok(()) };
-        disk.lose_power()?;
+        // First: while the file system shuts down, `fsync` can report success for data that is lost, which a machine without power cannot.
         processes.kill_all().await?;
         if let Some(database) = &self.database {
             database.server.kill().await;
             database.standby.kill().await;
         }
+        disk.lose_power()?;
         if self.file.is_some() {
             // This process uses the file, too.
             self.home.close().await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
 use milepost_core::port::Operation;
 use milepost_core::transition::Verb;
@@ -10,11 +11,13 @@ use super::client::Caller;
 use super::setup::{BULK, TARGETS, bulk_definition};
 use crate::record::What;
 
+/// The time after which a run that was started is aborted.
+const ABORTED_AFTER: Duration = Duration::from_millis(150);
 /// How long an aborted run waits for its resume.
 const ABORTED_FOR: Duration = Duration::from_millis(300);
 
 impl Caller {
-    /// Starts a run of the bulk job.
+    /// Starts a run of the bulk job, and interrupts it in its middle.
     pub(super) async fn start_bulk(&mut self) {
         let job = bulk_definition().direct(NewJob::new(BULK, &serde_json::json!({})).expect("JSON"));
         let what = |_: Option<&_>| What::StartBulk {
@@ -24,12 +27,21 @@ impl Caller {
             in_store: true,
         };
         let started = self.until_known(what, || self.store.start_bulk(&job)).await;
-        self.runs.extend(started.map(|started| started.job));
+        let Some(started) = started else { return };
+        self.runs.push(started.job);
+        tokio::time::sleep(ABORTED_AFTER).await;
+        self.interrupt(started.job).await;
     }
 
-    /// Aborts one of its runs, and resumes it after a moment.
+    /// Interrupts one of its runs.
     pub(super) async fn interrupt_bulk(&mut self) {
-        let Some(&job) = self.random.choice(&self.runs) else { return };
+        if let Some(&job) = self.random.choice(&self.runs) {
+            self.interrupt(job).await;
+        }
+    }
+
+    /// Aborts a run, and resumes it after a moment.
+    async fn interrupt(&self, job: JobId) {
         let run = job.to_string();
         let [abort, resume] = [Verb::Abort, Verb::Resume].map(Operation::new);
         let what = |_: Option<&_>| What::AbortBulk { run: run.clone() };

@@ -14,12 +14,11 @@ use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{Operated, Operation, Store, StoreResult};
 use milepost_core::transition::Verb;
 use milepost_postgres::WakeMode;
-use milepost_testkit::home;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::setup::{EFFECT, FLAKY, GROUPS, PLAIN, QUEUE, RATED, versions};
-use super::{Pace, ProcessArgs, patience, until_parent_ends};
+use super::{Pace, ProcessArgs, open, until_parent_ends};
 use crate::record::{AskedJob, Outcome, What};
 use crate::witness::{Begun, Witness};
 
@@ -37,7 +36,7 @@ const AGGREGATES: u32 = 20;
 /// # Errors
 /// When the witness cannot write.
 pub async fn run(args: ProcessArgs) -> Result<()> {
-    let home = home::open(&args.store, patience(WakeMode::Poll)).await;
+    let home = open(&args.store, WakeMode::Poll).await;
     let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
     call(home.store(), witness, args.seed, Pace::REAL, until_parent_ends()).await;
     Ok(())

@@ -10,10 +10,12 @@ pub mod worker;
 
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use milepost_postgres::{PostgresOptions, WakeMode};
+use milepost_testkit::home::{self, Home};
 use tokio_util::sync::CancellationToken;
 
 use setup::LEASE;
@@ -70,9 +72,18 @@ impl Pace {
     };
 }
 
-/// Returns the options of a store on PostgreSQL: the time limit for an answer is shorter than the default.
-fn patience(wake: WakeMode) -> PostgresOptions {
-    PostgresOptions { wake, answer_timeout: ANSWER_TIMEOUT, ..PostgresOptions::default() }
+/// The pause before a process that a fault hit at its begin tries again, as a supervisor would let it.
+const BEGIN_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
+/// Opens the store, as soon as its server answers. The time limit for an answer is shorter than the default.
+async fn open(address: &str, wake: WakeMode) -> Arc<dyn Home> {
+    let options = PostgresOptions { wake, answer_timeout: ANSWER_TIMEOUT, ..PostgresOptions::default() };
+    loop {
+        match home::try_open(address, options.clone()).await {
+            Ok(home) => return home,
+            Err(_) => tokio::time::sleep(BEGIN_AGAIN_AFTER).await,
+        }
+    }
 }
 
 /// Returns a token that is canceled when standard input is closed: by the parent, or because it has ended.

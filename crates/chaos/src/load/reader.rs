@@ -11,12 +11,11 @@ use milepost_core::port::Store;
 use milepost_postgres::WakeMode;
 use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
 use milepost_relay::sink::{Delivery, Sink, SinkDown};
-use milepost_testkit::home;
 use milepost_testkit::inbox::Desk;
 use tokio_util::sync::CancellationToken;
 
 use super::setup::CONSUMER;
-use super::{Pace, ProcessArgs, patience, until_parent_ends};
+use super::{Pace, ProcessArgs, open, until_parent_ends};
 use crate::record::Effect;
 use crate::witness::Witness;
 
@@ -30,7 +29,7 @@ const PAGE: u32 = 500;
 pub async fn run(args: ProcessArgs) -> Result<()> {
     // A transaction whose database does not answer panics; `ConsumerSink` repeats it.
     std::panic::set_hook(Box::new(|_| {}));
-    let home = home::open(&args.store, patience(WakeMode::Listen)).await;
+    let home = open(&args.store, WakeMode::Listen).await;
     let witness = Witness::create(&args.folder, &args.name)?;
     // A fault can hit the begin of the reader.
     let desk = loop {

@@ -11,16 +11,14 @@ use milepost_core::event::{Begin, Event, Subscription};
 use milepost_postgres::WakeMode;
 use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
 use milepost_relay::sink::{Delivery, Sink, SinkDown};
-use milepost_testkit::home::{self, Home};
+use milepost_testkit::home::Home;
 use tokio_util::sync::CancellationToken;
 
 use super::setup::{self, CHANGES, EFFECT, FLAKY, PLAIN, QUEUE, RATED, SUBSCRIPTION};
-use super::{Pace, ProcessArgs, patience, until_parent_ends};
+use super::{BEGIN_AGAIN_AFTER, Pace, ProcessArgs, open, until_parent_ends};
 use crate::record::{Effect, EndAnswer, What};
 use crate::witness::Witness;
 
-/// The pause before a worker that could not register is started again.
-const START_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// A job in this number fails, if its kind fails at all.
 const FAILS_IN: u64 = 3;
 
@@ -29,7 +27,7 @@ const FAILS_IN: u64 = 3;
 /// # Errors
 /// When the worker cannot register, or the witness cannot write.
 pub async fn run(args: ProcessArgs) -> Result<()> {
-    let home = home::open(&args.store, patience(WakeMode::Listen)).await;
+    let home = open(&args.store, WakeMode::Listen).await;
     let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
     serve(home, witness, Pace::REAL, until_parent_ends()).await
 }
@@ -85,7 +83,7 @@ async fn start(home: &Arc<dyn Home>, witness: &Arc<Witness>, pace: Pace) -> Resu
     // A fault can hit the begin of a worker, which a supervisor would start again.
     loop {
         match builder.clone().start().await {
-            Err(error) if error.is_transient() => tokio::time::sleep(START_AGAIN_AFTER).await,
+            Err(error) if error.is_transient() => tokio::time::sleep(BEGIN_AGAIN_AFTER).await,
             started => return Ok(started?),
         }
     }

@@ -157,6 +157,14 @@ pub async fn open(address: &str, options: PostgresOptions) -> Arc<dyn Home> {
     }
 }
 
+/// As [`open`], without a panic if the server does not answer.
+pub async fn try_open(address: &str, options: PostgresOptions) -> StoreResult<Arc<dyn Home>> {
+    if address.starts_with("sqlite:") {
+        return Ok(open(address, options).await);
+    }
+    Ok(Arc::new(PostgresHome::try_open(address, options).await?))
+}
+
 fn names(key: &[&str]) -> Vec<String> {
     key.iter().map(|&name| name.to_owned()).collect()
 }

@@ -64,8 +64,13 @@ impl PostgresHome {
 
     /// Opens the home in this database.
     pub async fn open(url: &str, options: PostgresOptions) -> Self {
-        let store = PostgresStore::connect(url, options).await.expect("cannot connect to the store");
-        Self { store, address: url.to_owned(), plain: Mutex::default(), _database: None }
+        Self::try_open(url, options).await.expect("cannot connect to the store")
+    }
+
+    /// As [`open`](Self::open), without a panic if the server does not answer.
+    pub async fn try_open(url: &str, options: PostgresOptions) -> StoreResult<Self> {
+        let store = PostgresStore::connect(url, options).await?;
+        Ok(Self { store, address: url.to_owned(), plain: Mutex::default(), _database: None })
     }
 }
 
