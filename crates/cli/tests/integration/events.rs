@@ -9,6 +9,7 @@ on_each_store! {
     an_event_is_emitted_and_shown,
     the_same_event_again_is_a_duplicate,
     an_event_that_cannot_be_emitted_says_why_and_what_to_do,
+    one_event_cannot_be_named_together_with_all_aggregates,
     sequences_that_are_given_are_checked,
     a_payload_comes_from_a_file_as_it_is,
     the_log_is_shown_in_pages_and_by_what_is_wanted,
@@ -86,6 +87,14 @@ fn an_event_that_cannot_be_emitted_says_why_and_what_to_do(place: Place) {
         place.run(&["events", "tail"]).status == 1 || tail(&place, &[]).is_empty(),
         "nothing was emitted"
     );
+}
+
+fn one_event_cannot_be_named_together_with_all_aggregates(place: Place) {
+    for verb in ["retry", "skip"] {
+        let ran = place.run(&["events", verb, "audit", "--all", "--event", ID]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        assert!(ran.err.contains("--event") && ran.err.contains("cannot be used with"), "{}", ran.err);
+    }
 }
 
 fn sequences_that_are_given_are_checked(place: Place) {
