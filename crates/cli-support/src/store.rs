@@ -75,7 +75,7 @@ impl StoreAddress {
     }
 }
 
-/// Returns the prefix of the address of a SQLite file. `sqlite://` is read as `sqlite:`, so a path that begins with two slashes needs it.
+/// Returns the prefix of the address of a SQLite file. `sqlite://` is read as `sqlite:`, so a path that begins with two slashes is written with `sqlite://`.
 fn sqlite_prefix(path: &Path) -> &'static str {
     if path.as_os_str().as_encoded_bytes().starts_with(b"//") { "sqlite://" } else { "sqlite:" }
 }

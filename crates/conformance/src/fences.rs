@@ -141,6 +141,8 @@ pub async fn a_failure_that_is_reported_after_its_run_was_stopped_is_fenced(scen
         let job = scene.running(Scene::job()).await;
         scene.operate(job.run.job, Operation::new(verb).grace(Duration::ZERO)).await.unwrap();
         assert_eq!(scene.finish(&job, retry(Duration::ZERO)).await, Finished::Fenced, "after {verb}");
+        let same = if verb == Verb::Cancel { End::Cancel } else { End::Abort };
+        assert_eq!(scene.finish(&job, same).await, Finished::Repeated, "the run ended so, after {verb}");
     }
 }
 

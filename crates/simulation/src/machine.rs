@@ -69,7 +69,9 @@ fn virtual_elapsed() -> Option<Duration> {
     Some(elapsed)
 }
 
-/// A time, as the C library writes it.
+const _: () = assert!(size_of::<usize>() == 8, "only 64-bit systems have this layout of a time");
+
+/// A time, as the C library of 64-bit systems writes it.
 #[repr(C)]
 pub struct Timespec {
     seconds: i64,
@@ -91,7 +93,7 @@ impl Timespec {
     }
 }
 
-/// Reads a clock. Clocks other than that of dates only rise; all of them are one.
+/// Reads a clock. All clocks but CLOCK_REALTIME return the same monotonic time. rustix makes system calls itself, so it does not call this function.
 ///
 /// # Safety
 /// `time` must be valid for a write.
@@ -114,8 +116,11 @@ pub unsafe extern "C" fn getrandom(buffer: *mut c_void, length: usize, flags: c_
     if length == 0 {
         return 0;
     }
-    // SAFETY: the caller passes a valid address and length, as the C library demands. All byte values are valid.
-    let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length) };
+    // SAFETY: the caller passes a valid address and length, as the C library demands. The memory is initialized before a slice of it exists.
+    let buffer = unsafe {
+        buffer.cast::<u8>().write_bytes(0, length);
+        std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length)
+    };
     let is_seeded = RANDOM.try_with(|random| {
         let mut random = random.borrow_mut();
         random.as_mut().map(|random| random.fill(buffer)).is_some()

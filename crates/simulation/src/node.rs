@@ -1,5 +1,6 @@
 //! A simulated process: what happens to its calls of the store.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,10 +29,13 @@ pub struct Node {
     index: usize,
     random: Mutex<Rng>,
     is_dead: AtomicBool,
-    is_frozen: watch::Sender<bool>,
+    /// The number of faults that freeze it.
+    frozen: watch::Sender<u32>,
     faults: Mutex<Faults>,
-    /// The number of times that a fault met a call.
-    met: AtomicU32,
+    /// The number of calls with a fault.
+    with_fault: AtomicU32,
+    /// How often a fault that was aimed at a call happened, by the call, and whether the process died.
+    aimed: Mutex<BTreeMap<(String, bool), u32>>,
     trace: Trace,
     /// Receives the process and the time for which it is down, when it dies at a call.
     crashed: mpsc::UnboundedSender<(usize, u64)>,
@@ -64,9 +68,10 @@ impl Node {
             index,
             random: Mutex::new(Rng::with_seed(seed)),
             is_dead: AtomicBool::new(false),
-            is_frozen: watch::Sender::new(false),
+            frozen: watch::Sender::new(0),
             faults: Mutex::default(),
-            met: AtomicU32::new(0),
+            with_fault: AtomicU32::new(0),
+            aimed: Mutex::default(),
             trace,
             crashed,
         })
@@ -78,15 +83,20 @@ impl Node {
         self.witness.die();
     }
 
-    /// Freezes the process, or lets it continue.
-    pub fn freeze(&self, frozen: bool) {
-        self.is_frozen.send_replace(frozen);
+    /// Freezes the process, until it was thawed as often.
+    pub fn freeze(&self) {
+        self.frozen.send_modify(|frozen| *frozen += 1);
+    }
+
+    /// Lets a frozen process continue.
+    pub fn thaw(&self) {
+        self.frozen.send_modify(|frozen| *frozen = frozen.saturating_sub(1));
     }
 
     /// Ends all faults of its calls.
     pub fn heal(&self) {
         *self.faults() = Faults::default();
-        self.freeze(false);
+        self.frozen.send_replace(0);
     }
 
     /// Plans a fault of its calls.
@@ -105,9 +115,19 @@ impl Node {
         }
     }
 
-    /// Returns the number of times that a fault met a call.
-    pub fn met(&self) -> u32 {
-        self.met.load(Ordering::Relaxed)
+    /// Returns the number of calls with a fault.
+    pub fn calls_with_fault(&self) -> u32 {
+        self.with_fault.load(Ordering::Relaxed)
+    }
+
+    /// Returns how often a fault that was aimed at a call happened, by the call, and whether the process died.
+    pub fn aimed(&self) -> BTreeMap<(String, bool), u32> {
+        self.aimed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn count_aimed(&self, call: &str, died: bool) {
+        let mut aimed = self.aimed.lock().unwrap_or_else(PoisonError::into_inner);
+        *aimed.entry((call.to_owned(), died)).or_default() += 1;
     }
 
     fn faults(&self) -> MutexGuard<'_, Faults> {
@@ -119,7 +139,7 @@ impl Node {
         let delay_us = self.random.lock().unwrap_or_else(PoisonError::into_inner).u64(..DELAY_US_MAX);
         let is_slow = self.faults().slow_until.is_some_and(|until| Instant::now() < until);
         sleep(Duration::from_micros(delay_us) + if is_slow { SLOW } else { Duration::ZERO }).await;
-        let frozen = self.is_frozen.subscribe().wait_for(|frozen| !frozen).await.map(drop);
+        let frozen = self.frozen.subscribe().wait_for(|frozen| *frozen == 0).await.map(drop);
         if frozen.is_err() || self.is_dead.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
@@ -134,7 +154,8 @@ impl Node {
             at.map(|at| faults.die_at.swap_remove(at))
         };
         if let Some((_, _, for_ms)) = planned {
-            self.met.fetch_add(1, Ordering::Relaxed);
+            self.with_fault.fetch_add(1, Ordering::Relaxed);
+            self.count_aimed(call, true);
             self.die();
             let _ = self.crashed.send((self.index, for_ms));
             std::future::pending::<()>().await;
@@ -142,7 +163,7 @@ impl Node {
     }
 
     fn lost<T>(&self, call: &str) -> StoreResult<T> {
-        self.met.fetch_add(1, Ordering::Relaxed);
+        self.with_fault.fetch_add(1, Ordering::Relaxed);
         Err(StoreError::Unavailable { place: call.to_owned(), cause: "simulated fault".into() })
     }
 }
@@ -164,6 +185,9 @@ impl Interceptor for Node {
             let mut faults = self.faults();
             let aimed =
                 faults.lose.iter().position(|lost| lost == call).map(|at| faults.lose.swap_remove(at));
+            if aimed.is_some() {
+                self.count_aimed(call, false);
+            }
             aimed.is_some() || faults.lose_until.is_some_and(|until| Instant::now() < until)
         };
         if is_lost { self.lost(call) } else { Ok(()) }

@@ -13,28 +13,6 @@ const DOWN_MS_MAX: u64 = 90_000;
 const CALLS_MS_MAX: u64 = 20_000;
 /// The most by which the clock is set, in milliseconds.
 const CLOCK_MS_MAX: i64 = 600_000;
-/// The calls at which a single fault is aimed.
-const CALLS: [&str; 18] = [
-    "claim",
-    "finish_many",
-    "heartbeat",
-    "held",
-    "record_with_success",
-    "enqueue_many",
-    "emit_many",
-    "start_batch",
-    "operate",
-    "rescue_expired",
-    "tick_schedule",
-    "advance_batches",
-    "balance",
-    "page",
-    "commit",
-    "chunk",
-    "take",
-    "take_in",
-];
-
 /// The processes of a simulation.
 pub const PROCESSES: [(&str, Role); 5] = [
     ("worker A", Role::Worker),
@@ -53,6 +31,30 @@ pub enum Role {
     Client,
     /// Follows the stream and takes events in.
     Reader,
+}
+
+impl Role {
+    /// Returns its calls at which single faults are aimed.
+    #[must_use]
+    pub const fn calls(self) -> &'static [&'static str] {
+        match self {
+            Self::Worker => &[
+                "claim",
+                "finish_many",
+                "heartbeat",
+                "record_with_success",
+                "rescue_expired",
+                "tick_schedule",
+                "advance_batches",
+                "balance",
+                "page",
+                "commit",
+                "chunk",
+            ],
+            Self::Client => &["enqueue_many", "emit_many", "start_batch", "operate"],
+            Self::Reader => &["balance", "page", "commit", "take_in", "feed"],
+        }
+    }
 }
 
 /// A fault. Processes are numbered as in [`PROCESSES`].
@@ -77,7 +79,7 @@ pub enum Fault {
         /// How long the process is down, in milliseconds.
         for_ms: u64,
     },
-    /// No call of a process begins or returns.
+    /// No call of a process begins or returns. Its timers and handlers continue.
     Freeze {
         /// The process.
         process: usize,
@@ -132,14 +134,19 @@ impl Fault {
         "set clock",
     ];
 
+    /// The index of [`CrashAt`](Self::CrashAt) in [`KINDS`](Self::KINDS).
+    pub const CRASH_AT: usize = 1;
+    /// The index of [`LoseAnswer`](Self::LoseAnswer).
+    pub const LOSE_ANSWER: usize = 3;
+
     /// Returns the index of its kind in [`KINDS`](Self::KINDS).
     #[must_use]
     pub const fn kind(&self) -> usize {
         match self {
             Self::Crash { .. } => 0,
-            Self::CrashAt { .. } => 1,
+            Self::CrashAt { .. } => Self::CRASH_AT,
             Self::Freeze { .. } => 2,
-            Self::LoseAnswer { .. } => 3,
+            Self::LoseAnswer { .. } => Self::LOSE_ANSWER,
             Self::LoseAnswers { .. } => 4,
             Self::FailCalls { .. } => 5,
             Self::SlowCalls { .. } => 6,
@@ -149,7 +156,8 @@ impl Fault {
 
     fn generate(random: &mut Rng) -> Self {
         let process = random.usize(..PROCESSES.len());
-        let call = CALLS[random.usize(..CALLS.len())].to_owned();
+        let calls = PROCESSES[process].1.calls();
+        let call = calls[random.usize(..calls.len())].to_owned();
         let down_ms = random.u64(100..DOWN_MS_MAX);
         let for_ms = random.u64(100..CALLS_MS_MAX);
         match random.u8(..40) {

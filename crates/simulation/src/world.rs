@@ -1,5 +1,6 @@
 //! One run: processes, faults, and a verdict.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
@@ -61,8 +62,10 @@ pub struct Outcome {
     pub fenced: usize,
     /// How often each of [`Fault::KINDS`] happened.
     pub faults: Vec<u32>,
-    /// How often a fault met a call.
-    pub met: u32,
+    /// The number of calls with a fault.
+    pub calls_with_fault: u32,
+    /// How often a fault that was aimed at a call happened, by the call.
+    pub aimed: BTreeMap<String, u32>,
     /// How many facts were checked, for each promise.
     pub checked: Vec<u64>,
     /// Why it failed.
@@ -131,7 +134,7 @@ struct Process {
 /// Something that follows a fault.
 enum After {
     Start(usize),
-    Thaw(usize),
+    Thaw(Arc<Node>),
 }
 
 struct World {
@@ -148,7 +151,8 @@ struct World {
     /// For each time the clock was set, the last position of the history, and by how much the clock was ahead until then.
     clock_set: Vec<(i64, i64)>,
     faults: Vec<u32>,
-    met: u32,
+    calls_with_fault: u32,
+    aimed: BTreeMap<String, u32>,
 }
 
 impl World {
@@ -166,7 +170,8 @@ impl World {
             crashed,
             crashes,
             faults: vec![0; Fault::KINDS.len()],
-            met: 0,
+            calls_with_fault: 0,
+            aimed: BTreeMap::new(),
         }
     }
 
@@ -222,7 +227,9 @@ impl World {
             let next = self.later.iter().map(|(at, _)| *at).min().unwrap_or(end).min(end);
             tokio::select! {
                 biased;
-                Some((index, for_ms)) = self.crashed.recv() => self.crash(index, for_ms),
+                Some((index, for_ms)) = self.crashed.recv() => {
+                    self.crash(index, for_ms);
+                }
                 () = sleep_until(next) => {
                     if next == end && self.later.iter().all(|(at, _)| *at > end) {
                         return;
@@ -241,11 +248,7 @@ impl World {
         for (_, after) in due {
             match after {
                 After::Start(index) => self.start(index),
-                After::Thaw(index) => {
-                    if let Some(process) = &self.processes[index] {
-                        process.node.freeze(false);
-                    }
-                }
+                After::Thaw(node) => node.thaw(),
             }
         }
     }
@@ -253,20 +256,28 @@ impl World {
     async fn inject(&mut self, fault: &Fault) {
         let at = |for_ms: u64| Instant::now() + Duration::from_millis(for_ms);
         match *fault {
-            Fault::Crash { process, for_ms } => self.crash(process, for_ms),
+            Fault::Crash { process, for_ms } => {
+                if !self.crash(process, for_ms) {
+                    return;
+                }
+            }
             Fault::Freeze { process: index, for_ms } => {
                 let Some(process) = &self.processes[index] else { return };
-                process.node.freeze(true);
-                self.later.push((at(for_ms), After::Thaw(index)));
+                process.node.freeze();
+                let after = After::Thaw(process.node.clone());
+                self.later.push((at(for_ms), after));
             }
             Fault::SetClock { by_ms } => {
                 let last = self.home.count("SELECT coalesce(max(pos), 0) FROM milepost_history").await;
                 self.clock_set.push((last, machine::ahead_ms()));
                 machine::set_clock(by_ms);
             }
-            Fault::CrashAt { process, .. }
-            | Fault::LoseAnswer { process, .. }
-            | Fault::LoseAnswers { process, .. }
+            // Counted when it meets a call.
+            Fault::CrashAt { process, .. } | Fault::LoseAnswer { process, .. } => {
+                let process = self.processes[process].as_ref();
+                return process.map_or((), |process| process.node.suffer(fault));
+            }
+            Fault::LoseAnswers { process, .. }
             | Fault::FailCalls { process, .. }
             | Fault::SlowCalls { process, .. } => {
                 let Some(process) = &self.processes[process] else { return };
@@ -276,13 +287,24 @@ impl World {
         self.faults[fault.kind()] += 1;
     }
 
-    /// Ends a process as if it had been killed. It starts again later.
-    fn crash(&mut self, index: usize, for_ms: u64) {
-        let Some(process) = self.processes[index].take() else { return };
+    /// Ends a process as if it had been killed. It starts again later. Returns false if it does not run.
+    fn crash(&mut self, index: usize, for_ms: u64) -> bool {
+        let Some(process) = self.processes[index].take() else { return false };
         process.node.die();
         process.task.abort();
-        self.met += process.node.met();
+        self.count(&process.node);
         self.later.push((Instant::now() + Duration::from_millis(for_ms), After::Start(index)));
+        true
+    }
+
+    /// Adds the faults that met calls of a process.
+    fn count(&mut self, node: &Node) {
+        self.calls_with_fault += node.calls_with_fault();
+        for ((call, died), count) in node.aimed() {
+            let fault = if died { Fault::CRASH_AT } else { Fault::LOSE_ANSWER };
+            self.faults[fault] += count;
+            *self.aimed.entry(call).or_default() += count;
+        }
     }
 
     /// Ends all faults.
@@ -303,7 +325,7 @@ impl World {
         let mut failures = Vec::new();
         for (index, (name, _)) in PROCESSES.iter().enumerate().filter(|(_, (_, its))| *its == role) {
             let Some(process) = self.processes[index].take() else { continue };
-            self.met += process.node.met();
+            self.count(&process.node);
             process.stop.cancel();
             match timeout(FINISH_MAX, process.task).await {
                 Ok(Ok(Ok(()))) => {}
@@ -340,7 +362,8 @@ impl World {
             rescued: rescued(&record),
             fenced: record.operations.iter().filter(|call| is_fenced(&call.what)).count(),
             faults: self.faults,
-            met: self.met,
+            calls_with_fault: self.calls_with_fault,
+            aimed: self.aimed,
             checked: verdicts
                 .iter()
                 .filter(|verdict| verdict.number != MOVE)

@@ -36,9 +36,17 @@ enum Command {
     Reader(ProcessArgs),
 }
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() -> Result<()> {
-    match Arguments::parse().command {
+fn main() -> Result<()> {
+    let Arguments { command } = Arguments::parse();
+    if matches!(command, Command::Run(_)) {
+        experiment::keep_mounts_private();
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(run(command))
+}
+
+async fn run(command: Command) -> Result<()> {
+    match command {
         Command::Run(args) => {
             let summary = experiment::run(&args).await?;
             println!("{summary}");

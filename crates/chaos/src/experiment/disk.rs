@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use nix::sched::CloneFlags;
 use tempfile::TempDir;
 
 /// The size of the disk, in mebibytes.
@@ -19,6 +20,14 @@ const FULL_FOR: Duration = Duration::from_millis(1_000);
 /// EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH, of `fs/ext4/ext4.h` in the Linux kernel.
 const SHUT_DOWN: &str = "import fcntl, os, struct, sys
 fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587D, struct.pack(\"I\", 2))";
+
+/// Lets no other process see what this one mounts, so that nothing stays mounted when it has ended, however it ends. Call it before there are other
+/// threads. Without the permission, nothing can be mounted either.
+pub fn keep_mounts_private() {
+    if nix::sched::unshare(CloneFlags::CLONE_NEWNS).is_ok() {
+        let _ = run(Command::new("mount").args(["--make-rprivate", "/"]));
+    }
+}
 
 /// An ext4 file system in a file.
 pub(super) struct Disk {
@@ -43,8 +52,8 @@ impl Disk {
         File::create(&image)?.set_len(u64::from(size_mib) << 20)?;
         run(Command::new("mkfs.ext4").args(["-q", "-F", "-m", "0"]).arg(&image))?;
         let mounted = tempfile::Builder::new().prefix("milepost-disk.").tempdir()?;
+        mount_image(&image, mounted.path())?;
         let disk = Self { mounted, image, _folder: folder };
-        disk.mount_image()?;
         run(Command::new("chmod").arg("777").arg(disk.path()))?;
         Ok(disk)
     }
@@ -52,10 +61,6 @@ impl Disk {
     /// Returns the folder in which it is mounted.
     pub(super) fn path(&self) -> &Path {
         self.mounted.path()
-    }
-
-    fn mount_image(&self) -> Result<()> {
-        run(Command::new("mount").args(["-t", "ext4", "-o", "loop"]).arg(&self.image).arg(self.path()))
     }
 
     /// Writes everything to the disk, so that a power loss keeps it.
@@ -79,8 +84,12 @@ impl Disk {
     /// Mounts the disk again. No process may use it any more.
     pub(super) fn power_on(&self) -> Result<()> {
         run(Command::new("umount").arg(self.path()))?;
-        self.mount_image()
+        mount_image(&self.image, self.path())
     }
+}
+
+fn mount_image(image: &Path, place: &Path) -> Result<()> {
+    run(Command::new("mount").args(["-t", "ext4", "-o", "loop"]).args([image, place]))
 }
 
 /// Returns a folder in memory, if it has enough space. Only what was not written to the image is lost, so the image itself need not be durable.

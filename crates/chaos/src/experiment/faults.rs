@@ -113,13 +113,7 @@ impl Faults {
             Fault::KillWorker => processes.kill(random, Role::Worker).await?,
             Fault::KillClient => processes.kill(random, Role::Client).await?,
             Fault::KillReader => processes.kill(random, Role::Reader).await?,
-            Fault::StopWorker => match processes.stop(random, Role::Worker)? {
-                Some(pid) => {
-                    self.stopped.push((pid, Instant::now() + STOPPED_FOR));
-                    true
-                }
-                None => false,
-            },
+            Fault::StopWorker => self.stop_worker(random, processes)?,
             Fault::FillDisk => {
                 place.fill_disk().await?;
                 true
@@ -147,6 +141,13 @@ impl Faults {
         };
         *self.count.entry(fault).or_default() += u32::from(is_done);
         Ok(())
+    }
+
+    /// Stops a worker. Returns false if it would be the last one that runs.
+    fn stop_worker(&mut self, random: &mut Rng, processes: &mut Processes) -> Result<bool> {
+        let stopped = processes.stop(random, Role::Worker)?;
+        self.stopped.extend(stopped.map(|pid| (pid, Instant::now() + STOPPED_FOR)));
+        Ok(stopped.is_some())
     }
 
     /// Lets all stopped processes continue.

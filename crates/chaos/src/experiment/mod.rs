@@ -16,6 +16,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use fastrand::Rng;
 
+pub use disk::keep_mounts_private;
 pub use summary::Summary;
 
 use crate::checker::check;
@@ -28,7 +29,7 @@ use crate::witness::{self, Witness};
 use disk::Disk;
 use faults::{Fault, Faults};
 use place::Place;
-use processes::Processes;
+use processes::{Processes, Role};
 
 /// How long everything may take to end after the faults have stopped: the longest backoff, several leases, and time for a slow machine.
 const SETTLE_MAX: Duration = Duration::from_secs(120);
@@ -69,13 +70,14 @@ impl ExperimentArgs {
     fn faults(&self) -> Vec<Fault> {
         let has_server = self.store == StoreKind::Postgres;
         let is_chosen = |fault: &Fault| self.only.is_empty() || self.only.contains(fault);
-        let has_disk = Disk::is_permitted();
-        if !has_disk {
+        let can_be = |fault: &Fault| fault.needs_disk() || has_server || !fault.needs_server();
+        let all = Fault::value_variants().iter().copied();
+        let mut faults: Vec<Fault> = all.filter(|fault| is_chosen(fault) && can_be(fault)).collect();
+        if faults.iter().any(|fault| fault.needs_disk()) && !Disk::is_permitted() {
             eprintln!("No full disks and no power losses: a file system cannot be mounted from a file here.");
+            faults.retain(|fault| !fault.needs_disk());
         }
-        let can_be =
-            |fault: &Fault| if fault.needs_disk() { has_disk } else { has_server || !fault.needs_server() };
-        Fault::value_variants().iter().copied().filter(|fault| is_chosen(fault) && can_be(fault)).collect()
+        faults
     }
 }
 
@@ -100,16 +102,18 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
         faults.inject(&mut random, &mut processes, &mut place).await?;
     }
     faults.stop(&mut processes).await?;
-    processes.finish_clients().await?;
+    let mut failed = processes.finish(Role::Client).await;
     let settled = settle(place.home.store().as_ref(), &witness, SETTLE_MAX).await;
-    processes.finish().await?;
+    failed.extend(processes.finish(Role::Worker).await);
+    failed.extend(processes.finish(Role::Reader).await);
     let record = record(&place, folder.path()).await?;
     if let Some(path) = &args.record {
         let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
         record.write(BufWriter::new(file))?;
     }
-    let findings = examined(&place.home.store()).await;
-    Ok(Summary::new(seed, args.store, faults, settled, findings, &record, check(&record)))
+    failed
+        .extend(examined(&place.home.store()).await.into_iter().map(|finding| format!("doctor: {finding}")));
+    Ok(Summary::new(seed, args.store, faults, settled, failed, &record, check(&record)))
 }
 
 async fn record(place: &Place, folder: &Path) -> Result<Record> {

@@ -40,6 +40,16 @@ struct Process {
     is_stopped: bool,
 }
 
+impl Process {
+    /// Kills it. Tells if it had ended by itself.
+    async fn kill(&mut self) -> Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            eprintln!("a {} had ended by itself ({status})", self.role.as_str());
+        }
+        Ok(self.child.kill().await?)
+    }
+}
+
 /// All processes.
 pub(super) struct Processes {
     address: String,
@@ -66,7 +76,7 @@ impl Processes {
     /// Kills all processes.
     pub(super) async fn kill_all(&mut self) -> Result<()> {
         for mut process in self.processes.drain(..) {
-            process.child.kill().await?;
+            process.kill().await?;
         }
         Ok(())
     }
@@ -90,7 +100,7 @@ impl Processes {
     /// Kills a process with this role, and starts another one. Returns false if all of them are stopped.
     pub(super) async fn kill(&mut self, random: &mut Rng, role: Role) -> Result<bool> {
         let Some(index) = self.choose(random, role) else { return Ok(false) };
-        self.processes[index].child.kill().await?;
+        self.processes[index].kill().await?;
         self.processes[index] = self.start(role)?;
         Ok(true)
     }
@@ -126,24 +136,18 @@ impl Processes {
         random.choice(some)
     }
 
-    /// Asks the clients to end, and waits until they have.
-    pub(super) async fn finish_clients(&mut self) -> Result<()> {
-        self.finish_all(Role::Client).await
-    }
-
-    /// Asks the other processes to end, and waits until they have.
-    pub(super) async fn finish(&mut self) -> Result<()> {
-        self.finish_all(Role::Worker).await?;
-        self.finish_all(Role::Reader).await
-    }
-
-    async fn finish_all(&mut self, role: Role) -> Result<()> {
+    /// Asks the processes with this role to end, and waits until they have. Returns how they failed.
+    pub(super) async fn finish(&mut self, role: Role) -> Vec<String> {
+        let (name, mut failed) = (role.as_str(), Vec::new());
         for process in self.processes.iter_mut().filter(|process| process.role == role) {
             drop(process.child.stdin.take());
-            let ended = tokio::time::timeout(FINISH_MAX, process.child.wait()).await;
-            let status = ended.with_context(|| format!("a {} does not end", role.as_str()))??;
-            anyhow::ensure!(status.success(), "a {} failed ({status})", role.as_str());
+            match tokio::time::timeout(FINISH_MAX, process.child.wait()).await {
+                Ok(Ok(status)) if status.success() => {}
+                Ok(Ok(status)) => failed.push(format!("a {name} failed: {status}")),
+                Ok(Err(error)) => failed.push(format!("a {name} failed: {error}")),
+                Err(_) => failed.push(format!("a {name} does not end")),
+            }
         }
-        Ok(())
+        failed
     }
 }

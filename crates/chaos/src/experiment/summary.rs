@@ -27,8 +27,8 @@ pub struct Summary {
     rescued: usize,
     /// How long it took until everything had ended; none if it did not.
     settled: Option<Duration>,
-    /// What `milepost doctor` found.
-    findings: Vec<String>,
+    /// What `milepost doctor` found, and processes that failed.
+    failed: Vec<String>,
     verdicts: Vec<Verdict>,
     replay: Replay,
 }
@@ -39,7 +39,7 @@ impl Summary {
         store: StoreKind,
         faults: Faults,
         settled: Option<Duration>,
-        findings: Vec<String>,
+        failed: Vec<String>,
         record: &Record,
         verdicts: Vec<Verdict>,
     ) -> Self {
@@ -57,7 +57,7 @@ impl Summary {
                 .filter(|change| change.error_code.as_deref() == Some("lease_lost"))
                 .count(),
             settled,
-            findings,
+            failed,
             verdicts,
             replay: replay_jobs(record),
         }
@@ -78,7 +78,7 @@ impl Summary {
             failures.push("not everything has ended".to_owned());
         }
         failures.extend(self.replay.refused.iter().take(1).map(|refused| format!("model: {refused}")));
-        failures.extend(self.findings.iter().map(|finding| format!("doctor: {finding}")));
+        failures.extend(self.failed.iter().cloned());
         let broken = self.verdicts.iter().filter(|verdict| verdict.violated > 0);
         let unseen = self.verdicts.iter().filter(|verdict| verdict.checked == 0 && verdict.number != MOVE);
         failures.extend(unseen.map(|verdict| format!("promise {} was not checked", verdict.number)));

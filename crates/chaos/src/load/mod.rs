@@ -11,7 +11,7 @@ pub mod worker;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use milepost_postgres::{PostgresOptions, WakeMode};
@@ -75,14 +75,21 @@ impl Pace {
 /// The pause before a process that a fault hit at its begin tries again, as a supervisor would let it.
 const BEGIN_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
+/// The time after which a process gives up to open the store.
+const OPEN_MAX: Duration = Duration::from_secs(60);
+
 /// Opens the store, as soon as its server answers. The time limit for an answer is shorter than the default.
 async fn open(address: &str, wake: WakeMode) -> Arc<dyn Home> {
     let options = PostgresOptions { wake, answer_timeout: ANSWER_TIMEOUT, ..PostgresOptions::default() };
+    let began = Instant::now();
     loop {
         match home::try_open(address, options.clone()).await {
             Ok(home) => return home,
-            Err(_) => tokio::time::sleep(BEGIN_AGAIN_AFTER).await,
+            Err(error) => {
+                assert!(began.elapsed() < OPEN_MAX, "the store cannot be opened: {}", error.chain())
+            }
         }
+        tokio::time::sleep(BEGIN_AGAIN_AFTER).await;
     }
 }
 

@@ -88,7 +88,7 @@ fn plain_number(text: &str) -> Option<f64> {
 }
 
 impl fmt::Display for Rate {
-    /// Writes `10/s` or `100/m`, in the first unit that gives a whole number.
+    /// Writes `10/s` or `100/m`, in the first unit that gives a whole number, `1.500/h` if none does, and `1/36h` for less than one an hour.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, seconds) in UNITS {
             let count = self.per_second * seconds;

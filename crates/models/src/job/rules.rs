@@ -15,7 +15,7 @@ pub enum Rule {
     CancelIsFinal,
     /// No attempt begins beyond the maximum number of attempts.
     AttemptsAreLimited,
-    /// The answer to a report is `Repeated` exactly if the same end was stored before.
+    /// The answer to a report is `Repeated` exactly if the same end was stored before, also if an operator's stop ended the run so.
     RepeatsAreRecognized,
     /// Every change is a transition of the product's table.
     ChangesAreAllowed,

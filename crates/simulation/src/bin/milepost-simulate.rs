@@ -1,5 +1,6 @@
 //! `milepost-simulate`: many simulated runs, each in a process of its own.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
-use milepost_simulation::plan::{Fault, Plan};
+use milepost_simulation::plan::{Fault, PROCESSES, Plan};
 use milepost_simulation::shrink::shrink;
 use milepost_simulation::world::{Outcome, create_template, in_memory, simulate};
 
@@ -164,7 +165,7 @@ impl Runner {
     fn explain(&self, plan: &Plan, outcome: &Outcome) -> Result<String> {
         let first = outcome.failures.first().map_or("", String::as_str);
         if !self.shrinks {
-            return Ok(format!("seed {}: {first}", plan.seed));
+            return Ok(format!("seed {}: {}", plan.seed, outcome.failures.join("; ").replace('\n', " ")));
         }
         let kind = |outcome: &Outcome| {
             outcome.failures.first().map(|failure| failure.split(':').next().unwrap_or_default().to_owned())
@@ -196,7 +197,10 @@ impl Total {
         sum.jobs += outcome.jobs;
         sum.rescued += outcome.rescued;
         sum.fenced += outcome.fenced;
-        sum.met += outcome.met;
+        sum.calls_with_fault += outcome.calls_with_fault;
+        for (call, count) in &outcome.aimed {
+            *sum.aimed.entry(call.clone()).or_default() += count;
+        }
         sum.faults.resize(sum.faults.len().max(outcome.faults.len()), 0);
         sum.faults.iter_mut().zip(&outcome.faults).for_each(|(sum, count)| *sum += count);
         sum.checked.resize(sum.checked.len().max(outcome.checked.len()), 0);
@@ -209,7 +213,7 @@ impl Total {
     /// Prints the sums. Returns what makes them prove nothing.
     fn print(&self) -> Vec<String> {
         let sum = &self.sum;
-        println!("{:>10}  calls of the store, {} of them with a fault", sum.calls, sum.met);
+        println!("{:>10}  calls of the store, {} of them with a fault", sum.calls, sum.calls_with_fault);
         println!("{:>10}  jobs", sum.jobs);
         println!("{:>10}  runs taken away, {} ends fenced", sum.rescued, sum.fenced);
         let mut problems = Vec::new();
@@ -218,6 +222,10 @@ impl Total {
             if *count == 0 {
                 problems.push(format!("no {kind} ever happened"));
             }
+        }
+        let calls: BTreeSet<&str> = PROCESSES.iter().flat_map(|(_, role)| role.calls()).copied().collect();
+        for call in calls.into_iter().filter(|call| !sum.aimed.contains_key(*call)) {
+            problems.push(format!("no fault that was aimed at {call} ever happened"));
         }
         if sum.rescued == 0 || sum.fenced == 0 {
             problems.push("no run was ever taken away, or no end was ever fenced".to_owned());

@@ -38,7 +38,7 @@ fn a_run_whose_answer_was_lost_is_rescued_after_a_crash_and_nothing_is_lost() {
     let faults = vec![planned(30_000, lose("claim")), planned(60_000, crash), planned(90_000, lose("claim"))];
     let outcome = replay(&Plan { seed: 5, length_ms: 180_000, faults });
     assert_eq!(outcome.failures, Vec::<String>::new());
-    assert!(outcome.met > 0 && outcome.rescued > 0, "{outcome:?}");
+    assert!(outcome.calls_with_fault > 0 && outcome.rescued > 0, "{outcome:?}");
 }
 
 #[test]

@@ -66,13 +66,15 @@ impl InterceptedReader {
         Self { store, publisher, inner, stands_aside: false, interceptor }
     }
 
-    /// Forgets what the reader has in memory after a call whose answer was lost, because it would not have learned it.
-    fn unless_lost<T>(&mut self, answer: StoreResult<T>) -> StoreResult<T> {
-        if answer.is_err() {
+    /// Decides whether the answer to a call that the store has executed is lost. Then the reader forgets what it has in memory, because it would not
+    /// have learned it.
+    async fn after(&mut self, call: &'static str) -> StoreResult<()> {
+        let arrived = self.interceptor.after(call).await;
+        if arrived.is_err() {
             self.inner = self.store.reader(self.publisher.clone());
             self.inner.stand_aside(self.stands_aside);
         }
-        answer
+        arrived
     }
 }
 
@@ -84,13 +86,17 @@ impl LogReader for InterceptedReader {
     }
 
     async fn balance(&mut self) -> StoreResult<Holding> {
-        let answer = intercepted(&self.interceptor, "balance", self.inner.balance()).await;
-        self.unless_lost(answer)
+        self.interceptor.before("balance").await?;
+        let holding = self.inner.balance().await?;
+        self.after("balance").await?;
+        Ok(holding)
     }
 
     async fn page(&mut self, size: PageSize) -> StoreResult<Page> {
-        let answer = intercepted(&self.interceptor, "page", self.inner.page(size)).await;
-        self.unless_lost(answer)
+        self.interceptor.before("page").await?;
+        let page = self.inner.page(size).await?;
+        self.after("page").await?;
+        Ok(page)
     }
 
     fn pass(&mut self) -> bool {
@@ -98,8 +104,9 @@ impl LogReader for InterceptedReader {
     }
 
     async fn commit(&mut self, outcome: &Outcome) -> StoreResult<()> {
-        let answer = intercepted(&self.interceptor, "commit", self.inner.commit(outcome)).await;
-        self.unless_lost(answer)
+        self.interceptor.before("commit").await?;
+        self.inner.commit(outcome).await?;
+        self.after("commit").await
     }
 }
 
