@@ -245,12 +245,14 @@ fn what_comes_after_a_task_that_cannot_be_read_is_no_fault() {
 fn a_fault_after_a_line_end_is_in_the_first_column() {
     for text in ["{\"name\"\n", "{\"name\":\"x\",\"task\"\n:1}"] {
         let faults = check(Format::Json, text).unwrap_err();
-        assert_eq!(faults[0].place, Some((2, 1)), "{text}");
+        let places: Vec<_> = faults.iter().filter_map(|fault| fault.place).collect();
+        assert_eq!(places.first(), Some(&(2, 1)), "{text}: {faults:?}");
     }
 }
 
 #[test]
 fn a_line_end_in_a_name_does_not_break_the_message() {
     let faults = check(Format::Json, r#"{"\name":"x"}"#).unwrap_err();
-    assert!(faults[0].what.starts_with(r"\name: unknown field `\name`"), "{faults:?}");
+    let unknown = r"\name: unknown field `\name`";
+    assert!(faults.iter().any(|fault| fault.what.starts_with(unknown)), "{faults:?}");
 }
