@@ -24,7 +24,7 @@ const SLOW: Duration = Duration::from_millis(500);
 
 /// The state of one process, from its start to its end.
 pub struct Node {
-    /// What it records about itself.
+    /// Its witness.
     pub witness: Arc<Witness>,
     index: usize,
     random: Mutex<Rng>,
@@ -134,7 +134,7 @@ impl Node {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits as long as a message takes, and for ever if the process is dead.
+    /// Waits as long as a message takes. Never returns if the process is dead.
     async fn travel(&self) {
         let delay_us = self.random.lock().unwrap_or_else(PoisonError::into_inner).u64(..DELAY_US_MAX);
         let is_slow = self.faults().slow_until.is_some_and(|until| Instant::now() < until);

@@ -11,7 +11,7 @@ use crate::machine;
 /// The length of an id as text.
 const ID_CHARS: usize = 36;
 
-/// A hash of every call of a store, with its process and its virtual time, and of what was recorded.
+/// A hash of every call of a store, with its process and its virtual time, and of the record.
 #[derive(Clone, Debug, Default)]
 pub struct Trace(Arc<Mutex<(Sha256, u64)>>);
 

@@ -41,10 +41,10 @@ struct Process {
 }
 
 impl Process {
-    /// Kills it. Tells if it had ended by itself.
+    /// Kills it. Prints a message if it had ended before.
     async fn kill(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            eprintln!("a {} had ended by itself ({status})", self.role.as_str());
+            eprintln!("a {} had ended before it was killed ({status})", self.role.as_str());
         }
         Ok(self.child.kill().await?)
     }
