@@ -14,7 +14,7 @@ use milepost_core::bulk::sql::Dialect;
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::pool::PoolView;
 use milepost_core::port::{Store, StoreResult};
-use milepost_core::schema::Migrated;
+use milepost_core::schema::{Migrated, MigrationPlan};
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 
@@ -211,6 +211,18 @@ pub async fn migrate(address: &StoreAddress) -> Result<Migrated> {
     database.tables().migrate().await.with_context(context)
 }
 
+/// Returns what a migration of the store would do. An SQLite file that does not exist is not created.
+pub async fn plan_migration(address: &StoreAddress) -> Result<MigrationPlan> {
+    let context = || format!("cannot plan the migration of the store {address}");
+    if let StoreAddress::Sqlite(path) = address
+        && !path.exists()
+    {
+        return milepost_sqlite::plan_for_new_file().with_context(context);
+    }
+    let database = connect(address).await.with_context(context)?;
+    database.tables().plan().await.with_context(context)
+}
+
 /// An open store.
 #[derive(Clone)]
 pub enum Database {
@@ -270,6 +282,8 @@ pub trait Tables: Send + Sync {
     async fn check(&self) -> StoreResult<()>;
     /// Migrates the tables to the version of this binary.
     async fn migrate(&self) -> StoreResult<Migrated>;
+    /// Returns what a migration would do.
+    async fn plan(&self) -> StoreResult<MigrationPlan>;
 }
 
 #[async_trait]
@@ -281,6 +295,10 @@ impl Tables for PostgresStore {
     async fn migrate(&self) -> StoreResult<Migrated> {
         Self::migrate(self).await
     }
+
+    async fn plan(&self) -> StoreResult<MigrationPlan> {
+        self.plan_migration().await
+    }
 }
 
 #[async_trait]
@@ -291,6 +309,10 @@ impl Tables for SqliteStore {
 
     async fn migrate(&self) -> StoreResult<Migrated> {
         Self::migrate(self).await
+    }
+
+    async fn plan(&self) -> StoreResult<MigrationPlan> {
+        self.plan_migration().await
     }
 }
 

@@ -17,6 +17,7 @@ use crate::events::EventsCommand;
 use crate::inbox::InboxCommand;
 use crate::jobs::JobsCommand;
 use crate::limits::LimitsCommand;
+use crate::migrate::MigrateArgs;
 use crate::prune::PruneArgs;
 use crate::queues::QueuesCommand;
 use crate::relay::RelayArgs;
@@ -69,7 +70,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Create the store's tables, or migrate them to this binary's version
     #[command(after_help = crate::migrate::EXAMPLES)]
-    Migrate,
+    Migrate(MigrateArgs),
     /// Move a complete SQLite store to PostgreSQL
     Move(Box<MoveArgs>),
     /// Enqueue one job, or every line of a file

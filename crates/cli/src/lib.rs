@@ -127,7 +127,7 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
             milepost_demo::work(args, &address, programs).await
         }
         Command::Doctor(args) => doctor::run(*args, &store()?).await,
-        Command::Migrate => migrate::run(&store()?).await,
+        Command::Migrate(args) => migrate::run(&store()?, &args).await,
         Command::Move(args) => relocation::run(*args).await,
         Command::Enqueue(args) => enqueue::run(*args, &store()?).await,
         Command::Jobs(command) => jobs::run(*command, &store()?).await,

@@ -2,4 +2,5 @@
 -- can put a function or operator. begin_calm.sql is the same for a transaction.
 select set_config('jit', 'off', false), set_config('default_transaction_isolation', 'read committed', false),
        set_config('search_path', 'pg_catalog, pg_temp', false),
-       set_config('idle_session_timeout', '0', false), set_config('standard_conforming_strings', 'on', false), set_config('array_nulls', 'on', false)
+       set_config('idle_session_timeout', '0', false), set_config('standard_conforming_strings', 'on', false), set_config('array_nulls', 'on', false),
+       set_config('tcp_keepalives_idle', '20s', false), set_config('tcp_keepalives_interval', '5s', false), set_config('tcp_keepalives_count', '3', false)

@@ -142,8 +142,14 @@ fn is_transient(error: &sqlx::Error) -> bool {
         }
         // The driver's error for a connection that broke in the middle of a message.
         sqlx::Error::Protocol(_) => true,
-        error => is_of(error, TRANSIENT),
+        error => is_of(error, TRANSIENT) || is_outdated(error),
     }
+}
+
+/// Returns whether the connection has prepared a statement before a migration changed the columns of its result. The statement did nothing, and
+/// fails on this connection for ever. The name of the server's routine is not translated, as its message is.
+pub(crate) fn is_outdated(error: &sqlx::Error) -> bool {
+    database_error(error).is_some_and(|e| e.code() == "0A000" && e.routine() == Some("RevalidateCachedQuery"))
 }
 
 fn is_of(error: &sqlx::Error, prefixes: &[&str]) -> bool {

@@ -1,16 +1,26 @@
 //! Schema migrations, which only go forward and are checked at start-up.
 
-use milepost_core::error::{SchemaError, StoreError};
+use std::time::{Duration, Instant};
+
+use milepost_core::error::StoreError;
 use milepost_core::port::StoreResult;
-use milepost_core::schema::{Migrated, checksum};
+use milepost_core::schema::{Applied, Migrated, Migration, MigrationPlan, Migrations, checksum};
 use sqlx::Row;
 
+use crate::error::{database_error, store_error};
 use crate::row::{self, Decoded};
 use crate::session::{Session, Sessions};
 
-/// Every migration, in order; its version is its position, from 1. A released migration is never edited.
-const MIGRATIONS: &[(&str, &str)] =
-    &[("baseline", BASELINE), ("servers", include_str!("../migrations/0002/servers.sql"))];
+/// Every migration. A released one is never edited.
+const MIGRATIONS: Migrations = Migrations(&[
+    Migration { name: "baseline", summary: "creates the tables", compatible_from: 1, sql: BASELINE },
+    Migration {
+        name: "servers",
+        summary: "tells servers apart in the table of timelines, which has a few rows",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0002/servers.sql"),
+    },
+]);
 
 /// The tables of the first release, one file for each subject.
 const BASELINE: &str = concat!(
@@ -60,52 +70,125 @@ const CREATE_TABLE: &str = "
     create schema if not exists milepost;
     create table if not exists milepost.schema_migration (
         version bigint primary key, name text not null, checksum text not null,
-        applied_at timestamptz not null default now());";
+        applied_at timestamptz not null default now());
+    do $$ begin
+        -- Only if it is missing: the statement locks the table even if there is nothing to add.
+        if not exists (select from pg_attribute
+            where attrelid = 'milepost.schema_migration'::regclass and attname = 'compatible_from' and not attisdropped) then
+            alter table milepost.schema_migration add column compatible_from bigint;
+        end if;
+    end $$;";
+
+/// Migrations that the store has. Those of early builds do not say which programs they allow; they allow those of their version. The column is
+/// read from the whole row, because these stores do not have it.
+const READ_TABLE: &str = "
+    select version, checksum, coalesce((to_jsonb(m) ->> 'compatible_from')::bigint, version) as compatible_from
+    from milepost.schema_migration m order by version";
 
 /// The schema version that this binary needs.
-const KNOWN: i64 = MIGRATIONS.len() as i64;
+const KNOWN: i64 = MIGRATIONS.known();
 
 /// Suppresses notices about existing objects, and lifts the role's statement time limits, which are not meant for
-/// migrations.
+/// migrations. Others wait behind a statement that waits for a lock, so it waits for two seconds at most: [`LOCK_WAIT_MS`].
 const SET_UP: &str = "
     set local client_min_messages = warning;
     set local search_path = pg_catalog, pg_temp;
+    set local lock_timeout = '2s';
     select set_config(name, '0', true) from pg_catalog.pg_settings where name in ('statement_timeout', 'transaction_timeout');";
+
+/// How long a statement of a migration waits for a lock, before the migration is rolled back and tried again. Milliseconds.
+pub(crate) const LOCK_WAIT_MS: u32 = 2_000;
+/// The pause before it is tried again, in which those who waited behind it go on.
+const PAUSE: Duration = Duration::from_secs(3);
+/// How long it is tried again.
+const TRIES_MAX: Duration = Duration::from_secs(300);
+
+/// Sessions in transactions that use tables of Milepost, the oldest first.
+const IN_THE_WAY: &str = "
+    select string_agg(told, '; ') from (
+        select format('session %s of %s%s, in a transaction for %s s', a.pid, a.usename,
+                   coalesce(' (' || nullif(a.application_name, '') || ')', ''), round(extract(epoch from now() - a.xact_start))) as told
+        from pg_catalog.pg_stat_activity a
+        where a.datname = current_database() and a.pid <> pg_backend_pid() and exists (
+            select from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid = l.relation
+            where l.pid = a.pid and l.granted and l.database = (select oid from pg_catalog.pg_database where datname = current_database())
+              and c.relnamespace = 'milepost'::regnamespace)
+        order by a.xact_start limit 3) oldest";
 
 /// Serializes migrations of the database, with an advisory lock number that no other verb uses.
 const LOCK: &str = "select pg_advisory_xact_lock(19792, 3)";
 
+/// Applies the missing migrations. Waits at most [`LOCK_WAIT_MS`] for a lock, and tries again if that was not enough.
 pub(crate) async fn migrate(sessions: &Sessions, place: &str) -> StoreResult<Migrated> {
-    let mut first = None;
+    // An index of a large table can take hours.
+    let patient = sessions.without_time_limit();
+    let (began, mut first) = (Instant::now(), None);
     loop {
-        let step = sessions.atomically(migrate_once).await;
-        let Migrated { from, to } = step.map_err(|e| crate::error::store_error(place, "migrate", e))??;
+        let step = match patient.atomically(migrate_once).await {
+            Err(error) if others_are_in_the_way(&error) => {
+                let others = in_the_way(sessions).await;
+                if began.elapsed() > TRIES_MAX {
+                    return Err(StoreError::Unavailable {
+                        place: place.to_owned(),
+                        cause: waited_for(&others).into(),
+                    });
+                }
+                tracing::warn!(
+                    store = place,
+                    others,
+                    "the migration waits for a table that is in use; trying again"
+                );
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+            step => step,
+        };
+        let Migrated { from, to } = step.map_err(|e| store_error(place, "migrate", e))??;
         let from = *first.get_or_insert(from);
-        if to == KNOWN {
+        if to >= KNOWN {
             return Ok(Migrated { from, to });
         }
     }
 }
 
+/// Returns whether others were in the way: a lock was not free in time, or the migration and others waited for each other.
+fn others_are_in_the_way(error: &sqlx::Error) -> bool {
+    database_error(error).is_some_and(|error| matches!(error.code(), "55P03" | "40P01"))
+}
+
+fn waited_for(others: &str) -> String {
+    let minutes = TRIES_MAX.as_secs() / 60;
+    format!(
+        "the migration could not get a lock for {minutes} minutes, in waits of {} s each, and nothing was changed; \
+         end these transactions, and run it again: {others}",
+        LOCK_WAIT_MS / 1_000
+    )
+}
+
+/// Describes the sessions for which a migration may wait.
+async fn in_the_way(sessions: &Sessions) -> String {
+    let row = sessions.row(sqlx::query(IN_THE_WAY)).await;
+    let told = row.and_then(row::value::<Option<String>>).ok().flatten();
+    told.unwrap_or_else(|| "none of them is open any more".to_owned())
+}
+
 /// Applies the next migration, and after the last one the API. Each migration is a transaction: PostgreSQL cannot use a new value of an enum
 /// in the transaction that adds it, unless that also creates the type. So an empty store gets all migrations in one: it is empty or complete,
-/// and what creates stores does not have to continue a part.
+/// and what creates stores does not have to continue a part. A newer store that allows this program keeps its newer API.
 async fn migrate_once(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
     tx.script(SET_UP).await?;
     tx.script(LOCK).await?;
     tx.script(CREATE_TABLE).await?;
-    let from = match applied(tx).await? {
-        Ok(found) if found > KNOWN => {
-            return Ok(Err(StoreError::Schema(SchemaError::TooNew { found, known: KNOWN })));
-        }
+    let from = match MIGRATIONS.found(&applied(tx).await?) {
+        Ok(newer) if newer > KNOWN => return Ok(Ok(Migrated { from: newer, to: newer })),
         Ok(found) => found,
-        Err(altered) => return Ok(Err(altered)),
+        Err(refused) => return Ok(Err(StoreError::Schema(refused))),
     };
-    let count = if from == 0 { MIGRATIONS.len() } else { 1 };
+    let count = if from == 0 { usize::MAX } else { 1 };
     let mut to = from;
-    for (version, (name, sql)) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from).take(count) {
-        tx.script(sql).await?;
-        record(tx, version, name, sql).await?;
+    for (version, migration) in MIGRATIONS.missing(from).take(count) {
+        tx.script(migration.sql).await?;
+        record(tx, version, migration).await?;
         to = version;
     }
     if to == KNOWN {
@@ -114,36 +197,35 @@ async fn migrate_once(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
     Ok(Ok(Migrated { from, to }))
 }
 
-pub(crate) async fn check(sessions: &Sessions, place: &str) -> StoreResult<()> {
-    let found = sessions.run(version).await;
-    match found.map_err(|e| crate::error::store_error(place, "check_schema", e))?? {
-        found if found > KNOWN => Err(StoreError::Schema(SchemaError::TooNew { found, known: KNOWN })),
-        found if found < KNOWN => Err(StoreError::Schema(SchemaError::TooOld { found, known: KNOWN })),
-        _ => Ok(()),
-    }
+/// Returns what a migration would do.
+pub(crate) async fn plan(sessions: &Sessions, place: &str) -> StoreResult<MigrationPlan> {
+    let applied = sessions.run(applied_if_any).await.map_err(|e| store_error(place, "plan_migration", e))?;
+    MIGRATIONS.plan(&applied).map_err(StoreError::Schema)
 }
 
-/// Returns the newest version applied; 0 if nothing was migrated yet.
-async fn version(session: &mut Session<'_>) -> Decoded<StoreResult<i64>> {
+/// Refuses a store whose schema does not fit this program.
+pub(crate) async fn check(sessions: &Sessions, place: &str) -> StoreResult<()> {
+    let applied = sessions.run(applied_if_any).await.map_err(|e| store_error(place, "check_schema", e))?;
+    MIGRATIONS.check(&applied).map_err(StoreError::Schema)
+}
+
+/// Returns the migrations that the database has; none if it is not a store.
+async fn applied_if_any(session: &mut Session<'_>) -> Decoded<Vec<Applied>> {
     let exists = sqlx::query("select to_regclass('milepost.schema_migration') is not null");
     let exists: bool = session.row(exists).await.and_then(row::value)?;
-    if exists { applied(session).await } else { Ok(Ok(0)) }
+    if exists { applied(session).await } else { Ok(Vec::new()) }
 }
 
-/// Returns the newest version applied, after comparing the applied migrations with those of this binary.
-async fn applied(session: &mut Session<'_>) -> Decoded<StoreResult<i64>> {
-    let all = "select version, checksum from milepost.schema_migration order by version";
-    let mut newest = 0;
-    for row in session.rows(sqlx::query(all)).await? {
-        let version: i64 = row.try_get("version")?;
-        let found: String = row.try_get("checksum")?;
-        let known = usize::try_from(version - 1).ok().and_then(|at| MIGRATIONS.get(at));
-        if known.is_some_and(|(_, sql)| checksum(sql) != found) {
-            return Ok(Err(StoreError::Schema(SchemaError::Altered { version })));
-        }
-        newest = version;
-    }
-    Ok(Ok(newest))
+async fn applied(session: &mut Session<'_>) -> Decoded<Vec<Applied>> {
+    let rows = session.rows(sqlx::query(READ_TABLE)).await?;
+    let read = |row: &sqlx::postgres::PgRow| {
+        Ok(Applied {
+            version: row.try_get("version")?,
+            checksum: row.try_get("checksum")?,
+            compatible_from: row.try_get("compatible_from")?,
+        })
+    };
+    rows.iter().map(read).collect()
 }
 
 /// Returns whether an object of this name in schema `milepost` is created by a migration or is a function of the API.
@@ -152,12 +234,14 @@ pub(crate) fn makes(name: &str) -> bool {
     let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     let names_it =
         |sql: &str| sql.match_indices(&qualified).any(|(at, _)| !goes_on(&sql[at + qualified.len()..]));
-    MIGRATIONS.iter().map(|(_, sql)| *sql).chain([CREATE_TABLE, API]).any(names_it)
+    MIGRATIONS.0.iter().map(|its| its.sql).chain([CREATE_TABLE, API]).any(names_it)
 }
 
-async fn record(tx: &mut Session<'_>, version: i64, name: &str, sql: &str) -> Decoded<()> {
-    let insert = "insert into milepost.schema_migration (version, name, checksum) values ($1, $2, $3)";
-    tx.execute(sqlx::query(insert).bind(version).bind(name).bind(checksum(sql))).await.map(drop)
+async fn record(tx: &mut Session<'_>, version: i64, its: &Migration) -> Decoded<()> {
+    let insert = "insert into milepost.schema_migration (version, name, checksum, compatible_from) values ($1, $2, $3, $4)";
+    let insert =
+        sqlx::query(insert).bind(version).bind(its.name).bind(checksum(its.sql)).bind(its.compatible_from);
+    tx.execute(insert).await.map(drop)
 }
 
 #[cfg(test)]
@@ -166,7 +250,7 @@ mod tests {
 
     #[test]
     fn no_released_migration_was_edited() {
-        let checksums: Vec<String> = MIGRATIONS.iter().map(|(_, sql)| checksum(sql)).collect();
+        let checksums: Vec<String> = MIGRATIONS.0.iter().map(|its| checksum(its.sql)).collect();
         assert_eq!(
             checksums,
             ["76012f6ed6cf869d", "a0bb6f118691954a"],

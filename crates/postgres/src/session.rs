@@ -19,6 +19,7 @@ use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::{Executor, PgConnection, Postgres};
 
 use crate::connection_reuse::{IdleConnections, Taken};
+use crate::error::is_outdated;
 
 /// A statement with its arguments.
 pub(crate) type Query = sqlx::query::Query<'static, Postgres, PgArguments>;
@@ -49,6 +50,11 @@ impl Sessions {
         answers_within: Duration,
     ) -> Self {
         Self { connections, lasting: false, begin, answers_within }
+    }
+
+    /// Returns the same connections, on which statements may take any time.
+    pub(crate) fn without_time_limit(&self) -> Self {
+        Self { answers_within: Duration::MAX, ..self.clone() }
     }
 
     /// Returns the pool, for callers' own statements.
@@ -84,7 +90,7 @@ impl Sessions {
         let answer = verb(&mut session).await;
         match &answer {
             Ok(_) => self.connections.bring_back(taken).await,
-            Err(error) if is_silent(error) => taken.connection.close_on_drop(),
+            Err(error) if is_silent(error) || is_outdated(error) => taken.connection.close_on_drop(),
             Err(_) => drop(taken),
         }
         answer
@@ -99,7 +105,7 @@ impl Sessions {
         let answer = verb(&mut transaction.session()).await;
         match &answer {
             Ok(_) => transaction.end("commit").await?,
-            Err(error) if is_silent(error) => drop(transaction),
+            Err(error) if is_silent(error) || is_outdated(error) => drop(transaction),
             // The verb's error counts, not that of the rollback.
             Err(_) => drop(transaction.end("rollback").await),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use milepost_core::audit::Actor;
 use milepost_core::pool::PoolView;
 use milepost_core::port::StoreResult;
-use milepost_core::schema::Migrated;
+use milepost_core::schema::{Migrated, MigrationPlan};
 use sqlx::postgres::{PgConnectOptions, PgPool};
 
 use crate::claim_lanes::Floors;
@@ -69,16 +69,26 @@ impl PostgresStore {
         Ok(Self { inner: Arc::new(inner), actor: None })
     }
 
-    /// Migrates the schema to this binary's version, in one transaction. Several processes may call it at the same time.
+    /// Migrates the schema to this binary's version, each migration in one transaction. Several processes may call it at the same time, and
+    /// others may use the store meanwhile. A statement waits at most two seconds for a lock, because others wait behind it; then the
+    /// migration is rolled back and tried again, for five minutes. A newer store that allows this binary stays as it is.
     ///
     /// # Errors
-    /// [`Schema`](milepost_core::error::StoreError::Schema) when the store is newer than the binary or its migrations
-    /// differ.
+    /// [`Schema`](milepost_core::error::StoreError::Schema) when the store is too new for the binary or its migrations
+    /// differ; [`Unavailable`](milepost_core::error::StoreError::Unavailable) when it got no lock, with the sessions that were in the way.
     pub async fn migrate(&self) -> StoreResult<Migrated> {
         migrate::migrate(&self.inner.calm, &self.inner.place).await
     }
 
-    /// Checks that the schema has this binary's version.
+    /// Returns what [`migrate`](Self::migrate) would do. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`check_schema`](Self::check_schema), except for a store that is too old.
+    pub async fn plan_migration(&self) -> StoreResult<MigrationPlan> {
+        migrate::plan(&self.inner.calm, &self.inner.place).await
+    }
+
+    /// Checks that the schema has this binary's version, or a newer one that allows this binary.
     ///
     /// # Errors
     /// [`Schema`](milepost_core::error::StoreError::Schema) names the older side and the remedy.

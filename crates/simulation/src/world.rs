@@ -36,6 +36,7 @@ const PACE: Pace = Pace {
     poll_interval: Duration::from_secs(5),
     call_pause_ms_max: 40_000,
     handler_ms_max: 20_000,
+    attempt_max: Duration::from_secs(120),
     chunk_pause: Duration::from_secs(1),
     tick_every: Duration::from_secs(60),
     stream_pause: Duration::from_secs(5),

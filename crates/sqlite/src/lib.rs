@@ -64,5 +64,6 @@ pub use event::{emit, emit_many};
 pub use finish::complete;
 pub use foreign::foreign_objects;
 pub use inbox::{expect_from, next_parked, once, receive};
+pub use migrate::plan_for_new_file;
 pub use options::{BUSY_TIMEOUT_DEFAULT, SqliteOptions, Threads};
 pub use store::SqliteStore;

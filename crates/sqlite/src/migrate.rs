@@ -1,14 +1,20 @@
 //! The schema: embedded, forward-only migrations.
 
 use milepost_core::error::{SchemaError, StoreError};
-use milepost_core::schema::{Migrated, checksum};
+use milepost_core::port::StoreResult;
+use milepost_core::schema::{Applied, Migrated, Migration, MigrationPlan, Migrations, checksum};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::clock::now_ms;
 use crate::error::Failure;
 
-/// Every migration, in order; its version is its position, from 1. A released migration is never edited.
-const MIGRATIONS: &[(&str, &str)] = &[("baseline", BASELINE)];
+/// Every migration. A released one is never edited.
+const MIGRATIONS: Migrations = Migrations(&[Migration {
+    name: "baseline",
+    summary: "creates the tables",
+    compatible_from: 1,
+    sql: BASELINE,
+}]);
 
 /// The tables of the first release, one file for each subject.
 const BASELINE: &str = concat!(
@@ -27,9 +33,6 @@ const BASELINE: &str = concat!(
     include_str!("../migrations/0001/tokens.sql")
 );
 
-/// The schema version that this binary needs.
-const KNOWN: i64 = MIGRATIONS.len() as i64;
-
 const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS milepost_schema_migration (
     version       INTEGER PRIMARY KEY,
     name          TEXT    NOT NULL,
@@ -38,51 +41,66 @@ const CREATE_LEDGER: &str = "CREATE TABLE IF NOT EXISTS milepost_schema_migratio
 ) STRICT";
 const FIND_LEDGER: &str =
     "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'milepost_schema_migration'";
-const READ_LEDGER: &str = "SELECT version, checksum FROM milepost_schema_migration ORDER BY version";
-const NOTE_APPLIED: &str =
-    "INSERT INTO milepost_schema_migration (version, name, checksum, applied_at_ms) VALUES (?1, ?2, ?3, ?4)";
+/// Files of early builds have no such column: their migrations allow the programs of their version.
+const FIND_COMPATIBLE_FROM: &str =
+    "SELECT 1 FROM pragma_table_info('milepost_schema_migration') WHERE name = 'compatible_from'";
+const ADD_COMPATIBLE_FROM: &str = "ALTER TABLE milepost_schema_migration ADD COLUMN compatible_from INTEGER";
+const READ_LEDGER: &str = "SELECT version, checksum, coalesce(compatible_from, version) FROM milepost_schema_migration ORDER BY version";
+const READ_EARLY_LEDGER: &str =
+    "SELECT version, checksum, version FROM milepost_schema_migration ORDER BY version";
+const NOTE_APPLIED: &str = "INSERT INTO milepost_schema_migration (version, name, checksum, applied_at_ms, compatible_from) VALUES (?1, ?2, ?3, ?4, ?5)";
 
-/// Applies the missing migrations.
+/// Applies the missing migrations. A newer file that allows this program stays as it is.
 pub(crate) fn migrate(tx: &Transaction<'_>) -> Result<Migrated, Failure> {
-    let from = found(tx)?;
+    let from = MIGRATIONS.found(&applied(tx)?).map_err(refuse)?;
+    if from > MIGRATIONS.known() {
+        return Ok(Migrated { from, to: from });
+    }
     tx.execute(CREATE_LEDGER, ())?;
-    for (version, (name, sql)) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from) {
-        tx.execute_batch(sql)?;
-        tx.execute(NOTE_APPLIED, (version, name, checksum(sql), now_ms()))?;
-        tracing::debug!(version, name, "migrated");
+    if !exists(tx, FIND_COMPATIBLE_FROM)? {
+        tx.execute(ADD_COMPATIBLE_FROM, ())?;
     }
-    Ok(Migrated { from, to: KNOWN })
+    for (version, its) in MIGRATIONS.missing(from) {
+        tx.execute_batch(its.sql)?;
+        tx.execute(NOTE_APPLIED, (version, its.name, checksum(its.sql), now_ms(), its.compatible_from))?;
+        tracing::debug!(version, its.name, "migrated");
+    }
+    Ok(Migrated { from, to: MIGRATIONS.known() })
 }
 
-/// Refuses a schema of another version.
+/// Returns what a migration would do.
+pub(crate) fn plan(conn: &Connection) -> Result<MigrationPlan, Failure> {
+    MIGRATIONS.plan(&applied(conn)?).map_err(refuse)
+}
+
+/// Returns what a migration of a file that does not exist would do.
+///
+/// # Errors
+/// None: nothing contradicts an empty file.
+pub fn plan_for_new_file() -> StoreResult<MigrationPlan> {
+    MIGRATIONS.plan(&[]).map_err(StoreError::Schema)
+}
+
+/// Refuses a file whose schema does not fit this program.
 pub(crate) fn check(conn: &Connection) -> Result<(), Failure> {
-    match found(conn)? {
-        KNOWN => Ok(()),
-        found => Err(refuse(SchemaError::TooOld { found, known: KNOWN })),
-    }
+    MIGRATIONS.check(&applied(conn)?).map_err(refuse)
 }
 
-/// Returns the schema version of the file, 0 for an empty one. Refuses newer and altered schemas.
-fn found(conn: &Connection) -> Result<i64, Failure> {
-    let has_ledger = conn.query_row(FIND_LEDGER, (), |_| Ok(())).optional()?;
-    if has_ledger.is_none() {
-        return Ok(0);
+/// Returns the migrations that the file has; none if it is not a store.
+fn applied(conn: &Connection) -> Result<Vec<Applied>, Failure> {
+    if !exists(conn, FIND_LEDGER)? {
+        return Ok(Vec::new());
     }
-    let mut ledger = conn.prepare(READ_LEDGER)?;
-    let applied = ledger
-        .query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<Vec<(i64, String)>>>()?;
-    let found = applied.last().map_or(0, |(version, _)| *version);
-    if found > KNOWN {
-        return Err(refuse(SchemaError::TooNew { found, known: KNOWN }));
-    }
-    for (version, applied_checksum) in applied {
-        let known = usize::try_from(version - 1).ok().and_then(|at| MIGRATIONS.get(at));
-        if known.is_none_or(|(_, sql)| checksum(sql) != applied_checksum) {
-            return Err(refuse(SchemaError::Altered { version }));
-        }
-    }
-    Ok(found)
+    let read = if exists(conn, FIND_COMPATIBLE_FROM)? { READ_LEDGER } else { READ_EARLY_LEDGER };
+    let mut ledger = conn.prepare(read)?;
+    let applied = ledger.query_map((), |row| {
+        Ok(Applied { version: row.get(0)?, checksum: row.get(1)?, compatible_from: row.get(2)? })
+    })?;
+    Ok(applied.collect::<rusqlite::Result<_>>()?)
+}
+
+fn exists(conn: &Connection, find: &str) -> Result<bool, Failure> {
+    Ok(conn.query_row(find, (), |_| Ok(())).optional()?.is_some())
 }
 
 fn refuse(error: SchemaError) -> Failure {
@@ -95,7 +113,7 @@ mod tests {
 
     #[test]
     fn no_released_migration_was_edited() {
-        let checksums: Vec<String> = MIGRATIONS.iter().map(|(_, sql)| checksum(sql)).collect();
+        let checksums: Vec<String> = MIGRATIONS.0.iter().map(|its| checksum(its.sql)).collect();
         assert_eq!(checksums, ["a3980df14d7c8bec"], "add a migration instead of editing a released one");
     }
 }

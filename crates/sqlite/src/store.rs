@@ -8,7 +8,7 @@ use milepost_core::audit::Actor;
 use milepost_core::error::StoreError;
 use milepost_core::pool::PoolView;
 use milepost_core::port::StoreResult;
-use milepost_core::schema::Migrated;
+use milepost_core::schema::{Migrated, MigrationPlan};
 use rusqlite::{Connection, Transaction};
 use tempfile::TempDir;
 
@@ -99,10 +99,10 @@ impl SqliteStore {
     }
 
     /// Migrates the schema to this binary's version, in one transaction, and switches the file to WAL mode. Any number of processes may do
-    /// so at the same time.
+    /// so at the same time. A newer file that allows this binary stays as it is.
     ///
     /// # Errors
-    /// [`StoreError::Schema`] if a newer binary migrated the file, or if a migration was altered.
+    /// [`StoreError::Schema`] if the file is too new for the binary, or if a migration was altered.
     pub async fn migrate(&self) -> StoreResult<Migrated> {
         let (path, busy_timeout) = (self.inner.path.clone(), self.inner.options.busy_timeout);
         tokio::task::spawn_blocking(move || file::turn_to_wal(&path, busy_timeout))
@@ -111,7 +111,15 @@ impl SqliteStore {
         self.write("migrate", Hint::NONE, migrate::migrate).await
     }
 
-    /// Checks that the schema has the version that this binary needs.
+    /// Returns what [`migrate`](Self::migrate) would do. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`check_schema`](Self::check_schema), except for a file that is too old.
+    pub async fn plan_migration(&self) -> StoreResult<MigrationPlan> {
+        self.read("plan_migration", migrate::plan).await
+    }
+
+    /// Checks that the schema has the version that this binary needs, or a newer one that allows this binary.
     ///
     /// # Errors
     /// [`StoreError::Schema`] describes how it differs.

@@ -9,6 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+/// The time after which a server finds that a silent client is gone: by the keepalives that Milepost asks for.
+const NOTICED_AFTER: Duration = Duration::from_secs(35);
+
 /// A proxy between a client and a server.
 pub struct Proxy {
     address: SocketAddr,
@@ -94,19 +97,8 @@ impl Proxy {
                 let server = target.lock().expect("the lock is poisoned").clone();
                 let faults = of_connections.clone();
                 tokio::spawn(async move {
-                    let mut shut = faults.shut.subscribe();
-                    let mut silences = faults.silences.subscribe();
-                    let mut passing = std::pin::pin!(pass(client, &server, &faults));
-                    let is_silent = tokio::select! {
-                        biased;
-                        _ = shut.wait_for(|shut| *shut) => false,
-                        _ = silences.changed() => true,
-                        _ = &mut passing => false,
-                    };
-                    if is_silent {
-                        // Both ends stay open.
-                        let _ = shut.wait_for(|shut| *shut).await;
-                    }
+                    // A server that refuses connections is as good as one that closes them.
+                    let _ = serve(client, &server, &faults).await;
                 });
             }
         });
@@ -142,7 +134,8 @@ impl Proxy {
         self.faults.shut.send_replace(shut);
     }
 
-    /// Stops all traffic on the existing connections but leaves them open, like a firewall that has dropped their state. New connections work.
+    /// Stops all traffic on the existing connections but leaves them open, like a firewall that has dropped their state. The server closes its end when it finds that
+    /// the client is gone. New connections work.
     pub fn fall_silent(&self) {
         self.faults.silences.send_modify(|silences| *silences += 1);
     }
@@ -170,10 +163,30 @@ impl Proxy {
     }
 }
 
-async fn pass(mut client: TcpStream, server: &str, faults: &Faults) -> std::io::Result<()> {
+/// Connects the client to the server until one of them closes its connection, or a fault does.
+async fn serve(mut client: TcpStream, server: &str, faults: &Faults) -> std::io::Result<()> {
+    let (mut shut, mut silences) = (faults.shut.subscribe(), faults.silences.subscribe());
+    if *shut.borrow() {
+        return Ok(());
+    }
     let mut server = TcpStream::connect(server).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
+    tokio::select! {
+        biased;
+        _ = shut.wait_for(|shut| *shut) => return Ok(()),
+        _ = silences.changed() => {}
+        done = pass(&mut client, &mut server, faults) => return done,
+    }
+    // Both ends stay open, until the server notices that its client is gone.
+    if tokio::time::timeout(NOTICED_AFTER, shut.wait_for(|shut| *shut)).await.is_err() {
+        drop(server);
+        let _ = shut.wait_for(|shut| *shut).await;
+    }
+    Ok(())
+}
+
+async fn pass(client: &mut TcpStream, server: &mut TcpStream, faults: &Faults) -> std::io::Result<()> {
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let unanswered = AtomicBool::new(false);

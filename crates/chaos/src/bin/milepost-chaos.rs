@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use milepost_chaos::checker::check;
 use milepost_chaos::experiment::{self, ExperimentArgs};
-use milepost_chaos::load::{ProcessArgs, client, reader, worker};
+use milepost_chaos::load::{ProcessArgs, client, reader, setup, worker};
 use milepost_chaos::record::Record;
 use milepost_chaos::replay::replay_jobs;
 
@@ -28,6 +28,8 @@ enum Command {
         /// The record that `run --record` has written
         file: PathBuf,
     },
+    #[command(hide = true)]
+    Prepare(ProcessArgs),
     #[command(hide = true)]
     Worker(ProcessArgs),
     #[command(hide = true)]
@@ -70,6 +72,7 @@ async fn run(command: Command) -> Result<()> {
                 bail!("a promise is broken");
             }
         }
+        Command::Prepare(args) => setup::run(args).await?,
         Command::Worker(args) => worker::run(args).await?,
         Command::Client(args) => client::run(args).await?,
         Command::Reader(args) => reader::run(args).await?,

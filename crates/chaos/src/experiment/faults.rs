@@ -36,6 +36,10 @@ pub enum Fault {
     LoseAnswers,
     /// A disk without free space for a while.
     FillDisk,
+    /// Columns are added to all tables, as the migration of a newer version does.
+    AddColumns,
+    /// A process is replaced by one of the other version, as a rolling upgrade does. The store is migrated before the first one.
+    Roll,
     /// The loss of power: everything that was not synchronized is lost, and all processes end.
     LosePower,
 }
@@ -56,6 +60,8 @@ impl Fault {
             Self::SilenceNetwork => "times all connections silenced",
             Self::LoseAnswers => "times answers lost",
             Self::FillDisk => "times the disk was full",
+            Self::AddColumns => "times columns added to all tables",
+            Self::Roll => "processes replaced by one of the other version",
             Self::LosePower => "power losses",
         }
     }
@@ -63,6 +69,11 @@ impl Fault {
     /// Returns whether it needs a disk of its own.
     pub(super) const fn needs_disk(self) -> bool {
         matches!(self, Self::FillDisk | Self::LosePower)
+    }
+
+    /// Returns whether a process can lose runs by it.
+    pub(super) const fn is_gentle(self) -> bool {
+        matches!(self, Self::AddColumns | Self::Roll | Self::KillClient | Self::KillReader)
     }
 
     /// Returns whether only a store with a server can have it.
@@ -118,6 +129,14 @@ impl Faults {
                 place.fill_disk().await?;
                 true
             }
+            Fault::AddColumns => {
+                place.add_columns().await?;
+                true
+            }
+            Fault::Roll => {
+                place.migrate().await?;
+                processes.roll(random).await?
+            }
             Fault::LosePower => {
                 place.lose_power(processes).await?;
                 self.stopped.clear();
@@ -166,6 +185,11 @@ impl Faults {
         self.stopped = later;
         let due: Vec<(u32, Instant)> = due;
         due.into_iter().try_for_each(|(pid, _)| processes.resume(pid))
+    }
+
+    /// Returns whether each kind has happened.
+    pub(super) fn have_all_happened(&self) -> bool {
+        self.count().iter().all(|(_, count)| *count > 0)
     }
 
     /// Returns the number of faults of each kind.

@@ -1,9 +1,11 @@
 //! An experiment: load, faults, and a verdict.
 
+mod columns;
 mod disk;
 mod faults;
 mod place;
 mod processes;
+mod programs;
 mod summary;
 
 use std::fs::File;
@@ -21,8 +23,7 @@ pub use summary::Summary;
 
 use crate::checker::check;
 use crate::export::export;
-use crate::load::Pace;
-use crate::load::setup::{LEASE, prepare};
+use crate::load::setup::LEASE;
 use crate::record::Record;
 use crate::settle::{examined, settle};
 use crate::witness::{self, Witness};
@@ -30,11 +31,15 @@ use disk::Disk;
 use faults::{Fault, Faults};
 use place::Place;
 use processes::{Processes, Role};
+use programs::Programs;
 
 /// How long everything may take to end after the faults have stopped: the longest backoff, several leases, and time for a slow machine.
 const SETTLE_MAX: Duration = Duration::from_secs(120);
 /// The longest pause between two faults, in milliseconds.
 const PAUSE_MS_MAX: u64 = 1_500;
+
+/// How many times longer faults are injected on a slow machine, until each kind has happened.
+const LONGER_MAX: u32 = 4;
 
 /// The store under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -54,12 +59,15 @@ pub struct ExperimentArgs {
     /// The seed of faults and load; a random one if it is missing
     #[arg(long)]
     pub seed: Option<u64>,
-    /// How long faults are injected, in seconds
+    /// How long faults are injected, in seconds; longer until each kind has happened, at most four times as long
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
     /// Only these kinds of faults
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Fault>,
+    /// The `milepost-chaos` of the version before: the load begins with it, and the store is migrated and its processes are replaced meanwhile
+    #[arg(long, value_name = "PROGRAM")]
+    previous: Option<PathBuf>,
     /// The file for the record, with which `check` repeats the verdict
     #[arg(long)]
     pub record: Option<PathBuf>,
@@ -70,7 +78,10 @@ impl ExperimentArgs {
     fn faults(&self) -> Vec<Fault> {
         let has_server = self.store == StoreKind::Postgres;
         let is_chosen = |fault: &Fault| self.only.is_empty() || self.only.contains(fault);
-        let can_be = |fault: &Fault| fault.needs_disk() || has_server || !fault.needs_server();
+        let can_be = |fault: &Fault| match fault {
+            Fault::Roll => self.previous.is_some(),
+            _ => has_server || !fault.needs_server(),
+        };
         let all = Fault::value_variants().iter().copied();
         let mut faults: Vec<Fault> = all.filter(|fault| is_chosen(fault) && can_be(fault)).collect();
         if faults.iter().any(|fault| fault.needs_disk()) && !Disk::is_permitted() {
@@ -89,15 +100,17 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let mut random = Rng::with_seed(seed);
     let faults = args.faults();
-    let mut place = Place::create(args.store, faults.iter().any(|fault| fault.needs_disk())).await?;
     let folder = tempfile::tempdir()?;
     let witness = Arc::new(Witness::create(folder.path(), "experiment")?);
-    prepare(place.home.as_ref(), witness.clone(), Pace::REAL).await?;
-    let mut processes = Processes::new(place.address.clone(), folder.path().to_owned(), seed);
+    let programs = Programs::new(args.previous.clone(), folder.path().to_owned(), seed)?;
+    let on_disk = faults.iter().any(|fault| fault.needs_disk());
+    let mut place = Place::create(args.store, on_disk, &programs).await?;
+    let mut processes = Processes::new(place.address.clone(), programs);
     processes.start_all()?;
     let mut faults = Faults::new(faults);
-    let until = Instant::now() + Duration::from_secs(args.seconds);
-    while Instant::now() < until {
+    let (began, planned) = (Instant::now(), Duration::from_secs(args.seconds));
+    while began.elapsed() < planned || (!faults.have_all_happened() && began.elapsed() < planned * LONGER_MAX)
+    {
         tokio::time::sleep(Duration::from_millis(random.u64(100..PAUSE_MS_MAX))).await;
         faults.inject(&mut random, &mut processes, &mut place).await?;
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use milepost_postgres::{PostgresOptions, WakeMode};
 use milepost_sqlite::SqliteOptions;
 use milepost_testkit::home::{Home, PostgresHome, SqliteHome};
 use milepost_testkit::proxy::Proxy;
@@ -11,14 +12,18 @@ use milepost_testkit::server::Server;
 use sqlx::{Connection, Executor, PgConnection};
 use tempfile::TempDir;
 
-use super::StoreKind;
 use super::disk::Disk;
 use super::processes::Processes;
+use super::programs::Programs;
+use super::{StoreKind, columns};
 
 /// How long the network is cut, or loses answers.
 const CUT_FOR: Duration = Duration::from_millis(500);
 /// Ends all connections of clients but this one.
 const KILL_BACKENDS: &str = "select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()";
+
+/// What the documentation asks of operators: handlers can have open transactions on silent connections.
+const END_SILENT_TRANSACTIONS: &str = "alter system set idle_in_transaction_session_timeout = '5s'";
 
 /// The store under test.
 pub(super) struct Place {
@@ -27,6 +32,8 @@ pub(super) struct Place {
     /// The address for other processes.
     pub(super) address: String,
     disk: Option<Disk>,
+    /// How often columns were added.
+    columns: u32,
     /// The SQLite file, and its folder if it is not on the disk.
     file: Option<PathBuf>,
     _folder: Option<TempDir>,
@@ -34,7 +41,7 @@ pub(super) struct Place {
 
 impl Place {
     /// Creates a store. `on_disk`: on a file system that can be filled and lose its power, and with a standby on the same.
-    pub(super) async fn create(kind: StoreKind, on_disk: bool) -> Result<Self> {
+    pub(super) async fn create(kind: StoreKind, on_disk: bool, programs: &Programs) -> Result<Self> {
         let disk = on_disk.then(Disk::mount).transpose()?;
         let own = if on_disk { None } else { Some(tempfile::tempdir()?) };
         let folder = disk.as_ref().map(Disk::path).or(own.as_ref().map(TempDir::path));
@@ -42,14 +49,23 @@ impl Place {
         let place = match kind {
             StoreKind::Sqlite => {
                 let path = folder.join("jobs.db");
-                let home = SqliteHome::create_at(path.clone(), SqliteOptions::default()).await;
-                let address = home.address();
-                Self { home: Box::new(home), database: None, address, disk, file: Some(path), _folder: own }
+                let address = format!("sqlite:{}", path.display());
+                programs.prepare(&address).await?;
+                let home = SqliteHome::open(path.clone(), SqliteOptions::default());
+                Self {
+                    home: Box::new(home),
+                    database: None,
+                    address,
+                    disk,
+                    columns: 0,
+                    file: Some(path),
+                    _folder: own,
+                }
             }
             StoreKind::Postgres => {
-                let (database, home, address) = Database::create(folder).await?;
+                let (database, home, address) = Database::create(folder, programs).await?;
                 let database = Some(database);
-                Self { home: Box::new(home), database, address, disk, file: None, _folder: own }
+                Self { home: Box::new(home), database, address, disk, columns: 0, file: None, _folder: own }
             }
         };
         place.synchronize()?;
@@ -97,6 +113,21 @@ impl Place {
         processes.start_all()
     }
 
+    /// Adds columns to all tables of Milepost, as the migration of a newer version does.
+    pub(super) async fn add_columns(&mut self) -> Result<()> {
+        self.columns += 1;
+        match &self.database {
+            Some(database) => columns::add_to_database(&database.server.url(), self.columns).await?,
+            None => columns::add_to_file(self.home.as_ref(), self.columns).await,
+        }
+        Ok(())
+    }
+
+    /// Migrates the store to the version of this process, if it is older.
+    pub(super) async fn migrate(&self) -> Result<()> {
+        Ok(self.home.migrate().await?)
+    }
+
     /// Loses the database server, and continues with its standby.
     pub(super) async fn fail_over(&mut self) -> Result<()> {
         if let Some(database) = &mut self.database {
@@ -119,10 +150,12 @@ pub(super) struct Database {
 }
 
 impl Database {
-    async fn create(folder: PathBuf) -> Result<(Self, PostgresHome, String)> {
+    async fn create(folder: PathBuf, programs: &Programs) -> Result<(Self, PostgresHome, String)> {
         let server = Server::create_in(&folder).await;
         let (steady, url) = Proxy::for_url(&server.url()).await;
-        let home = PostgresHome::create_at(&url).await;
+        programs.prepare(&url).await?;
+        let options = PostgresOptions { wake: WakeMode::Poll, ..PostgresOptions::default() };
+        let home = PostgresHome::open(&url, options).await;
         let (proxy, address) = Proxy::for_url(&server.url()).await;
         let standby = server.standby(&folder).await;
         let database = Self { server, standby, folder, proxy, steady };
@@ -133,6 +166,7 @@ impl Database {
     /// Makes every commit wait until the standby has it, so that a failover loses none.
     async fn wait_for_standby(&self) -> Result<()> {
         let mut connection = PgConnection::connect(&self.server.url()).await?;
+        connection.execute(END_SILENT_TRANSACTIONS).await?;
         connection.execute("alter system set synchronous_standby_names = '*'").await?;
         connection.execute("select pg_reload_conf()").await?;
         Ok(())

@@ -1,18 +1,17 @@
 //! The processes of an experiment.
 
-use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use fastrand::Rng;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
-/// The number of workers, and of clients.
-const WORKERS: usize = 3;
-const CLIENTS: usize = 2;
+use super::programs::{Programs, Version};
+
+/// The number of processes with each role.
+const ROLES: [(Role, usize); 3] = [(Role::Worker, 3), (Role::Client, 2), (Role::Reader, 1)];
 /// How long a process may take to end after its standard input was closed.
 const FINISH_MAX: Duration = Duration::from_secs(90);
 
@@ -36,11 +35,24 @@ impl Role {
 
 struct Process {
     role: Role,
+    version: Version,
     child: Child,
     is_stopped: bool,
 }
 
 impl Process {
+    /// Asks it to end, and waits until it has. Returns how it failed.
+    async fn finish(&mut self) -> Option<String> {
+        let name = self.role.as_str();
+        drop(self.child.stdin.take());
+        match tokio::time::timeout(FINISH_MAX, self.child.wait()).await {
+            Ok(Ok(status)) if status.success() => None,
+            Ok(Ok(status)) => Some(format!("a {name} failed: {status}")),
+            Ok(Err(error)) => Some(format!("a {name} failed: {error}")),
+            Err(_) => Some(format!("a {name} does not end")),
+        }
+    }
+
     /// Kills it. Prints a message if it had ended before.
     async fn kill(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
@@ -53,21 +65,21 @@ impl Process {
 /// All processes.
 pub(super) struct Processes {
     address: String,
-    folder: PathBuf,
-    seed: u64,
+    programs: Programs,
     started: u64,
     processes: Vec<Process>,
+    /// How processes failed that were asked to end.
+    failed: Vec<String>,
 }
 
 impl Processes {
-    pub(super) const fn new(address: String, folder: PathBuf, seed: u64) -> Self {
-        Self { address, folder, seed, started: 0, processes: Vec::new() }
+    pub(super) const fn new(address: String, programs: Programs) -> Self {
+        Self { address, programs, started: 0, processes: Vec::new(), failed: Vec::new() }
     }
 
     pub(super) fn start_all(&mut self) -> Result<()> {
-        let roles = [(Role::Worker, WORKERS), (Role::Client, CLIENTS), (Role::Reader, 1)];
-        for role in roles.into_iter().flat_map(|(role, count)| std::iter::repeat_n(role, count)) {
-            let process = self.start(role)?;
+        for role in ROLES.into_iter().flat_map(|(role, count)| std::iter::repeat_n(role, count)) {
+            let process = self.start(role, self.programs.first())?;
             self.processes.push(process);
         }
         Ok(())
@@ -81,27 +93,29 @@ impl Processes {
         Ok(())
     }
 
-    fn start(&mut self, role: Role) -> Result<Process> {
+    fn start(&mut self, role: Role, version: Version) -> Result<Process> {
         self.started += 1;
-        let name = format!("{} {}", role.as_str(), self.started);
-        let child = Command::new(std::env::current_exe()?)
-            .arg(role.as_str())
-            .args(["--store", &self.address, "--name", &name])
-            .args(["--seed", &self.seed.wrapping_add(self.started).to_string()])
-            .arg("--folder")
-            .arg(&self.folder)
-            .stdin(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("cannot start {name}"))?;
-        Ok(Process { role, child, is_stopped: false })
+        let child = self.programs.start(version, role.as_str(), &self.address, self.started)?;
+        Ok(Process { role, version, child, is_stopped: false })
     }
 
     /// Kills a process with this role, and starts another one. Returns false if all of them are stopped.
     pub(super) async fn kill(&mut self, random: &mut Rng, role: Role) -> Result<bool> {
         let Some(index) = self.choose(random, role) else { return Ok(false) };
         self.processes[index].kill().await?;
-        self.processes[index] = self.start(role)?;
+        self.processes[index] = self.start(role, self.processes[index].version)?;
+        Ok(true)
+    }
+
+    /// Asks a process to end, and starts one of the other version in its place, as a rolling upgrade and a rolling downgrade do. Returns false if
+    /// it is stopped.
+    pub(super) async fn roll(&mut self, random: &mut Rng) -> Result<bool> {
+        let role = ROLES[random.usize(..ROLES.len())].0;
+        let Some(index) = self.choose(random, role) else { return Ok(false) };
+        let process = &mut self.processes[index];
+        let version = self.programs.other(process.version);
+        self.failed.extend(process.finish().await);
+        self.processes[index] = self.start(role, version)?;
         Ok(true)
     }
 
@@ -136,18 +150,11 @@ impl Processes {
         random.choice(some)
     }
 
-    /// Asks the processes with this role to end, and waits until they have. Returns how they failed.
+    /// Asks the processes with this role to end, and waits until they have. Returns how these and earlier ones failed.
     pub(super) async fn finish(&mut self, role: Role) -> Vec<String> {
-        let (name, mut failed) = (role.as_str(), Vec::new());
         for process in self.processes.iter_mut().filter(|process| process.role == role) {
-            drop(process.child.stdin.take());
-            match tokio::time::timeout(FINISH_MAX, process.child.wait()).await {
-                Ok(Ok(status)) if status.success() => {}
-                Ok(Ok(status)) => failed.push(format!("a {name} failed: {status}")),
-                Ok(Err(error)) => failed.push(format!("a {name} failed: {error}")),
-                Err(_) => failed.push(format!("a {name} does not end")),
-            }
+            self.failed.extend(process.finish().await);
         }
-        failed
+        std::mem::take(&mut self.failed)
     }
 }

@@ -74,6 +74,10 @@ impl Summary {
         if self.rescued == 0 && self.faults.iter().any(takes_runs_away) {
             failures.push("no run was taken away".to_owned());
         }
+        let is_gentle = self.faults.iter().all(|(fault, _)| fault.is_gentle());
+        if is_gentle && self.rescued > 0 {
+            failures.push(format!("{} runs were taken away by faults that take none", self.rescued));
+        }
         if self.settled.is_none() {
             failures.push("not everything has ended".to_owned());
         }

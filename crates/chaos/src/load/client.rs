@@ -133,7 +133,7 @@ impl Caller {
 
     fn job(&mut self) -> NewJob {
         let kind = [EFFECT, PLAIN, FLAKY, RATED][self.random.usize(..4)];
-        let job = NewJob::new(kind, &self.calls).expect("JSON").queue(QUEUE);
+        let job = NewJob::new(kind, &self.calls).expect("JSON").queue(QUEUE).timeout(self.pace.attempt_max);
         let job = if self.random.u8(..4) == 0 { job.key(self.random.u32(..KEYS).to_string()) } else { job };
         if self.random.u8(..4) == 0 { job.group(GROUPS[self.random.usize(..GROUPS.len())].0) } else { job }
     }

@@ -51,6 +51,8 @@ pub struct Pace {
     pub call_pause_ms_max: u64,
     /// The longest duration of a handler, in milliseconds.
     pub handler_ms_max: u64,
+    /// The time limit of an attempt: a handler that uses its own connection waits for ever if that becomes silent.
+    pub attempt_max: Duration,
     /// The pause of a bulk job after each chunk, so that faults and operators find runs in their middle.
     pub chunk_pause: Duration,
     /// The interval of the schedule.
@@ -66,6 +68,7 @@ impl Pace {
         poll_interval: Duration::from_millis(200),
         call_pause_ms_max: 60,
         handler_ms_max: 40,
+        attempt_max: Duration::from_secs(10),
         chunk_pause: Duration::from_millis(20),
         tick_every: Duration::from_secs(1),
         stream_pause: Duration::from_millis(50),

@@ -15,7 +15,7 @@ use milepost_testkit::inbox::Desk;
 use tokio_util::sync::CancellationToken;
 
 use super::setup::CONSUMER;
-use super::{Pace, ProcessArgs, open, until_parent_ends};
+use super::{ANSWER_TIMEOUT, Pace, ProcessArgs, open, until_parent_ends};
 use crate::record::Effect;
 use crate::witness::Witness;
 
@@ -108,14 +108,17 @@ impl Sink for ConsumerSink {
         for event in events {
             let (desk, event) = (self.0.clone(), event.clone());
             // The desk panics if its database does not answer; then nothing of the transaction is committed, or all of it.
-            let taken = tokio::spawn(async move { desk.take(CONSUMER, &event).await }).await;
-            taken.map_err(|panic| SinkDown {
-                place: CONSUMER.to_owned(),
-                why: panic.to_string(),
-                retry_after: None,
-                for_good: false,
-            })?;
+            let mut taken = tokio::spawn(async move { desk.take(CONSUMER, &event).await });
+            let Ok(taken) = tokio::time::timeout(ANSWER_TIMEOUT, &mut taken).await else {
+                taken.abort();
+                return Err(down("no answer".to_owned()));
+            };
+            taken.map_err(|panic| down(panic.to_string()))?;
         }
         Ok(vec![Delivery::Acknowledged; events.len()])
     }
+}
+
+fn down(why: String) -> SinkDown {
+    SinkDown { place: CONSUMER.to_owned(), why, retry_after: None, for_good: false }
 }

@@ -12,12 +12,12 @@ use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate};
 use milepost_core::port::Store;
 use milepost_core::schedule::{Misfire, Schedule, Source, Spec};
-use milepost_testkit::home::{Command, Home};
+use milepost_testkit::home::{self, Command, Home};
 use milepost_testkit::notes;
 use serde_json::json;
 
-use super::Pace;
 use super::witnessed_bulk::Witnessed;
+use super::{Pace, ProcessArgs};
 use crate::witness::Witness;
 
 /// The lease of workers and publishers.
@@ -88,6 +88,16 @@ pub fn bulk(home: &dyn Home, witness: Arc<Witness>, pace: Pace) -> Result<Bulk> 
     let work = home.bulk_work(&definition, notes::SOURCE, &["id"], Command::Function)?;
     let witnessed = Arc::new(Witnessed::new(work, witness, pace.chunk_pause));
     Ok(Bulk::new(definition, home.intercept_work(witnessed)))
+}
+
+/// Creates the store of an experiment, with everything that the load needs.
+///
+/// # Errors
+/// When the witness cannot write, or the store refuses something.
+pub async fn run(args: ProcessArgs) -> Result<()> {
+    let home = home::create(&args.store).await;
+    let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
+    prepare(home.as_ref(), witness, Pace::REAL).await
 }
 
 /// Stores everything that the load needs.

@@ -63,8 +63,12 @@ fn workers_are_listed_with_what_they_hold(place: Place) {
 
 fn every_listing_of_an_empty_store_is_an_empty_array(place: Place) {
     let place = place.emptied();
+    let plan = place.run(&["migrate", "--plan", "--json"]).json();
+    assert_eq!((&plan["found"], &plan["steps"][0]["name"]), (&0.into(), &"baseline".into()));
+    assert!(place.run(&["migrate", "--plan"]).ok().out.contains("1  baseline: creates the tables"));
     let migrated = place.run(&["migrate"]).ok().out;
     assert!(migrated.contains("from schema version 0 to "), "{migrated}");
+    assert!(place.run(&["migrate", "--plan"]).ok().out.contains("nothing to do"));
     assert!(place.run(&["migrate"]).ok().out.contains("already"));
     for listing in [["jobs", "list"], ["queues", "list"], ["workers", "list"], ["limits", "list"]] {
         assert_eq!(place.run(&[&listing[..], &["--json"]].concat()).ok().out, "[]\n");

@@ -39,17 +39,112 @@ async fn many_processes_may_migrate_at_once() {
 }
 
 #[tokio::test]
-async fn a_store_newer_than_the_binary_is_refused() {
+async fn a_newer_store_is_used_if_it_allows_this_binary_and_refused_if_not() {
+    let (_database, store) = connected().await;
+    let known = store.migrate().await.unwrap().to;
+    let newer = |compatible_from: i64| {
+        sqlx::query("insert into milepost.schema_migration (version, name, checksum, compatible_from) values ($1 + 998 + $2, 'later', 'x', $1 + $2)")
+            .bind(known)
+            .bind(compatible_from)
+            .execute(store.pool())
+    };
+    newer(0).await.unwrap();
+    store.check_schema().await.unwrap();
+    let migrated = store.migrate().await.unwrap();
+    assert_eq!((migrated.from, migrated.to), (known + 998, known + 998), "an older binary changes nothing");
+    assert_eq!(store.plan_migration().await.unwrap().steps, []);
+    store.enqueue_many(&[Scene::job()]).await.unwrap();
+
+    newer(1).await.unwrap();
+    let planned = store.plan_migration().await.map(drop);
+    for refused in [store.check_schema().await, store.migrate().await.map(drop), planned] {
+        assert!(matches!(refused, Err(StoreError::Schema(SchemaError::TooNew { .. }))), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_whose_migrations_do_not_say_what_they_allow_can_be_used_and_migrated() {
     let (_database, store) = connected().await;
     store.migrate().await.unwrap();
+    let early = "alter table milepost.schema_migration drop column compatible_from";
+    store.pool().execute(early).await.unwrap();
+    store.check_schema().await.unwrap();
+    store.migrate().await.unwrap();
+    store.check_schema().await.unwrap();
+    store.pool().execute(early).await.unwrap();
     let newer = "insert into milepost.schema_migration (version, name, checksum) values (999, 'later', 'x')";
     store.pool().execute(newer).await.unwrap();
-    for refused in [store.check_schema().await, store.migrate().await.map(drop)] {
-        assert!(
-            matches!(refused, Err(StoreError::Schema(SchemaError::TooNew { found: 999, .. }))),
-            "{refused:?}"
-        );
+    let refused = store.check_schema().await;
+    assert!(
+        matches!(refused, Err(StoreError::Schema(SchemaError::TooNew { found: 999, .. }))),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_plan_names_the_migrations_and_changes_nothing() {
+    let (_database, store) = connected().await;
+    let plan = store.plan_migration().await.unwrap();
+    assert_eq!((plan.found, plan.steps.len()), (0, usize::try_from(plan.known).unwrap()));
+    assert!(matches!(
+        store.check_schema().await,
+        Err(StoreError::Schema(SchemaError::TooOld { found: 0, .. }))
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_waits_for_a_locked_table_without_keeping_others_waiting() {
+    let (database, store) = connected().await;
+    store.migrate().await.unwrap();
+    // The table of an early build: adding its column needs a lock that a reader in a transaction prevents.
+    store.pool().execute("alter table milepost.schema_migration drop column compatible_from").await.unwrap();
+    let mut reader = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    reader.execute("begin").await.unwrap();
+    reader.execute("select from milepost.schema_migration").await.unwrap();
+    let mut waiting = Box::pin({
+        let store = store.clone();
+        async move { store.migrate().await }
+    });
+    let mut other = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    other.execute("set statement_timeout = '20s'").await.unwrap();
+    let reads_go_on = async {
+        while !is_waiting_for_lock(&mut other).await {}
+        // Behind the waiting migration, and answered when that gives up its lock.
+        other.execute("select from milepost.schema_migration").await.unwrap();
+    };
+    tokio::select! {
+        migrated = &mut waiting => panic!("it did not wait: {migrated:?}"),
+        () = reads_go_on => {}
     }
+    reader.execute("rollback").await.unwrap();
+    waiting.await.unwrap();
+}
+
+/// Returns whether a session waits for a lock on the table of migrations.
+async fn is_waiting_for_lock(connection: &mut sqlx::PgConnection) -> bool {
+    let waits = "select exists (select from pg_locks where not granted and relation = to_regclass('milepost.schema_migration'))";
+    sqlx::query_scalar(waits).fetch_one(connection).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_whose_statements_are_outdated_by_a_migration_is_replaced() {
+    let (_database, store) = connected().await;
+    store.migrate().await.unwrap();
+    let scene = Scene::on(Arc::new(store.clone())).await;
+    let jobs = scene.enqueue_many(3, scene::KIND, serde_json::json!({})).await;
+    while let [job, ..] = scene.claim(1).await.as_slice() {
+        scene.finish(job, End::Succeed { result: None }).await;
+    }
+    scene.assert_all_succeed(&jobs).await;
+    for table in ["job", "live", "ended", "history", "worker"] {
+        let add = format!("alter table milepost.{table} add column later int");
+        store.pool().execute(sqlx::AssertSqlSafe(add)).await.unwrap();
+    }
+    let more = scene.enqueue_many(3, scene::KIND, serde_json::json!({})).await;
+    while let [job, ..] = scene.claim(1).await.as_slice() {
+        scene.finish(job, End::Succeed { result: None }).await;
+    }
+    scene.assert_all_succeed(&more).await;
 }
 
 #[tokio::test]

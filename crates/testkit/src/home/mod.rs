@@ -72,6 +72,9 @@ pub trait Home: Send + Sync {
     /// Returns the address for [`open`] in a worker process.
     fn address(&self) -> String;
 
+    /// Migrates the store to the version of this process.
+    async fn migrate(&self) -> StoreResult<()>;
+
     /// Closes the store, if it is a file.
     async fn close(&self) {}
 
@@ -147,6 +150,14 @@ pub trait Home: Send + Sync {
         source: &str,
         key: &[&str],
     ) -> Result<Arc<dyn BulkWork>, InvalidBulk>;
+}
+
+/// Creates a home at this address: in a new file, or in an empty database.
+pub async fn create(address: &str) -> Arc<dyn Home> {
+    match address.strip_prefix("sqlite:") {
+        Some(path) => Arc::new(SqliteHome::create_at(PathBuf::from(path), SqliteOptions::default()).await),
+        None => Arc::new(PostgresHome::create_at(address).await),
+    }
 }
 
 /// Opens a home at this address. The options apply to a store on PostgreSQL.

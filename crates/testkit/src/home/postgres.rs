@@ -88,6 +88,10 @@ impl Home for PostgresHome {
         self.address.clone()
     }
 
+    async fn migrate(&self) -> StoreResult<()> {
+        self.store.migrate().await.map(drop)
+    }
+
     async fn record(&self, run: Run, place: &str) -> StoreResult<()> {
         let mut connection = self.store.pool().acquire().await.map_err(refused)?;
         effect::record(&mut connection, run, place).await.map_err(refused)

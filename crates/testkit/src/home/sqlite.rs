@@ -113,6 +113,10 @@ impl Home for SqliteHome {
         format!("sqlite:{}", self.path.display())
     }
 
+    async fn migrate(&self) -> StoreResult<()> {
+        self.store.migrate().await.map(drop)
+    }
+
     async fn close(&self) {
         self.store.close().await;
     }

@@ -126,7 +126,8 @@ fn addresses_that_cannot_be_are_refused() {
 #[test]
 fn a_store_of_a_newer_version_is_refused_with_what_to_do() {
     let both = Move::new();
-    both.old.tamper("INSERT INTO milepost.schema_migration VALUES (999, 'later', 'x', 0) RETURNING name");
+    both.old
+        .tamper("INSERT INTO milepost.schema_migration VALUES (999, 'later', 'x', 0, 999) RETURNING name");
     let newer = both.run(&[]);
     assert!(newer.status == 1 && newer.err.contains("newer milepost"), "{}", newer.err);
 }

@@ -43,13 +43,35 @@ async fn an_application_keeps_tables_of_any_name_in_the_same_file() {
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_refused() {
+async fn a_newer_file_is_used_if_it_allows_this_binary_and_refused_if_not() {
     let home = Home::new().await;
+    let known = home.store.plan_migration().await.unwrap().known;
+    let newer = "INSERT INTO milepost_schema_migration VALUES (?1 + 98 + ?2, 'later', 'x', 0, ?1 + ?2)";
+    home.connection().execute(newer, (known, 0)).unwrap();
+    home.store.check_schema().await.unwrap();
+    let migrated = home.store.migrate().await.unwrap();
+    assert_eq!(migrated, Migrated { from: known + 98, to: known + 98 }, "an older binary changes nothing");
+    home.store.enqueue_many(&[job("a")]).await.unwrap();
+
+    home.connection().execute(newer, (known, 1)).unwrap();
+    let planned = home.store.plan_migration().await.map(drop);
+    for outcome in [home.store.check_schema().await, home.store.migrate().await.map(drop), planned] {
+        assert!(matches!(refused(outcome), SchemaError::TooNew { .. }));
+    }
+}
+
+#[tokio::test]
+async fn a_file_whose_migrations_do_not_say_what_they_allow_can_be_used_and_migrated() {
+    let home = Home::new().await;
+    let early = "ALTER TABLE milepost_schema_migration DROP COLUMN compatible_from";
+    home.connection().execute(early, ()).unwrap();
+    home.store.check_schema().await.unwrap();
+    home.store.migrate().await.unwrap();
+    home.store.check_schema().await.unwrap();
+    home.connection().execute(early, ()).unwrap();
     let newer = "INSERT INTO milepost_schema_migration VALUES (99, 'later', 'x', 0)";
     home.connection().execute(newer, ()).unwrap();
-    for outcome in [home.store.check_schema().await, home.store.migrate().await.map(drop)] {
-        assert!(matches!(refused(outcome), SchemaError::TooNew { found: 99, .. }));
-    }
+    assert!(matches!(refused(home.store.check_schema().await), SchemaError::TooNew { found: 99, .. }));
 }
 
 #[tokio::test]
