@@ -15,7 +15,7 @@ Examples:
   milepost --store postgres://app@db.internal/app migrate
 
 It is safe to run the command again, or on several machines at the same time,
-while programs use the store. On PostgreSQL, it waits at most two seconds for a
+while programs use the store. On PostgreSQL, it waits at most half a second for a
 lock, because others wait behind it; then it undoes its step and tries again,
 for five minutes.
 
@@ -57,7 +57,9 @@ fn told(address: &StoreAddress, plan: &MigrationPlan) -> Result<()> {
     for step in steps {
         output::line(format_args!("  {}  {}: {}", step.version, step.name, step.summary))?;
     }
-    if steps.is_empty() {
+    if found > known {
+        output::line("a newer binary migrated it, and this one can use it: nothing to do")?;
+    } else if steps.is_empty() {
         output::line("nothing to do")?;
     } else if *found > 0 && compatible_from <= found {
         output::line(format_args!(

@@ -52,6 +52,17 @@ pub struct MigrationPlan {
     pub compatible_from: i64,
 }
 
+impl MigrationPlan {
+    /// Refuses a newer store, even one that allows this program: what copies a store must know all of its tables.
+    ///
+    /// # Errors
+    /// If the store is newer than this program.
+    pub const fn knows_all(&self) -> Result<(), SchemaError> {
+        let Self { found, known, .. } = *self;
+        if found > known { Err(SchemaError::TooNew { found, known }) } else { Ok(()) }
+    }
+}
+
 /// A migration that would be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedStep {
@@ -152,7 +163,9 @@ mod tests {
     #[test]
     fn a_store_with_all_migrations_fits() {
         assert_eq!(OURS.check(&ours()), Ok(()));
-        assert_eq!(OURS.plan(&ours()).unwrap().steps, []);
+        let plan = OURS.plan(&ours()).unwrap();
+        assert_eq!(plan.steps, []);
+        assert_eq!(plan.knows_all(), Ok(()));
     }
 
     #[test]
@@ -170,7 +183,9 @@ mod tests {
         let mut newer = ours();
         newer.extend([applied(4, "four", 3), applied(5, "five", 2)]);
         assert_eq!(OURS.check(&newer), Ok(()));
-        assert_eq!(OURS.plan(&newer).unwrap().steps, []);
+        let plan = OURS.plan(&newer).unwrap();
+        assert_eq!(plan.steps, []);
+        assert_eq!(plan.knows_all(), Err(SchemaError::TooNew { found: 5, known: 3 }));
         assert_eq!(OURS.found(&newer), Ok(5));
     }
 

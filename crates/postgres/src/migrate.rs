@@ -89,17 +89,20 @@ const READ_TABLE: &str = "
 const KNOWN: i64 = MIGRATIONS.known();
 
 /// Suppresses notices about existing objects, and lifts the role's statement time limits, which are not meant for
-/// migrations. Others wait behind a statement that waits for a lock, so it waits for two seconds at most: [`LOCK_WAIT_MS`].
+/// migrations. Others wait behind a statement that waits for a lock, so it waits for half a
+/// second at most: [`LOCK_WAIT_MS`]. That is shorter than a lease, and than the time after which PostgreSQL would end another's transaction in a deadlock.
 const SET_UP: &str = "
     set local client_min_messages = warning;
     set local search_path = pg_catalog, pg_temp;
-    set local lock_timeout = '2s';
+    set local lock_timeout = '500ms';
     select set_config(name, '0', true) from pg_catalog.pg_settings where name in ('statement_timeout', 'transaction_timeout');";
 
 /// How long a statement of a migration waits for a lock, before the migration is rolled back and tried again. Milliseconds.
-pub(crate) const LOCK_WAIT_MS: u32 = 2_000;
+const LOCK_WAIT_MS: u64 = 500;
 /// The pause before it is tried again, in which those who waited behind it go on.
-const PAUSE: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_secs(1);
+/// The interval in which it is logged that it waits.
+const TELL_EVERY: Duration = Duration::from_secs(10);
 /// How long it is tried again.
 const TRIES_MAX: Duration = Duration::from_secs(300);
 
@@ -122,7 +125,7 @@ const LOCK: &str = "select pg_advisory_xact_lock(19792, 3)";
 pub(crate) async fn migrate(sessions: &Sessions, place: &str) -> StoreResult<Migrated> {
     // An index of a large table can take hours.
     let patient = sessions.without_time_limit();
-    let (began, mut first) = (Instant::now(), None);
+    let (began, mut first, mut told) = (Instant::now(), None, None);
     loop {
         let step = match patient.atomically(migrate_once).await {
             Err(error) if others_are_in_the_way(&error) => {
@@ -133,11 +136,10 @@ pub(crate) async fn migrate(sessions: &Sessions, place: &str) -> StoreResult<Mig
                         cause: waited_for(&others).into(),
                     });
                 }
-                tracing::warn!(
-                    store = place,
-                    others,
-                    "the migration waits for a table that is in use; trying again"
-                );
+                if told.is_none_or(|at: Instant| at.elapsed() > TELL_EVERY) {
+                    told = Some(Instant::now());
+                    tracing::warn!(store = place, others, "the migration waits for a table in use");
+                }
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
@@ -159,9 +161,8 @@ fn others_are_in_the_way(error: &sqlx::Error) -> bool {
 fn waited_for(others: &str) -> String {
     let minutes = TRIES_MAX.as_secs() / 60;
     format!(
-        "the migration could not get a lock for {minutes} minutes, in waits of {} s each, and nothing was changed; \
-         end these transactions, and run it again: {others}",
-        LOCK_WAIT_MS / 1_000
+        "the migration could not get a lock for {minutes} minutes, in waits of {LOCK_WAIT_MS} ms each, and nothing was changed; \
+         end these transactions, and run it again: {others}"
     )
 }
 

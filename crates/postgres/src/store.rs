@@ -70,7 +70,7 @@ impl PostgresStore {
     }
 
     /// Migrates the schema to this binary's version, each migration in one transaction. Several processes may call it at the same time, and
-    /// others may use the store meanwhile. A statement waits at most two seconds for a lock, because others wait behind it; then the
+    /// others may use the store meanwhile. A statement waits at most half a second for a lock, because others wait behind it; then the
     /// migration is rolled back and tried again, for five minutes. A newer store that allows this binary stays as it is.
     ///
     /// # Errors

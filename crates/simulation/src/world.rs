@@ -12,7 +12,7 @@ use milepost_chaos::checker::check;
 use milepost_chaos::export::export;
 use milepost_chaos::load::setup::prepare;
 use milepost_chaos::load::{Pace, client, reader, worker};
-use milepost_chaos::record::{EndAnswer, Record, Row, What};
+use milepost_chaos::record::{Record, Row};
 use milepost_chaos::replay::replay_jobs;
 use milepost_chaos::settle::{examined, settle};
 use milepost_chaos::witness::{Notes, Witness};
@@ -355,13 +355,12 @@ impl World {
         for verdict in verdicts.iter().filter(|verdict| verdict.violated > 0) {
             failures.push(format!("promise {}: {}", verdict.number, verdict.violations.join("; ")));
         }
-        let is_fenced = |what: &What| matches!(what, What::End { answer: Some(EndAnswer::Fenced), .. });
         Ok(Outcome {
             trace: self.trace.hash(&record),
             calls: self.trace.calls(),
             jobs: record.jobs().count(),
-            rescued: rescued(&record),
-            fenced: record.operations.iter().filter(|call| is_fenced(&call.what)).count(),
+            rescued: record.rescued(),
+            fenced: record.fenced(),
             faults: self.faults,
             calls_with_fault: self.calls_with_fault,
             aimed: self.aimed,
@@ -386,8 +385,4 @@ fn by_true_time(record: &mut Record, clock_set: &[(i64, i64)]) {
         }
     }
     record.rows.retain(|row| !matches!(row, Row::Rate { .. }));
-}
-
-fn rescued(record: &Record) -> usize {
-    record.changes().filter(|change| change.error_code.as_deref() == Some("lease_lost")).count()
 }

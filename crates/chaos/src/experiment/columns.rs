@@ -41,13 +41,13 @@ pub(super) async fn add_to_file(home: &dyn Home, number: u32) {
     home.tamper(&TABLES.map(|table| statement(table, number)).concat()).await;
 }
 
-/// Adds a column with this number to the tables of a database, one after the other. Waits two seconds for a lock, as migrations do.
+/// Adds a column with this number to the tables of a database, one after the other. Waits half a second for a lock, as migrations do.
 pub(super) async fn add_to_database(url: &str, number: u32) -> Result<()> {
     for table in TABLES {
         let (began, statement) = (Instant::now(), statement(table, number));
         loop {
             let mut connection = PgConnection::connect(url).await?;
-            connection.execute("set lock_timeout = '2s'").await?;
+            connection.execute("set lock_timeout = '500ms'").await?;
             match connection.execute(AssertSqlSafe(statement.clone())).await {
                 Ok(_) => break,
                 Err(error) => ensure!(began.elapsed() < TRIES_MAX, "{table} gets no column: {error}"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::StoreKind;
 use super::faults::{Fault, Faults};
 use crate::checker::Verdict;
-use crate::record::{EndAnswer, Outcome, Record, What};
+use crate::record::{Outcome, Record};
 use crate::replay::{Replay, replay_jobs};
 
 /// The promise that the load does not show: no store is moved.
@@ -44,18 +44,14 @@ impl Summary {
         verdicts: Vec<Verdict>,
     ) -> Self {
         let count = |outcome| record.operations.iter().filter(|call| call.outcome == outcome).count();
-        let is_fenced = |what: &What| matches!(what, What::End { answer: Some(EndAnswer::Fenced), .. });
         Self {
             seed,
             store,
             faults: faults.count(),
             calls: [Outcome::Ok, Outcome::Failed, Outcome::Unknown].map(count),
             jobs: record.jobs().count(),
-            fenced: record.operations.iter().filter(|call| is_fenced(&call.what)).count(),
-            rescued: record
-                .changes()
-                .filter(|change| change.error_code.as_deref() == Some("lease_lost"))
-                .count(),
+            fenced: record.fenced(),
+            rescued: record.rescued(),
             settled,
             failed,
             verdicts,

@@ -11,8 +11,8 @@ use super::client::Caller;
 use super::setup::{BULK, TARGETS, bulk_definition};
 use crate::record::What;
 
-/// The time after which a run that was started is aborted.
-const ABORTED_AFTER: Duration = Duration::from_millis(150);
+/// The number of chunks after which a run that was started is aborted, at most: some runs end before.
+const CHUNKS_MAX: u32 = 16;
 /// How long an aborted run waits for its resume.
 const ABORTED_FOR: Duration = Duration::from_millis(300);
 
@@ -29,7 +29,7 @@ impl Caller {
         let started = self.until_known(what, || self.store.start_bulk(&job)).await;
         let Some(started) = started else { return };
         self.runs.push(started.job);
-        tokio::time::sleep(ABORTED_AFTER).await;
+        tokio::time::sleep(self.pace.chunk_pause * self.random.u32(..CHUNKS_MAX)).await;
         self.interrupt(started.job).await;
     }
 

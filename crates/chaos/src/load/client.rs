@@ -75,7 +75,7 @@ pub(super) struct Caller {
     pub(super) witness: Arc<Witness>,
     name: String,
     pub(super) random: Rng,
-    pace: Pace,
+    pub(super) pace: Pace,
     pub(super) calls: u64,
     /// Jobs that this caller has enqueued.
     mine: Vec<JobId>,
@@ -94,9 +94,9 @@ impl Caller {
                 0..90 => self.enqueue().await,
                 90..150 => self.emit().await,
                 150..186 => self.operate().await,
-                186..193 => self.start_batch().await,
-                193..195 => self.operate_batch().await,
-                195..196 => self.start_bulk().await,
+                186..190 => self.start_batch().await,
+                190..192 => self.operate_batch().await,
+                192..195 => self.start_bulk().await,
                 _ => self.interrupt_bulk().await,
             }
             tokio::time::sleep(Duration::from_millis(self.random.u64(..self.pace.call_pause_ms_max))).await;

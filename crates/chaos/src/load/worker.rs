@@ -21,6 +21,8 @@ use crate::witness::Witness;
 
 /// A job in this number fails, if its kind fails at all.
 const FAILS_IN: u64 = 3;
+/// A call of the sink in this number fails.
+const SINK_FAILS_IN: u64 = 50;
 
 /// Runs until the parent closes standard input.
 ///
@@ -123,7 +125,7 @@ async fn handle(
     Ok(Outcome::Completed)
 }
 
-/// A receiver of events that cannot fail.
+/// A receiver of events that fails at times, and then has received nothing.
 #[derive(Debug)]
 struct WitnessSink {
     witness: Arc<Witness>,
@@ -133,6 +135,10 @@ struct WitnessSink {
 #[async_trait]
 impl Sink for WitnessSink {
     async fn publish(&self, events: &[Event]) -> Result<Vec<Delivery>, SinkDown> {
+        if fastrand::u64(..SINK_FAILS_IN) == 0 {
+            let (place, why) = (self.subscription.clone(), "it fails on purpose".to_owned());
+            return Err(SinkDown { place, why, retry_after: None, for_good: false });
+        }
         for event in events {
             let (subscription, event) = (self.subscription.clone(), event.id.to_string());
             self.witness.saw(Effect::Delivered { subscription, event });

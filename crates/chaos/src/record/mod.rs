@@ -82,6 +82,20 @@ impl Record {
         self.rows.iter().filter_map(|row| if let Row::Change(change) = row { Some(change) } else { None })
     }
 
+    /// Returns how many runs were taken away because their worker had lost its lease.
+    #[must_use]
+    pub fn rescued(&self) -> usize {
+        self.changes().filter(|change| change.error_code.as_deref() == Some("lease_lost")).count()
+    }
+
+    /// Returns how many ends were refused because another run owned the job.
+    #[must_use]
+    pub fn fenced(&self) -> usize {
+        let is_fenced =
+            |call: &&Operation| matches!(call.what, What::End { answer: Some(EndAnswer::Fenced), .. });
+        self.operations.iter().filter(is_fenced).count()
+    }
+
     /// Returns the tasks of batches.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
         self.rows.iter().filter_map(|row| if let Row::Task(task) = row { Some(task) } else { None })

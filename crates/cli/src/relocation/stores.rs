@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use milepost_cli_support::store::{self, Schema, StoreAddress};
 use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::relocation::{Arrival, Departure, MoveId};
+use milepost_core::schema::MigrationPlan;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_sqlite::{SqliteOptions, SqliteStore};
 
@@ -23,7 +24,16 @@ impl Ends {
         let target = PostgresStore::connect(url, PostgresOptions::default()).await;
         let target = target.with_context(|| format!("cannot use the store {to}"))?;
         store::fit(&target, &to, Schema::MadeWhenEmpty).await?;
-        Ok(Self { source, target, from, to })
+        let ends = Self { source, target, from, to };
+        ends.know_all_tables().await?;
+        Ok(ends)
+    }
+
+    /// Refuses stores of a newer version, even if they allow this one: their new tables and columns would be lost.
+    async fn know_all_tables(&self) -> Result<()> {
+        let known = |plan: MigrationPlan| plan.knows_all().map_err(StoreError::Schema);
+        self.source.plan_migration().await.and_then(known).with_context(|| self.of_source())?;
+        self.target.plan_migration().await.and_then(known).with_context(|| self.of_target())
     }
 
     /// Returns the move marks of both stores.

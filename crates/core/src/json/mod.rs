@@ -54,13 +54,25 @@ fn check_values(payload: &str, bytes_max: usize) -> Result<(), InvalidJob> {
 
 /// The most digits after the decimal point of a number that is written without an exponent: those of PostgreSQL's `numeric`.
 const FRACTION_DIGITS_MAX: i64 = 16_383;
+/// The most digits before it. Floats have fewer, so only a zero with an exponent has more.
+const WHOLE_DIGITS_MAX: i64 = 131_072;
 
 /// Returns the number of digits that a database adds when it writes numbers with exponents in full.
 fn digits_added(json: &str) -> Result<usize, InvalidJob> {
     let mut added = 0_usize;
     for (from, to) in exact::numbers(json) {
         let (mantissa, exponent) = json[from..to].split_once(['e', 'E']).unwrap_or((&json[from..to], "0"));
-        let exponent: i64 = exponent.trim_start_matches('+').parse().unwrap_or(i64::MIN);
+        let is_small = exponent.starts_with('-');
+        let exponent: i64 =
+            exponent.trim_start_matches('+').parse().unwrap_or(if is_small { i64::MIN } else { i64::MAX });
+        let whole = mantissa.split('.').next().unwrap_or_default().trim_start_matches('-').len();
+        let whole = i64::try_from(whole).unwrap_or(i64::MAX).saturating_add(exponent);
+        if whole > WHOLE_DIGITS_MAX {
+            let why = format!(
+                "a number has {whole} digits before the decimal point; the most is {WHOLE_DIGITS_MAX}"
+            );
+            return Err(InvalidJob::NotJson { why });
+        }
         let digits = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
         let digits = i64::try_from(digits).unwrap_or(i64::MAX).saturating_sub(exponent);
         if digits > FRACTION_DIGITS_MAX {
@@ -171,7 +183,7 @@ mod tests {
         assert_eq!(check("[\"1e-300\",\"\\\"1e9999\"]", 100), Ok(()), "strings are not numbers");
         assert_eq!(check("[1e-16383]", 100_000), Ok(()));
         let long = format!("0.{}1", "0".repeat(16_383));
-        for bad in ["1e-16384", "[1.5E-16383]", "0e-99999999999999999999", &long] {
+        for bad in ["1e-16384", "[1.5E-16383]", "0e-99999999999999999999", "0e999999999999", &long] {
             assert!(matches!(check(bad, 100_000), Err(InvalidJob::NotJson { .. })), "{bad}");
         }
     }

@@ -124,12 +124,15 @@ fn addresses_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_store_of_a_newer_version_is_refused_with_what_to_do() {
+fn a_store_of_a_newer_version_is_refused_with_what_to_do_even_if_it_allows_this_one() {
     let both = Move::new();
-    both.old
-        .tamper("INSERT INTO milepost.schema_migration VALUES (999, 'later', 'x', 0, 999) RETURNING name");
-    let newer = both.run(&[]);
-    assert!(newer.status == 1 && newer.err.contains("newer milepost"), "{}", newer.err);
+    for compatible_from in [1, 999] {
+        both.old.tamper(&format!(
+            "INSERT INTO milepost.schema_migration VALUES (998 + {compatible_from}, 'later', 'x', 0, {compatible_from}) RETURNING name"
+        ));
+        let newer = both.run(&[]);
+        assert!(newer.status == 1 && newer.err.contains("newer milepost"), "{}", newer.err);
+    }
 }
 
 #[test]
