@@ -1,7 +1,7 @@
-//! TCP proxy that loses replies and cuts connections, to simulate a broken network during a commit.
+//! TCP proxy that loses and delays replies and cuts connections, to simulate a slow or broken network.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ struct Faults {
     shut: watch::Sender<bool>,
     /// How often the existing connections were silenced.
     silences: watch::Sender<u64>,
+    /// How much later each reply arrives, in microseconds.
+    delay_us: AtomicU64,
     /// The first reply that contains these bytes is lost.
     marker: Mutex<Option<Vec<u8>>>,
     /// The connection to cut, and when.
@@ -71,6 +73,10 @@ impl Faults {
             return None;
         }
         cut.take().map(|cut| cut.moment)
+    }
+
+    fn delay(&self) -> Duration {
+        Duration::from_micros(self.delay_us.load(Ordering::SeqCst))
     }
 
     fn hit(&self, reply: &[u8]) -> bool {
@@ -127,6 +133,12 @@ impl Proxy {
     /// From now on, requests reach the server, but the connection is closed instead of returning a reply.
     pub fn lose_replies(&self, lose: bool) {
         self.faults.lossy.store(lose, Ordering::SeqCst);
+    }
+
+    /// From now on, each reply arrives later by this time. Replies of one connection stay in order.
+    pub fn delay_replies(&self, delay: Duration) {
+        let delay_us = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+        self.faults.delay_us.store(delay_us, Ordering::SeqCst);
     }
 
     /// From now on, closes every existing and new connection, like a server that is down.
@@ -221,6 +233,10 @@ async fn pass(client: &mut TcpStream, server: &mut TcpStream, faults: &Faults) -
                 // The server has answered. It has therefore committed, or will commit with the data that it has already received.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 return Err(std::io::ErrorKind::ConnectionReset.into());
+            }
+            let delay = faults.delay();
+            if !delay.is_zero() {
+                tokio::time::sleep(delay).await;
             }
             to_client.write_all(&buffer[..bytes]).await?;
         }

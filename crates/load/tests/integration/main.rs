@@ -1,0 +1,4 @@
+//! Tests with real processes.
+
+mod k6;
+mod scenarios;
