@@ -52,6 +52,11 @@ async fn resume_bulks(store: &dyn Store, witness: &Witness) -> StoreResult<()> {
     Ok(())
 }
 
+/// Returns whether `milepost doctor` reports that the server was promoted or restored.
+pub async fn is_promotion_reported(store: &Arc<dyn Store>) -> bool {
+    milepost_testkit::examine::examined(store, Check::Promoted).await.is_some()
+}
+
 /// Returns what `milepost doctor` finds. A failover is a fault of the experiment, and promotions are reported as they should be.
 pub async fn examined(store: &Arc<dyn Store>) -> Vec<String> {
     let findings = milepost_testkit::examine::examine(store).await;

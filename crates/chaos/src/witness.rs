@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Effect, Line, Operation, Outcome, Record, What};
@@ -51,7 +52,11 @@ impl Notes {
 #[derive(Debug)]
 enum Paper {
     /// Each entry is one write to a file that is only appended to, so that a killed process loses none.
-    File(File),
+    File {
+        file: File,
+        /// When the machine was started, by its right clock, if the process sees a wrong one.
+        boot: Option<Duration>,
+    },
     /// For simulations, whose processes are tasks.
     Memory(Notes),
 }
@@ -80,7 +85,17 @@ impl Witness {
     pub fn create(folder: &Path, name: &str) -> io::Result<Self> {
         let path = folder.join(format!("{name}.jsonl"));
         let file = OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(Self::new(name, Paper::File(file)))
+        Ok(Self::new(name, Paper::File { file, boot: None }))
+    }
+
+    /// Records the time since the machine was started at this time since 1970, instead of the time that the process sees.
+    #[must_use]
+    pub fn with_time_since(self, boot: Duration) -> Self {
+        let paper = match self.paper {
+            Paper::File { file, .. } => Paper::File { file, boot: Some(boot) },
+            memory @ Paper::Memory(_) => memory,
+        };
+        Self { paper, ..self }
     }
 
     /// Records for the process with this name in memory.
@@ -139,7 +154,8 @@ impl Witness {
 
     fn now(&self) -> Duration {
         match &self.paper {
-            Paper::File(_) => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+            Paper::File { boot: Some(boot), .. } => *boot + since_boot(),
+            Paper::File { .. } => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
             Paper::Memory(notes) => (notes.clock)(),
         }
     }
@@ -157,7 +173,7 @@ impl Witness {
         let at_ns = u64::try_from(self.now().as_nanos()).unwrap_or(u64::MAX);
         let entry = Entry { at_ns, number, line };
         match &self.paper {
-            Paper::File(file) => {
+            Paper::File { file, .. } => {
                 let mut text = serde_json::to_vec(&entry).expect("JSON");
                 text.push(b'\n');
                 (&*file).write_all(&text).expect("the witness cannot write");
@@ -168,6 +184,11 @@ impl Witness {
             }
         }
     }
+}
+
+/// Returns the time since the machine was started, by a clock that cannot be set.
+fn since_boot() -> Duration {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
 }
 
 /// Reads all files of a folder.

@@ -10,12 +10,13 @@ pub async fn prepare(pool: &PgPool) {
     pool.execute(table).await.expect("cannot create the table of effects");
 }
 
-/// Records an effect, as handlers do.
+/// Records an effect, as handlers do. Without a prepared statement, for poolers.
 pub async fn record(connection: &mut PgConnection, run: Run, place: &str) -> Result<(), sqlx::Error> {
     sqlx::query("insert into test_effect (job_id, token, place) values ($1, $2, $3)")
         .bind(run.job.0)
         .bind(run.token.0)
         .bind(place)
+        .persistent(false)
         .execute(connection)
         .await
         .map(drop)

@@ -1,5 +1,7 @@
 //! PostgreSQL servers for single tests, which may crash them.
 
+mod backup;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -46,13 +48,7 @@ impl Server {
     pub async fn standby(&self, folder: &Path) -> Self {
         let standby = Self::in_new_folder(folder);
         tokio::task::block_in_place(|| {
-            let (data, port) = (standby.data(), self.port.to_string());
-            let data = data.to_str().expect("the path is not UTF-8");
-            let from = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres"];
-            run(
-                "pg_basebackup",
-                &[&["-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync"], &from[..]].concat(),
-            );
+            self.copy_to(&standby, &["-R"]);
             standby.pg_ctl_start();
         });
         standby
@@ -66,8 +62,7 @@ impl Server {
     /// Starts the server if it does not run: it shuts down by itself if it cannot write to the disk.
     pub async fn start_if_down(&self) {
         tokio::task::block_in_place(|| {
-            let status = command("pg_ctl").arg("-D").arg(self.data()).arg("status").status();
-            if !status.is_ok_and(|status| status.success()) {
+            if !self.is_running() {
                 self.pg_ctl_start();
             }
         });

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
-use milepost_chaos::checker::check;
+use milepost_chaos::checker::{check, lost_calls};
 use milepost_chaos::experiment::{self, ExperimentArgs};
 use milepost_chaos::load::{ProcessArgs, client, reader, setup, worker};
 use milepost_chaos::record::Record;
@@ -62,6 +62,12 @@ async fn run(command: Command) -> Result<()> {
             let verdicts = check(&record);
             for verdict in &verdicts {
                 println!("{verdict}");
+            }
+            if record.losses().next().is_some() {
+                println!(
+                    "{} acknowledged calls were lost with the last commits of a server",
+                    lost_calls(&record)
+                );
             }
             let replay = replay_jobs(&record);
             println!("{replay}");

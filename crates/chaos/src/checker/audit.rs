@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::losses::{Losses, Subject};
 use super::verdict::Findings;
 use crate::record::{Outcome, Record, Row, What};
 
@@ -13,11 +14,15 @@ pub(super) fn one_entry(record: &Record, findings: &mut Findings) {
             *entries.entry(mark).or_default() += 1;
         }
     }
+    let losses = Losses::of(record);
     for operation in &record.operations {
         let What::Act { mark, changed } = &operation.what else { continue };
         let found = entries.remove(&**mark).unwrap_or_default();
         let holds = match (operation.outcome, changed) {
-            (Outcome::Ok, true) => found == 1,
+            (Outcome::Ok, true) => {
+                let is_lost = losses.explains(Subject::Mark(mark), operation).is_some();
+                found == 1 || found == 0 && is_lost
+            }
             (Outcome::Ok, false) | (Outcome::Failed, _) => found == 0,
             (Outcome::Unknown, _) => found <= 1,
         };

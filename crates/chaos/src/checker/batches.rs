@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::losses::{Losses, Subject};
 use super::states::by_job;
 use super::verdict::Findings;
 use crate::record::{Effect, Outcome, Record, Row, What};
@@ -67,11 +68,14 @@ fn released_once(record: &Record, findings: &mut Findings) {
     }
 }
 
-/// Returns when the first run of each job began.
+/// Returns when the first run of each job began whose claim was not lost: such a claim can have followed an end that was lost.
 fn first_runs(record: &Record) -> HashMap<&str, i64> {
+    let losses = Losses::of(record);
     let mut first = HashMap::new();
     for effect in &record.effects {
-        if let Effect::Began { job, at_ms, .. } = effect {
+        if let Effect::Began { job, token, at_ms } = effect
+            && !losses.is_lost(Subject::Claim(job, *token))
+        {
             let at = first.entry(&**job).or_insert(*at_ms);
             *at = (*at).min(*at_ms);
         }
@@ -104,15 +108,17 @@ pub(super) fn version(record: &Record, findings: &mut Findings) {
             _ => None,
         })
         .collect();
-    let mut keys: HashMap<&str, &str> = HashMap::new();
+    let losses = Losses::of(record);
+    let mut keys: HashMap<(&str, Option<u32>), &str> = HashMap::new();
     for operation in record.operations.iter().filter(|operation| operation.outcome == Outcome::Ok) {
         let What::StartBatch { batch, key, version } = &operation.what else { continue };
         let found = stored.get(&**batch).copied();
-        findings.check(found == Some(*version), || {
+        let lost = losses.explains(Subject::Batch(batch), operation);
+        findings.check(found == Some(*version) || found.is_none() && lost.is_some(), || {
             format!("batch {batch} began with version {version} and has version {found:?}")
         });
         if let Some(key) = key {
-            let first = *keys.entry(key).or_insert(batch);
+            let first = *keys.entry((key, lost)).or_insert(batch);
             findings.check(first == batch, || format!("the key {key:?} has the batches {first} and {batch}"));
         }
     }

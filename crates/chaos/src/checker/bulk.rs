@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::losses::{Losses, Subject};
 use super::verdict::Findings;
 use crate::record::{Effect, Outcome, Record, Row, What};
 
@@ -22,8 +23,12 @@ pub(super) fn every_target_once(record: &Record, findings: &mut Findings) {
         })
         .collect();
     let nothing = HashMap::new();
+    let losses = Losses::of(record);
     for operation in record.operations.iter().filter(|operation| operation.outcome == Outcome::Ok) {
         let What::StartBulk { run, targets, optional, in_store } = &operation.what else { continue };
+        if losses.explains(Subject::Job(run), operation).is_some() && !applied.contains_key(&**run) {
+            continue;
+        }
         let times = applied.get(&**run).unwrap_or(&nothing);
         for key in targets {
             let is_failed = failed.contains(&(&**run, &**key));
@@ -52,9 +57,11 @@ pub(super) fn every_target_once(record: &Record, findings: &mut Findings) {
     }
 }
 
-/// Between an acknowledged abort and the next resume, no chunk begins.
+/// Between an acknowledged abort and the next resume, no chunk begins, unless the abort can be lost.
 pub(super) fn no_chunk_after_abort(record: &Record, findings: &mut Findings) {
-    for abort in record.operations.iter().filter(|operation| operation.outcome == Outcome::Ok) {
+    let losses = Losses::of(record);
+    let kept = record.operations.iter().filter(|operation| !losses.can_undo(operation));
+    for abort in kept.filter(|operation| operation.outcome == Outcome::Ok) {
         let (What::AbortBulk { run }, Some(aborted_ms)) = (&abort.what, abort.ended_ms) else { continue };
         let resumed_ms = record.operations.iter().filter_map(|operation| match &operation.what {
             What::ResumeBulk { run: other } if other == run && operation.began_ms >= abort.began_ms => {

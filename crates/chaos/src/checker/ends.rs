@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::losses::{Losses, Subject};
 use super::states::by_job;
 use super::verdict::Findings;
 use crate::record::{EndAnswer, Outcome, Record, Row, What};
@@ -9,11 +10,16 @@ use crate::record::{EndAnswer, Outcome, Record, Row, What};
 /// At most one end of a run is accepted; the accepted one is in the history, and no other.
 pub(super) fn one_end(record: &Record, findings: &mut Findings) {
     one_effect(record, findings);
+    let losses = Losses::of(record);
     let mut accepted: HashMap<(&str, u64), &str> = HashMap::new();
     for operation in &record.operations {
         let What::End { job, token, verb, answer: Some(EndAnswer::Accepted) } = &operation.what else {
             continue;
         };
+        // Such a run can end again.
+        if losses.explains(Subject::End(job, *token), operation).is_some() {
+            continue;
+        }
         let other = accepted.insert((job, *token), verb);
         findings.check(other.is_none(), || {
             format!(
@@ -70,10 +76,11 @@ fn one_effect(record: &Record, findings: &mut Findings) {
     }
 }
 
-/// Every claim has a larger token than the one before, and a run is taken away only after the end of its lease.
+/// Every claim has a larger token than the one before, also than those that were lost, and a run is taken away only after the end of its lease.
 pub(super) fn tokens_rise(record: &Record, findings: &mut Findings) {
+    let losses = Losses::of(record);
     let mut leased: HashMap<(&str, u64), i64> = HashMap::new();
-    for operation in &record.operations {
+    for operation in record.operations.iter().filter(|operation| !losses.can_undo(operation)) {
         if let (Outcome::Ok, What::Lease { job, token, until_ms }) = (operation.outcome, &operation.what) {
             let until = leased.entry((job, *token)).or_insert(*until_ms);
             *until = (*until).max(*until_ms);
@@ -85,6 +92,12 @@ pub(super) fn tokens_rise(record: &Record, findings: &mut Findings) {
             if change.verb == "claim" {
                 findings.check(change.token > last, || {
                     format!("job {job} was claimed with token {} after token {last}", change.token)
+                });
+                findings.check(!losses.is_lost(Subject::Claim(job, change.token)), || {
+                    format!(
+                        "job {job} was claimed with token {} again, after the first claim was lost",
+                        change.token
+                    )
                 });
             } else {
                 findings.check(change.token >= last, || {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::losses::{Losses, Subject};
 use super::verdict::Findings;
 use crate::record::{Effect, Outcome, Record, Row, What};
 
@@ -28,6 +29,7 @@ pub(super) fn logged(record: &Record) -> impl Iterator<Item = Logged<'_>> {
 /// their commits.
 pub(super) fn log(record: &Record, findings: &mut Findings) {
     let log: HashMap<&str, Logged<'_>> = logged(record).map(|event| (event.id, event)).collect();
+    let losses = Losses::of(record);
     // An event that was repeated can have been committed by any of its calls.
     let mut began: HashMap<&str, i64> = HashMap::new();
     for operation in &record.operations {
@@ -45,8 +47,9 @@ pub(super) fn log(record: &Record, findings: &mut Findings) {
         }
         acknowledged.insert(&**event);
         let found = log.get(&**event);
+        let is_lost = found.is_none() && losses.explains(Subject::Event(event), operation).is_some();
         findings.check(
-            found.is_some_and(|found| found.payload == payload && found.aggregate == aggregate),
+            is_lost || found.is_some_and(|found| found.payload == payload && found.aggregate == aggregate),
             || {
                 let how = if found.is_some() { "changed" } else { "missing" };
                 format!("event {event}, acknowledged to {}, is {how}", operation.client)
@@ -89,16 +92,26 @@ fn without_gaps(record: &Record, findings: &mut Findings) {
     }
 }
 
-/// Every consumer has the effect of every event once, unless it was abandoned; one that takes events in order has them in order.
+/// Every consumer has the effect of every event once, unless it was abandoned; one that takes events in order has them in order. It can have
+/// taken in an event that was lost afterwards.
 pub(super) fn consumed_once(record: &Record, findings: &mut Findings) {
     let log: HashMap<&str, Logged<'_>> = logged(record).map(|event| (event.id, event)).collect();
+    let losses = Losses::of(record);
+    let is_lost = |event: &str| match event.rsplit_once(' ') {
+        Some((aggregate, sequence)) => {
+            sequence.parse().is_ok_and(|sequence| losses.is_lost_event(aggregate, sequence))
+        }
+        None => losses.is_lost(Subject::Event(event)),
+    };
     let mut times: HashMap<(&str, &str), u32> = HashMap::new();
     let mut last: HashMap<(&str, &str), u64> = HashMap::new();
     for effect in &record.effects {
         let Effect::Consumed { consumer, event, in_order } = effect else { continue };
         *times.entry((consumer, event)).or_default() += 1;
         let Some(logged) = log.get(&**event) else {
-            findings.check(false, || format!("{consumer} took in event {event}, which is not in the log"));
+            findings.check(is_lost(event), || {
+                format!("{consumer} took in event {event}, which is not in the log")
+            });
             continue;
         };
         let before = last.insert((consumer, logged.aggregate), logged.sequence).unwrap_or_default();

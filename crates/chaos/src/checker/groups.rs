@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::losses::{Losses, Subject};
 use super::verdict::Findings;
 use crate::record::{Effect, Record, Row};
 
@@ -30,6 +31,8 @@ fn groups(record: &Record, findings: &mut Findings) {
     for change in record.changes().filter(|change| change.from.as_deref() == Some("running")) {
         taken_away.insert((&change.job, change.token), change.at_ms);
     }
+    // The store has forgotten the slots of these runs.
+    let losses = Losses::of(record);
     let mut began: HashMap<(&str, u64), i64> = HashMap::new();
     // Beginnings and ends of runs of each group: the time, and +1 or -1. Ends come first at equal times.
     let mut steps: BTreeMap<&str, Vec<(i64, i64)>> = BTreeMap::new();
@@ -40,7 +43,7 @@ fn groups(record: &Record, findings: &mut Findings) {
     };
     for effect in &record.effects {
         match effect {
-            Effect::Began { job, token, at_ms } => {
+            Effect::Began { job, token, at_ms } if !losses.is_lost(Subject::Claim(job, *token)) => {
                 began.insert((job, *token), *at_ms);
             }
             Effect::Finished { job, token, at_ms } => {

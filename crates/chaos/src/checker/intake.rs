@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::losses::{Losses, Subject};
 use super::verdict::Findings;
 use crate::record::{AskedJob, EndAnswer, Operation, Outcome, Record, Row, What};
 
@@ -9,7 +10,8 @@ use crate::record::{AskedJob, EndAnswer, Operation, Outcome, Record, Row, What};
 pub(super) fn durable(record: &Record, findings: &mut Findings) {
     let stored: HashSet<&str> = record.jobs().map(|job| &*job.id).collect();
     let may_be_deleted = is_retention_on(record);
-    let elsewhere = acknowledged(record);
+    let elsewhere: HashSet<&str> = acknowledged(record).map(|(_, job)| job).collect();
+    let losses = Losses::of(record);
     for (operation, jobs) in enqueues(record) {
         let client = &operation.client;
         match operation.outcome {
@@ -17,7 +19,8 @@ pub(super) fn durable(record: &Record, findings: &mut Findings) {
             Outcome::Ok => {
                 for job in jobs {
                     let id = stored_as(job);
-                    findings.check(stored.contains(id), || {
+                    let is_lost = losses.explains(Subject::Job(id), operation).is_some();
+                    findings.check(stored.contains(id) || is_lost, || {
                         format!("job {id}, acknowledged to {client}, is missing")
                     });
                 }
@@ -42,7 +45,7 @@ pub(super) fn durable(record: &Record, findings: &mut Findings) {
     }
 }
 
-/// Two jobs never have the same key, and all calls with a key were answered with the same job.
+/// Two jobs never have the same key, and all calls with a key were answered with the same job, unless that was lost.
 pub(super) fn unique_keys(record: &Record, findings: &mut Findings) {
     let mut stored: HashMap<(&str, &str), &str> = HashMap::new();
     for job in record.jobs() {
@@ -53,7 +56,8 @@ pub(super) fn unique_keys(record: &Record, findings: &mut Findings) {
         });
     }
     let may_be_deleted = is_retention_on(record);
-    let mut answered: HashMap<(&str, &str), &str> = HashMap::new();
+    let losses = Losses::of(record);
+    let mut answered: HashMap<(&str, &str, Option<u32>), &str> = HashMap::new();
     for (operation, jobs) in enqueues(record) {
         if operation.outcome != Outcome::Ok || may_be_deleted {
             continue;
@@ -61,7 +65,8 @@ pub(super) fn unique_keys(record: &Record, findings: &mut Findings) {
         for job in jobs {
             let Some(key) = &job.key else { continue };
             let answer = stored_as(job);
-            let first = *answered.entry((&job.kind, key)).or_insert(answer);
+            let lost = losses.explains(Subject::Job(answer), operation);
+            let first = *answered.entry((&job.kind, key, lost)).or_insert(answer);
             findings.check(first == answer, || {
                 format!("the key {key:?} was answered with job {first} and with job {answer}")
             });
@@ -80,8 +85,10 @@ pub(super) fn never_deleted(record: &Record, findings: &mut Findings) {
             _ => None,
         })
         .collect();
-    for id in acknowledged(record) {
-        findings.check(stored.contains(id) || ended.contains(id), || {
+    let losses = Losses::of(record);
+    for (operation, id) in acknowledged(record) {
+        let is_lost = losses.explains(Subject::Job(id), operation).is_some();
+        findings.check(stored.contains(id) || ended.contains(id) || is_lost, || {
             format!("job {id} is missing, and nothing had ended it")
         });
     }
@@ -94,10 +101,10 @@ fn enqueues(record: &Record) -> impl Iterator<Item = (&Operation, &Vec<AskedJob>
     })
 }
 
-/// Returns the ids of all jobs whose call was acknowledged.
-fn acknowledged(record: &Record) -> HashSet<&str> {
+/// Returns the ids of all jobs whose call was acknowledged, with the call.
+fn acknowledged(record: &Record) -> impl Iterator<Item = (&Operation, &str)> {
     let calls = enqueues(record).filter(|(operation, _)| operation.outcome == Outcome::Ok);
-    calls.flat_map(|(_, jobs)| jobs.iter().map(stored_as)).collect()
+    calls.flat_map(|(operation, jobs)| jobs.iter().map(move |job| (operation, stored_as(job))))
 }
 
 /// Returns the id under which a job is stored, after an acknowledged call.

@@ -7,6 +7,7 @@ mod ends;
 mod events;
 mod groups;
 mod intake;
+pub(crate) mod losses;
 mod moved;
 mod relay;
 mod schedules;
@@ -17,6 +18,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+pub use losses::lost_calls;
 pub use verdict::{VIOLATIONS_MAX, Verdict};
 
 use crate::record::Record;

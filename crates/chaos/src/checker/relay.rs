@@ -3,19 +3,23 @@
 use std::collections::{HashMap, HashSet};
 
 use super::events::{Logged, abandoned, logged};
+use super::losses::{Losses, Subject};
 use super::verdict::Findings;
 use crate::record::{Effect, Record, Row};
 
 /// Every event reaches the sink of every subscription that selects it, or was abandoned; the first deliveries of an aggregate are in the order of
-/// its events; nothing else is delivered.
+/// its events; nothing else is delivered, except events that were lost afterwards.
 pub(super) fn delivered(record: &Record, findings: &mut Findings) {
     let log: HashMap<&str, Logged<'_>> = logged(record).map(|event| (event.id, event)).collect();
+    let losses = Losses::of(record);
     let mut seen: HashSet<(&str, &str)> = HashSet::new();
     let mut last: HashMap<(&str, &str), u64> = HashMap::new();
     for effect in &record.effects {
         let Effect::Delivered { subscription, event } = effect else { continue };
         let Some(logged) = log.get(&**event) else {
-            findings.check(false, || format!("{subscription} delivered {event}, which is not in the log"));
+            findings.check(losses.is_lost(Subject::Event(event)), || {
+                format!("{subscription} delivered {event}, which is not in the log")
+            });
             continue;
         };
         // Later deliveries are repetitions.

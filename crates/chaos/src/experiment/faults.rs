@@ -1,7 +1,8 @@
 //! Faults, chosen by the seed.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -10,6 +11,14 @@ use fastrand::Rng;
 use super::STOPPED_FOR;
 use super::place::{Database, Place};
 use super::processes::{Processes, Role};
+use crate::record::Loss;
+use crate::witness::Witness;
+
+/// The longest time whose commits are lost, in milliseconds.
+const LAG_MS_MAX: u64 = 1_000;
+/// How far the clock is set at most, in seconds, and how long it stays so at most, in milliseconds.
+const JUMP_S_MAX: i64 = 20;
+const JUMPED_MS_MAX: u64 = 3_000;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -42,6 +51,20 @@ pub enum Fault {
     Roll,
     /// The loss of power: everything that was not synchronized is lost, and all processes end.
     LosePower,
+    /// All places for connections are taken for a while.
+    LimitConnections,
+    /// Statements and transactions time out after a few milliseconds for a while.
+    TimeOutSessions,
+    /// The loss of the database server; a standby is promoted that lacks its last commits. Only if it is asked for.
+    FailOverAsync,
+    /// A restore of the database server to a moment in the past. Only if it is asked for.
+    Restore,
+    /// A dump of the database, restored on a new server. Only if it is asked for.
+    DumpAndRestore,
+    /// SIGKILL of the pooler between processes and server, and a start. Only if it is asked for.
+    RestartPooler,
+    /// The clock of all processes is set forwards or back for a while. Only if it is asked for.
+    JumpClock,
 }
 
 impl Fault {
@@ -63,6 +86,13 @@ impl Fault {
             Self::AddColumns => "times columns added to all tables",
             Self::Roll => "processes replaced by one of the other version",
             Self::LosePower => "power losses",
+            Self::LimitConnections => "times all places for connections taken",
+            Self::TimeOutSessions => "times statements and transactions timed out",
+            Self::FailOverAsync => "failovers to an asynchronous standby",
+            Self::Restore => "restores to a moment in the past",
+            Self::DumpAndRestore => "dumps restored on a new server",
+            Self::RestartPooler => "poolers killed",
+            Self::JumpClock => "times the clock was set",
         }
     }
 
@@ -86,12 +116,28 @@ impl Fault {
                 | Self::CutNetwork
                 | Self::SilenceNetwork
                 | Self::LoseAnswers
+                | Self::LimitConnections
+                | Self::TimeOutSessions
+                | Self::FailOverAsync
+                | Self::Restore
+                | Self::DumpAndRestore
+                | Self::RestartPooler
         )
+    }
+
+    /// Returns whether it happens only if it is asked for: it removes facts that others need (commits, the times of the store), needs other
+    /// connections, or takes long.
+    pub(super) const fn is_on_request(self) -> bool {
+        self.loses_commits() || matches!(self, Self::DumpAndRestore | Self::RestartPooler | Self::JumpClock)
+    }
+
+    /// Returns whether acknowledged calls can be lost by it.
+    pub(super) const fn loses_commits(self) -> bool {
+        matches!(self, Self::FailOverAsync | Self::Restore)
     }
 }
 
 /// The faults that were injected.
-#[derive(Debug)]
 pub(super) struct Faults {
     /// The kinds that are injected.
     kinds: Vec<Fault>,
@@ -100,11 +146,31 @@ pub(super) struct Faults {
     next: Vec<Fault>,
     /// Stopped processes, with the time at which they continue.
     stopped: Vec<(u32, Instant)>,
+    /// What was lost.
+    losses: Vec<Loss>,
+    witness: Arc<Witness>,
 }
 
 impl Faults {
-    pub(super) const fn new(kinds: Vec<Fault>) -> Self {
-        Self { kinds, count: BTreeMap::new(), next: Vec::new(), stopped: Vec::new() }
+    pub(super) const fn new(kinds: Vec<Fault>, witness: Arc<Witness>) -> Self {
+        Self {
+            kinds,
+            count: BTreeMap::new(),
+            next: Vec::new(),
+            stopped: Vec::new(),
+            losses: Vec::new(),
+            witness,
+        }
+    }
+
+    /// Returns whether the clock of the processes is set.
+    pub(super) fn sets_clock(&self) -> bool {
+        self.kinds.contains(&Fault::JumpClock)
+    }
+
+    /// Returns what was lost.
+    pub(super) fn losses(&self) -> &[Loss] {
+        &self.losses
     }
 
     /// Injects one fault.
@@ -146,11 +212,22 @@ impl Faults {
                 place.fail_over().await?;
                 true
             }
+            Fault::FailOverAsync | Fault::Restore => {
+                self.lose_commits(fault, random, processes, place).await?
+            }
+            Fault::DumpAndRestore => {
+                self.stopped.clear();
+                place.dump_and_restore(processes).await?
+            }
+            Fault::RestartPooler => place.restart_pooler().await?,
+            Fault::JumpClock => jump_clock(random, processes).await?,
             Fault::CrashServer
             | Fault::KillBackends
             | Fault::CutNetwork
             | Fault::SilenceNetwork
-            | Fault::LoseAnswers => match &place.database {
+            | Fault::LoseAnswers
+            | Fault::LimitConnections
+            | Fault::TimeOutSessions => match &place.database {
                 Some(database) => {
                     of_database(fault, database).await?;
                     true
@@ -160,6 +237,27 @@ impl Faults {
         };
         *self.count.entry(fault).or_default() += u32::from(is_done);
         Ok(())
+    }
+
+    /// Loses the commits of a short time, and notes which ones.
+    async fn lose_commits(
+        &mut self,
+        fault: Fault,
+        random: &mut Rng,
+        processes: &mut Processes,
+        place: &mut Place,
+    ) -> Result<bool> {
+        let number = u32::try_from(self.losses.len() + 1)?;
+        let lag = Duration::from_millis(random.u64(..LAG_MS_MAX));
+        let loss = if fault == Fault::Restore {
+            self.stopped.clear();
+            place.restore(processes, lag, &self.witness, number).await?
+        } else {
+            place.fail_over_async(lag, &self.witness, number).await?
+        };
+        let is_done = loss.is_some();
+        self.losses.extend(loss);
+        Ok(is_done)
     }
 
     /// Stops a worker. Returns false if it would be the last one that runs.
@@ -206,7 +304,18 @@ async fn of_database(fault: Fault, database: &Database) -> Result<()> {
         Fault::KillBackends => database.kill_backends().await?,
         Fault::CutNetwork => database.cut().await,
         Fault::SilenceNetwork => database.silence(),
+        Fault::LimitConnections => database.limit_connections().await?,
+        Fault::TimeOutSessions => database.time_out_sessions().await?,
         _ => database.lose_answers().await,
     }
     Ok(())
+}
+
+/// Sets the clock that the processes see forwards or back, and after a while to the right time. Returns false if they see that of the machine.
+async fn jump_clock(random: &mut Rng, processes: &Processes) -> Result<bool> {
+    let Some(clock) = processes.clock() else { return Ok(false) };
+    clock.set(random.i64(-JUMP_S_MAX..=JUMP_S_MAX))?;
+    tokio::time::sleep(Duration::from_millis(random.u64(..JUMPED_MS_MAX))).await;
+    clock.set(0)?;
+    Ok(true)
 }

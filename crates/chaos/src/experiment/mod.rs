@@ -1,5 +1,6 @@
 //! An experiment: load, faults, and a verdict.
 
+mod clock;
 mod columns;
 mod disk;
 mod faults;
@@ -24,9 +25,10 @@ pub use summary::Summary;
 use crate::checker::check;
 use crate::export::export;
 use crate::load::setup::LEASE;
-use crate::record::Record;
-use crate::settle::{examined, settle};
+use crate::record::{Effect, Record, Row};
+use crate::settle::{examined, is_promotion_reported, settle};
 use crate::witness::{self, Witness};
+use clock::Clock;
 use disk::Disk;
 use faults::{Fault, Faults};
 use place::Place;
@@ -77,9 +79,13 @@ impl ExperimentArgs {
     /// Returns the kinds of faults that the store can have, of those that were chosen.
     fn faults(&self) -> Vec<Fault> {
         let has_server = self.store == StoreKind::Postgres;
-        let is_chosen = |fault: &Fault| self.only.is_empty() || self.only.contains(fault);
+        let is_chosen = |fault: &Fault| match self.only.is_empty() {
+            true => !fault.is_on_request(),
+            false => self.only.contains(fault),
+        };
         let can_be = |fault: &Fault| match fault {
             Fault::Roll => self.previous.is_some(),
+            Fault::JumpClock => self.previous.is_none(),
             _ => has_server || !fault.needs_server(),
         };
         let all = Fault::value_variants().iter().copied();
@@ -87,6 +93,14 @@ impl ExperimentArgs {
         if faults.iter().any(|fault| fault.needs_disk()) && !Disk::is_permitted() {
             eprintln!("No full disks and no power losses: a file system cannot be mounted from a file here.");
             faults.retain(|fault| !fault.needs_disk());
+        }
+        if faults.contains(&Fault::RestartPooler) && !Place::can_have_pooler() {
+            eprintln!("No pooler: PgBouncer is not installed (package pgbouncer).");
+            faults.retain(|fault| *fault != Fault::RestartPooler);
+        }
+        if faults.contains(&Fault::JumpClock) && !Clock::is_installed() {
+            eprintln!("No jumps of the clock: libfaketime is not installed (package faketime).");
+            faults.retain(|fault| *fault != Fault::JumpClock);
         }
         faults
     }
@@ -102,12 +116,14 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
     let faults = args.faults();
     let folder = tempfile::tempdir()?;
     let witness = Arc::new(Witness::create(folder.path(), "experiment")?);
-    let programs = Programs::new(args.previous.clone(), folder.path().to_owned(), seed)?;
+    let clock = if faults.contains(&Fault::JumpClock) { Clock::create()? } else { None };
+    let programs = Programs::new(args.previous.clone(), folder.path().to_owned(), seed, clock)?;
     let on_disk = faults.iter().any(|fault| fault.needs_disk());
-    let mut place = Place::create(args.store, on_disk, &programs).await?;
+    let pooled = faults.contains(&Fault::RestartPooler);
+    let mut place = Place::create(args.store, on_disk, pooled, &programs).await?;
     let mut processes = Processes::new(place.address.clone(), programs);
     processes.start_all()?;
-    let mut faults = Faults::new(faults);
+    let mut faults = Faults::new(faults, witness.clone());
     let (began, planned) = (Instant::now(), Duration::from_secs(args.seconds));
     while began.elapsed() < planned || (!faults.have_all_happened() && began.elapsed() < planned * LONGER_MAX)
     {
@@ -119,13 +135,20 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
     let settled = settle(place.home.store().as_ref(), &witness, SETTLE_MAX).await;
     failed.extend(processes.finish(Role::Worker).await);
     failed.extend(processes.finish(Role::Reader).await);
-    let record = record(&place, folder.path()).await?;
+    let mut record = record(&place, folder.path()).await?;
+    record.rows.extend(faults.losses().iter().cloned().map(Row::Loss));
+    if args.store == StoreKind::Sqlite && faults.sets_clock() {
+        forget_times(&mut record);
+    }
     if let Some(path) = &args.record {
         let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
         record.write(BufWriter::new(file))?;
     }
     failed
         .extend(examined(&place.home.store()).await.into_iter().map(|finding| format!("doctor: {finding}")));
+    if !faults.losses().is_empty() && !is_promotion_reported(&place.home.store()).await {
+        failed.push("the doctor does not report that commits can be lost".to_owned());
+    }
     Ok(Summary::new(seed, args.store, faults, settled, failed, &record, check(&record)))
 }
 
@@ -133,6 +156,19 @@ async fn record(place: &Place, folder: &Path) -> Result<Record> {
     let mut record = witness::read(folder)?;
     export(place.home.as_ref(), &mut record).await?;
     Ok(record)
+}
+
+/// Removes what the clock of the store decides: while it is ahead, leases expire, and every time in the store is wrong.
+fn forget_times(record: &mut Record) {
+    for row in &mut record.rows {
+        match row {
+            Row::Change(change) => change.ready_at_ms = None,
+            Row::Task(task) => task.after.clear(),
+            _ => {}
+        }
+    }
+    record.rows.retain(|row| !matches!(row, Row::Rate { .. } | Row::GroupLimit { .. }));
+    record.effects.retain(|effect| !matches!(effect, Effect::Began { .. } | Effect::Finished { .. }));
 }
 
 /// The time for which a process is stopped: longer than its lease.

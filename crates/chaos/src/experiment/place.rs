@@ -1,5 +1,10 @@
 //! The store under test, with its disk, its servers, and the network before them.
 
+mod dump;
+mod loss;
+mod pooler;
+mod sessions;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +21,7 @@ use super::disk::Disk;
 use super::processes::Processes;
 use super::programs::Programs;
 use super::{StoreKind, columns};
+use pooler::Pooler;
 
 /// How long the network is cut, or loses answers.
 const CUT_FOR: Duration = Duration::from_millis(500);
@@ -37,11 +43,19 @@ pub(super) struct Place {
     /// The SQLite file, and its folder if it is not on the disk.
     file: Option<PathBuf>,
     _folder: Option<TempDir>,
+    /// Between the processes and the server.
+    pooler: Option<Pooler>,
 }
 
 impl Place {
-    /// Creates a store. `on_disk`: on a file system that can be filled and lose its power, and with a standby on the same.
-    pub(super) async fn create(kind: StoreKind, on_disk: bool, programs: &Programs) -> Result<Self> {
+    /// Creates a store. `on_disk`: on a file system that can be filled and lose its power, and with a standby on the same. `pooled`: processes
+    /// reach the server through a pooler.
+    pub(super) async fn create(
+        kind: StoreKind,
+        on_disk: bool,
+        pooled: bool,
+        programs: &Programs,
+    ) -> Result<Self> {
         let disk = on_disk.then(Disk::mount).transpose()?;
         let own = if on_disk { None } else { Some(tempfile::tempdir()?) };
         let folder = disk.as_ref().map(Disk::path).or(own.as_ref().map(TempDir::path));
@@ -51,21 +65,20 @@ impl Place {
                 let path = folder.join("jobs.db");
                 let address = format!("sqlite:{}", path.display());
                 programs.prepare(&address).await?;
-                let home = SqliteHome::open(path.clone(), SqliteOptions::default());
-                Self {
-                    home: Box::new(home),
-                    database: None,
-                    address,
-                    disk,
-                    columns: 0,
-                    file: Some(path),
-                    _folder: own,
-                }
+                let home = Box::new(SqliteHome::open(path.clone(), SqliteOptions::default()));
+                let (file, pooler, columns) = (Some(path), None, 0);
+                Self { home, database: None, address, disk, columns, file, _folder: own, pooler }
             }
             StoreKind::Postgres => {
-                let (database, home, address) = Database::create(folder, programs).await?;
-                let database = Some(database);
-                Self { home: Box::new(home), database, address, disk, columns: 0, file: None, _folder: own }
+                let (database, home, mut address) = Database::create(folder, programs).await?;
+                let direct = database.proxy.address().to_string();
+                let pooler = if pooled { Some(Pooler::before(&direct).await?) } else { None };
+                if let Some(pooler) = &pooler {
+                    address = address.replace(&direct, &pooler.address());
+                    address += &format!("?pooler=transaction&direct={direct}");
+                }
+                let (home, database, columns) = (Box::new(home), Some(database), 0);
+                Self { home, database, address, disk, columns, file: None, _folder: own, pooler }
             }
         };
         place.synchronize()?;
@@ -128,6 +141,18 @@ impl Place {
         Ok(self.home.migrate().await?)
     }
 
+    /// Kills the pooler, and starts it again.
+    pub(super) async fn restart_pooler(&mut self) -> Result<bool> {
+        let Some(pooler) = &mut self.pooler else { return Ok(false) };
+        pooler.restart().await?;
+        Ok(true)
+    }
+
+    /// Returns whether a pooler is installed.
+    pub(super) fn can_have_pooler() -> bool {
+        Pooler::is_installed()
+    }
+
     /// Loses the database server, and continues with its standby.
     pub(super) async fn fail_over(&mut self) -> Result<()> {
         if let Some(database) = &mut self.database {
@@ -182,13 +207,20 @@ impl Database {
     async fn fail_over(&mut self) -> Result<()> {
         self.server.crash().await;
         self.standby.promote().await;
+        self.lead_to_standby().await.map(drop)
+    }
+
+    /// Leads all clients to the standby, which accepts writes now, and gives it a standby. Returns the server of before.
+    async fn lead_to_standby(&mut self) -> Result<Server> {
         for proxy in [&self.proxy, &self.steady] {
             proxy.lead_to(self.standby.address());
         }
         // Until it has a standby, its commits wait.
         let standby = self.standby.standby(&self.folder).await;
-        self.server = std::mem::replace(&mut self.standby, standby);
-        self.wait_for_standby().await
+        let server = std::mem::replace(&mut self.standby, standby);
+        let before = std::mem::replace(&mut self.server, server);
+        self.wait_for_standby().await?;
+        Ok(before)
     }
 
     /// Ends all connections of clients.

@@ -8,6 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::Child;
 
+use super::clock::Clock;
 use super::programs::{Programs, Version};
 
 /// The number of processes with each role.
@@ -75,6 +76,11 @@ pub(super) struct Processes {
 impl Processes {
     pub(super) const fn new(address: String, programs: Programs) -> Self {
         Self { address, programs, started: 0, processes: Vec::new(), failed: Vec::new() }
+    }
+
+    /// Returns the clock that they see, if it is not that of the machine.
+    pub(super) const fn clock(&self) -> Option<&Clock> {
+        self.programs.clock()
     }
 
     pub(super) fn start_all(&mut self) -> Result<()> {

@@ -6,6 +6,8 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use tokio::process::{Child, Command};
 
+use super::clock::Clock;
+
 /// The version of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
@@ -23,11 +25,23 @@ pub(super) struct Programs {
     folder: PathBuf,
     /// The seed of the load.
     seed: u64,
+    /// The clock that processes see, if it is not that of the machine.
+    clock: Option<Clock>,
 }
 
 impl Programs {
-    pub(super) fn new(previous: Option<PathBuf>, folder: PathBuf, seed: u64) -> Result<Self> {
-        Ok(Self { this: std::env::current_exe()?, previous, folder, seed })
+    pub(super) fn new(
+        previous: Option<PathBuf>,
+        folder: PathBuf,
+        seed: u64,
+        clock: Option<Clock>,
+    ) -> Result<Self> {
+        Ok(Self { this: std::env::current_exe()?, previous, folder, seed, clock })
+    }
+
+    /// Returns the clock that processes see, if it is not that of the machine.
+    pub(super) const fn clock(&self) -> Option<&Clock> {
+        self.clock.as_ref()
     }
 
     /// Returns the version with which everything begins.
@@ -52,12 +66,25 @@ impl Programs {
     }
 
     /// Starts a process, which ends when its standard input is closed. No other process has had its number.
-    pub(super) fn start(&self, version: Version, role: &str, address: &str, number: u64) -> Result<Child> {
+    pub(super) fn start(
+        &mut self,
+        version: Version,
+        role: &str,
+        address: &str,
+        number: u64,
+    ) -> Result<Child> {
         let name = format!("{role} {number}");
         let seed = self.seed.wrapping_add(number);
         let mut command = self.command(version, role, address, &name, seed);
+        if let Some(clock) = &self.clock {
+            command.envs(clock.environment()).arg(clock.argument()?);
+        }
         let started = command.stdin(Stdio::piped()).kill_on_drop(true).spawn();
-        started.with_context(|| format!("cannot start {name}"))
+        let child = started.with_context(|| format!("cannot start {name}"))?;
+        if let Some(clock) = &mut self.clock {
+            clock.used_by(child.id());
+        }
+        Ok(child)
     }
 
     fn command(&self, version: Version, what: &str, address: &str, name: &str, seed: u64) -> Command {

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use super::StoreKind;
 use super::faults::{Fault, Faults};
-use crate::checker::Verdict;
+use crate::checker::{Verdict, lost_calls};
 use crate::record::{Outcome, Record};
 use crate::replay::{Replay, replay_jobs};
 
 /// The promise that the load does not show: no store is moved.
 const MOVE: u8 = 12;
+/// The promise that cannot be checked if the times of the store are wrong.
+const LIMITS: u8 = 7;
 
 /// What happened, and the verdicts.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct Summary {
     fenced: usize,
     /// Runs that were taken away because their worker had lost its lease.
     rescued: usize,
+    /// Acknowledged calls that a loss of commits explains.
+    lost: usize,
     /// How long it took until everything had ended; none if it did not.
     settled: Option<Duration>,
     /// What `milepost doctor` found, and processes that failed.
@@ -52,6 +56,7 @@ impl Summary {
             jobs: record.jobs().count(),
             fenced: record.fenced(),
             rescued: record.rescued(),
+            lost: lost_calls(record),
             settled,
             failed,
             verdicts,
@@ -74,16 +79,30 @@ impl Summary {
         if is_gentle && self.rescued > 0 {
             failures.push(format!("{} runs were taken away by faults that take none", self.rescued));
         }
+        if self.lost == 0 && self.can_lose() {
+            failures.push("no acknowledged call was lost".to_owned());
+        }
         if self.settled.is_none() {
             failures.push("not everything has ended".to_owned());
         }
         failures.extend(self.replay.refused.iter().take(1).map(|refused| format!("model: {refused}")));
         failures.extend(self.failed.iter().cloned());
         let broken = self.verdicts.iter().filter(|verdict| verdict.violated > 0);
-        let unseen = self.verdicts.iter().filter(|verdict| verdict.checked == 0 && verdict.number != MOVE);
+        let has_times = self.store != StoreKind::Sqlite || !self.has(Fault::JumpClock);
+        let is_shown = |number: u8| number != MOVE && (number != LIMITS || has_times);
+        let unseen = self.verdicts.iter().filter(|verdict| verdict.checked == 0 && is_shown(verdict.number));
         failures.extend(unseen.map(|verdict| format!("promise {} was not checked", verdict.number)));
         failures.extend(broken.map(|verdict| format!("promise {} is broken", verdict.number)));
         failures
+    }
+
+    fn has(&self, kind: Fault) -> bool {
+        self.faults.iter().any(|(fault, _)| *fault == kind)
+    }
+
+    /// Returns whether a fault can lose acknowledged calls.
+    fn can_lose(&self) -> bool {
+        self.faults.iter().any(|(fault, _)| fault.loses_commits())
     }
 }
 
@@ -96,6 +115,9 @@ impl fmt::Display for Summary {
         }
         writeln!(f, "{:>6}  jobs", self.jobs)?;
         writeln!(f, "{acknowledged:>6}  calls acknowledged, {refused} refused, {unknown} without an answer")?;
+        if self.can_lose() {
+            writeln!(f, "{:>6}  of them lost with the last commits of a server, as they can be", self.lost)?;
+        }
         writeln!(f, "{:>6}  runs taken away, {} ends fenced", self.rescued, self.fenced)?;
         if let Some(settled) = self.settled {
             writeln!(f, "{:>6.1} s until everything had ended", settled.as_secs_f64())?;

@@ -37,7 +37,7 @@ const AGGREGATES: u32 = 20;
 /// When the witness cannot write.
 pub async fn run(args: ProcessArgs) -> Result<()> {
     let home = open(&args.store, WakeMode::Poll).await;
-    let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
+    let witness = Arc::new(args.witness()?);
     call(home.store(), witness, args.seed, Pace::REAL, until_parent_ends()).await;
     Ok(())
 }

@@ -8,7 +8,7 @@ pub mod setup;
 mod witnessed_bulk;
 pub mod worker;
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use milepost_postgres::{PostgresOptions, WakeMode};
 use milepost_testkit::home::{self, Home};
 use tokio_util::sync::CancellationToken;
 
+use crate::witness::Witness;
 use setup::LEASE;
 
 /// How long a process waits for an answer of PostgreSQL. A silent network must not take longer than the experiment waits.
@@ -38,6 +39,20 @@ pub struct ProcessArgs {
     /// The seed of its choices
     #[arg(long)]
     pub seed: u64,
+    /// When the machine was started, in nanoseconds since 1970, if the clock that the process sees is wrong
+    #[arg(long)]
+    pub boot_ns: Option<u64>,
+}
+
+impl ProcessArgs {
+    /// Creates the witness of the process.
+    fn witness(&self) -> io::Result<Witness> {
+        let witness = Witness::create(&self.folder, &self.name)?;
+        Ok(match self.boot_ns {
+            Some(boot_ns) => witness.with_time_since(Duration::from_nanos(boot_ns)),
+            None => witness,
+        })
+    }
 }
 
 /// How fast everything happens.

@@ -30,7 +30,7 @@ pub async fn run(args: ProcessArgs) -> Result<()> {
     // A transaction whose database does not answer panics; `ConsumerSink` repeats it.
     std::panic::set_hook(Box::new(|_| {}));
     let home = open(&args.store, WakeMode::Listen).await;
-    let witness = Witness::create(&args.folder, &args.name)?;
+    let witness = args.witness()?;
     // A fault can hit the begin of the reader.
     let desk = loop {
         let home = home.clone();

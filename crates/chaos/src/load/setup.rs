@@ -96,7 +96,7 @@ pub fn bulk(home: &dyn Home, witness: Arc<Witness>, pace: Pace) -> Result<Bulk> 
 /// When the witness cannot write, or the store refuses something.
 pub async fn run(args: ProcessArgs) -> Result<()> {
     let home = home::create(&args.store).await;
-    let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
+    let witness = Arc::new(args.witness()?);
     prepare(home.as_ref(), witness, Pace::REAL).await
 }
 

@@ -30,7 +30,7 @@ const SINK_FAILS_IN: u64 = 50;
 /// When the worker cannot register, or the witness cannot write.
 pub async fn run(args: ProcessArgs) -> Result<()> {
     let home = open(&args.store, WakeMode::Listen).await;
-    let witness = Arc::new(Witness::create(&args.folder, &args.name)?);
+    let witness = Arc::new(args.witness()?);
     serve(home, witness, Pace::REAL, until_parent_ends()).await
 }
 

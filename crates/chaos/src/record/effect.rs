@@ -66,4 +66,9 @@ pub enum Effect {
         /// The watcher.
         watcher: String,
     },
+    /// The server has lost its last commits, and the new one has committed nothing yet.
+    CommitsLost {
+        /// The number of the loss.
+        loss: u32,
+    },
 }

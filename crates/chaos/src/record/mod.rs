@@ -1,6 +1,7 @@
 //! What happened in a run: one JSON object on a line for each operation, effect and row.
 
 mod effect;
+mod loss;
 mod operation;
 mod row;
 
@@ -9,6 +10,7 @@ use std::io::{self, BufRead, Write};
 use serde::{Deserialize, Serialize};
 
 pub use effect::Effect;
+pub use loss::{Loss, LostRow};
 pub use operation::{AskedJob, EndAnswer, Operation, Outcome, What};
 pub use row::{Change, Job, Row, Task};
 
@@ -94,6 +96,11 @@ impl Record {
         let is_fenced =
             |call: &&Operation| matches!(call.what, What::End { answer: Some(EndAnswer::Fenced), .. });
         self.operations.iter().filter(is_fenced).count()
+    }
+
+    /// Returns the losses of commits, in their order.
+    pub fn losses(&self) -> impl Iterator<Item = &Loss> {
+        self.rows.iter().filter_map(|row| if let Row::Loss(loss) = row { Some(loss) } else { None })
     }
 
     /// Returns the tasks of batches.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::loss::Loss;
+
 /// A job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
@@ -179,4 +181,6 @@ pub enum Row {
         /// The text that only one operation has.
         mark: String,
     },
+    /// A loss of the last commits, which are missing from the other rows.
+    Loss(Loss),
 }

@@ -9,6 +9,7 @@ use milepost_core::finish::Finished;
 use milepost_core::named::UnknownName;
 use milepost_models::job::replay::{AttemptFailure, Change, RecordedJob, RecordedLease, Report, replay};
 
+use crate::checker::losses::{Losses, Subject};
 use crate::record::{self, EndAnswer, Outcome, Record, Row, What};
 
 /// The result of a replay.
@@ -70,17 +71,27 @@ pub fn replay_jobs(record: &Record) -> Replay {
     result
 }
 
-/// Adds the leases and the answered ends.
+/// Adds the leases and the answered ends, except those that a loss of commits can have undone.
 fn add_operations(record: &Record, of_jobs: &mut BTreeMap<&str, RecordedJob>, result: &mut Replay) {
+    let losses = Losses::of(record);
     for operation in &record.operations {
         match &operation.what {
-            What::Lease { job, token, until_ms } if operation.outcome == Outcome::Ok => {
+            What::Lease { job, token, until_ms }
+                if operation.outcome == Outcome::Ok && !losses.can_undo(operation) =>
+            {
                 if let Some(job) = of_jobs.get_mut(&**job) {
                     job.leases.push(RecordedLease { token: *token, until_ms: *until_ms });
                 }
             }
             What::End { job, token, verb, answer: Some(answer) } => {
                 let Some(recorded) = of_jobs.get_mut(&**job) else { continue };
+                let is_undone = match answer {
+                    EndAnswer::Accepted => losses.explains(Subject::End(job, *token), operation).is_some(),
+                    EndAnswer::Repeated | EndAnswer::Fenced => losses.can_undo(operation),
+                };
+                if is_undone || losses.is_lost(Subject::Claim(job, *token)) {
+                    continue;
+                }
                 match verb.parse() {
                     Ok(verb) => {
                         recorded.reports.push(Report { token: *token, verb, answer: read_answer(*answer) })

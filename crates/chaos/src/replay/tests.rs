@@ -1,6 +1,7 @@
 //! Replay of a part of a real record: it is accepted as it is, and refused when it is tampered with.
 
 use super::*;
+use crate::record::{Loss, LostRow};
 
 /// Six jobs of a run on PostgreSQL with failovers: rescued, canceled, rerun, aborted, snoozed and retried.
 const RECORD: &str = include_str!("record.jsonl");
@@ -63,4 +64,21 @@ fn an_answer_that_the_history_contradicts_is_refused() {
 fn a_name_that_the_product_does_not_have_is_refused() {
     let refused = refused_with("snooze", |change| change.verb = "sleep".to_owned());
     assert!(refused.iter().any(|job| job.contains("unknown name \"sleep\"")), "{refused:?}");
+}
+
+#[test]
+fn an_answer_that_a_loss_of_commits_undid_is_not_compared() {
+    let mut record = record();
+    let mut rows = Vec::new();
+    for operation in &mut record.operations {
+        if let What::End { job, token, verb, answer: answer @ None } = &mut operation.what {
+            *answer = Some(EndAnswer::Accepted);
+            let (job, token, verb) = (job.clone(), *token, verb.clone());
+            rows.push(LostRow::Change { pos: 1, job, verb, token, is_end: true });
+        }
+    }
+    assert!(!rows.is_empty());
+    let (since_ms, until_ms) = (0, i64::MAX);
+    record.rows.push(Row::Loss(Loss { number: 1, since_ms, until_ms, last_pos: 0, rows }));
+    assert_eq!(replay_jobs(&record).refused, Vec::<String>::new());
 }

@@ -9,7 +9,7 @@ use milepost_core::error::{Cause, StoreError};
 use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::{BulkWork, Store, StoreResult};
 use milepost_postgres::bulk::{ChildEvents, ChildJobs, ChunkHandler, Effect, Operations, SqlBulk};
-use milepost_postgres::{PostgresOptions, PostgresStore, WakeMode};
+use milepost_postgres::{PostgresOptions, PostgresStore, WakeMode, pooled};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 use tokio::sync::Mutex;
@@ -23,6 +23,8 @@ use crate::inbox::Desk;
 pub struct PostgresHome {
     store: PostgresStore,
     address: String,
+    /// Whether there is a transaction pooler before the server.
+    pooled: bool,
     /// Connection for the statements of tests, opened on first use.
     plain: Mutex<Option<PgConnection>>,
     _database: Option<Database>,
@@ -33,7 +35,8 @@ impl PostgresHome {
     pub async fn fresh() -> Self {
         let (database, store) = Database::with_store().await;
         effect::prepare(store.pool()).await;
-        Self { store, address: database.url(), plain: Mutex::default(), _database: Some(database) }
+        let (address, plain) = (database.url(), Mutex::default());
+        Self { store, address, pooled: false, plain, _database: Some(database) }
     }
 
     /// Runs statements that name tables without their schema. Returns the rows of the last one.
@@ -70,7 +73,8 @@ impl PostgresHome {
     /// As [`open`](Self::open), without a panic if the server does not answer.
     pub async fn try_open(url: &str, options: PostgresOptions) -> StoreResult<Self> {
         let store = PostgresStore::connect(url, options).await?;
-        Ok(Self { store, address: url.to_owned(), plain: Mutex::default(), _database: None })
+        let (address, pooled) = (url.to_owned(), url.contains("pooler=transaction"));
+        Ok(Self { store, address, pooled, plain: Mutex::default(), _database: None })
     }
 }
 
@@ -100,7 +104,11 @@ impl Home for PostgresHome {
     async fn record_with_success(&self, run: Run, place: &str) -> StoreResult<()> {
         let mut tx = self.store.pool().begin().await.map_err(refused)?;
         effect::record(&mut tx, run, place).await.map_err(refused)?;
-        milepost_postgres::complete(&mut tx, run, None).await?;
+        if self.pooled {
+            pooled::complete(&mut tx, run, None).await?;
+        } else {
+            milepost_postgres::complete(&mut tx, run, None).await?;
+        }
         tx.commit().await.map_err(refused)
     }
 
@@ -121,7 +129,7 @@ impl Home for PostgresHome {
     }
 
     async fn desk(&self) -> Desk {
-        Desk::postgres(self.store.clone(), false).await
+        Desk::postgres(self.store.clone(), self.pooled).await
     }
 
     async fn expire_leases(&self, but: WorkerId) {

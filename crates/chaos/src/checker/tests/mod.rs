@@ -2,6 +2,7 @@
 
 mod cases;
 mod good;
+mod losses;
 
 use std::fs;
 
