@@ -25,6 +25,8 @@ use pooler::Pooler;
 
 /// How long the network is cut, or loses answers.
 const CUT_FOR: Duration = Duration::from_millis(500);
+/// How long the load continues at least after all processes were started again, since the next fault may end them.
+const LOADED_FOR: Duration = Duration::from_secs(5);
 /// Ends all connections of clients but this one.
 const KILL_BACKENDS: &str = "select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()";
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use milepost_testkit::server::Server;
 
-use super::Place;
+use super::{LOADED_FOR, Place};
 use crate::experiment::processes::Processes;
 
 /// How long the leases of publishers that were killed can prevent that their positions are accepted.
@@ -39,6 +39,7 @@ impl Place {
         }
         self.synchronize()?;
         processes.start_all()?;
+        tokio::time::sleep(LOADED_FOR).await;
         Ok(true)
     }
 }

@@ -8,7 +8,7 @@ use milepost_testkit::server::Server;
 use milepost_testkit::wait;
 use sqlx::{Connection, Executor, PgConnection};
 
-use super::{Database, Place};
+use super::{Database, LOADED_FOR, Place};
 use crate::experiment::processes::Processes;
 use crate::record::{Effect, Loss, LostRow};
 use crate::witness::Witness;
@@ -73,6 +73,7 @@ impl Place {
         let loss = kept.compare(lost, number, since_ms, until_ms).await?;
         self.synchronize()?;
         processes.start_all()?;
+        tokio::time::sleep(LOADED_FOR).await;
         Ok(Some(loss))
     }
 }
