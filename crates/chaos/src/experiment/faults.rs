@@ -186,6 +186,19 @@ impl Faults {
             random.shuffle(&mut self.next);
         }
         let Some(fault) = self.next.pop() else { return Ok(()) };
+        let is_done = self.inject_kind(fault, random, processes, place).await?;
+        *self.count.entry(fault).or_default() += u32::from(is_done);
+        Ok(())
+    }
+
+    /// Injects a fault of this kind. Returns false if it cannot happen now.
+    async fn inject_kind(
+        &mut self,
+        fault: Fault,
+        random: &mut Rng,
+        processes: &mut Processes,
+        place: &mut Place,
+    ) -> Result<bool> {
         let is_done = match fault {
             Fault::KillWorker => processes.kill(random, Role::Worker).await?,
             Fault::KillClient => processes.kill(random, Role::Client).await?,
@@ -235,8 +248,7 @@ impl Faults {
                 None => false,
             },
         };
-        *self.count.entry(fault).or_default() += u32::from(is_done);
-        Ok(())
+        Ok(is_done)
     }
 
     /// Loses the commits of a short time, and notes which ones.
