@@ -15,6 +15,7 @@ use milepost_testkit::home::Home;
 use milepost_testkit::relay;
 use serde_json::Value;
 
+use crate::load::Pace;
 use crate::load::setup::{
     self, CHANGES, CONSUMER, EFFECT, GROUPS, LEASE, PLAIN, RATE, RATED, SCHEDULE, SUBSCRIPTION, versions,
 };
@@ -144,7 +145,8 @@ async fn batches(store: &dyn Store, rows: &mut Vec<Row>) -> Result<()> {
 
 /// Adds the tasks of a batch. `version`: the number of its version, if it is not a batch of items.
 async fn tasks(store: &dyn Store, batch: BatchId, version: Option<u32>, rows: &mut Vec<Row>) -> Result<()> {
-    let versions = versions();
+    // Only its edges count here, which are the same with every time limit.
+    let versions = versions(Pace::REAL.attempt_max);
     let dag = version.and_then(|number| versions.get(number as usize - 1));
     for task in store.batch_tasks(batch, &TaskFilter::default()).await? {
         let tasks = dag.map(|dag| dag.definition().tasks.iter());

@@ -62,7 +62,7 @@ pub async fn call(
             mine: Vec::new(),
             batches: Vec::new(),
             runs: Vec::new(),
-            versions: versions(),
+            versions: versions(pace.attempt_max),
         };
         callers.spawn(caller.call_until(stop.clone()));
     }

@@ -55,14 +55,15 @@ const MISSED_MAX: u32 = 1_000;
 /// The most targets of a chunk.
 const CHUNK_ROWS: u32 = 10;
 
-/// Returns the versions of the DAG, in the order of their numbers.
+/// Returns the versions of the DAG, in the order of their numbers. `attempt_max`: the time limit of an attempt, as of all other jobs.
 ///
 /// # Panics
 /// When one is not valid.
 #[must_use]
-pub fn versions() -> [Dag; 2] {
-    let job = |kind: &str| Task { queue: QUEUE.to_owned(), ..Task::job(kind) };
-    let items = Task { queue: QUEUE.to_owned(), ..Task::each(PLAIN, "input.list") };
+pub fn versions(attempt_max: Duration) -> [Dag; 2] {
+    let (queue, timeout) = (QUEUE.to_owned(), Some(attempt_max));
+    let job = |kind: &str| Task { queue: queue.clone(), timeout, ..Task::job(kind) };
+    let items = Task { queue: queue.clone(), timeout, ..Task::each(PLAIN, "input.list") };
     let first = Definition::new(DAG)
         .task("begin", job(EFFECT))
         .task("flaky", job(FLAKY).after(["begin"]))
@@ -110,7 +111,7 @@ pub async fn prepare(home: &dyn Home, witness: Arc<Witness>, pace: Pace) -> Resu
     let job = NewJob::new(PLAIN, &())?.queue(QUEUE);
     let schedule = Schedule::new(SCHEDULE, Spec::every(pace.tick_every)?, job);
     store.put_schedule(&schedule.misfire(Misfire::All { max: MISSED_MAX }), Source::Operator).await?;
-    for dag in versions() {
+    for dag in versions(pace.attempt_max) {
         store.define_dag(&dag).await?;
     }
     home.tamper(&format!(
