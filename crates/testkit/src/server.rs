@@ -200,7 +200,7 @@ impl Server {
     fn pg_ctl_start(&self) {
         let options = format!(
             "-c port={} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=on \
-             -c shared_buffers=64MB -c max_connections=100",
+             -c shared_buffers=64MB -c max_connections=300",
             self.port
         );
         let log = self.home.path().join("log");
