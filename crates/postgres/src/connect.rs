@@ -208,6 +208,15 @@ pub(crate) struct Pools {
     pub(crate) own: Sessions,
 }
 
+/// How long the test of a connection may take.
+const TEST_MAX: Duration = Duration::from_secs(2);
+
+/// Returns whether a connection answers. An error closes it without a farewell, which could wait for ever, too.
+async fn answers(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    let tested = tokio::time::timeout(TEST_MAX, connection.ping()).await;
+    tested.unwrap_or_else(|silent| Err(sqlx::Error::Io(silent.into()))).map(|()| true)
+}
+
 /// Creates the pools; each connection is made when it is first needed.
 pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Pools {
     let base = || {
@@ -221,8 +230,10 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
     };
     let hot = || base().max_connections(options.connections_max);
     // Operators' queries are rare, so each connection is tested before use.
-    let seldom = |most| base().test_before_acquire(true).max_connections(most);
-    let (calm, own) = (seldom(4), seldom(4));
+    let seldom =
+        |most| base().before_acquire(|connection, _| Box::pin(answers(connection))).max_connections(most);
+    // A caller can drop a transaction on a silent connection, and the driver's own test on return has no time limit.
+    let (calm, own) = (seldom(4), seldom(4).after_release(|connection, _| Box::pin(answers(connection))));
     let patience = options.acquire_timeout.min(ACCESS_PATIENCE);
     let access = seldom(2).acquire_timeout(patience);
     let verb = options.answer_timeout;

@@ -144,6 +144,23 @@ async fn a_statement_whose_answer_never_comes_fails_and_its_connection_is_replac
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn transactions_of_callers_that_were_dropped_on_silent_connections_make_room_for_others() {
+    let database = Database::migrated().await;
+    let (proxy, url) = Proxy::for_url(&database.url()).await;
+    let store = PostgresStore::connect(&url, PostgresOptions::default()).await.unwrap();
+    let mut open = Vec::new();
+    for _ in 0..store.pool().options().get_max_connections() {
+        let mut transaction = store.pool().begin().await.unwrap();
+        transaction.execute("select 1").await.unwrap();
+        open.push(transaction);
+    }
+    proxy.fall_silent();
+    drop(open);
+    let mut transaction = store.pool().begin().await.unwrap();
+    transaction.execute("select 1").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_store_with_connections_at_hand_can_be_closed() {
     let database = Database::migrated().await;
     let store = store_of(&database, 2).await;
