@@ -8,6 +8,7 @@ use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::database::Database;
 use milepost_testkit::proxy::Proxy;
 use milepost_testkit::{Scene, wait};
+use sqlx::Executor;
 use sqlx::postgres::PgPoolOptions;
 
 async fn store_of(database: &Database, connections_max: u32) -> PostgresStore {
