@@ -19,13 +19,13 @@ while programs use the store. On PostgreSQL, it waits at most half a second for 
 lock, because others wait behind it; then it undoes its step and tries again,
 for five minutes.
 
-Older programs can go on working with the store if --plan says so. An older
+--plan shows which older programs continue to work with the store. An older
 binary changes nothing in a newer store.";
 
 /// What to do.
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// Only say what would be done, and which programs can use the store afterwards
+    /// Only show the changes, and which programs can use the store afterwards
     #[arg(long)]
     plan: bool,
     /// Print the plan as JSON
@@ -58,16 +58,16 @@ fn told(address: &StoreAddress, plan: &MigrationPlan) -> Result<()> {
         output::line(format_args!("  {}  {}: {}", step.version, step.name, step.summary))?;
     }
     if found > known {
-        output::line("a newer binary migrated it, and this one can use it: nothing to do")?;
+        output::line("a newer binary migrated the store, and this one can use it: nothing to do")?;
     } else if steps.is_empty() {
         output::line("nothing to do")?;
     } else if *found > 0 && compatible_from <= found {
         output::line(format_args!(
-            "programs of schema version {compatible_from} or newer can go on working meanwhile and afterwards"
+            "programs of schema version {compatible_from} or newer continue to work, during and after the migration"
         ))?;
     } else if *found > 0 {
         output::line(format_args!(
-            "stop programs older than schema version {compatible_from} first: they do not work with it"
+            "stop programs older than schema version {compatible_from} first: they do not work with the migrated store"
         ))?;
     }
     Ok(())

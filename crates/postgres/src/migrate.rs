@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use milepost_core::error::StoreError;
 use milepost_core::port::StoreResult;
 use milepost_core::schema::{Applied, Migrated, Migration, MigrationPlan, Migrations, checksum};
+use milepost_core::sql;
 use sqlx::Row;
 
 use crate::error::{database_error, store_error};
@@ -106,18 +107,6 @@ const TELL_EVERY: Duration = Duration::from_secs(10);
 /// How long it is tried again.
 const TRIES_MAX: Duration = Duration::from_secs(300);
 
-/// Sessions in transactions that use tables of Milepost, the oldest first.
-const IN_THE_WAY: &str = "
-    select string_agg(told, '; ') from (
-        select format('session %s of %s%s, in a transaction for %s s', a.pid, a.usename,
-                   coalesce(' (' || nullif(a.application_name, '') || ')', ''), round(extract(epoch from now() - a.xact_start))) as told
-        from pg_catalog.pg_stat_activity a
-        where a.datname = current_database() and a.pid <> pg_backend_pid() and exists (
-            select from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid = l.relation
-            where l.pid = a.pid and l.granted and l.database = (select oid from pg_catalog.pg_database where datname = current_database())
-              and c.relnamespace = 'milepost'::regnamespace)
-        order by a.xact_start limit 3) oldest";
-
 /// Serializes migrations of the database, with an advisory lock number that no other verb uses.
 const LOCK: &str = "select pg_advisory_xact_lock(19792, 3)";
 
@@ -168,9 +157,9 @@ fn waited_for(others: &str) -> String {
 
 /// Describes the sessions for which a migration may wait.
 async fn in_the_way(sessions: &Sessions) -> String {
-    let row = sessions.row(sqlx::query(IN_THE_WAY)).await;
-    let told = row.and_then(row::value::<Option<String>>).ok().flatten();
-    told.unwrap_or_else(|| "none of them is open any more".to_owned())
+    let row = sessions.row(sqlx::query(sql!("in_the_way"))).await;
+    let described = row.and_then(row::value::<Option<String>>).ok().flatten();
+    described.unwrap_or_else(|| "none of them is open any more".to_owned())
 }
 
 /// Applies the next migration, and after the last one the API. Each migration is a transaction: PostgreSQL cannot use a new value of an enum

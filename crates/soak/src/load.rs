@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(50);
 const REPEAT_AFTER: Duration = Duration::from_millis(100);
 /// The number of aggregates.
 const AGGREGATES: u64 = 50;
-/// One event for so many jobs.
+/// The number of jobs for each event.
 const JOBS_OF_EVENT: u64 = 5;
 
 /// Creates numbered jobs and events.
@@ -35,7 +35,7 @@ impl Load {
         Self { store, jobs: 0, events: 0 }
     }
 
-    /// Creates this many jobs a second, and a fifth as many events, for a while. What was missed while a call had no answer is made up for.
+    /// Creates jobs at this rate, and a fifth as many events, for a while. Jobs that are due while a call has no answer are created after it.
     pub(crate) async fn run(&mut self, jobs_per_s: f64, duration: Duration) -> Result<()> {
         let (began, before) = (Instant::now(), self.jobs);
         let mut ticks = interval(EVERY);

@@ -1,4 +1,4 @@
-//! The server that jobs call and to which events are posted. It answers at once, and records what arrived and when.
+//! The server that jobs call and to which events are posted. It answers at once, and records each arrival with its time.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
-/// The longest latency that is told apart, in milliseconds.
+/// The longest latency that is recorded exactly, in milliseconds.
 const LATENCY_MS_MAX: u64 = 600_000;
 
 /// The payload of a job or an event.
@@ -27,7 +27,7 @@ pub(crate) struct Numbered {
     pub(crate) at_ms: u64,
 }
 
-/// What has arrived.
+/// The arrivals.
 #[derive(Debug, Default)]
 struct Arrived {
     /// For each job whether it has arrived.
@@ -65,7 +65,7 @@ pub(crate) struct Counts {
     pub(crate) events_early: u64,
 }
 
-/// The receiver. Clones share what has arrived.
+/// The receiver. Clones share the arrivals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Receiver {
     arrived: Arc<Mutex<Arrived>>,

@@ -23,9 +23,9 @@ use crate::table::Outcome;
 
 /// The interval of samples.
 const SAMPLE_EVERY: Duration = Duration::from_secs(5);
-/// The jobs with which the largest rate is measured.
+/// The number of jobs with which the largest rate is measured.
 const TRIAL_JOBS: u64 = 10_000;
-/// How long these jobs, and what is left at the end, may take.
+/// How long these jobs, and the rest at the end, may take.
 const DRAIN_MAX: Duration = Duration::from_secs(120);
 
 /// What to do.
@@ -128,7 +128,7 @@ async fn drain(load: &mut Load, receiver: &Receiver, jobs: u64) -> Result<Durati
     Ok(began.elapsed())
 }
 
-/// Waits until everything that was created has arrived.
+/// Waits until all created jobs and events have arrived.
 async fn has_arrived(load: &Load, receiver: &Receiver) {
     loop {
         let counts = receiver.counts();

@@ -32,7 +32,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Creates samples of a load of so many jobs a second.
+    /// Creates samples of a load with this rate of jobs.
     pub(crate) const fn new(jobs_per_s: f64) -> Self {
         let slack = jobs_per_s * DEAD_ROWS_OF_JOB * VACUUM_EVERY_S / 1_000.0;
         Self { dead: Bound { share: DEAD_SHARE, slack }, series: BTreeMap::new() }

@@ -12,7 +12,7 @@ pub(crate) struct Series {
     points: Vec<(f64, f64)>,
 }
 
-/// What a quantity may do.
+/// The allowed growth of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Bound {
     /// The growth over the whole time that is allowed, as a share of the usual value.
@@ -21,7 +21,7 @@ pub(crate) struct Bound {
     pub(crate) slack: f64,
 }
 
-/// How a quantity went.
+/// The course of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Trend {
     /// The median of the first quarter.
