@@ -2,29 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
 use crate::scenario::Scenario;
-
-/// The store under load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StoreKind {
-    /// A SQLite file
-    Sqlite,
-    /// A PostgreSQL database on the server of scripts/services
-    Postgres,
-}
-
-impl StoreKind {
-    /// Returns its name in reports.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Sqlite => "SQLite",
-            Self::Postgres => "PostgreSQL",
-        }
-    }
-}
+use crate::store_kind::StoreKind;
 
 /// Puts load on a milepost server, disturbs it, and decides whether everything was processed as requested
 #[derive(Clone, Debug, Parser)]

@@ -18,5 +18,6 @@ pub mod recovery;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod store_kind;
 pub mod timeline;
 pub mod verdict;

@@ -9,9 +9,9 @@ use milepost_testkit::proxy::Proxy;
 use milepost_testkit::redis::RedisServer;
 use tempfile::TempDir;
 
-use crate::args::StoreKind;
 use crate::process::Program;
 use crate::scenario::{LEASE, Scenario};
+use crate::store_kind::StoreKind;
 
 /// A new store, with the configuration of its processes.
 pub struct Place {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use crate::args::StoreKind;
 use crate::phases::Phase;
 use crate::plan::Plan;
+use crate::store_kind::StoreKind;
 
 /// How long a worker may be silent before its jobs are taken back.
 pub const LEASE: Duration = Duration::from_secs(3);
