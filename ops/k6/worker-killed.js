@@ -32,8 +32,14 @@ export function work(run) {
   worker.step(1000);
 }
 
+let claimed = 0;
+
 export function lose(run) {
-  if (phase(run) === 'during') claim(run, register(run, LEASE_MS), 1, 10, 1000);
+  const now = phase(run);
+  // On a slow machine, the other workers can be faster until the phase has passed.
+  if (now === 'during' || (now === 'after' && claimed === 0)) {
+    claimed += (claim(run, register(run, LEASE_MS), 1, 10, 1000) || []).length;
+  }
   sleep(1);
 }
 

@@ -33,12 +33,12 @@ impl Scene {
         Self { folder, url: format!("http://{address}"), _server: server }
     }
 
-    /// Runs a script for six seconds. Returns what it printed.
+    /// Runs a script for nine seconds. Returns its last line.
     fn run(&self, script: &str) -> (bool, Value) {
         let ran = Command::new("node")
             .args(["run.js", &format!("scripts/{script}")])
             .current_dir(self.folder.path())
-            .envs([("MILEPOST_URL", self.url.as_str()), ("SECONDS", "6"), ("RATE", "10")])
+            .envs([("MILEPOST_URL", self.url.as_str()), ("SECONDS", "9"), ("RATE", "10")])
             .output()
             .unwrap();
         let printed = String::from_utf8_lossy(&ran.stdout);
