@@ -15,9 +15,9 @@ Examples:
   milepost --store postgres://app@db.internal/app migrate
 
 It is safe to run the command again, or on several machines at the same time,
-while programs use the store. On PostgreSQL, it waits at most half a second for a
-lock, because others wait behind it; then it undoes its step and tries again,
-for five minutes.
+while programs use the store. On PostgreSQL, it waits at most half a second for
+a lock, because other statements wait behind it; then it rolls back and tries
+again, for five minutes.
 
 --plan shows which older programs continue to work with the store. An older
 binary changes nothing in a newer store.";
