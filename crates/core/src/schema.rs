@@ -1,7 +1,7 @@
 //! Migrations of a store's tables: which are missing, and which programs work with a store.
 //!
-//! During a rolling upgrade, programs of two versions work on one store. The newer one migrates it; each migration says which older
-//! programs it allows, so that these can go on, and start again.
+//! During a rolling upgrade, programs of two versions work on one store. The newer one migrates it; each migration states the oldest
+//! programs that work with it, so that these continue, and can be started again.
 
 use crate::error::SchemaError;
 use crate::hash::fnv1a;
@@ -11,7 +11,7 @@ use crate::hash::fnv1a;
 pub struct Migration {
     /// A short name.
     pub name: &'static str,
-    /// What it changes, and what it costs, for the operator who plans it.
+    /// Its changes and their cost, for the operator who plans it.
     pub summary: &'static str,
     /// The oldest schema version whose programs work with a store that has it.
     pub compatible_from: i64,
@@ -70,7 +70,7 @@ pub struct PlannedStep {
     pub version: i64,
     /// Its name.
     pub name: &'static str,
-    /// What it changes, and what it costs.
+    /// Its changes and their cost.
     pub summary: &'static str,
 }
 

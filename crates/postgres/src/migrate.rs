@@ -91,7 +91,8 @@ const KNOWN: i64 = MIGRATIONS.known();
 
 /// Suppresses notices about existing objects, and lifts the role's statement time limits, which are not meant for
 /// migrations. Others wait behind a statement that waits for a lock, so it waits for half a
-/// second at most: [`LOCK_WAIT_MS`]. That is shorter than a lease, and than the time after which PostgreSQL would end another's transaction in a deadlock.
+/// second at most: [`LOCK_WAIT_MS`]. Heartbeats wait, too, so that is short for all leases of a second or more, and shorter than `deadlock_timeout` (1 s), after which
+/// PostgreSQL could end the transaction of another session.
 const SET_UP: &str = "
     set local client_min_messages = warning;
     set local search_path = pg_catalog, pg_temp;

@@ -67,7 +67,7 @@ pub struct ExperimentArgs {
     /// Only these kinds of faults
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Fault>,
-    /// The `milepost-chaos` of the version before: the load begins with it, and the store is migrated and its processes are replaced meanwhile
+    /// The `milepost-chaos` of the version before: the load begins with it; then the store is migrated, and the processes are replaced
     #[arg(long, value_name = "PROGRAM")]
     previous: Option<PathBuf>,
     /// The file for the record, with which `check` repeats the verdict
