@@ -220,18 +220,21 @@ fn unmatched(rows: &[Row]) -> Unmatched {
     of_jobs
 }
 
-/// Returns the position of the next change of the job that an event can describe; -1 if none does. Events have no positions.
+/// The position of a change that the store does not have.
+pub const NO_CHANGE: i64 = -1;
+
+/// Returns the position of the next change of the job that an event can describe; [`NO_CHANGE`] if none does. Events have no positions.
 fn described(changes: &mut Unmatched, job: &str, payload: &str) -> Result<i64> {
     let payload: Value = serde_json::from_str(payload)?;
-    let Some(changes) = changes.get_mut(job) else { return Ok(-1) };
+    let Some(changes) = changes.get_mut(job) else { return Ok(NO_CHANGE) };
     let is_it = |change: &Change| {
         payload["verb"] == *change.verb
             && payload["to"] == *change.to
             && payload["attempt"] == change.attempt
             && payload["run_token"] == change.token
     };
-    let Some(index) = changes.iter().position(is_it) else { return Ok(-1) };
-    Ok(changes.remove(index).map_or(-1, |change| change.pos))
+    let Some(index) = changes.iter().position(is_it) else { return Ok(NO_CHANGE) };
+    Ok(changes.remove(index).map_or(NO_CHANGE, |change| change.pos))
 }
 
 /// Returns the effects of the consumer, in their order.

@@ -5,6 +5,7 @@
 //! number, whether it was kept. The checker calls nothing of the product, so that a fault there cannot hide itself.
 //! [`replay::replay_jobs`] compares the jobs of a record with the model of a job's life.
 
+mod broker;
 pub mod checker;
 pub mod experiment;
 pub mod export;

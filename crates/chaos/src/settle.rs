@@ -16,19 +16,27 @@ use crate::witness::Witness;
 /// The interval at which the end of everything is awaited.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Waits until every job has ended and every event was delivered. Pauses the schedule, and resumes bulk runs. Returns how long that took; none if it did not happen in time.
-pub async fn settle(store: &dyn Store, witness: &Witness, most: Duration) -> Option<Duration> {
+/// How many times longer everything may take, if there is progress.
+const LONGER_MAX: u32 = 8;
+
+/// Waits until every job has ended and every event was delivered, as long as there is progress at least once in `stalled_max`: a slow machine takes
+/// its time. Pauses the schedule, and resumes bulk runs. Returns how long that took; none if it did not happen.
+pub async fn settle(store: &dyn Store, witness: &Witness, stalled_max: Duration) -> Option<Duration> {
     let began = Instant::now();
-    while began.elapsed() < most {
-        if is_settled(store, witness).await.unwrap_or(false) {
-            return Some(began.elapsed());
+    let (mut fewest, mut progress_at) = (i64::MAX, began);
+    while progress_at.elapsed() < stalled_max && began.elapsed() < stalled_max * LONGER_MAX {
+        match open_work(store, witness).await {
+            Ok(0) => return Some(began.elapsed()),
+            Ok(open) if open < fewest => (fewest, progress_at) = (open, Instant::now()),
+            Ok(_) | Err(_) => {}
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
     None
 }
 
-async fn is_settled(store: &dyn Store, witness: &Witness) -> StoreResult<bool> {
+/// Returns the number of jobs, ends of tasks and events that are not done.
+async fn open_work(store: &dyn Store, witness: &Witness) -> StoreResult<i64> {
     store.pause_schedule(SCHEDULE).await?;
     resume_bulks(store, witness).await?;
     let open = |state: JobState| state.is_waiting() || matches!(state, JobState::Running | JobState::Blocked);
@@ -37,7 +45,7 @@ async fn is_settled(store: &dyn Store, witness: &Witness) -> StoreResult<bool> {
     let of_batches = store.advance_batches().await?;
     let subscriptions = store.subscriptions().await?;
     let events: i64 = subscriptions.iter().map(|subscription| subscription.backlog).sum();
-    Ok(jobs == 0 && of_batches == 0 && events == 0)
+    Ok(jobs + i64::try_from(of_batches).unwrap_or(i64::MAX) + events)
 }
 
 /// Resumes runs whose client was killed between abort and resume.

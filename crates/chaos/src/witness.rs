@@ -65,6 +65,8 @@ enum Paper {
 #[derive(Debug)]
 pub struct Witness {
     name: String,
+    /// The store that it calls, if there are two.
+    store: Option<String>,
     paper: Paper,
     operations: AtomicU64,
     is_dead: AtomicBool,
@@ -98,6 +100,12 @@ impl Witness {
         Self { paper, ..self }
     }
 
+    /// Records that all operations call this store.
+    #[must_use]
+    pub fn of_store(self, store: Option<String>) -> Self {
+        Self { store, ..self }
+    }
+
     /// Records for the process with this name in memory.
     #[must_use]
     pub fn in_memory(notes: &Notes, name: &str) -> Self {
@@ -105,7 +113,8 @@ impl Witness {
     }
 
     fn new(name: &str, paper: Paper) -> Self {
-        Self { name: name.to_owned(), paper, operations: AtomicU64::new(0), is_dead: AtomicBool::new(false) }
+        let (name, store) = (name.to_owned(), None);
+        Self { name, store, paper, operations: AtomicU64::new(0), is_dead: AtomicBool::new(false) }
     }
 
     /// Returns the name of the process.
@@ -161,8 +170,8 @@ impl Witness {
     }
 
     fn note(&self, begun: &Begun, ended_ms: Option<i64>, outcome: Outcome, what: What) {
-        let client = self.name.clone();
-        let operation = Operation { client, began_ms: begun.began_ms, ended_ms, outcome, store: None, what };
+        let (client, store) = (self.name.clone(), self.store.clone());
+        let operation = Operation { client, began_ms: begun.began_ms, ended_ms, outcome, store, what };
         self.write(Some(begun.number), Line::Operation(operation));
     }
 

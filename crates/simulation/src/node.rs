@@ -19,6 +19,8 @@ use crate::trace::Trace;
 
 /// The longest delay of a request, and of an answer, in microseconds.
 const DELAY_US_MAX: u64 = 5_000;
+/// The call that renews a lease and tells of stop requests.
+const HEARTBEAT: &str = "heartbeat";
 /// The delay of slow calls.
 const SLOW: Duration = Duration::from_millis(500);
 
@@ -34,8 +36,8 @@ pub struct Node {
     faults: Mutex<Faults>,
     /// The number of calls with a fault.
     with_fault: AtomicU32,
-    /// How often a fault that was aimed at a call happened, by the call, and whether the process died.
-    aimed: Mutex<BTreeMap<(String, bool), u32>>,
+    /// How often a fault that was aimed at a call happened, by the call and the index in [`Fault::KINDS`].
+    aimed: Mutex<BTreeMap<(String, usize), u32>>,
     trace: Trace,
     /// Receives the process and the time for which it is down, when it dies at a call.
     crashed: mpsc::UnboundedSender<(usize, u64)>,
@@ -51,6 +53,9 @@ struct Faults {
     lose: Vec<String>,
     /// Calls at which the process dies: whether they are executed, and how long it is down.
     die_at: Vec<(String, bool, u64)>,
+    /// Calls from which on its heartbeats fail, and for how long in milliseconds.
+    fail_heartbeats_at: Vec<(String, u64)>,
+    fail_heartbeats_until: Option<Instant>,
 }
 
 impl Node {
@@ -108,6 +113,9 @@ impl Node {
             Fault::LoseAnswers { for_ms, .. } => faults.lose_until = until(for_ms),
             Fault::FailCalls { for_ms, .. } => faults.fail_until = until(for_ms),
             Fault::SlowCalls { for_ms, .. } => faults.slow_until = until(for_ms),
+            Fault::FailHeartbeats { call, for_ms, .. } => {
+                faults.fail_heartbeats_at.push((call.clone(), *for_ms));
+            }
             Fault::CrashAt { call, executed, for_ms, .. } => {
                 faults.die_at.push((call.clone(), *executed, *for_ms));
             }
@@ -120,14 +128,14 @@ impl Node {
         self.with_fault.load(Ordering::Relaxed)
     }
 
-    /// Returns how often a fault that was aimed at a call happened, by the call, and whether the process died.
-    pub fn aimed(&self) -> BTreeMap<(String, bool), u32> {
+    /// Returns how often a fault that was aimed at a call happened, by the call and the index in [`Fault::KINDS`].
+    pub fn aimed(&self) -> BTreeMap<(String, usize), u32> {
         self.aimed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn count_aimed(&self, call: &str, died: bool) {
+    fn count_aimed(&self, call: &str, kind: usize) {
         let mut aimed = self.aimed.lock().unwrap_or_else(PoisonError::into_inner);
-        *aimed.entry((call.to_owned(), died)).or_default() += 1;
+        *aimed.entry((call.to_owned(), kind)).or_default() += 1;
     }
 
     fn faults(&self) -> MutexGuard<'_, Faults> {
@@ -155,11 +163,23 @@ impl Node {
         };
         if let Some((_, _, for_ms)) = planned {
             self.with_fault.fetch_add(1, Ordering::Relaxed);
-            self.count_aimed(call, true);
+            self.count_aimed(call, Fault::CRASH_AT);
             self.die();
             let _ = self.crashed.send((self.index, for_ms));
             std::future::pending::<()>().await;
         }
+    }
+
+    /// Returns whether this call fails.
+    fn fails(&self, call: &str) -> bool {
+        let (mut faults, now) = (self.faults(), Instant::now());
+        if let Some(at) = faults.fail_heartbeats_at.iter().position(|(at, _)| at == call) {
+            let (_, for_ms) = faults.fail_heartbeats_at.swap_remove(at);
+            faults.fail_heartbeats_until = Some(now + Duration::from_millis(for_ms));
+            self.count_aimed(call, Fault::FAIL_HEARTBEATS);
+        }
+        let heartbeats_until = faults.fail_heartbeats_until.filter(|_| call == HEARTBEAT);
+        heartbeats_until.max(faults.fail_until).is_some_and(|until| now < until)
     }
 
     fn lost<T>(&self, call: &str) -> StoreResult<T> {
@@ -174,8 +194,7 @@ impl Interceptor for Node {
         self.travel().await;
         self.die_at(call, false).await;
         self.trace.note(self.index, call);
-        let fails = self.faults().fail_until.is_some_and(|until| Instant::now() < until);
-        if fails { self.lost(call) } else { Ok(()) }
+        if self.fails(call) { self.lost(call) } else { Ok(()) }
     }
 
     async fn after(&self, call: &'static str) -> StoreResult<()> {
@@ -186,7 +205,7 @@ impl Interceptor for Node {
             let aimed =
                 faults.lose.iter().position(|lost| lost == call).map(|at| faults.lose.swap_remove(at));
             if aimed.is_some() {
-                self.count_aimed(call, false);
+                self.count_aimed(call, Fault::LOSE_ANSWER);
             }
             aimed.is_some() || faults.lose_until.is_some_and(|until| Instant::now() < until)
         };

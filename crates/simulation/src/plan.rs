@@ -11,8 +11,14 @@ const FAULTS_PER_HOUR: u64 = 120;
 const DOWN_MS_MAX: u64 = 90_000;
 /// The longest time for which calls fail, in milliseconds.
 const CALLS_MS_MAX: u64 = 20_000;
+/// The longest time for which heartbeats fail, in milliseconds: close to a lease.
+const HEARTBEATS_MS_MAX: u64 = 28_000;
+/// The calls of a worker from which on its heartbeats fail.
+const WORKING: [&str; 3] = ["claim", "chunk", "finish_many"];
 /// The most by which the clock is set, in milliseconds.
 const CLOCK_MS_MAX: i64 = 600_000;
+/// The number of workers, which are the first processes.
+const WORKERS: usize = 2;
 /// The processes of a simulation.
 pub const PROCESSES: [(&str, Role); 5] = [
     ("worker A", Role::Worker),
@@ -107,6 +113,15 @@ pub enum Fault {
         /// How long, in milliseconds.
         for_ms: u64,
     },
+    /// From its next call of this name on, its heartbeats fail and are not executed: it does not learn of stop requests, and works on.
+    FailHeartbeats {
+        /// The process, a worker.
+        process: usize,
+        /// The call.
+        call: String,
+        /// How long, in milliseconds.
+        for_ms: u64,
+    },
     /// Its calls take a second.
     SlowCalls {
         /// The process.
@@ -123,7 +138,7 @@ pub enum Fault {
 
 impl Fault {
     /// The names of all kinds.
-    pub const KINDS: [&str; 8] = [
+    pub const KINDS: [&str; 9] = [
         "crash",
         "crash at a call",
         "freeze",
@@ -132,12 +147,15 @@ impl Fault {
         "failed calls",
         "slow calls",
         "set clock",
+        "failed heartbeats",
     ];
 
     /// The index of [`CrashAt`](Self::CrashAt) in [`KINDS`](Self::KINDS).
     pub const CRASH_AT: usize = 1;
     /// The index of [`LoseAnswer`](Self::LoseAnswer).
     pub const LOSE_ANSWER: usize = 3;
+    /// The index of [`FailHeartbeats`](Self::FailHeartbeats).
+    pub const FAIL_HEARTBEATS: usize = 8;
 
     /// Returns the index of its kind in [`KINDS`](Self::KINDS).
     #[must_use]
@@ -151,6 +169,7 @@ impl Fault {
             Self::FailCalls { .. } => 5,
             Self::SlowCalls { .. } => 6,
             Self::SetClock { .. } => 7,
+            Self::FailHeartbeats { .. } => Self::FAIL_HEARTBEATS,
         }
     }
 
@@ -160,7 +179,7 @@ impl Fault {
         let call = calls[random.usize(..calls.len())].to_owned();
         let down_ms = random.u64(100..DOWN_MS_MAX);
         let for_ms = random.u64(100..CALLS_MS_MAX);
-        match random.u8(..40) {
+        match random.u8(..46) {
             0..4 => Self::Crash { process, for_ms: down_ms },
             4..14 => Self::CrashAt { process, call, executed: random.bool(), for_ms: down_ms },
             14..20 => Self::Freeze { process, for_ms: down_ms },
@@ -168,6 +187,11 @@ impl Fault {
             30..33 => Self::LoseAnswers { process, for_ms },
             33..36 => Self::FailCalls { process, for_ms },
             36..39 => Self::SlowCalls { process, for_ms },
+            39..45 => Self::FailHeartbeats {
+                process: random.usize(..WORKERS),
+                call: WORKING[random.usize(..WORKING.len())].to_owned(),
+                for_ms: random.u64(100..HEARTBEATS_MS_MAX),
+            },
             _ => Self::SetClock { by_ms: random.i64(-CLOCK_MS_MAX..CLOCK_MS_MAX) },
         }
     }
@@ -197,6 +221,9 @@ impl fmt::Display for Fault {
             }
             Self::FailCalls { process, for_ms } => {
                 write!(f, "all calls of {} fail for {for_ms} ms", name(process))
+            }
+            Self::FailHeartbeats { process, call, for_ms } => {
+                write!(f, "from its next {call} on, heartbeats of {} fail for {for_ms} ms", name(process))
             }
             Self::SlowCalls { process, for_ms } => {
                 write!(f, "all calls of {} take a second for {for_ms} ms", name(process))

@@ -11,7 +11,8 @@ use anyhow::{Context, Result};
 use milepost_chaos::checker::check;
 use milepost_chaos::export::export;
 use milepost_chaos::load::setup::prepare;
-use milepost_chaos::load::{Pace, client, reader, worker};
+use milepost_chaos::load::worker::{self, Services};
+use milepost_chaos::load::{Pace, client, reader};
 use milepost_chaos::record::{Record, Row};
 use milepost_chaos::replay::replay_jobs;
 use milepost_chaos::settle::{examined, settle};
@@ -36,12 +37,13 @@ const PACE: Pace = Pace {
     poll_interval: Duration::from_secs(5),
     call_pause_ms_max: 40_000,
     handler_ms_max: 20_000,
+    repeated_ms_max: 60_000,
     attempt_max: Duration::from_secs(120),
     chunk_pause: Duration::from_secs(1),
     tick_every: Duration::from_secs(60),
     stream_pause: Duration::from_secs(5),
 };
-/// How long everything may take to end after the faults have stopped, in virtual time.
+/// How long nothing may end after the faults have stopped, while something is open, in virtual time.
 const SETTLE_MAX: Duration = Duration::from_secs(1_800);
 /// How long a process may take to end after it was asked to.
 const FINISH_MAX: Duration = Duration::from_secs(600);
@@ -208,7 +210,7 @@ impl World {
         let asked = stop.clone();
         let task = tokio::spawn(async move {
             match role {
-                Role::Worker => worker::serve(home, witness, PACE, asked).await,
+                Role::Worker => worker::serve(home, witness, PACE, &Services::default(), asked).await,
                 Role::Client => {
                     client::call(home.store(), witness, seed, PACE, asked).await;
                     Ok(())
@@ -274,7 +276,9 @@ impl World {
                 machine::set_clock(by_ms);
             }
             // Counted when it meets a call.
-            Fault::CrashAt { process, .. } | Fault::LoseAnswer { process, .. } => {
+            Fault::CrashAt { process, .. }
+            | Fault::LoseAnswer { process, .. }
+            | Fault::FailHeartbeats { process, .. } => {
                 let process = self.processes[process].as_ref();
                 return process.map_or((), |process| process.node.suffer(fault));
             }
@@ -301,8 +305,7 @@ impl World {
     /// Adds the faults that met calls of a process.
     fn count(&mut self, node: &Node) {
         self.calls_with_fault += node.calls_with_fault();
-        for ((call, died), count) in node.aimed() {
-            let fault = if died { Fault::CRASH_AT } else { Fault::LOSE_ANSWER };
+        for ((call, fault), count) in node.aimed() {
             self.faults[fault] += count;
             *self.aimed.entry(call).or_default() += count;
         }

@@ -12,12 +12,13 @@ use milepost_sqlite::{SqliteOptions, SqliteStore};
 use milepost_testkit::proxy::Proxy;
 use milepost_testkit::server::Server;
 use rusqlite::Connection as File;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, Executor, PgConnection, Row};
 
 /// How long the network is cut.
 const CUT_FOR: Duration = Duration::from_millis(500);
-/// Ends all connections of clients but this one.
-const KILL_BACKENDS: &str = "select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()";
+/// Ends all connections of clients but those of the soak.
+const KILL_BACKENDS: &str = "select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and application_name <> 'soak'";
 /// The size of each table and index in MiB, and the dead rows of each table in thousands.
 const SIZES: &str = "
     select case c.relkind when 'i' then 'index ' else 'table ' end || c.relname as name, pg_relation_size(c.oid) / 1048576.0::float8 as value
@@ -84,7 +85,7 @@ impl Place {
     /// Ends all connections of clients, by the server.
     pub(crate) async fn kill_backends(&self) -> Result<()> {
         if let Kind::Server { server, .. } = &self.kind {
-            PgConnection::connect(&server.url()).await?.execute(KILL_BACKENDS).await?;
+            connect(server).await?.execute(KILL_BACKENDS).await?;
         }
         Ok(())
     }
@@ -102,7 +103,7 @@ impl Place {
     pub(crate) async fn sizes(&self) -> Result<Vec<(String, f64)>> {
         match &self.kind {
             Kind::Server { server, .. } => {
-                let rows = PgConnection::connect(&server.url()).await?.fetch_all(SIZES).await?;
+                let rows = connect(server).await?.fetch_all(SIZES).await?;
                 Ok(rows.iter().map(|row| (row.get("name"), row.get("value"))).collect())
             }
             Kind::File(path) => {
@@ -111,6 +112,12 @@ impl Place {
             }
         }
     }
+}
+
+/// Opens a connection that no fault hits.
+async fn connect(server: &Server) -> sqlx::Result<PgConnection> {
+    let options: PgConnectOptions = server.url().parse()?;
+    PgConnection::connect_with(&options.application_name("soak")).await
 }
 
 fn sizes_of_file(path: &Path) -> Result<Vec<(String, f64)>> {

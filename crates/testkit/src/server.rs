@@ -17,6 +17,8 @@ use crate::{port, wait};
 pub struct Server {
     home: TempDir,
     port: u16,
+    /// Variables of its environment beside those of this process.
+    environment: Vec<(String, PathBuf)>,
 }
 
 /// Returns the folder with the server's programs, including psql.
@@ -46,12 +48,19 @@ impl Server {
 
     /// Copies this running server to a new folder below this one, and starts the copy as a standby that follows it.
     pub async fn standby(&self, folder: &Path) -> Self {
-        let standby = Self::in_new_folder(folder);
+        let mut standby = Self::in_new_folder(folder);
+        standby.environment.clone_from(&self.environment);
         tokio::task::block_in_place(|| {
             self.copy_to(&standby, &["-R"]);
             standby.pg_ctl_start();
         });
         standby
+    }
+
+    /// Sets variables of its environment from its next start on, also for its later standbys.
+    pub fn set_environment(&mut self, variables: &[(&str, PathBuf)]) {
+        self.environment =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     }
 
     /// Makes a standby accept writes, on a new timeline.
@@ -70,7 +79,8 @@ impl Server {
 
     fn in_new_folder(folder: &Path) -> Self {
         let home = tempfile::Builder::new().prefix("milepost-server.").tempdir_in(folder);
-        let server = Self { home: home.expect("cannot create a temporary folder"), port: port::free() };
+        let (home, port) = (home.expect("cannot create a temporary folder"), port::free());
+        let server = Self { home, port, environment: Vec::new() };
         if is_root() {
             let chown = Command::new("chown").arg("postgres").arg(server.home.path()).status();
             assert!(
@@ -206,18 +216,32 @@ impl Server {
         let log = self.home.path().join("log");
         let (data, path) = (self.data(), log.to_str().expect("the path is not UTF-8"));
         let arguments = ["-w", "-l", path, "-o", &options, "start"];
-        let started = command("pg_ctl").arg("-D").arg(data).args(arguments).status();
-        if !started.is_ok_and(|status| status.success()) {
-            let words = std::fs::read(&log).unwrap_or_default();
-            let words = String::from_utf8_lossy(&words[words.len().saturating_sub(2_000)..]);
-            panic!("the server does not start; the end of its log: {words}");
-        }
+        let environment = self.environment.iter().map(|(name, value)| (name, value));
+        let started = command("pg_ctl").envs(environment).arg("-D").arg(data).args(arguments).status();
+        let started = started.is_ok_and(|status| status.success());
+        assert!(started, "the server does not start; the end of its log: {}", self.end_of_log());
     }
 
     fn pg_ctl(&self, arguments: &[&str]) {
-        let data = self.data();
-        let data = data.to_str().expect("the path is not UTF-8");
-        run("pg_ctl", &[&["-D", data, "-w"], arguments].concat());
+        let done = command("pg_ctl")
+            .stderr(Stdio::piped())
+            .arg("-D")
+            .arg(self.data())
+            .arg("-w")
+            .args(arguments)
+            .output();
+        let done = done.expect("pg_ctl is not executable");
+        assert!(
+            done.status.success(),
+            "pg_ctl {arguments:?}: {}; the end of the server's log: {}",
+            String::from_utf8_lossy(&done.stderr),
+            self.end_of_log()
+        );
+    }
+
+    fn end_of_log(&self) -> String {
+        let words = std::fs::read(self.home.path().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&words[words.len().saturating_sub(2_000)..]).into_owned()
     }
 
     fn data(&self) -> PathBuf {

@@ -11,6 +11,7 @@ use milepost_chaos::experiment::{self, ExperimentArgs};
 use milepost_chaos::load::{ProcessArgs, client, reader, setup, worker};
 use milepost_chaos::record::Record;
 use milepost_chaos::replay::replay_jobs;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Finds out whether the promises of Milepost hold
 #[derive(Debug, Parser)]
@@ -47,10 +48,23 @@ fn main() -> Result<()> {
     runtime.block_on(run(command))
 }
 
+/// Waits until the program is asked to stop.
+async fn stopped() -> Result<&'static str> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => Ok("SIGTERM"),
+        _ = interrupt.recv() => Ok("SIGINT"),
+    }
+}
+
 async fn run(command: Command) -> Result<()> {
     match command {
         Command::Run(args) => {
-            let summary = experiment::run(&args).await?;
+            // Dropped when it is stopped, so that no server is left behind.
+            let summary = tokio::select! {
+                summary = experiment::run(&args) => summary.inspect_err(|error| println!("FAILED: {error:#}"))?,
+                signal = stopped() => bail!("it was stopped by {}", signal?),
+            };
             println!("{summary}");
             if !summary.failures().is_empty() {
                 bail!("the experiment failed");

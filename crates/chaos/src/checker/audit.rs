@@ -16,7 +16,7 @@ pub(super) fn one_entry(record: &Record, findings: &mut Findings) {
     }
     let losses = Losses::of(record);
     for operation in &record.operations {
-        let What::Act { mark, changed } = &operation.what else { continue };
+        let What::Act { mark, changed, .. } = &operation.what else { continue };
         let found = entries.remove(&**mark).unwrap_or_default();
         let holds = match (operation.outcome, changed) {
             (Outcome::Ok, true) => {

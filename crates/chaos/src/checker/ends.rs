@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use super::losses::{Losses, Subject};
 use super::states::by_job;
 use super::verdict::Findings;
-use crate::record::{EndAnswer, Outcome, Record, Row, What};
+use crate::record::{Effect, EndAnswer, Outcome, Record, Row, What};
 
 /// At most one end of a run is accepted; the accepted one is in the history, and no other.
 pub(super) fn one_end(record: &Record, findings: &mut Findings) {
     one_effect(record, findings);
+    reported(record, findings);
     let losses = Losses::of(record);
     let mut accepted: HashMap<(&str, u64), &str> = HashMap::new();
     for operation in &record.operations {
@@ -72,6 +73,39 @@ fn one_effect(record: &Record, findings: &mut Findings) {
         expected.sort_unstable();
         findings.check(tokens == expected, || {
             format!("job {} has effects of the runs {tokens:?} instead of {expected:?}", job.id)
+        });
+    }
+}
+
+/// A run succeeds only after its handler has ended: another end that is stored for it is that of an earlier run. A handler that commits an effect
+/// together with its success is seen to end afterwards.
+fn reported(record: &Record, findings: &mut Findings) {
+    let mut ended: HashMap<(&str, u64), i64> = HashMap::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for effect in &record.effects {
+        match effect {
+            Effect::Began { job, .. } => drop(seen.insert(job)),
+            Effect::Finished { job, token, at_ms } => drop(ended.insert((job, *token), *at_ms)),
+            _ => {}
+        }
+    }
+    let effectful: HashSet<&str> = record
+        .rows
+        .iter()
+        .filter_map(|row| if let Row::Effectful { kind } = row { Some(&**kind) } else { None })
+        .collect();
+    let kinds: HashMap<&str, &str> = record.jobs().map(|job| (&*job.id, &*job.kind)).collect();
+    for change in record.changes().filter(|change| change.verb == "succeed") {
+        let kind = kinds.get(&*change.job).copied();
+        if !seen.contains(&*change.job) || kind.is_none_or(|kind| effectful.contains(kind)) {
+            continue;
+        }
+        let ended_ms = ended.get(&(&*change.job, change.token)).copied();
+        findings.check(ended_ms.is_some_and(|ended_ms| ended_ms <= change.at_ms), || {
+            let late = ended_ms.map_or("did not end".to_owned(), |ended_ms| {
+                format!("ended {} ms later", ended_ms - change.at_ms)
+            });
+            format!("job {} with token {} succeeded, but its handler {late}", change.job, change.token)
         });
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::losses::{Losses, Subject};
 use super::verdict::Findings;
-use crate::record::{AskedJob, EndAnswer, Operation, Outcome, Record, Row, What};
+use crate::record::{AskedJob, Effect, EndAnswer, Operation, Outcome, Record, What};
 
 /// Every call that was acknowledged has its jobs, every refused one has none, and one without an answer has all of its jobs or none.
 pub(super) fn durable(record: &Record, findings: &mut Findings) {
     let stored: HashSet<&str> = record.jobs().map(|job| &*job.id).collect();
-    let may_be_deleted = is_retention_on(record);
+    let may_be_deleted = record.has_retention();
     let elsewhere: HashSet<&str> = acknowledged(record).map(|(_, job)| job).collect();
     let losses = Losses::of(record);
     for (operation, jobs) in enqueues(record) {
@@ -55,7 +55,7 @@ pub(super) fn unique_keys(record: &Record, findings: &mut Findings) {
             format!("jobs {} and {} have the key {key:?}", other.unwrap_or_default(), job.id)
         });
     }
-    let may_be_deleted = is_retention_on(record);
+    let may_be_deleted = record.has_retention();
     let losses = Losses::of(record);
     let mut answered: HashMap<(&str, &str, Option<u32>), &str> = HashMap::new();
     for (operation, jobs) in enqueues(record) {
@@ -74,24 +74,51 @@ pub(super) fn unique_keys(record: &Record, findings: &mut Findings) {
     }
 }
 
-/// Every acknowledged job is there, or its end was acknowledged.
+/// Every acknowledged job is there, or had ended: a handler ended it, and nothing revived it since.
 pub(super) fn never_deleted(record: &Record, findings: &mut Findings) {
     let stored: HashSet<&str> = record.jobs().map(|job| &*job.id).collect();
-    let ended: HashSet<&str> = record
-        .operations
-        .iter()
-        .filter_map(|operation| match &operation.what {
-            What::End { job, answer, .. } if *answer != Some(EndAnswer::Fenced) => Some(&**job),
-            _ => None,
-        })
-        .collect();
+    let ended = ended(record);
+    let revived = revived(record);
     let losses = Losses::of(record);
     for (operation, id) in acknowledged(record) {
+        let has_ended = ended.get(id).is_some_and(|ended| revived.get(id).is_none_or(|began| began <= ended));
         let is_lost = losses.explains(Subject::Job(id), operation).is_some();
-        findings.check(stored.contains(id) || ended.contains(id) || is_lost, || {
+        findings.check(stored.contains(id) || has_ended || is_lost, || {
             format!("job {id} is missing, and nothing had ended it")
         });
     }
+}
+
+/// Returns when a handler ended a job for the last time, if one did. An end without an answer can come at any time.
+fn ended(record: &Record) -> HashMap<&str, i64> {
+    let mut last: HashMap<&str, i64> = HashMap::new();
+    let handlers = record.effects.iter().filter_map(|effect| match effect {
+        Effect::Finished { job, at_ms, .. } => Some((&**job, *at_ms)),
+        _ => None,
+    });
+    let calls = record.operations.iter().filter_map(|operation| match &operation.what {
+        What::End { job, answer, .. } if *answer != Some(EndAnswer::Fenced) => {
+            Some((&**job, operation.ended_ms.unwrap_or(i64::MAX)))
+        }
+        _ => None,
+    });
+    for (job, at_ms) in handlers.chain(calls) {
+        let ended = last.entry(job).or_insert(at_ms);
+        *ended = at_ms.max(*ended);
+    }
+    last
+}
+
+/// Returns when the last acknowledged action began by which a job has not ended any more.
+fn revived(record: &Record) -> HashMap<&str, i64> {
+    let mut last: HashMap<&str, i64> = HashMap::new();
+    for operation in record.operations.iter().filter(|operation| operation.outcome == Outcome::Ok) {
+        if let What::Act { changed: true, revived: Some(job), .. } = &operation.what {
+            let began = last.entry(job).or_insert(operation.began_ms);
+            *began = operation.began_ms.max(*began);
+        }
+    }
+    last
 }
 
 fn enqueues(record: &Record) -> impl Iterator<Item = (&Operation, &Vec<AskedJob>)> {
@@ -110,8 +137,4 @@ fn acknowledged(record: &Record) -> impl Iterator<Item = (&Operation, &str)> {
 /// Returns the id under which a job is stored, after an acknowledged call.
 fn stored_as(job: &AskedJob) -> &str {
     job.answer.as_ref().unwrap_or(&job.id)
-}
-
-fn is_retention_on(record: &Record) -> bool {
-    record.rows.iter().any(|row| matches!(row, Row::Retention))
 }

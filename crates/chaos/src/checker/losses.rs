@@ -106,7 +106,7 @@ fn subjects(what: &What) -> Vec<Subject<'_>> {
             jobs.iter().map(|job| Subject::Job(job.answer.as_ref().unwrap_or(&job.id))).collect()
         }
         What::End { job, token, answer: Some(EndAnswer::Accepted), .. } => vec![Subject::End(job, *token)],
-        What::Act { mark, changed: true } => vec![Subject::Mark(mark)],
+        What::Act { mark, changed: true, .. } => vec![Subject::Mark(mark)],
         What::StartBulk { run, .. } => vec![Subject::Job(run)],
         What::StartBatch { batch, .. } => vec![Subject::Batch(batch)],
         What::Emit { event, .. } => vec![Subject::Event(event)],

@@ -1,6 +1,8 @@
 //! The clock that the processes see. It can be set, while timers and the clock of the witness continue.
 
-use std::path::PathBuf;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use nix::time::{ClockId, clock_gettime};
@@ -15,7 +17,6 @@ const LEFT: [&str; 2] = ["faketime_shm_", "sem.faketime_sem_"];
 pub(super) struct Clock {
     library: PathBuf,
     folder: TempDir,
-    processes: Vec<u32>,
 }
 
 impl Clock {
@@ -33,7 +34,10 @@ impl Clock {
     /// Creates a clock that is right, if the library is installed.
     pub(super) fn create() -> Result<Option<Self>> {
         let Some(library) = Self::library() else { return Ok(None) };
-        let clock = Self { library, folder: tempfile::tempdir()?, processes: Vec::new() };
+        // Servers of other users read the time, too.
+        let folder = tempfile::tempdir()?;
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
+        let clock = Self { library, folder };
         clock.set(0)?;
         Ok(Some(clock))
     }
@@ -65,22 +69,21 @@ impl Clock {
         Ok(format!("--boot-ns={nanoseconds}"))
     }
 
-    /// Notes that a process uses the clock.
-    pub(super) fn used_by(&mut self, process: Option<u32>) {
-        self.processes.extend(process);
-    }
-
     fn file(&self) -> PathBuf {
         self.folder.path().join("time")
     }
 }
 
 impl Drop for Clock {
+    /// Removes the files of processes that did not end in time.
     fn drop(&mut self) {
-        for process in &self.processes {
-            for left in LEFT {
-                // A process that ended in time has removed it.
-                let _ = std::fs::remove_file(format!("/dev/shm/{left}{process}"));
+        for found in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+            let name = found.file_name();
+            let process = LEFT.iter().find_map(|left| name.to_str()?.strip_prefix(left));
+            let has_ended = |process: &str| !Path::new("/proc").join(process).exists();
+            if process.is_some_and(|process| process.parse::<u32>().is_ok() && has_ended(process)) {
+                // Another experiment may have removed it.
+                let _ = std::fs::remove_file(found.path());
             }
         }
     }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const DISK_MIB: u32 = 1_024;
 /// The size of the disk with which it is found out whether one can be mounted.
 const TRIAL_MIB: u32 = 16;
-/// How long the disk stays full.
+/// How long the disk stays full, or read-only.
 const FULL_FOR: Duration = Duration::from_millis(1_000);
 /// Shuts an ext4 file system down without writing its journal, as if the power had failed: everything that was not synchronized is lost.
 /// EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH, of `fs/ext4/ext4.h` in the Linux kernel.
@@ -40,6 +40,12 @@ impl Disk {
     /// Returns whether this user may mount a file system from a file here.
     pub(super) fn is_permitted() -> bool {
         nix::unistd::geteuid().is_root() && Self::mount_of(TRIAL_MIB).is_ok()
+    }
+
+    /// Returns whether errors can be made in such a file system here.
+    pub(super) fn can_become_read_only() -> bool {
+        let can_open = |path: PathBuf| std::fs::OpenOptions::new().write(true).open(path).is_ok();
+        Self::mount_of(TRIAL_MIB).is_ok_and(|disk| disk.error_trigger().is_ok_and(can_open))
     }
 
     pub(super) fn mount() -> Result<Self> {
@@ -68,12 +74,13 @@ impl Disk {
         run(Command::new("sync").arg("-f").arg(self.path()))
     }
 
-    /// Takes all free space for a moment.
+    /// Takes all free space for a moment. Its blocks can be used again when the file system has committed the removal.
     pub(super) async fn fill(&self) -> Result<()> {
         let path = self.path().join("filler");
         fill(&path)?;
         tokio::time::sleep(FULL_FOR).await;
-        Ok(std::fs::remove_file(path)?)
+        std::fs::remove_file(path)?;
+        self.synchronize()
     }
 
     /// Loses everything that was not synchronized. Nothing can be read or written until the [power is back](Self::power_on).
@@ -81,15 +88,43 @@ impl Disk {
         run(Command::new("python3").args(["-c", SHUT_DOWN]).arg(self.path()))
     }
 
-    /// Mounts the disk again. No process may use it any more.
+    /// Becomes read-only, as file systems do after an error, and stays so for a moment. Until the [machine was started
+    /// again](Self::power_on), nothing can be written.
+    ///
+    /// The error is made while no write is in progress: ext4 reports success for a `fdatasync` that waits while the journal is aborted, although
+    /// its data is lost. No program can detect that.
+    pub(super) async fn become_read_only(&self) -> Result<()> {
+        let trigger = self.error_trigger()?;
+        run(Command::new("fsfreeze").arg("--freeze").arg(self.path()))?;
+        let made = std::fs::write(trigger, "an experiment");
+        run(Command::new("fsfreeze").arg("--unfreeze").arg(self.path()))?;
+        made?;
+        tokio::time::sleep(FULL_FOR).await;
+        Ok(())
+    }
+
+    /// Returns the file of the kernel by which an error is made.
+    fn error_trigger(&self) -> Result<PathBuf> {
+        let device = output(Command::new("findmnt").args(["-n", "-o", "SOURCE"]).arg(self.path()))?;
+        let name = device.trim().rsplit('/').next().unwrap_or_default();
+        Ok(PathBuf::from(format!("/sys/fs/ext4/{name}/trigger_fs_error")))
+    }
+
+    /// Mounts the disk again, and repairs it. No process may use it any more.
     pub(super) fn power_on(&self) -> Result<()> {
         run(Command::new("umount").arg(self.path()))?;
+        // 1: errors were corrected.
+        let checked = Command::new("e2fsck").arg("-fy").arg(&self.image).output()?;
+        anyhow::ensure!(
+            matches!(checked.status.code(), Some(0 | 1)),
+            "the disk cannot be repaired: {checked:?}"
+        );
         mount_image(&self.image, self.path())
     }
 }
 
 fn mount_image(image: &Path, place: &Path) -> Result<()> {
-    run(Command::new("mount").args(["-t", "ext4", "-o", "loop"]).args([image, place]))
+    run(Command::new("mount").args(["-t", "ext4", "-o", "loop,errors=remount-ro"]).args([image, place]))
 }
 
 /// Returns a folder in memory, if it has enough space. Only what was not written to the image is lost, so the image itself need not be durable.
@@ -119,8 +154,12 @@ impl Drop for Disk {
 }
 
 fn run(command: &mut Command) -> Result<()> {
+    output(command).map(drop)
+}
+
+fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
     let words = String::from_utf8_lossy(&output.stderr);
     anyhow::ensure!(output.status.success(), "{command:?}: {} {}", output.status, words.trim());
-    Ok(())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -5,137 +5,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use clap::ValueEnum;
 use fastrand::Rng;
+use milepost_core::retention::{Keep, Pace, RetentionPolicy};
 
-use super::STOPPED_FOR;
+use super::clock::Clock;
+use super::fault::Fault;
 use super::place::{Database, Place};
-use super::processes::{Processes, Role};
+use super::processes::Processes;
+use super::role::Role;
+use super::{STOPPED_FOR, StoreKind};
 use crate::record::Loss;
 use crate::witness::Witness;
 
 /// The longest time whose commits are lost, in milliseconds.
 const LAG_MS_MAX: u64 = 1_000;
-/// How far the clock is set at most, in seconds, and how long it stays so at most, in milliseconds.
+/// The retention periods with which ended jobs are deleted.
+const KEPT: RetentionPolicy =
+    RetentionPolicy { succeeded: Keep::For(Duration::from_secs(2)), ..RetentionPolicy::FOREVER };
+/// The largest jump of a clock, in seconds, and its longest duration, in milliseconds.
 const JUMP_S_MAX: i64 = 20;
 const JUMPED_MS_MAX: u64 = 3_000;
-
-/// A kind of fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Fault {
-    /// SIGKILL of a worker; another one starts.
-    KillWorker,
-    /// SIGSTOP of a worker for longer than its lease.
-    StopWorker,
-    /// SIGKILL of a client; another one starts.
-    KillClient,
-    /// SIGKILL of the reader; another one starts.
-    KillReader,
-    /// An immediate shutdown of the database server, and a start.
-    CrashServer,
-    /// The loss of the database server; its synchronous standby is promoted.
-    FailOver,
-    /// The end of all connections by the server.
-    KillBackends,
-    /// All connections are cut, and new ones are refused for a while.
-    CutNetwork,
-    /// The existing connections stay open, but nothing passes any more.
-    SilenceNetwork,
-    /// Requests reach the server, answers are lost for a while.
-    LoseAnswers,
-    /// A disk without free space for a while.
-    FillDisk,
-    /// Columns are added to all tables, as the migration of a newer version does.
-    AddColumns,
-    /// A process is replaced by one of the other version, as a rolling upgrade does. The store is migrated before the first one.
-    Roll,
-    /// The loss of power: everything that was not synchronized is lost, and all processes end.
-    LosePower,
-    /// All places for connections are taken for a while.
-    LimitConnections,
-    /// Statements and transactions time out after a few milliseconds for a while.
-    TimeOutSessions,
-    /// The loss of the database server; a standby is promoted that lacks its last commits. Only if it is asked for.
-    FailOverAsync,
-    /// A restore of the database server to a moment in the past. Only if it is asked for.
-    Restore,
-    /// A dump of the database, restored on a new server. Only if it is asked for.
-    DumpAndRestore,
-    /// SIGKILL of the pooler between processes and server, and a start. Only if it is asked for.
-    RestartPooler,
-    /// The clock of all processes is set forwards or back for a while. Only if it is asked for.
-    JumpClock,
-}
-
-impl Fault {
-    /// Returns its name.
-    #[must_use]
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::KillWorker => "workers killed",
-            Self::StopWorker => "workers stopped beyond their lease",
-            Self::KillClient => "clients killed",
-            Self::KillReader => "readers killed",
-            Self::CrashServer => "database servers crashed",
-            Self::FailOver => "failovers",
-            Self::KillBackends => "times all connections ended by the server",
-            Self::CutNetwork => "times all connections cut",
-            Self::SilenceNetwork => "times all connections silenced",
-            Self::LoseAnswers => "times answers lost",
-            Self::FillDisk => "times the disk was full",
-            Self::AddColumns => "times columns added to all tables",
-            Self::Roll => "processes replaced by one of the other version",
-            Self::LosePower => "power losses",
-            Self::LimitConnections => "times all places for connections taken",
-            Self::TimeOutSessions => "times statements and transactions timed out",
-            Self::FailOverAsync => "failovers to an asynchronous standby",
-            Self::Restore => "restores to a moment in the past",
-            Self::DumpAndRestore => "dumps restored on a new server",
-            Self::RestartPooler => "poolers killed",
-            Self::JumpClock => "times the clock was set",
-        }
-    }
-
-    /// Returns whether it needs a disk of its own.
-    pub(super) const fn needs_disk(self) -> bool {
-        matches!(self, Self::FillDisk | Self::LosePower)
-    }
-
-    /// Returns whether a process can lose runs by it.
-    pub(super) const fn is_gentle(self) -> bool {
-        matches!(self, Self::AddColumns | Self::Roll | Self::KillClient | Self::KillReader)
-    }
-
-    /// Returns whether only a store with a server can have it.
-    pub(super) const fn needs_server(self) -> bool {
-        matches!(
-            self,
-            Self::CrashServer
-                | Self::FailOver
-                | Self::KillBackends
-                | Self::CutNetwork
-                | Self::SilenceNetwork
-                | Self::LoseAnswers
-                | Self::LimitConnections
-                | Self::TimeOutSessions
-                | Self::FailOverAsync
-                | Self::Restore
-                | Self::DumpAndRestore
-                | Self::RestartPooler
-        )
-    }
-
-    /// Returns whether it happens only if it is asked for: it removes facts that others need (commits, the times of the store), needs other
-    /// connections, or takes long.
-    pub(super) const fn is_on_request(self) -> bool {
-        self.loses_commits() || matches!(self, Self::DumpAndRestore | Self::RestartPooler | Self::JumpClock)
-    }
-
-    /// Returns whether acknowledged calls can be lost by it.
-    pub(super) const fn loses_commits(self) -> bool {
-        matches!(self, Self::FailOverAsync | Self::Restore)
-    }
-}
 
 /// The faults that were injected.
 pub(super) struct Faults {
@@ -163,9 +52,14 @@ impl Faults {
         }
     }
 
-    /// Returns whether the clock of the processes is set.
-    pub(super) fn sets_clock(&self) -> bool {
-        self.kinds.contains(&Fault::JumpClock)
+    /// Returns whether this kind is injected.
+    pub(super) fn contain(&self, kind: Fault) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// Returns whether the times of a store of this kind are wrong.
+    pub(super) fn set_clock_of(&self, store: StoreKind) -> bool {
+        self.kinds.iter().any(|kind| kind.sets_clock_of(store))
     }
 
     /// Returns what was lost.
@@ -186,6 +80,7 @@ impl Faults {
             random.shuffle(&mut self.next);
         }
         let Some(fault) = self.next.pop() else { return Ok(()) };
+        place.start_what_is_down().await;
         let is_done = self.inject_kind(fault, random, processes, place).await?;
         *self.count.entry(fault).or_default() += u32::from(is_done);
         Ok(())
@@ -200,10 +95,12 @@ impl Faults {
         place: &mut Place,
     ) -> Result<bool> {
         let is_done = match fault {
-            Fault::KillWorker => processes.kill(random, Role::Worker).await?,
-            Fault::KillClient => processes.kill(random, Role::Client).await?,
-            Fault::KillReader => processes.kill(random, Role::Reader).await?,
-            Fault::StopWorker => self.stop_worker(random, processes)?,
+            Fault::KillWorker => processes.kill(random, &Role::WORKERS).await?,
+            Fault::KillClient => processes.kill(random, &Role::CLIENTS).await?,
+            Fault::KillReader => processes.kill(random, &[Role::Reader]).await?,
+            Fault::KillServer => processes.kill(random, &[Role::Server]).await?,
+            Fault::StopWorker => self.stop_process(random, processes, &Role::WORKERS)?,
+            Fault::StopServer => self.stop_process(random, processes, &[Role::Server])?,
             Fault::FillDisk => {
                 place.fill_disk().await?;
                 true
@@ -232,8 +129,28 @@ impl Faults {
                 self.stopped.clear();
                 place.dump_and_restore(processes).await?
             }
+            Fault::UpgradeServer => {
+                self.stopped.clear();
+                place.upgrade_server(processes).await?
+            }
+            Fault::ReadOnlyDisk => {
+                place.make_disk_read_only(processes).await?;
+                self.stopped.clear();
+                true
+            }
+            Fault::Prune => {
+                place.home.store().prune(&KEPT, Pace { limit: 1_000, rest: 0 }).await?;
+                true
+            }
             Fault::RestartPooler => place.restart_pooler().await?,
-            Fault::JumpClock => jump_clock(random, processes).await?,
+            Fault::JumpClock => jump(random, processes.clock()).await?,
+            Fault::JumpServerClock => jump(random, place.clock()).await?,
+            Fault::KillRedis
+            | Fault::StopRedis
+            | Fault::FlushRedis
+            | Fault::KillBroker
+            | Fault::LoseAcknowledgements => place.services.inject(fault).await,
+            Fault::Move => place.move_to_database(random, processes, &self.witness).await?,
             Fault::CrashServer
             | Fault::KillBackends
             | Fault::CutNetwork
@@ -272,9 +189,9 @@ impl Faults {
         Ok(is_done)
     }
 
-    /// Stops a worker. Returns false if it would be the last one that runs.
-    fn stop_worker(&mut self, random: &mut Rng, processes: &mut Processes) -> Result<bool> {
-        let stopped = processes.stop(random, Role::Worker)?;
+    /// Stops a process with one of these roles. Returns false if it would be the last one that runs.
+    fn stop_process(&mut self, random: &mut Rng, processes: &mut Processes, roles: &[Role]) -> Result<bool> {
+        let stopped = processes.stop(random, roles)?;
         self.stopped.extend(stopped.map(|pid| (pid, Instant::now() + STOPPED_FOR)));
         Ok(stopped.is_some())
     }
@@ -323,9 +240,9 @@ async fn of_database(fault: Fault, database: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Sets the clock that the processes see forwards or back, and after a while to the right time. Returns false if they see that of the machine.
-async fn jump_clock(random: &mut Rng, processes: &Processes) -> Result<bool> {
-    let Some(clock) = processes.clock() else { return Ok(false) };
+/// Sets a clock forwards or back, and after a while to the right time. Returns false without a clock that can be set.
+async fn jump(random: &mut Rng, clock: Option<&Clock>) -> Result<bool> {
+    let Some(clock) = clock else { return Ok(false) };
     clock.set(random.i64(-JUMP_S_MAX..=JUMP_S_MAX))?;
     tokio::time::sleep(Duration::from_millis(random.u64(..JUMPED_MS_MAX))).await;
     clock.set(0)?;

@@ -3,10 +3,13 @@
 mod clock;
 mod columns;
 mod disk;
+mod fault;
 mod faults;
 mod place;
 mod processes;
 mod programs;
+mod role;
+mod services;
 mod summary;
 
 use std::fs::File;
@@ -30,12 +33,15 @@ use crate::settle::{examined, is_promotion_reported, settle};
 use crate::witness::{self, Witness};
 use clock::Clock;
 use disk::Disk;
-use faults::{Fault, Faults};
+use fault::Fault;
+use faults::Faults;
 use place::Place;
-use processes::{Processes, Role};
+use processes::Processes;
 use programs::Programs;
+use role::Role;
+use services::Services;
 
-/// How long everything may take to end after the faults have stopped: the longest backoff, several leases, and time for a slow machine.
+/// How long nothing may end after the faults have stopped, while something is open: the longest backoff, several leases, and time for a slow machine.
 const SETTLE_MAX: Duration = Duration::from_secs(120);
 /// The longest pause between two faults, in milliseconds.
 const PAUSE_MS_MAX: u64 = 1_500;
@@ -86,6 +92,8 @@ impl ExperimentArgs {
         let can_be = |fault: &Fault| match fault {
             Fault::Roll => self.previous.is_some(),
             Fault::JumpClock => self.previous.is_none(),
+            fault if fault.needs_service() => self.previous.is_none(),
+            Fault::Move => !has_server,
             _ => has_server || !fault.needs_server(),
         };
         let all = Fault::value_variants().iter().copied();
@@ -94,13 +102,18 @@ impl ExperimentArgs {
             eprintln!("No full disks and no power losses: a file system cannot be mounted from a file here.");
             faults.retain(|fault| !fault.needs_disk());
         }
+        if faults.contains(&Fault::ReadOnlyDisk) && !Disk::can_become_read_only() {
+            eprintln!("No read-only disks: errors of a file system cannot be made here.");
+            faults.retain(|fault| *fault != Fault::ReadOnlyDisk);
+        }
         if faults.contains(&Fault::RestartPooler) && !Place::can_have_pooler() {
             eprintln!("No pooler: PgBouncer is not installed (package pgbouncer).");
             faults.retain(|fault| *fault != Fault::RestartPooler);
         }
-        if faults.contains(&Fault::JumpClock) && !Clock::is_installed() {
-            eprintln!("No jumps of the clock: libfaketime is not installed (package faketime).");
-            faults.retain(|fault| *fault != Fault::JumpClock);
+        let jumps = |fault: &Fault| matches!(fault, Fault::JumpClock | Fault::JumpServerClock);
+        if faults.iter().any(jumps) && !Clock::is_installed() {
+            eprintln!("No jumps of clocks: libfaketime is not installed (package faketime).");
+            faults.retain(|fault| !jumps(fault));
         }
         faults
     }
@@ -117,11 +130,17 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
     let folder = tempfile::tempdir()?;
     let witness = Arc::new(Witness::create(folder.path(), "experiment")?);
     let clock = if faults.contains(&Fault::JumpClock) { Clock::create()? } else { None };
-    let programs = Programs::new(args.previous.clone(), folder.path().to_owned(), seed, clock)?;
+    let services = Services::start(&faults).await;
+    let arguments = services.arguments();
+    let programs = Programs::new(args.previous.clone(), folder.path().to_owned(), seed, clock, arguments)?;
     let on_disk = faults.iter().any(|fault| fault.needs_disk());
     let pooled = faults.contains(&Fault::RestartPooler);
-    let mut place = Place::create(args.store, on_disk, pooled, &programs).await?;
+    let clock = if faults.contains(&Fault::JumpServerClock) { Clock::create()? } else { None };
+    let mut place = Place::create(args.store, on_disk, pooled, clock, services, &programs).await?;
     let mut processes = Processes::new(place.address.clone(), programs);
+    if faults.contains(&Fault::Move) {
+        processes.lead_to(place.address.clone(), place::OLD);
+    }
     processes.start_all()?;
     let mut faults = Faults::new(faults, witness.clone());
     let (began, planned) = (Instant::now(), Duration::from_secs(args.seconds));
@@ -131,13 +150,19 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
         faults.inject(&mut random, &mut processes, &mut place).await?;
     }
     faults.stop(&mut processes).await?;
-    let mut failed = processes.finish(Role::Client).await;
+    place.start_what_is_down().await;
+    let mut failed = processes.finish(&Role::CLIENTS).await;
     let settled = settle(place.home.store().as_ref(), &witness, SETTLE_MAX).await;
-    failed.extend(processes.finish(Role::Worker).await);
-    failed.extend(processes.finish(Role::Reader).await);
+    failed.extend(processes.until_ready().await);
+    for roles in [Role::WORKERS.as_slice(), &[Role::Reader], &[Role::Server]] {
+        failed.extend(processes.finish(roles).await);
+    }
     let mut record = record(&place, folder.path()).await?;
     record.rows.extend(faults.losses().iter().cloned().map(Row::Loss));
-    if args.store == StoreKind::Sqlite && faults.sets_clock() {
+    if faults.contain(Fault::Prune) {
+        record.rows.push(Row::Retention);
+    }
+    if faults.set_clock_of(args.store) {
         forget_times(&mut record);
     }
     if let Some(path) = &args.record {
@@ -155,6 +180,7 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
 async fn record(place: &Place, folder: &Path) -> Result<Record> {
     let mut record = witness::read(folder)?;
     export(place.home.as_ref(), &mut record).await?;
+    place.services.export(&mut record).await?;
     Ok(record)
 }
 

@@ -2,6 +2,7 @@
 
 mod dump;
 mod loss;
+mod moving;
 mod pooler;
 mod sessions;
 
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use milepost_core::event::Begin;
 use milepost_postgres::{PostgresOptions, WakeMode};
 use milepost_sqlite::SqliteOptions;
 use milepost_testkit::home::{Home, PostgresHome, SqliteHome};
@@ -17,10 +19,14 @@ use milepost_testkit::server::Server;
 use sqlx::{Connection, Executor, PgConnection};
 use tempfile::TempDir;
 
+use super::clock::Clock;
 use super::disk::Disk;
 use super::processes::Processes;
 use super::programs::Programs;
+use super::services::Services;
 use super::{StoreKind, columns};
+use crate::broker;
+pub(super) use moving::OLD;
 use pooler::Pooler;
 
 /// How long the network is cut, or loses answers.
@@ -42,20 +48,26 @@ pub(super) struct Place {
     disk: Option<Disk>,
     /// How often columns were added.
     columns: u32,
-    /// The SQLite file, and its folder if it is not on the disk.
+    /// The SQLite file.
     file: Option<PathBuf>,
-    _folder: Option<TempDir>,
+    /// The folder of the file or of the servers, and its owner if it is not on the disk.
+    folder: PathBuf,
+    _owned: Option<TempDir>,
     /// Between the processes and the server.
     pooler: Option<Pooler>,
+    /// The servers beside the store.
+    pub(super) services: Services,
 }
 
 impl Place {
     /// Creates a store. `on_disk`: on a file system that can be filled and lose its power, and with a standby on the same. `pooled`: processes
-    /// reach the server through a pooler.
+    /// reach the server through a pooler. `clock`: that of the servers, if it is not that of the machine.
     pub(super) async fn create(
         kind: StoreKind,
         on_disk: bool,
         pooled: bool,
+        clock: Option<Clock>,
+        services: Services,
         programs: &Programs,
     ) -> Result<Self> {
         let disk = on_disk.then(Disk::mount).transpose()?;
@@ -69,10 +81,21 @@ impl Place {
                 programs.prepare(&address).await?;
                 let home = Box::new(SqliteHome::open(path.clone(), SqliteOptions::default()));
                 let (file, pooler, columns) = (Some(path), None, 0);
-                Self { home, database: None, address, disk, columns, file, _folder: own, pooler }
+                Self {
+                    home,
+                    database: None,
+                    address,
+                    disk,
+                    columns,
+                    file,
+                    folder,
+                    _owned: own,
+                    pooler,
+                    services,
+                }
             }
             StoreKind::Postgres => {
-                let (database, home, mut address) = Database::create(folder, programs).await?;
+                let (database, home, mut address) = Database::create(folder.clone(), clock, programs).await?;
                 let direct = database.proxy.address().to_string();
                 let pooler = if pooled { Some(Pooler::before(&direct).await?) } else { None };
                 if let Some(pooler) = &pooler {
@@ -80,9 +103,23 @@ impl Place {
                     address += &format!("?pooler=transaction&direct={direct}");
                 }
                 let (home, database, columns) = (Box::new(home), Some(database), 0);
-                Self { home, database, address, disk, columns, file: None, _folder: own, pooler }
+                Self {
+                    home,
+                    database,
+                    address,
+                    disk,
+                    columns,
+                    file: None,
+                    folder,
+                    _owned: own,
+                    pooler,
+                    services,
+                }
             }
         };
+        if place.services.has_broker() {
+            place.home.store().subscribe(broker::SUBSCRIPTION, Begin::Beginning).await?;
+        }
         place.synchronize()?;
         Ok(place)
     }
@@ -96,23 +133,46 @@ impl Place {
     pub(super) async fn fill_disk(&self) -> Result<()> {
         let Some(disk) = &self.disk else { return Ok(()) };
         disk.fill().await?;
+        self.start_what_is_down().await;
+        Ok(())
+    }
+
+    /// Starts servers that have shut down by themselves, which they do some time after a disk was full or an error was read from it.
+    pub(super) async fn start_what_is_down(&self) {
         if let Some(database) = &self.database {
             database.server.start_if_down().await;
             database.standby.start_if_down().await;
         }
-        Ok(())
     }
 
     /// The machine loses its power: nothing that was not synchronized is kept, and all processes end.
     pub(super) async fn lose_power(&mut self, processes: &mut Processes) -> Result<()> {
         let Some(disk) = &self.disk else { return Ok(()) };
         // First: while the file system shuts down, `fsync` can report success for data that is lost, which a machine without power cannot.
+        self.kill_everything(processes).await?;
+        disk.lose_power()?;
+        self.start_after_reboot(processes).await
+    }
+
+    /// The file system becomes read-only for a moment, while everything works. Then the machine is started again, and the file system repaired.
+    pub(super) async fn make_disk_read_only(&mut self, processes: &mut Processes) -> Result<()> {
+        let Some(disk) = &self.disk else { return Ok(()) };
+        disk.become_read_only().await?;
+        self.kill_everything(processes).await?;
+        self.start_after_reboot(processes).await
+    }
+
+    async fn kill_everything(&self, processes: &mut Processes) -> Result<()> {
         processes.kill_all().await?;
         if let Some(database) = &self.database {
             database.server.kill().await;
             database.standby.kill().await;
         }
-        disk.lose_power()?;
+        Ok(())
+    }
+
+    async fn start_after_reboot(&mut self, processes: &mut Processes) -> Result<()> {
+        let Some(disk) = &self.disk else { return Ok(()) };
         if self.file.is_some() {
             // This process uses the file, too.
             self.home.close().await;
@@ -126,6 +186,11 @@ impl Place {
             self.home = Box::new(SqliteHome::open(path.clone(), SqliteOptions::default()));
         }
         processes.start_all()
+    }
+
+    /// Returns the clock of the servers, if it is not that of the machine.
+    pub(super) fn clock(&self) -> Option<&Clock> {
+        self.database.as_ref().and_then(|database| database.clock.as_ref())
     }
 
     /// Adds columns to all tables of Milepost, as the migration of a newer version does.
@@ -170,6 +235,8 @@ pub(super) struct Database {
     standby: Server,
     /// The folder of new standbys.
     folder: PathBuf,
+    /// The clock of the servers, if it is not that of the machine.
+    clock: Option<Clock>,
     /// The network of the processes, which has faults.
     proxy: Proxy,
     /// The network of the experiment, which has none.
@@ -177,17 +244,31 @@ pub(super) struct Database {
 }
 
 impl Database {
-    async fn create(folder: PathBuf, programs: &Programs) -> Result<(Self, PostgresHome, String)> {
-        let server = Server::create_in(&folder).await;
-        let (steady, url) = Proxy::for_url(&server.url()).await;
+    async fn create(
+        folder: PathBuf,
+        clock: Option<Clock>,
+        programs: &Programs,
+    ) -> Result<(Self, PostgresHome, String)> {
+        let (database, url, address) = Self::start(folder, clock).await?;
         programs.prepare(&url).await?;
         let options = PostgresOptions { wake: WakeMode::Poll, ..PostgresOptions::default() };
-        let home = PostgresHome::open(&url, options).await;
+        Ok((database, PostgresHome::open(&url, options).await, address))
+    }
+
+    /// Starts an empty server with its standby. Returns also its address for the experiment, and the one for processes.
+    async fn start(folder: PathBuf, clock: Option<Clock>) -> Result<(Self, String, String)> {
+        let mut server = Server::create_in(&folder).await;
+        if let Some(clock) = &clock {
+            server.stop().await;
+            server.set_environment(&clock.environment());
+            server.start().await;
+        }
+        let (steady, url) = Proxy::for_url(&server.url()).await;
         let (proxy, address) = Proxy::for_url(&server.url()).await;
         let standby = server.standby(&folder).await;
-        let database = Self { server, standby, folder, proxy, steady };
+        let database = Self { server, standby, folder, clock, proxy, steady };
         database.wait_for_standby().await?;
-        Ok((database, home, address))
+        Ok((database, url, address))
     }
 
     /// Makes every commit wait until the standby has it, so that a failover loses none.

@@ -4,12 +4,15 @@ use std::fmt;
 use std::time::Duration;
 
 use super::StoreKind;
-use super::faults::{Fault, Faults};
+use super::fault::Fault;
+use super::faults::Faults;
 use crate::checker::{Verdict, lost_calls};
 use crate::record::{Outcome, Record};
 use crate::replay::{Replay, replay_jobs};
 
-/// The promise that the load does not show: no store is moved.
+/// The promise that cannot be checked if jobs are deleted: the one about deletions is.
+const DURABLE: u8 = 1;
+/// The promise that is only shown by moves.
 const MOVE: u8 = 12;
 /// The promise that cannot be checked if the times of the store are wrong.
 const LIMITS: u8 = 7;
@@ -88,8 +91,13 @@ impl Summary {
         failures.extend(self.replay.refused.iter().take(1).map(|refused| format!("model: {refused}")));
         failures.extend(self.failed.iter().cloned());
         let broken = self.verdicts.iter().filter(|verdict| verdict.violated > 0);
-        let has_times = self.store != StoreKind::Sqlite || !self.has(Fault::JumpClock);
-        let is_shown = |number: u8| number != MOVE && (number != LIMITS || has_times);
+        let has_times = !self.faults.iter().any(|(fault, _)| fault.sets_clock_of(self.store));
+        let is_shown = |number: u8| match number {
+            DURABLE => !self.has(Fault::Prune),
+            MOVE => self.has(Fault::Move),
+            LIMITS => has_times,
+            _ => true,
+        };
         let unseen = self.verdicts.iter().filter(|verdict| verdict.checked == 0 && is_shown(verdict.number));
         failures.extend(unseen.map(|verdict| format!("promise {} was not checked", verdict.number)));
         failures.extend(broken.map(|verdict| format!("promise {} is broken", verdict.number)));

@@ -13,8 +13,9 @@ use crate::record::What;
 
 /// The number of chunks after which a run that was started is aborted, at most: some runs end before.
 const CHUNKS_MAX: u32 = 16;
-/// How long an aborted run waits for its resume.
-const ABORTED_FOR: Duration = Duration::from_millis(300);
+/// How long an aborted run waits for its resume, at least, and in pauses between chunks: a chunk that began in spite of the abort is seen.
+const ABORTED_FOR_MIN: Duration = Duration::from_millis(300);
+const ABORTED_FOR_CHUNKS: u32 = 3;
 
 impl Caller {
     /// Starts a run of the bulk job, and interrupts it in its middle.
@@ -46,7 +47,7 @@ impl Caller {
         let [abort, resume] = [Verb::Abort, Verb::Resume].map(Operation::new);
         let what = |_: Option<&_>| What::AbortBulk { run: run.clone() };
         self.until_known(what, || self.store.operate(job, &abort)).await;
-        tokio::time::sleep(ABORTED_FOR).await;
+        tokio::time::sleep(ABORTED_FOR_MIN.max(self.pace.chunk_pause * ABORTED_FOR_CHUNKS)).await;
         let what = |_: Option<&_>| What::ResumeBulk { run: run.clone() };
         self.until_known(what, || self.store.operate(job, &resume)).await;
     }

@@ -91,12 +91,12 @@ impl Caller {
     async fn call_until(mut self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             match self.random.u8(..200) {
-                0..90 => self.enqueue().await,
-                90..150 => self.emit().await,
-                150..186 => self.operate().await,
-                186..190 => self.start_batch().await,
-                190..192 => self.operate_batch().await,
-                192..195 => self.start_bulk().await,
+                0..88 => self.enqueue().await,
+                88..146 => self.emit().await,
+                146..182 => self.operate().await,
+                182..186 => self.start_batch().await,
+                186..188 => self.operate_batch().await,
+                188..195 => self.start_bulk().await,
                 _ => self.interrupt_bulk().await,
             }
             tokio::time::sleep(Duration::from_millis(self.random.u64(..self.pace.call_pause_ms_max))).await;
@@ -153,25 +153,28 @@ impl Caller {
     async fn operate(&mut self) {
         let Some(&job) = self.random.choice(&self.mine) else { return };
         let verb = [Verb::Cancel, Verb::RetryNow, Verb::Rerun, Verb::Snooze][self.random.usize(..4)];
-        let call = self.act();
+        let call = self.act((verb == Verb::Rerun).then_some(job));
         let operation = Operation::new(verb).delay(Duration::from_millis(200)).note(call.mark.clone());
         let operated = call.store.operate(job, &operation).await;
         let changed = matches!(operated, Ok(Operated::Done(_) | Operated::StopRequested));
         self.acted(call, outcome(&operated), changed);
     }
 
-    /// Begins an action that is audited.
-    pub(super) fn act(&mut self) -> Act {
+    /// Begins an action that is audited. `revived`: the job that has not ended any more by it.
+    pub(super) fn act(&mut self, revived: Option<JobId>) -> Act {
         self.calls += 1;
         let mark = format!("{} {}", self.name, self.calls);
-        let begun = self.witness.begins(&What::Act { mark: mark.clone(), changed: true });
+        let revived = revived.map(|job| job.to_string());
+        let what = What::Act { mark: mark.clone(), changed: true, revived: revived.clone() };
+        let begun = self.witness.begins(&what);
         let actor = Actor::new(self.name.clone()).and_then(|actor| actor.because(Some(&mark)));
-        Act { store: self.store.acting_as(actor.expect("a valid actor")), begun, mark }
+        Act { store: self.store.acting_as(actor.expect("a valid actor")), begun, mark, revived }
     }
 
     /// Records how an action ended, and whether it changed something.
     pub(super) fn acted(&self, act: Act, outcome: Outcome, changed: bool) {
-        self.witness.ended(&act.begun, outcome, What::Act { mark: act.mark, changed });
+        let what = What::Act { mark: act.mark, changed, revived: act.revived };
+        self.witness.ended(&act.begun, outcome, what);
     }
 }
 
@@ -182,6 +185,7 @@ pub(super) struct Act {
     begun: Begun,
     /// A text that only this action has.
     pub(super) mark: String,
+    revived: Option<String>,
 }
 
 /// Returns the outcome of a call. Without an answer, it is unknown.

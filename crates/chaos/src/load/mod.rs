@@ -39,6 +39,15 @@ pub struct ProcessArgs {
     /// The seed of its choices
     #[arg(long)]
     pub seed: u64,
+    /// The name of the store in the record, if there are two
+    #[arg(long)]
+    pub store_name: Option<String>,
+    /// A Redis that helps workers
+    #[arg(long)]
+    pub redis: Option<String>,
+    /// A broker to which workers publish events, too
+    #[arg(long)]
+    pub broker: Option<String>,
     /// When the machine was started, in nanoseconds since 1970, if the clock that the process sees is wrong
     #[arg(long)]
     pub boot_ns: Option<u64>,
@@ -47,7 +56,7 @@ pub struct ProcessArgs {
 impl ProcessArgs {
     /// Creates the witness of the process.
     fn witness(&self) -> io::Result<Witness> {
-        let witness = Witness::create(&self.folder, &self.name)?;
+        let witness = Witness::create(&self.folder, &self.name)?.of_store(self.store_name.clone());
         Ok(match self.boot_ns {
             Some(boot_ns) => witness.with_time_since(Duration::from_nanos(boot_ns)),
             None => witness,
@@ -66,6 +75,9 @@ pub struct Pace {
     pub call_pause_ms_max: u64,
     /// The longest duration of a handler, in milliseconds.
     pub handler_ms_max: u64,
+    /// The longest duration of some repeated attempts, in milliseconds: a worker that continues after it had lost its runs must find the next
+    /// runs of these jobs at work.
+    pub repeated_ms_max: u64,
     /// The time limit of an attempt: a handler that uses its own connection waits for ever if that becomes silent.
     pub attempt_max: Duration,
     /// The pause of a bulk job after each chunk, so that faults and operators find runs in their middle.
@@ -83,6 +95,7 @@ impl Pace {
         poll_interval: Duration::from_millis(200),
         call_pause_ms_max: 60,
         handler_ms_max: 40,
+        repeated_ms_max: 2_000,
         attempt_max: Duration::from_secs(10),
         chunk_pause: Duration::from_millis(20),
         tick_every: Duration::from_secs(1),

@@ -114,6 +114,17 @@ pub async fn prepare(home: &dyn Home, witness: Arc<Witness>, pace: Pace) -> Resu
     for dag in versions(pace.attempt_max) {
         store.define_dag(&dag).await?;
     }
+    create_tables(home).await;
+    store.put_bulk(bulk(home, witness, pace)?.definition(), Source::Operator).await?;
+    for subscription in [SUBSCRIPTION, CONSUMER, CHANGES] {
+        store.subscribe(subscription, Begin::Beginning).await?;
+    }
+    anyhow::ensure!(store.record_changes(CHANGES, &changes()).await?, "state changes are not recorded");
+    Ok(())
+}
+
+/// Creates the tables of the load beside those of Milepost.
+pub async fn create_tables(home: &dyn Home) {
     home.tamper(&format!(
         "create table public.member (id bigint primary key, place text not null, name text not null);
          create table public.note (run text not null, member bigint not null);
@@ -122,12 +133,6 @@ pub async fn prepare(home: &dyn Home, witness: Arc<Witness>, pace: Pace) -> Resu
     ))
     .await;
     home.desk().await;
-    store.put_bulk(bulk(home, witness, pace)?.definition(), Source::Operator).await?;
-    for subscription in [SUBSCRIPTION, CONSUMER, CHANGES] {
-        store.subscribe(subscription, Begin::Beginning).await?;
-    }
-    anyhow::ensure!(store.record_changes(CHANGES, &changes()).await?, "state changes are not recorded");
-    Ok(())
 }
 
 /// Returns the state changes that are recorded.

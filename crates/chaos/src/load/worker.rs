@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use async_trait::async_trait;
+use futures::future::try_join_all;
 use milepost::{Context, JobError, Outcome, RetryPolicy, Worker};
 use milepost_core::error::StoreError;
 use milepost_core::event::{Begin, Event, Subscription};
 use milepost_postgres::WakeMode;
+use milepost_redis::{Redis, RedisOptions};
 use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
 use milepost_relay::sink::{Delivery, Sink, SinkDown};
 use milepost_testkit::home::Home;
@@ -16,11 +18,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::setup::{self, CHANGES, EFFECT, FLAKY, PLAIN, QUEUE, RATED, SUBSCRIPTION};
 use super::{BEGIN_AGAIN_AFTER, Pace, ProcessArgs, open, until_parent_ends};
+use crate::broker;
 use crate::record::{Effect, EndAnswer, What};
 use crate::witness::Witness;
 
 /// A job in this number fails, if its kind fails at all.
 const FAILS_IN: u64 = 3;
+/// A repeated attempt in this number takes long.
+const LONG_IN: u64 = 6;
 /// A call of the sink in this number fails.
 const SINK_FAILS_IN: u64 = 50;
 
@@ -31,7 +36,17 @@ const SINK_FAILS_IN: u64 = 50;
 pub async fn run(args: ProcessArgs) -> Result<()> {
     let home = open(&args.store, WakeMode::Listen).await;
     let witness = Arc::new(args.witness()?);
-    serve(home, witness, Pace::REAL, until_parent_ends()).await
+    let services = Services { redis: args.redis, broker: args.broker };
+    serve(home, witness, Pace::REAL, &services, until_parent_ends()).await
+}
+
+/// The addresses of servers beside the store.
+#[derive(Clone, Debug, Default)]
+pub struct Services {
+    /// A Redis that helps workers.
+    pub redis: Option<String>,
+    /// A broker to which events are published, too.
+    pub broker: Option<String>,
 }
 
 /// Runs jobs and publishes events until it is asked to stop.
@@ -42,14 +57,21 @@ pub async fn serve(
     home: Arc<dyn Home>,
     witness: Arc<Witness>,
     pace: Pace,
+    services: &Services,
     stop: CancellationToken,
 ) -> Result<()> {
-    let worker = start(&home, &witness, pace).await?;
+    let worker = start(&home, &witness, pace, services).await?;
     let emitted = Subscription::new(SUBSCRIPTION);
     let changes = Subscription::new(CHANGES).changes(setup::changes());
-    let publishing = [emitted, changes].map(|subscription| {
-        let sink =
-            Arc::new(WitnessSink { witness: witness.clone(), subscription: subscription.name.clone() });
+    let mut publishers: Vec<(Subscription, Arc<dyn Sink>)> = Vec::new();
+    for subscription in [emitted, changes] {
+        let (witness, name) = (witness.clone(), subscription.name.clone());
+        publishers.push((subscription, Arc::new(WitnessSink { witness, subscription: name })));
+    }
+    if let Some(url) = &services.broker {
+        publishers.push((Subscription::new(broker::SUBSCRIPTION), broker::open(url)?));
+    }
+    let publishing = publishers.into_iter().map(|(subscription, sink)| {
         let options = PublisherOptions {
             lease: pace.lease,
             poll_interval: pace.poll_interval,
@@ -58,14 +80,18 @@ pub async fn serve(
         };
         publish(home.store(), sink, options, Arc::new(PublisherStats::default()), stop.clone())
     });
-    let [emitted, changes] = publishing;
-    tokio::try_join!(emitted, changes)?;
+    try_join_all(publishing).await?;
     worker.shutdown().await;
     Ok(())
 }
 
 /// Starts a worker.
-async fn start(home: &Arc<dyn Home>, witness: &Arc<Witness>, pace: Pace) -> Result<Worker> {
+async fn start(
+    home: &Arc<dyn Home>,
+    witness: &Arc<Witness>,
+    pace: Pace,
+    services: &Services,
+) -> Result<Worker> {
     let soon = RetryPolicy::fixed(Duration::from_millis(100));
     let mut builder = Worker::builder(home.store()).queues([QUEUE]).options(|options| {
         witness.name().clone_into(&mut options.name);
@@ -77,11 +103,13 @@ async fn start(home: &Arc<dyn Home>, witness: &Arc<Witness>, pace: Pace) -> Resu
         let (home, witness) = (home.clone(), witness.clone());
         builder = builder.handle_kind(kind, soon, move |context| {
             let (home, witness) = (home.clone(), witness.clone());
-            let handler_ms_max = pace.handler_ms_max;
-            async move { handle(kind, &context, home.as_ref(), &witness, handler_ms_max).await }
+            async move { handle(kind, &context, home.as_ref(), &witness, pace).await }
         });
     }
-    let builder = builder.bulk(setup::bulk(home.as_ref(), witness.clone(), pace)?);
+    let mut builder = builder.bulk(setup::bulk(home.as_ref(), witness.clone(), pace)?);
+    if let Some(url) = &services.redis {
+        builder = builder.coordination(Arc::new(Redis::start(url, RedisOptions::default())?));
+    }
     // A fault can hit the begin of a worker, which a supervisor would start again.
     loop {
         match builder.clone().start().await {
@@ -96,12 +124,14 @@ async fn handle(
     context: &Context,
     home: &dyn Home,
     witness: &Witness,
-    handler_ms_max: u64,
+    pace: Pace,
 ) -> Result<Outcome, JobError> {
     let run = context.run();
     let (job, token) = (run.job.to_string(), u64::from(run.token.0.unsigned_abs()));
     witness.saw(Effect::Began { job: job.clone(), token, at_ms: witness.now_ms() });
-    tokio::time::sleep(Duration::from_millis(fastrand::u64(..handler_ms_max))).await;
+    let takes_long = context.attempt() > 1 && fastrand::u64(..LONG_IN) == 0;
+    let most_ms = if takes_long { pace.repeated_ms_max } else { pace.handler_ms_max };
+    tokio::time::sleep(Duration::from_millis(fastrand::u64(..most_ms))).await;
     let finished = Effect::Finished { job: job.clone(), token, at_ms: witness.now_ms() };
     if kind == FLAKY && fastrand::u64(..FAILS_IN) == 0 {
         witness.saw(finished);

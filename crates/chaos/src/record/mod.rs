@@ -84,6 +84,12 @@ impl Record {
         self.rows.iter().filter_map(|row| if let Row::Change(change) = row { Some(change) } else { None })
     }
 
+    /// Returns whether ended jobs may be missing.
+    #[must_use]
+    pub fn has_retention(&self) -> bool {
+        self.rows.iter().any(|row| matches!(row, Row::Retention))
+    }
+
     /// Returns how many runs were taken away because their worker had lost its lease.
     #[must_use]
     pub fn rescued(&self) -> usize {

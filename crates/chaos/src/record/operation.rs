@@ -97,6 +97,9 @@ pub enum What {
         mark: String,
         /// Whether it changed something, if it was acknowledged.
         changed: bool,
+        /// The job that has not ended any more by it, if it succeeded before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revived: Option<String>,
     },
     /// Start a run of a bulk job.
     StartBulk {

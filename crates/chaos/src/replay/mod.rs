@@ -10,7 +10,7 @@ use milepost_core::named::UnknownName;
 use milepost_models::job::replay::{AttemptFailure, Change, RecordedJob, RecordedLease, Report, replay};
 
 use crate::checker::losses::{Losses, Subject};
-use crate::record::{self, EndAnswer, Outcome, Record, Row, What};
+use crate::record::{self, EndAnswer, Outcome, Record, What};
 
 /// The result of a replay.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ pub fn replay_jobs(record: &Record) -> Replay {
         }
     }
     add_operations(record, &mut of_jobs, &mut result);
-    let has_retention = record.rows.iter().any(|row| matches!(row, Row::Retention));
+    let has_retention = record.has_retention();
     for (id, job) in of_jobs {
         if has_retention && job.changes.first().is_none_or(|first| first.from.is_some()) {
             result.skipped += 1;

@@ -1,6 +1,7 @@
 //! Replay of a part of a real record: it is accepted as it is, and refused when it is tampered with.
 
 use super::*;
+use crate::record::Row;
 use crate::record::{Loss, LostRow};
 
 /// Six jobs of a run on PostgreSQL with failovers: rescued, canceled, rerun, aborted, snoozed and retried.

@@ -13,7 +13,8 @@ use crate::wait;
 impl Server {
     /// Copies this running server to a new folder below this one. The copy does not run.
     pub async fn base_backup(&self, folder: &Path) -> Self {
-        let backup = Self::in_new_folder(folder);
+        let mut backup = Self::in_new_folder(folder);
+        backup.environment.clone_from(&self.environment);
         tokio::task::block_in_place(|| self.copy_to(&backup, &[]));
         backup
     }

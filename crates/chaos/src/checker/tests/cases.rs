@@ -1,7 +1,7 @@
 //! Changes of a good record, each of which breaks a promise.
 
 use super::good::*;
-use crate::record::{Effect, Operation, Outcome, Record, Row};
+use crate::record::{Effect, Operation, Outcome, Record, Row, What};
 
 /// A change of a record that breaks a promise.
 pub(super) type Break = fn(&mut Record);
@@ -36,6 +36,18 @@ pub(super) const CASES: &[(u8, &str, Break)] = &[
         record.rows.push(Row::Effect { job: "g1".to_owned(), token: 1 });
     }),
     (3, "an effect is missing", |record| record.rows.retain(|row| !matches!(row, Row::Effect { .. }))),
+    (3, "a run succeeded while its handler was working", |record| {
+        for effect in &mut record.effects {
+            if let Effect::Finished { job, at_ms, .. } = effect
+                && job == "a"
+            {
+                *at_ms += 1_000;
+            }
+        }
+    }),
+    (3, "a run succeeded whose handler has not ended", |record| {
+        record.effects.retain(|effect| !matches!(effect, Effect::Finished { job, .. } if job == "t1"));
+    }),
     (4, "a token was given out twice", |record| {
         with_changes(record, "a", |change| {
             if change.verb == "claim" {
@@ -86,6 +98,14 @@ pub(super) const CASES: &[(u8, &str, Break)] = &[
     (11, "a job that waited was deleted", |record| {
         record.rows.push(Row::Retention);
         remove_job(record, "b");
+    }),
+    (11, "a job that ran again was deleted", |record| {
+        record.rows.push(Row::Retention);
+        remove_job(record, "a");
+        let revived = Some("a".to_owned());
+        let what = What::Act { mark: "m2".to_owned(), changed: true, revived };
+        record.operations.push(operation(900, Outcome::Ok, what));
+        record.rows.push(Row::Audit { mark: "m2".to_owned() });
     }),
     (12, "the old store accepted a job after the move", |record| {
         let late = asked(Outcome::Ok, &[("a", None)]);

@@ -122,7 +122,7 @@ pub(super) fn emit(event: &str, outcome: Outcome) -> Operation {
 }
 
 pub(super) fn act(mark: &str, outcome: Outcome) -> Operation {
-    operation(500, outcome, What::Act { mark: mark.to_owned(), changed: true })
+    operation(500, outcome, What::Act { mark: mark.to_owned(), changed: true, revived: None })
 }
 
 pub(super) fn target(key: &str) -> Effect {

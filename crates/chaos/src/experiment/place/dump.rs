@@ -1,4 +1,4 @@
-//! A fault that keeps everything, but on a new server: a dump, restored.
+//! Faults that keep everything, but on a new server: a dump that is restored, and an upgrade.
 
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,25 @@ impl Place {
         database.server.dump_to(&new).await;
         database.standby = new;
         drop(database.lead_to_standby().await?);
+        self.continue_on_new_server(processes).await
+    }
+
+    /// Kills all processes, upgrades the server into a new cluster, and accepts the positions of subscriptions there.
+    pub(in crate::experiment) async fn upgrade_server(&mut self, processes: &mut Processes) -> Result<bool> {
+        let Some(database) = &mut self.database else { return Ok(false) };
+        processes.kill_all().await?;
+        database.server.stop().await;
+        if !database.server.upgrade().await {
+            return Ok(false);
+        }
+        database.server.start().await;
+        database.standby = database.server.standby(&database.folder).await;
+        database.wait_for_standby().await?;
+        self.continue_on_new_server(processes).await
+    }
+
+    /// Accepts the positions of subscriptions on the new server, and continues the load.
+    async fn continue_on_new_server(&self, processes: &mut Processes) -> Result<bool> {
         let began = Instant::now();
         loop {
             match self.home.store().reseed().await {
