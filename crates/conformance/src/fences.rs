@@ -64,6 +64,26 @@ pub async fn an_end_told_twice_is_known_to_be_the_same(scene: Scene) {
     }
 }
 
+pub async fn of_two_runs_of_a_job_in_one_batch_of_ends_only_the_newer_one_ends_it(scene: Scene) {
+    for end in every_end() {
+        let old = scene.running(Scene::job()).await.run;
+        let later = Finish { run: old, end: retry(Duration::ZERO), grouped: false, task: false };
+        scene.store.finish_many(scene.worker, &[later]).await.unwrap();
+        let new = scene.claim(1).await.remove(0).run;
+        assert_eq!(new.job, old.job);
+        let of = |run| Finish { run, end: end.clone(), grouped: false, task: false };
+        // The old run has ended with a retry.
+        let of_old = if matches!(end, End::Retry { .. }) { Finished::Repeated } else { Finished::Fenced };
+        for of_new in [Finished::Accepted, Finished::Repeated] {
+            let answers = scene.store.finish_many(scene.worker, &[of(old), of(new)]).await.unwrap();
+            assert_eq!(answers, [of_old, of_new], "{end:?}");
+        }
+        if !scene.state(old.job).await.is_ended() {
+            scene.operate(old.job, Operation::new(Verb::Cancel)).await.unwrap();
+        }
+    }
+}
+
 pub async fn a_batch_of_ends_is_answered_one_by_one(scene: Scene) {
     let jobs: Vec<_> = (0..30).map(|_| Scene::job()).collect();
     scene.store.enqueue_many(&jobs).await.unwrap();

@@ -118,6 +118,7 @@ macro_rules! conformance {
                 a_stale_token_changes_nothing_in_any_write
                 an_end_told_twice_is_known_to_be_the_same
                 a_batch_of_ends_is_answered_one_by_one
+                of_two_runs_of_a_job_in_one_batch_of_ends_only_the_newer_one_ends_it
                 checkpoints_and_progress_are_kept_for_the_next_attempt
                 a_run_that_was_asked_to_stop_does_not_come_back
                 a_failure_that_is_reported_after_its_run_was_stopped_is_fenced

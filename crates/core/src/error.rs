@@ -208,6 +208,33 @@ pub enum SchemaError {
         /// The migration's number.
         version: i64,
     },
+    /// A migration is not recorded, although newer ones are.
+    #[error(
+        "migration {version} is not recorded as applied, although newer ones are; the list of migrations was altered by hand, or not restored completely: restore a backup"
+    )]
+    Gap {
+        /// The number of the missing migration.
+        version: i64,
+    },
+    /// The schema, or an object in it, belongs to a role that could change what the migrating role runs.
+    #[error(
+        "{object} belongs to the role {owner}, so this role could run what {owner} has written; run `milepost migrate` as {owner}, \
+         or drop the schema if it is not a store"
+    )]
+    ForeignOwner {
+        /// The object, such as `the schema milepost`.
+        object: String,
+        /// Its owner.
+        owner: String,
+    },
+    /// The schema contains objects, but is not a store.
+    #[error(
+        "{object} exists, but no migration created it; drop the schema milepost, or use another database"
+    )]
+    ForeignObject {
+        /// The object, such as `the table milepost.job`.
+        object: String,
+    },
     /// The version of the database server is too old.
     #[error("the server has version {found}; {needed} or newer is required")]
     ServerTooOld {
@@ -224,4 +251,32 @@ pub enum SchemaError {
         /// The encoding found.
         found: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_store_that_cannot_be_used_now_is_worth_another_try() {
+        let cause = || Cause::from("why");
+        let unavailable = StoreError::Unavailable { place: "db".to_owned(), cause: cause() };
+        assert!(unavailable.is_transient());
+        let others = [
+            StoreError::Refused { verb: "claim", cause: cause() },
+            StoreError::Database { verb: "claim", cause: cause() },
+            StoreError::TooLarge { verb: "claim", what: "jobs", given: 2, max: 1 },
+        ];
+        assert!(others.iter().all(|error| !error.is_transient()));
+    }
+
+    #[test]
+    fn a_chain_names_each_cause_once() {
+        let inner = StoreError::Refused { verb: "claim", cause: Cause::from("a null value") };
+        let outer = StoreError::Unavailable { place: "db".to_owned(), cause: Box::new(inner) };
+        let expected = "db cannot be used now: the database rejected the values of claim: a null value";
+        assert_eq!(outer.chain(), expected);
+        let same = StoreError::Unavailable { place: "db".to_owned(), cause: Cause::from("db cannot") };
+        assert_eq!(same.chain(), "db cannot be used now");
+    }
 }

@@ -32,6 +32,14 @@ impl Failure {
     }
 }
 
+/// Returns the end of a claimed run whose row cannot be read. The row may not show whether the job has a group or is a task, so both are assumed.
+#[must_use]
+pub fn unreadable(run: Run, error: &dyn std::error::Error) -> Finish {
+    let message = format!("the job cannot be decoded: {error}");
+    let end = End::Fail { failure: Failure { code: UNREADABLE.to_owned(), message } };
+    Finish { run, end, grouped: true, task: true }
+}
+
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {

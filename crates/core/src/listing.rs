@@ -240,6 +240,12 @@ impl QueueKinds {
         self.counts.iter().filter(|count| count.state.is_waiting()).map(|count| count.jobs).sum()
     }
 
+    /// Returns the number of its unfinished jobs.
+    #[must_use]
+    pub fn jobs(&self) -> i64 {
+        self.counts.iter().map(|count| count.jobs).sum()
+    }
+
     /// Returns the number of its unfinished jobs by state.
     #[must_use]
     pub fn by_state(&self) -> Vec<(JobState, i64)> {

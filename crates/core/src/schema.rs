@@ -93,7 +93,7 @@ impl Migrations {
     /// Returns the version of a store that has these migrations, in order; 0 if it has none.
     ///
     /// # Errors
-    /// If a migration differs from that of this program, or a newer one does not allow this program.
+    /// If a migration differs from that of this program or is missing, or a newer one does not allow this program.
     pub fn found(self, applied: &[Applied]) -> Result<i64, SchemaError> {
         let known = self.known();
         for Applied { version, checksum: found, .. } in applied.iter().filter(|its| its.version <= known) {
@@ -103,6 +103,11 @@ impl Migrations {
             }
         }
         let found = applied.last().map_or(0, |last| last.version);
+        let missing =
+            (1..=found.min(known)).find(|version| applied.iter().all(|its| its.version != *version));
+        if let Some(version) = missing {
+            return Err(SchemaError::Gap { version });
+        }
         let refuses = |newer: &Applied| newer.version > known && newer.compatible_from > known;
         if applied.iter().any(refuses) { Err(SchemaError::TooNew { found, known }) } else { Ok(found) }
     }
@@ -204,5 +209,15 @@ mod tests {
         altered[1].checksum = "other".to_owned();
         altered.push(applied(4, "four", 1));
         assert_eq!(OURS.check(&altered), Err(SchemaError::Altered { version: 2 }));
+    }
+
+    #[test]
+    fn a_migration_that_is_missing_below_newer_ones_is_named() {
+        let mut gap = ours();
+        gap.remove(1);
+        assert_eq!(OURS.check(&gap), Err(SchemaError::Gap { version: 2 }));
+        assert_eq!(OURS.plan(&gap), Err(SchemaError::Gap { version: 2 }));
+        gap.push(applied(4, "four", 1));
+        assert_eq!(OURS.check(&gap), Err(SchemaError::Gap { version: 2 }));
     }
 }

@@ -248,4 +248,64 @@ mod tests {
         }
         assert!("running ".parse::<JobState>().is_err());
     }
+
+    /// Returns the meanings of an enum's values, from its source.
+    fn meanings(source: &str) -> Vec<(&str, &str)> {
+        let lines: Vec<&str> = source.lines().map(str::trim).collect();
+        let values = lines.windows(2).filter_map(|pair| {
+            let meaning = pair[0].strip_prefix("/// ")?;
+            let name = pair[1].strip_suffix("\",")?.split_once(" = \"")?.1;
+            Some((name, meaning))
+        });
+        values.collect()
+    }
+
+    fn page() -> String {
+        let of_states = meanings(include_str!("state.rs"));
+        let of_verbs = meanings(include_str!("transition.rs"));
+        let mut page = "\n| state | meaning | changes |\n|---|---|---|\n".to_owned();
+        for state in JobState::ALL {
+            let (_, meaning) = of_states.iter().find(|(name, _)| *name == state.as_str()).unwrap();
+            let changes: Vec<String> = graph()
+                .iter()
+                .filter(|(from, ..)| *from == Some(*state))
+                .map(|(_, verb, to)| format!("`{verb}` → `{to}`"))
+                .collect();
+            page += &format!("| `{state}` | {meaning} | {} |\n", changes.join(", "));
+        }
+        page += "\n| change | meaning | from | to |\n|---|---|---|---|\n";
+        for verb in Verb::ALL {
+            let (_, meaning) = of_verbs.iter().find(|(name, _)| *name == verb.as_str()).unwrap();
+            let graph = graph();
+            let of_verb: Vec<_> = graph.iter().filter(|(_, found, _)| found == verb).collect();
+            let listed = |names: Vec<String>| {
+                let distinct: std::collections::BTreeSet<String> = names.into_iter().collect();
+                distinct.into_iter().collect::<Vec<_>>().join(", ")
+            };
+            let from = of_verb.iter().filter_map(|(from, ..)| from.map(|from| format!("`{from}`")));
+            let to = of_verb.iter().map(|(.., to)| format!("`{to}`"));
+            page += &format!(
+                "| `{verb}` | {meaning} | {} | {} |\n",
+                listed(from.collect()),
+                listed(to.collect())
+            );
+        }
+        page + "\n"
+    }
+
+    /// Run with `MILEPOST_UPDATE_DOCS=1` to update the page.
+    #[test]
+    fn the_page_of_states_is_that_of_the_code() {
+        const BEGIN: &str = "<!-- states: made from the code -->\n";
+        const END: &str = "<!-- end of states -->\n";
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/STATES.md");
+        let written = std::fs::read_to_string(&path).unwrap();
+        let (head, rest) = written.split_once(BEGIN).unwrap();
+        let (_, tail) = rest.split_once(END).unwrap();
+        let expected = format!("{head}{BEGIN}{}{END}{tail}", page());
+        if std::env::var_os("MILEPOST_UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &expected).unwrap();
+        }
+        assert!(written == expected, "docs/STATES.md differs; run this test with MILEPOST_UPDATE_DOCS=1");
+    }
 }

@@ -179,7 +179,8 @@ begin
     end if;
     if not is_trusted then
         perform milepost.refuse_reserved(kinds, keys, groups, nominal_ats);
-        payload_bytes_max := least(coalesce(payload_bytes_max, 1048576), milepost.document_bytes_limit());
+        -- The default also applies if null was passed: a worker holds the payloads of all its jobs in memory.
+        payload_bytes_max := least(payload_bytes_max, 1048576);
     end if;
     if payload_bytes_max is not null then
         select p.ord - 1 as at, p.why into bad from (

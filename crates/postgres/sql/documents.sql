@@ -81,8 +81,7 @@ create or replace function milepost.caller_is_trusted() returns boolean language
     select has_table_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user), 'milepost.job', 'insert')
 $$;
 
--- The maximum size in bytes of a payload from an account that is not trusted, whatever limit it passes, and of an event that
--- a consumer receives.
+-- The maximum size in bytes of an event that a consumer receives.
 create or replace function milepost.document_bytes_limit() returns bigint language sql immutable parallel safe as $$
     select 16777216::bigint
 $$;

@@ -145,7 +145,7 @@ begin
         return;
     end if;
     if not milepost.caller_is_trusted() then
-        bytes_max := least(coalesce(bytes_max, 1048576), milepost.document_bytes_limit());
+        bytes_max := least(bytes_max, 1048576);
     end if;
     if events <> any (array[
         coalesce(cardinality(aggregate_ids), 0), coalesce(cardinality(event_types), 0), coalesce(cardinality(payloads), events),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
-use milepost_core::finish::{End, Failure, Finish, UNREADABLE};
+use milepost_core::finish::{Finish, unreadable};
 use milepost_core::ident::WorkerId;
 use milepost_core::port::StoreResult;
 use milepost_core::sql;
@@ -119,12 +119,7 @@ impl Taken {
         let run = row::claimed_run(row)?;
         match row::claimed_job(row) {
             Ok(job) => self.jobs.push(ClaimedJob { waited, ..job }),
-            Err(error) => {
-                let message = format!("the job cannot be decoded: {error}");
-                let end = End::Fail { failure: Failure { code: UNREADABLE.to_owned(), message } };
-                // The row may not show whether the job has a group or is a task, so both are assumed.
-                self.unreadable.push(Finish { run, end, grouped: true, task: true });
-            }
+            Err(error) => self.unreadable.push(unreadable(run, &error)),
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! Ends of runs: plain successes in one statement, all others in a transaction.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished, check_result};
-use milepost_core::ident::WorkerId;
+use milepost_core::ident::{JobId, Run, RunToken, WorkerId};
 use milepost_core::port::StoreResult;
 use milepost_core::sql;
 use milepost_core::text::without_nul;
@@ -63,16 +63,25 @@ async fn tell_apart(
         return Ok(vec![Finished::Accepted; finishes.len()]);
     }
     let accepted: HashSet<&Uuid> = accepted.iter().collect();
-    let open: Vec<&Finish> = finishes.iter().filter(|f| !accepted.contains(&f.run.job.0)).collect();
+    // Only the newest run of a job can end it.
+    let mut newest: HashMap<JobId, RunToken> = HashMap::new();
+    for Run { job, token } in finishes.iter().map(|finish| finish.run) {
+        newest.entry(job).and_modify(|newest| *newest = token.max(*newest)).or_insert(token);
+    }
+    let is_accepted = |run: Run| {
+        accepted.contains(&run.job.0) && newest.get(&run.job).is_some_and(|newest| *newest == run.token)
+    };
+    let open: Vec<&Finish> = finishes.iter().filter(|finish| !is_accepted(finish.run)).collect();
     let (jobs, tokens) = runs(&open);
     let codes: Vec<Option<&str>> = open.iter().map(|finish| finish.end.failure_code()).collect();
     let query = sqlx::query(sql!("ended_runs")).bind(jobs).bind(tokens).bind(verbs(&open)).bind(codes);
-    let repeated: HashSet<Uuid> = session.rows(query).await.and_then(row::values)?;
+    let rows = session.rows(query).await?;
+    let repeated: HashSet<Run> = rows.iter().map(row::claimed_run).collect::<Decoded<_>>()?;
     Ok(finishes
         .iter()
-        .map(|finish| match finish.run.job.0 {
-            job if accepted.contains(&job) => Finished::Accepted,
-            job if repeated.contains(&job) => Finished::Repeated,
+        .map(|finish| match finish.run {
+            run if is_accepted(run) => Finished::Accepted,
+            run if repeated.contains(&run) => Finished::Repeated,
             _ => Finished::Fenced,
         })
         .collect())

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use milepost_core::error::StoreError;
+use milepost_core::error::{SchemaError, StoreError};
 use milepost_core::port::StoreResult;
 use milepost_core::schema::{Applied, Migrated, Migration, MigrationPlan, Migrations, checksum};
 use milepost_core::sql;
@@ -80,6 +80,13 @@ const CREATE_TABLE: &str = "
         end if;
     end $$;";
 
+/// Whether the store has a table of migrations. From the rows of the catalog, not with `to_regclass`: that answers from a cache, which a session that
+/// waited for [`LOCK`] may not have refreshed since another migration created the table.
+const HAS_TABLE: &str = "
+    select exists (
+        select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = 'milepost' and c.relname = 'schema_migration')";
+
 /// Migrations that the store has. Those of early builds do not say which programs they allow; they allow those of their version. The column is
 /// read from the whole row, because these stores do not have it.
 const READ_TABLE: &str = "
@@ -113,6 +120,11 @@ const LOCK: &str = "select pg_advisory_xact_lock(19792, 3)";
 
 /// Applies the missing migrations. Waits at most [`LOCK_WAIT_MS`] for a lock, and tries again if that was not enough.
 pub(crate) async fn migrate(sessions: &Sessions, place: &str) -> StoreResult<Migrated> {
+    let complete =
+        sessions.run(complete_without_rights).await.map_err(|e| store_error(place, "migrate", e))?;
+    if let Some(version) = complete {
+        return Ok(Migrated { from: version, to: version });
+    }
     // An index of a large table can take hours.
     let patient = sessions.without_time_limit();
     let (began, mut first, mut told) = (Instant::now(), None, None);
@@ -169,6 +181,9 @@ async fn in_the_way(sessions: &Sessions) -> String {
 async fn migrate_once(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
     tx.script(SET_UP).await?;
     tx.script(LOCK).await?;
+    if let Some(foreign) = foreign(tx).await? {
+        return Ok(Err(StoreError::Schema(foreign)));
+    }
     tx.script(CREATE_TABLE).await?;
     let from = match MIGRATIONS.found(&applied(tx).await?) {
         Ok(newer) if newer > KNOWN => return Ok(Ok(Migrated { from: newer, to: newer })),
@@ -188,10 +203,39 @@ async fn migrate_once(tx: &mut Session<'_>) -> Decoded<StoreResult<Migrated>> {
     Ok(Ok(Migrated { from, to }))
 }
 
+/// Returns why the schema must not be touched: by triggers and functions in it, another role could act as this one.
+async fn foreign(session: &mut Session<'_>) -> Decoded<Option<SchemaError>> {
+    let is_recorded = !applied_if_any(session).await?.is_empty();
+    let found = session.row(sqlx::query(sql!("untrusted_objects")).bind(is_recorded)).await?;
+    let Some(row) = found else { return Ok(None) };
+    let (object, owner): (String, Option<String>) = (row.try_get("what")?, row.try_get("owner")?);
+    Ok(Some(match owner {
+        Some(owner) => SchemaError::ForeignOwner { object, owner },
+        None => SchemaError::ForeignObject { object },
+    }))
+}
+
 /// Returns what a migration would do.
 pub(crate) async fn plan(sessions: &Sessions, place: &str) -> StoreResult<MigrationPlan> {
-    let applied = sessions.run(applied_if_any).await.map_err(|e| store_error(place, "plan_migration", e))?;
-    MIGRATIONS.plan(&applied).map_err(StoreError::Schema)
+    let looked = sessions.run(async |session| Ok((applied_if_any(session).await?, foreign(session).await?)));
+    let (applied, foreign) = looked.await.map_err(|e| store_error(place, "plan_migration", e))?;
+    let plan = MIGRATIONS.plan(&applied).map_err(StoreError::Schema)?;
+    match foreign {
+        Some(foreign) if !plan.steps.is_empty() => Err(StoreError::Schema(foreign)),
+        _ => Ok(plan),
+    }
+}
+
+/// Returns the version of a store that has all migrations and that this role cannot change, or whose server is a standby.
+async fn complete_without_rights(session: &mut Session<'_>) -> Decoded<Option<i64>> {
+    let Ok(found) = MIGRATIONS.found(&applied_if_any(session).await?) else { return Ok(None) };
+    if found < KNOWN {
+        return Ok(None);
+    }
+    let changeable =
+        sqlx::query("select not pg_is_in_recovery() and has_schema_privilege('milepost', 'create')");
+    let is_changeable: bool = session.row(changeable).await.and_then(row::value)?;
+    Ok((!is_changeable).then_some(found))
 }
 
 /// Refuses a store whose schema does not fit this program.
@@ -202,8 +246,7 @@ pub(crate) async fn check(sessions: &Sessions, place: &str) -> StoreResult<()> {
 
 /// Returns the migrations that the database has; none if it is not a store.
 async fn applied_if_any(session: &mut Session<'_>) -> Decoded<Vec<Applied>> {
-    let exists = sqlx::query("select to_regclass('milepost.schema_migration') is not null");
-    let exists: bool = session.row(exists).await.and_then(row::value)?;
+    let exists: bool = session.row(sqlx::query(HAS_TABLE)).await.and_then(row::value)?;
     if exists { applied(session).await } else { Ok(Vec::new()) }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
+use milepost_core::finish::{Finish, unreadable};
 use milepost_core::ident::{Run, RunToken, WorkerId};
 use milepost_core::job::Priority;
 use milepost_core::sql;
@@ -16,6 +17,7 @@ use rusqlite::{CachedStatement, Connection, Row};
 use crate::change::{Change, Recorder};
 use crate::clock::now_ms;
 use crate::error::Failure;
+use crate::finish::finish_many;
 use crate::group;
 use crate::limit::Gates;
 use crate::row::{self, Id};
@@ -34,7 +36,11 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Result<Vec<ClaimedJob>,
         taker.take_in_turns(&lanes, priority)?;
     }
     taker.gates.close(conn, now_ms)?;
-    Ok(taker.taken)
+    let Taker { taken, unreadable, .. } = taker;
+    if !unreadable.is_empty() {
+        finish_many(conn, &unreadable)?;
+    }
+    Ok(taken)
 }
 
 /// Returns the pairs of queue and kind that the worker serves and that are not paused; each claim starts with a different one.
@@ -64,6 +70,8 @@ struct Taker<'conn, 'claim> {
     recorder: Recorder<'conn>,
     gates: Gates,
     taken: Vec<ClaimedJob>,
+    /// The ends of claimed runs whose rows cannot be read, because another program has written them.
+    unreadable: Vec<Finish>,
 }
 
 /// A ready job as it is read from its lane, before it is claimed.
@@ -82,6 +90,7 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
             recorder: Recorder::new(conn)?,
             gates: Gates::load(conn, now_ms)?,
             taken: Vec::new(),
+            unreadable: Vec::new(),
         })
     }
 
@@ -112,46 +121,79 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
 
     fn take_from(&mut self, lane: (&str, &str), priority: Priority, want: usize) -> Result<usize, Failure> {
         let limit = i64::try_from(want).unwrap_or(i64::MAX);
-        let ready = self
-            .ready
-            .query_map((lane.0, lane.1, priority.get(), self.now_ms, limit), |row| {
-                read_ready(row, self.claim, lane, priority, self.now_ms)
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
-        let found = ready.len();
+        let mut rows = self.ready.query((lane.0, lane.1, priority.get(), self.now_ms, limit))?;
+        let (mut ready, mut unreadable) = (Vec::new(), Vec::new());
+        while let Some(row) = rows.next()? {
+            match read_ready(row, self.claim, lane, priority, self.now_ms) {
+                Ok(job) => ready.push(job),
+                Err(error) => unreadable.push(UnreadableRow::of(row, error)?),
+            }
+        }
+        drop(rows);
+        let found = ready.len() + unreadable.len();
         self.gates.took(lane.1, found);
         for ready in ready {
             self.take(ready)?;
         }
+        for row in unreadable {
+            self.give_up(row)?;
+        }
         Ok(found)
+    }
+
+    /// Claims a job whose row cannot be read, so that it can fail.
+    fn give_up(&mut self, row: UnreadableRow) -> rusqlite::Result<()> {
+        let UnreadableRow { run, attempt, from, error } = row;
+        tracing::error!(job = %run.job, %error, "a job cannot be decoded; it is failed");
+        self.start(&run, attempt, from)?;
+        self.unreadable.push(unreadable(run, &error));
+        Ok(())
     }
 
     fn take(&mut self, ready: Ready) -> rusqlite::Result<()> {
         let Ready { job, state } = ready;
+        self.start(&job.run, job.attempt, state)?;
+        self.taken.push(job);
+        Ok(())
+    }
+
+    /// Assigns a job in state `from` to the worker.
+    fn start(&mut self, run: &Run, attempt: u32, from: JobState) -> rusqlite::Result<()> {
         let WorkerId(worker) = self.claim.worker;
-        self.take.execute((
-            Id(&job.run.job),
-            job.attempt,
-            job.run.token.0,
-            worker,
-            self.claim.claim_id,
-            self.now_ms,
-        ))?;
+        self.take.execute((Id(&run.job), attempt, run.token.0, worker, self.claim.claim_id, self.now_ms))?;
         self.recorder.record(&Change {
-            job: &job.run.job,
+            job: &run.job,
             at_ms: self.now_ms,
             verb: Verb::Claim,
-            from: Some(state),
+            from: Some(from),
             to: JobState::Running,
-            attempt: job.attempt,
-            token: job.run.token,
+            attempt,
+            token: run.token,
             worker: Some(self.claim.worker),
             ready_at_ms: None,
             failure: None,
             note: None,
-        })?;
-        self.taken.push(job);
-        Ok(())
+        })
+    }
+}
+
+/// A ready job whose row cannot be read completely.
+struct UnreadableRow {
+    /// The run as it will be after the claim. A number beyond the limits of a token becomes the highest one.
+    run: Run,
+    attempt: u32,
+    from: JobState,
+    error: rusqlite::Error,
+}
+
+impl UnreadableRow {
+    fn of(row: &Row<'_>, error: rusqlite::Error) -> rusqlite::Result<Self> {
+        let number = |column| row.get::<_, i64>(column).unwrap_or_default().clamp(0, i64::from(i32::MAX) - 1);
+        let [attempt, token] = [number(2), number(4)].map(|number| number + 1);
+        let token = RunToken(i32::try_from(token).unwrap_or(i32::MAX));
+        let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
+        let from = row::word(row, 1).unwrap_or(JobState::Pending);
+        Ok(Self { run: Run { job: row::job_id(row, 0)?, token }, attempt, from, error })
     }
 }
 
@@ -186,11 +228,20 @@ fn read_ready(
     Ok(Ready { job, state: row::word(row, 1)? })
 }
 
-/// Returns the jobs that a worker holds according to the store.
-pub(crate) fn held(conn: &Connection, worker: WorkerId) -> Result<Vec<ClaimedJob>, Failure> {
+/// Returns the jobs that a worker holds according to the store, and the ends of those whose rows cannot be read.
+pub(crate) fn held(conn: &Connection, worker: WorkerId) -> Result<(Vec<ClaimedJob>, Vec<Finish>), Failure> {
     let mut statement = conn.prepare_cached(sql!("held"))?;
-    let held = statement.query_map([worker.0], read_held)?;
-    Ok(held.collect::<rusqlite::Result<_>>()?)
+    let (mut rows, mut held, mut failed) = (statement.query([worker.0])?, Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        match read_held(row) {
+            Ok(job) => held.push(job),
+            Err(error) => {
+                let run = Run { job: row::job_id(row, 0)?, token: row::token(row, 1)? };
+                failed.push(unreadable(run, &error));
+            }
+        }
+    }
+    Ok((held, failed))
 }
 
 fn read_held(row: &Row<'_>) -> rusqlite::Result<ClaimedJob> {

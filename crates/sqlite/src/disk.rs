@@ -3,8 +3,9 @@
 use std::io;
 use std::path::Path;
 
-/// A disk with less free space than this is always considered short.
+/// A disk with less free space than the first is always considered short, one with more than the second never.
 const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
+const FREE_BYTES_ENOUGH: u64 = 1024 * 1024 * 1024;
 
 /// Sizes of a file system, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +24,7 @@ impl Room {
 
     /// Returns the number of free bytes below which the disk is short.
     pub(crate) fn least(self) -> u64 {
-        FREE_BYTES_MIN.max(self.total / 100)
+        (self.total / 100).clamp(FREE_BYTES_MIN, FREE_BYTES_ENOUGH)
     }
 }
 
@@ -48,9 +49,9 @@ mod tests {
     #[test]
     fn a_disk_is_short_when_little_is_left_or_a_small_part() {
         let mib = |free: u64, total: u64| Room { free: free << 20, total: total << 20 };
-        assert!(mib(100, 1_000).is_short());
-        assert!(mib(1_000, 1_000_000).is_short());
-        assert!(!mib(300, 1_000).is_short());
+        assert!(mib(100, 1_000).is_short() && !mib(300, 1_000).is_short());
+        assert!(mib(700, 80_000).is_short() && !mib(900, 80_000).is_short());
+        assert!(mib(1_000, 1_000_000).is_short() && !mib(1_100, 1_000_000).is_short());
     }
 
     #[test]

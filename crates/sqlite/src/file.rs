@@ -1,7 +1,7 @@
 //! The database file: how connections to it are opened.
 
 use std::fs::OpenOptions;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -58,6 +58,44 @@ fn check_names(path: &Path) -> StoreResult<()> {
 #[cfg(not(unix))]
 fn check_names(_: &Path) -> StoreResult<()> {
     Ok(())
+}
+
+/// The file that was opened. Its name can lead to another one later: a backup that was restored while a process worked.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenedFile {
+    path: PathBuf,
+    /// Device and inode; none if there is no file, as for a database in memory.
+    identity: Option<(u64, u64)>,
+}
+
+impl OpenedFile {
+    /// Returns the file of a connection.
+    pub(crate) fn of(conn: &Connection) -> Self {
+        let path = PathBuf::from(conn.path().unwrap_or_default());
+        Self { identity: identity(&path), path }
+    }
+
+    /// Returns why what was written is not in the file that other processes open: it was replaced or deleted.
+    pub(crate) fn replaced(&self) -> Option<rusqlite::Error> {
+        if self.identity.is_none() || identity(&self.path) == self.identity {
+            return None;
+        }
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY_DBMOVED);
+        let words = "the file was replaced or deleted while this process used it; restart the process";
+        Some(rusqlite::Error::SqliteFailure(code, Some(words.to_owned())))
+    }
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| (file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Path) -> Option<(u64, u64)> {
+    None
 }
 
 /// Switches the file to WAL mode, if necessary. The mode is stored in the file.

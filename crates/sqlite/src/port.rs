@@ -75,7 +75,12 @@ impl WorkerStore for SqliteStore {
     }
 
     async fn held(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>> {
-        self.read("held", move |conn| claim::held(conn, worker)).await
+        let (held, unreadable) = self.read("held", move |conn| claim::held(conn, worker)).await?;
+        if !unreadable.is_empty() {
+            tracing::error!(ends = ?unreadable, "jobs cannot be decoded; they are failed");
+            self.finish_many(worker, &unreadable).await?;
+        }
+        Ok(held)
     }
 
     async fn finish_many(&self, _worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use crate::error::{Failure, Locked, defect, is_busy};
-use crate::file;
+use crate::file::{self, OpenedFile};
 use crate::lock_wait::Patience;
 use crate::options::{SqliteOptions, Threads};
 
@@ -33,12 +33,20 @@ struct Pool {
     place: Arc<str>,
     options: SqliteOptions,
     idle: Mutex<Vec<Reader>>,
+    /// The file of the writer. A connection to another one that has its name is refused.
+    opened: OpenedFile,
 }
 
 impl Readers {
     /// Creates a pool of up to `max` connections to the file.
-    pub(crate) fn new(max: u32, path: &Path, options: SqliteOptions, place: Arc<str>) -> Self {
-        let pool = Pool { path: path.to_owned(), place, options, idle: Mutex::new(Vec::new()) };
+    pub(crate) fn new(
+        max: u32,
+        opened: OpenedFile,
+        path: &Path,
+        options: SqliteOptions,
+        place: Arc<str>,
+    ) -> Self {
+        let pool = Pool { path: path.to_owned(), place, options, idle: Mutex::default(), opened };
         Self {
             pool: Arc::new(pool),
             turns: Arc::new(Semaphore::new(max as usize)),
@@ -64,7 +72,7 @@ impl Readers {
         PoolView { name, in_use, idle: count(idle), max: self.max, waits }
     }
 
-    /// Runs the closure on one snapshot of the file.
+    /// Runs the closure on one snapshot of the file. Fails if the file was replaced or deleted meanwhile.
     pub(crate) async fn read<T, F>(&self, verb: &'static str, work: F) -> StoreResult<T>
     where
         T: Send + 'static,
@@ -115,6 +123,9 @@ impl Pool {
             Some(reader) => reader,
             None => file::open_reader(&self.path, self.options.busy_timeout)?,
         };
+        if let Some(replaced) = self.opened.replaced() {
+            return Err(replaced.into());
+        }
         patience.extend(begun + self.options.busy_timeout);
         let snapshot = conn.unchecked_transaction()?;
         let outcome = work(&snapshot);
@@ -135,8 +146,10 @@ mod tests {
     async fn a_read_that_nobody_waits_for_keeps_its_turn_until_it_is_over() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
-        Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n)").unwrap();
-        let readers = Readers::new(1, &path, SqliteOptions::default(), "the file".into());
+        let conn = Connection::open(&path).unwrap();
+        conn.execute_batch("CREATE TABLE t (n)").unwrap();
+        let readers =
+            Readers::new(1, OpenedFile::of(&conn), &path, SqliteOptions::default(), "the file".into());
         let (go_on, told) = mpsc::channel::<()>();
         let mut read = Box::pin(readers.read("wait", move |_| Ok(told.recv().is_ok())));
         let begun = std::future::poll_fn(|context| Poll::Ready(read.as_mut().poll(context)));

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::command::{Hint, Message};
 use crate::error::{Failure, defect};
+use crate::file::OpenedFile;
 use crate::notifications::Notifier;
 use crate::options::SqliteOptions;
 use crate::reader::Readers;
@@ -82,9 +83,10 @@ impl SqliteStore {
     fn open_in(path: &Path, options: SqliteOptions, folder: Option<TempDir>) -> StoreResult<Self> {
         let place: Arc<str> = path.display().to_string().into();
         let (conn, patience) = file::open_writer(path, options.busy_timeout)?;
+        let opened = OpenedFile::of(&conn);
         let notifier = Arc::new(Notifier::new());
         let writer = Writer::start(conn, patience, options, Arc::clone(&place), Arc::clone(&notifier))?;
-        let readers = |max| Readers::new(max, path, options, Arc::clone(&place));
+        let readers = |max| Readers::new(max, opened.clone(), path, options, Arc::clone(&place));
         let (readers, access) = (readers(READERS), readers(ACCESS_READERS));
         let (path, served) = (path.to_owned(), Served::default());
         let inner =

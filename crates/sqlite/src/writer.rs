@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::command::{Call, Command, Hint, Message};
 use crate::error::{Outage, defect, is_busy, may_be_full};
+use crate::file::OpenedFile;
 use crate::file_watch::{FileState, announce_batches};
 use crate::lock_wait::Patience;
 use crate::notifications::Notifier;
@@ -150,6 +151,7 @@ struct Desk {
     busy_timeout: Duration,
     place: Arc<str>,
     notifier: Arc<Notifier>,
+    file: OpenedFile,
     queue: Queue,
     file_state: FileState,
     log: Log,
@@ -168,6 +170,7 @@ impl Desk {
     ) -> rusqlite::Result<Self> {
         let log = Log::follow(&mut conn)?;
         Ok(Self {
+            file: OpenedFile::of(&conn),
             conn,
             patience,
             busy_timeout,
@@ -238,8 +241,11 @@ impl Desk {
     fn transact(&mut self, first: Box<dyn Command>) {
         self.patience.extend(first.queued_at() + self.busy_timeout);
         match run_together(&self.conn, &mut self.queue, first) {
-            Ok(group) => {
+            Ok(mut group) => {
                 self.written += group.took;
+                // Nothing is acknowledged that is in another file than the one that everyone opens now.
+                let replaced = self.file.replaced().map(|error| Loss { error, by_last: false });
+                group.lost = group.lost.or(replaced);
                 self.answer(group);
             }
             Err((first, error)) => self.turn_away(first, error),

@@ -288,7 +288,7 @@ pub async fn a_batch_that_an_operator_starts_can_have_a_tick(batches: Batches) {
     assert!(refused.to_string().contains("Europe/Berlin"), "{refused}");
 }
 
-/// The example of the README, with two ticks.
+/// A settlement of every day, with two ticks.
 pub async fn a_daily_settlement_knows_its_day(batches: Batches) {
     let required =
         json!({ "type": "object", "required": ["day"], "properties": { "day": { "type": "string" } } });

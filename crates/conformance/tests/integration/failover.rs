@@ -13,6 +13,7 @@ use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::port::{DoctorStore, MaintenanceStore, Operation, ScheduleStore, StoreResult};
 use milepost_core::transition::Verb;
+use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::examine::look;
 use milepost_testkit::scene::KIND;
 use milepost_testkit::server::Server;
@@ -72,6 +73,19 @@ async fn a_promotion_is_noticed_once_and_found_by_the_doctor_for_a_week() {
         .await
         .unwrap();
     assert_eq!(found().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_can_be_examined() {
+    let server = Server::create().await;
+    let _store = database::open(&server.url()).await;
+    let standby = server.standby(&std::env::temp_dir()).await;
+    let store = PostgresStore::connect(&standby.url(), PostgresOptions::default()).await.unwrap();
+    wait::until("the standby has the tables", || async { store.check_schema().await.is_ok() }).await;
+    for check in store.checks() {
+        let found = store.examine(check, &look()).await;
+        found.unwrap_or_else(|error| panic!("{check} on a standby: {error}"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,17 +1,22 @@
 //! Actions on runs of bulk jobs.
 
-use super::actions;
+use humantime::format_duration;
+
 use super::job::JobAction;
+use super::{GRACE_DEFAULT, actions};
 use crate::bulk::listing::BulkView;
+use crate::port::Operated;
+use crate::state::JobState;
 
 actions! {
     /// An operation on a run of a bulk job.
     #[cfg_attr(feature = "openapi", schema(as = RunOperation))]
     RunAction {
         Abort = "abort" {
-            title: "Pause",
+            title: "Abort",
             summary: "Stop runs so that they can be resumed; no further chunk starts",
-            effect: "It stops before its next chunk and keeps its position. It can be resumed.",
+            effect: "It stops before its next chunk and keeps its position, so that it can be resumed. The next run of its group starts; to keep \
+                     the database free, abort that one, too.",
             is_destructive: true,
         }
         Resume = "resume" {
@@ -32,7 +37,7 @@ actions! {
     /// An action on a run of a bulk job that its job alone does not have.
     RunChange {
         Set = "set" {
-            title: "Set",
+            title: "Change speed",
             summary: "Change the rate, duty and chunk sizes of a run",
             effect: "The settings apply from its next chunk on. Settings that are not given do not change.",
         }
@@ -59,6 +64,20 @@ impl RunAction {
             Self::Abort => JobAction::Abort,
             Self::Resume => JobAction::Retry,
             Self::Cancel => JobAction::Cancel,
+        }
+    }
+
+    /// Describes the result for a user.
+    #[must_use]
+    pub fn result(self, operated: Operated) -> String {
+        match (self, operated) {
+            (Self::Abort | Self::Cancel, Operated::StopRequested) => format!(
+                "no further chunk starts; {} after the current one, within {} at the latest",
+                if self == Self::Abort { JobState::Aborted } else { JobState::Canceled },
+                format_duration(GRACE_DEFAULT)
+            ),
+            (Self::Resume, _) => "resumed; it continues after its last completed target".to_owned(),
+            (Self::Abort | Self::Cancel, Operated::Done(state)) => state.to_string(),
         }
     }
 }

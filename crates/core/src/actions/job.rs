@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::{Action, GRACE_DEFAULT, Input, actions};
 use crate::error::StoreError;
 use crate::ident::JobId;
-use crate::port::{AdminStore, Operated, Operation};
+use crate::port::{AdminStore, Coordination, Operated, Operation};
 use crate::state::JobState;
 use crate::transition::{IllegalTransition, Readiness, Verb, transition};
 
@@ -198,6 +198,15 @@ impl JobAction {
             }
         };
         Ok(store.operate(job, &self.operation(verb, inputs)?).await?)
+    }
+
+    /// Announces to workers what the action changed: that a running job has to stop, or else that this job, or the next one of its group, may be
+    /// ready. Returns whether the notification was sent.
+    pub async fn announce(self, job: JobId, operated: Operated, helper: &dyn Coordination) -> bool {
+        match (operated, self.verb(JobState::Running)) {
+            (Operated::StopRequested, Some(verb)) => helper.flag_stop(job, verb).await,
+            _ => helper.announce_ready().await,
+        }
     }
 
     /// Describes the result for a user.

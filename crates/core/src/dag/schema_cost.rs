@@ -15,6 +15,8 @@ use super::schema_size::{NO_SCHEMAS, PatternSizes};
 pub(super) const CHECKS_MAX: u64 = 1_000_000;
 /// The number of comparisons of a text's character with a pattern's character that count as one check.
 const MATCHES_A_CHECK: usize = 100;
+/// The number of characters of a text that are counted, or read by a format, as one check.
+const CHARACTERS_A_CHECK: usize = 100;
 /// The maximum depth of nested schemas in the traversal. A reference that leads back to itself without descending into the input
 /// never ends, and a recursive validator needs stack space for each level.
 const DEPTH_MAX: usize = 1000;
@@ -139,7 +141,11 @@ impl<'s> Walk<'s> {
             }
             "not" | "if" | "then" | "else" => self.visit(value, input, depth),
             "dependentSchemas" => self.each_of(value, input, depth),
-            "enum" => self.spend(weight(value)),
+            "enum" | "const" => self.spend(weight(value)),
+            // These read the whole text.
+            "minLength" | "maxLength" | "format" | "contentEncoding" | "contentMediaType" => {
+                self.spend(input.as_str().map_or(0, str::len) / CHARACTERS_A_CHECK)
+            }
             // Each name that is missing becomes an entry of the error.
             "required" if input.is_object() => self.spend(length(value)),
             "dependentRequired" | "dependencies" if input.is_object() => {
@@ -268,6 +274,24 @@ mod tests {
         let names: Map<String, Value> = (0..1000).map(|at| (at.to_string(), json!(1))).collect();
         let day = json!({"patternProperties": {"^\\d{4}-\\d{2}-\\d{2}$": {"type": "integer"}}});
         assert_eq!(counted(&day, &json!(names)), Ok(()));
+    }
+
+    #[test]
+    fn a_long_text_that_is_read_often_is_too_much() {
+        let text = json!("a".repeat(900_000));
+        for (keyword, value) in [
+            ("minLength", json!(1)),
+            ("maxLength", json!(2_000_000)),
+            ("format", json!("date")),
+            ("contentEncoding", json!("base64")),
+            ("contentMediaType", json!("application/json")),
+            ("const", text.clone()),
+        ] {
+            let part = json!({ keyword: value });
+            let often = json!({"allOf": vec![part.clone(); 399]});
+            assert_eq!(counted(&often, &text), Err(TooMuch), "{keyword}");
+            assert_eq!(counted(&part, &text), Ok(()), "{keyword}");
+        }
     }
 
     #[test]

@@ -125,7 +125,7 @@ checks! {
     RunningWithoutWorker = "running_without_worker", Error, All, Quick, promise 9,
         means "A running job has no worker: it is never rescued.",
         mend "Abort and resume it (the old run is fenced off).",
-        repair "Ends the run as lost: the job is retried, or fails if it has no attempts left.";
+        repair "Ends the run as lost: the job is retried, or fails if it has no attempts left. A job that is not running according to its history is left alone.";
     RunningPastLease = "running_past_lease", Error, All, Quick, promise 9,
         means "A job runs under a worker that no longer exists or whose lease expired long ago: no active process rescues it.",
         mend "Start a worker: its upkeep rescues the jobs of dead workers.",
@@ -251,6 +251,12 @@ checks! {
     AutovacuumOff = "autovacuum_off", Warning, Postgres, Quick, promise 9,
         means "Autovacuum is off for a table: it grows without bound.",
         mend "Turn autovacuum on, in the server's settings or the table's.";
+    KeyMissing = "key_missing", Error, Postgres, Quick, promise 2,
+        means "A table of the schema lacks its primary key, or an index is not valid: a restore was not completed, and rows can exist twice.",
+        mend "Stop all processes and restore again, into an empty database to which nothing connects. An index that is not valid: REINDEX it.";
+    SequenceBehind = "sequence_behind", Error, Postgres, Full, promise 1,
+        means "A sequence is behind the rows of its table, as after a restore while programs were connected: inserts fail, or new entries come before old ones.",
+        mend "Stop all processes and restore again, into an empty database to which nothing connects; or raise the sequence with setval to the number in the finding.";
     ClockDifference = "clock_difference", Warning, Postgres, Quick, promise 4,
         means "The clocks of this machine and of the database differ. Leases and due times use the clock of the database, but the times in logs will not match.",
         mend "Synchronize both with a time server.";

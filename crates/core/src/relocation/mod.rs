@@ -109,6 +109,18 @@ pub enum MoveError {
     /// The store has no such move in progress.
     #[error("move {0} is no longer in progress: it was abandoned or completed by another process")]
     NotUnderWay(MoveId),
+    /// A row of the source store has a value that Milepost does not write, so that it cannot be moved.
+    #[error(
+        "the row of {part} with {key} cannot be moved: {why}; abandon the move with --give-up, correct the row, and move again"
+    )]
+    Unreadable {
+        /// The part.
+        part: Part,
+        /// The first column of the row, with its value.
+        key: String,
+        /// The column and its fault.
+        why: String,
+    },
     /// Another process has written a page of the same move.
     #[error("another process continues move {id}: it has written rows of {part}")]
     Raced {

@@ -6,8 +6,10 @@ with noticed (id, seen_at) as (
       and exists (select from milepost.timeline k where k.server = t.server and k.seen_at < t.seen_at)
     union all
     select c.id, now()
-    from (select s.system_identifier, milepost.current_timeline() from pg_control_system() s where not pg_is_in_recovery()) c (server, id)
-    where exists (select from milepost.timeline k where k.server = c.server)
+    -- A standby writes no log, whose position it could tell.
+    from (select s.system_identifier, case when not pg_is_in_recovery() then milepost.current_timeline() end
+          from pg_control_system() s) c (server, id)
+    where c.id is not null and exists (select from milepost.timeline k where k.server = c.server)
       and not exists (select from milepost.timeline k where k.server = c.server and k.id = c.id)
 )
 select count(*) over () as count, 'timeline ' || n.id as what,

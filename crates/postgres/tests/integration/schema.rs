@@ -38,6 +38,44 @@ async fn many_processes_may_migrate_at_once() {
     assert_eq!(all.iter().filter(|migrated| migrated.as_ref().unwrap().from == 0).count(), 1);
 }
 
+/// A migration that waits for another one finds what that has created, although its session had found nothing before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_that_waited_knows_what_another_one_created() {
+    let (_reference, migrated) = connected().await;
+    let known = migrated.migrate().await.unwrap().to;
+    let recorded: Vec<(i64, String, String)> =
+        sqlx::query_as("select version, name, checksum from milepost.schema_migration")
+            .fetch_all(migrated.pool())
+            .await
+            .unwrap();
+    assert_eq!(recorded.len(), usize::try_from(known).unwrap());
+    let (database, store) = connected().await;
+    let mut other = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    other.execute("begin; select pg_advisory_xact_lock(19792, 3)").await.unwrap();
+    other
+        .execute(
+            "create schema milepost;
+             create table milepost.schema_migration (
+                 version bigint primary key, name text not null, checksum text not null,
+                 applied_at timestamptz not null default now(), compatible_from bigint);
+             create table milepost.job ()",
+        )
+        .await
+        .unwrap();
+    for (version, name, checksum) in recorded {
+        let insert = "insert into milepost.schema_migration (version, name, checksum) values ($1, $2, $3)";
+        sqlx::query(insert).bind(version).bind(name).bind(checksum).execute(&mut other).await.unwrap();
+    }
+    let waiting = tokio::spawn(async move { store.migrate().await });
+    let waits =
+        "select exists (select from pg_locks where not granted and locktype = 'advisory' and objid = 3)";
+    while !sqlx::query_scalar::<_, bool>(waits).fetch_one(migrated.pool()).await.unwrap() {}
+    other.execute("commit").await.unwrap();
+    // It goes on to the functions, which do not fit this half of a store.
+    let failed = waiting.await.unwrap().unwrap_err();
+    assert!(matches!(failed, StoreError::Database { .. }), "{failed:?}");
+}
+
 #[tokio::test]
 async fn a_newer_store_is_used_if_it_allows_this_binary_and_refused_if_not() {
     let (_database, store) = connected().await;
@@ -120,6 +158,24 @@ async fn a_migration_waits_for_a_locked_table_without_keeping_others_waiting() {
     waiting.await.unwrap();
 }
 
+#[tokio::test]
+async fn the_session_that_holds_the_lock_of_migrations_is_named() {
+    let (database, store) = connected().await;
+    store.migrate().await.unwrap();
+    let mut holder = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut holder).await.unwrap();
+    holder.execute("set application_name = 'another migration'").await.unwrap();
+    let described = async || -> Option<String> {
+        let in_the_way = include_str!("../../queries/in_the_way.sql");
+        sqlx::query_scalar(in_the_way).fetch_one(store.pool()).await.unwrap()
+    };
+    let named = format!("session {pid} of ");
+    assert!(described().await.is_none_or(|sessions| !sessions.contains(&named)));
+    holder.execute("select pg_advisory_lock(19792, 3)").await.unwrap();
+    let sessions = described().await.unwrap();
+    assert!(sessions.contains(&named) && sessions.contains("(another migration), idle"), "{sessions}");
+}
+
 /// Returns whether a session waits for a lock on the table of migrations.
 async fn is_waiting_for_lock(connection: &mut sqlx::PgConnection) -> bool {
     let waits = "select exists (select from pg_locks where not granted and relation = to_regclass('milepost.schema_migration'))";
@@ -135,6 +191,75 @@ async fn a_connection_whose_statement_is_outdated_by_a_migration_is_replaced() {
     let outdated = store.tokens().await.unwrap_err();
     assert!(outdated.is_transient(), "{outdated:?}");
     store.tokens().await.unwrap();
+}
+
+/// Returns a connection as a role that is no superuser and may create schemas, the role's name, and the database's URL for it.
+async fn other_role(database: &Database) -> (sqlx::PgConnection, String, String) {
+    let role = format!("other_{}", uuid::Uuid::now_v7().simple());
+    let mut owner = sqlx::PgConnection::connect(&database.url()).await.unwrap();
+    let name: String = sqlx::query_scalar("select current_database()").fetch_one(&mut owner).await.unwrap();
+    for statement in
+        [format!("create role {role} login"), format!("grant create on database {name} to {role}")]
+    {
+        owner.execute(sqlx::AssertSqlSafe(statement)).await.unwrap();
+    }
+    let url = database.url().replace("postgres@", &format!("{role}@"));
+    (sqlx::PgConnection::connect(&url).await.unwrap(), role, url)
+}
+
+#[tokio::test]
+async fn a_schema_that_another_role_has_prepared_is_refused_and_nothing_of_it_runs() {
+    let (database, store) = connected().await;
+    let (mut other, role, url) = other_role(&database).await;
+    let trap = "create schema milepost;
+        create table milepost.schema_migration (version bigint, name text, checksum text, applied_at timestamptz, compatible_from bigint);
+        create table public_ran ();
+        create function milepost.trap() returns trigger language plpgsql as $$ begin drop table public_ran; return new; end $$;
+        create trigger trap before insert on milepost.schema_migration for each row execute function milepost.trap();";
+    let trap = trap.replace("public_ran", "milepost.ran");
+    other.execute(sqlx::AssertSqlSafe(trap)).await.unwrap();
+    let planned = store.plan_migration().await.map(drop);
+    for refused in [store.migrate().await.map(drop), planned] {
+        assert!(
+            matches!(&refused, Err(StoreError::Schema(SchemaError::ForeignOwner { object, owner }))
+                if object == "the schema milepost" && *owner == role),
+            "{refused:?}"
+        );
+    }
+    other.execute("select from milepost.ran").await.expect("the trigger did not run");
+
+    let own = PostgresStore::connect(&url, PostgresOptions::default()).await.unwrap();
+    let refused = own.migrate().await;
+    assert!(
+        matches!(&refused, Err(StoreError::Schema(SchemaError::ForeignObject { object })) if object.contains("trigger trap")),
+        "{refused:?}"
+    );
+    other.execute("drop schema milepost cascade").await.unwrap();
+    own.migrate().await.expect("a role can migrate what belongs to it");
+    assert!(store.plan_migration().await.is_ok(), "nothing is to be done");
+}
+
+#[tokio::test]
+async fn a_schema_with_tables_but_without_migrations_is_refused() {
+    let (_database, store) = connected().await;
+    store.migrate().await.unwrap();
+    store.pool().execute("truncate milepost.schema_migration").await.unwrap();
+    let refused = store.migrate().await;
+    assert!(matches!(refused, Err(StoreError::Schema(SchemaError::ForeignObject { .. }))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_migration_of_a_complete_store_needs_no_rights() {
+    let (database, store) = connected().await;
+    let known = store.migrate().await.unwrap().to;
+    let (_, role, url) = other_role(&database).await;
+    let grant = format!(
+        "grant usage on schema milepost to {role}; grant select on milepost.schema_migration to {role}"
+    );
+    store.pool().execute(sqlx::raw_sql(sqlx::AssertSqlSafe(grant))).await.unwrap();
+    let other = PostgresStore::connect(&url, PostgresOptions::default()).await.unwrap();
+    let migrated = other.migrate().await.unwrap();
+    assert_eq!((migrated.from, migrated.to), (known, known));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use milepost_core::transition::Verb;
 use milepost_testkit::Scene;
 use milepost_testkit::examine::{examine, examined, look};
 use milepost_testkit::home::{Home, PostgresHome, SqliteHome};
-use milepost_testkit::scene::retry;
+use milepost_testkit::scene::{failure, retry};
 
 use crate::doctor::damage::Patient;
 use crate::doctor::{checks, homes};
@@ -148,6 +148,19 @@ async fn a_run_without_a_worker_is_fenced_and_spends_its_attempt() {
         assert_eq!(scene.state(last.run.job).await, JobState::Failed);
         let late = scene.finish(&again, End::Succeed { result: None }).await;
         assert_eq!(late, milepost_core::finish::Finished::Fenced);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_runs_only_by_a_change_of_its_row_is_not_ended_again() {
+    for home in homes().await {
+        let scene = Scene::on(home.store()).await;
+        let run = scene.running(Scene::job().max_attempts(1)).await;
+        scene.finish(&run, End::Fail { failure: failure() }).await;
+        home.tamper("update milepost.live set state = 'running', worker_id = null, token = 7").await;
+        let before = checks(&examine(&scene.store).await);
+        assert_eq!(scene.store.repair(Check::RunningWithoutWorker, &look(), 9).await.unwrap(), 0);
+        assert_eq!(checks(&examine(&scene.store).await), before, "the repair added no damage");
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::doctor::Check;
-use milepost_core::port::DoctorStore;
+use milepost_core::port::{DoctorStore, IntakeStore};
 use milepost_testkit::Scene;
 use milepost_testkit::database::Database;
 use milepost_testkit::examine::{examine, examined, look};
@@ -36,6 +36,51 @@ async fn a_question_that_takes_too_long_is_given_up() {
         })
         .await;
         assert_eq!(examine(&scene.store).await, [], "and the connection is still usable");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restore_that_was_not_completed_is_found() {
+    let (database, store) = Database::with_store().await;
+    store.enqueue(&Scene::job()).await.unwrap();
+    for check in [Check::SequenceBehind, Check::KeyMissing] {
+        assert_eq!(store.examine(check, &look()).await.unwrap(), None, "{check}");
+    }
+    let mut owner = PgConnection::connect(&database.url()).await.unwrap();
+    owner
+        .execute(
+            "select setval('milepost.history_pos_seq', 1, false);
+             alter table milepost.job_key drop constraint job_key_pkey",
+        )
+        .await
+        .unwrap();
+    for (check, what) in [(Check::SequenceBehind, "milepost.history_pos_seq"), (Check::KeyMissing, "job_key")]
+    {
+        let found = store.examine(check, &look()).await.unwrap().expect("found");
+        assert_eq!((found.count, found.examples[0].what.as_str()), (1, what), "{check}");
+    }
+}
+
+/// Tables that get a sequence are listed in the statement of the check.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_check_of_sequences_knows_every_sequence() {
+    let (database, _store) = Database::with_store().await;
+    let mut owner = PgConnection::connect(&database.url()).await.unwrap();
+    let sequences: Vec<String> = sqlx::query_scalar(
+        "select 'milepost.' || s.relname from pg_class s
+         join pg_depend d on d.objid = s.oid and d.classid = 'pg_class'::regclass and d.deptype = 'i'
+         where s.relkind = 'S' and s.relnamespace = 'milepost'::regnamespace and s.relname <> 'audit_pos_seq'",
+    )
+    .fetch_all(&mut owner)
+    .await
+    .unwrap();
+    assert!(sequences.len() >= 10, "{sequences:?}");
+    for sequence in sequences {
+        let quoted = format!("'{sequence}'");
+        assert!(
+            include_str!("../../../../postgres/queries/doctor/sequence_behind.sql").contains(&quoted),
+            "{sequence}"
+        );
     }
 }
 

@@ -79,7 +79,12 @@ impl Source {
     pub fn query(&self, bounds: Bounds, placeholders: &mut impl Placeholders) -> String {
         let mut sql = String::new();
         write(&mut sql, &self.before, placeholders);
-        sql.push_str(&self.comparison(bounds, placeholders));
+        let comparison = self.comparison(bounds, placeholders);
+        // The source may have been written as `id>:cursor`.
+        if comparison.starts_with(char::is_alphabetic) && !sql.ends_with([' ', '\n', '\t', '\r', ')', '"']) {
+            sql.push(' ');
+        }
+        sql.push_str(&comparison);
         write(&mut sql, &self.after, placeholders);
         match bounds {
             Bounds::After | Bounds::All => {}
@@ -186,6 +191,15 @@ mod tests {
         );
         assert_eq!(shown(Bounds::All), format!("{begins}is not null and place = <place> "));
         assert_eq!(source.parameters(), ["place"]);
+    }
+
+    #[test]
+    fn a_comparison_needs_no_space_around_its_operator() {
+        let source =
+            parse("select id from member where id>:cursor order by id limit :limit", &["id"]).unwrap();
+        let shown = |bounds| source.query(bounds, &mut Shown);
+        assert_eq!(shown(Bounds::All), "select id from member where id is not null ");
+        assert!(shown(Bounds::Next).starts_with("select id from member where id> <c0>"));
     }
 
     #[test]

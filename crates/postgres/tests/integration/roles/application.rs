@@ -63,7 +63,7 @@ async fn it_may_not_take_the_places_of_ticks_or_of_mileposts_own_jobs() {
         "select milepost.enqueue_many(array['mail'], array['{}']::jsonb[], nominal_ats => array[now()])",
         "set milepost.starts_bulk = 'on'; select milepost.enqueue('notify')",
         "select milepost.enqueue_many(array['mail'], array[to_jsonb(repeat('x', 2000000))], payload_bytes_max => null)",
-        "select milepost.enqueue_many(array['mail'], array[to_jsonb(repeat('x', 20000000))], payload_bytes_max => 1000000000)",
+        "select milepost.enqueue_many(array['mail'], array[to_jsonb(repeat('x', 2000000))], payload_bytes_max => 1000000000)",
         "select milepost.start_bulk('notify', key => 'schedule/daily/2026-11-26T00:00:00Z')",
     ] {
         is_refused(&app, refused, "MP001").await;
@@ -76,8 +76,12 @@ async fn it_may_not_take_the_places_of_ticks_or_of_mileposts_own_jobs() {
     ] {
         is_refused(&app, refused, "MP011").await;
     }
-    let large = "select milepost.emit_many(array['order'], array['1'], array['paid'], array[to_json(repeat('x', 2000000))], payload_bytes_max => null)";
-    is_refused(&app, large, "MP015").await;
+    for large in [
+        "select milepost.emit_many(array['order'], array['1'], array['paid'], array[to_json(repeat('x', 2000000))], payload_bytes_max => null)",
+        "select milepost.emit_many(array['order'], array['1'], array['paid'], array[to_json(repeat('x', 2000000))], payload_bytes_max => 16777216)",
+    ] {
+        is_refused(&app, large, "MP015").await;
+    }
     for refused in [
         "select milepost.receive('shop', 'order', '1', 2, gen_random_uuid(), 'paid', to_json(repeat('x', 17000000)))",
         "select milepost.receive('shop', 'order', '1', 2, gen_random_uuid(), 'paid', '{}', jsonb_build_object('a', repeat('x', 70000)))",

@@ -6,16 +6,20 @@ mod inbox;
 mod job;
 mod relay;
 
+use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::limit::Rate;
 use milepost_core::port::StoreResult;
 use milepost_core::relocation::rows::{
     AccessToken, GroupBucket, GroupLimit, KindLimit, Note, Queue, Row as Carried, Schedule, Worker,
 };
-use milepost_core::relocation::{Marks, MoveId, PAGE_BYTES_MAX, Page, Part, Position, Rows, Standing};
+use milepost_core::relocation::{
+    Marks, MoveError, MoveId, PAGE_BYTES_MAX, Page, Part, Position, Rows, Standing,
+};
 use milepost_core::sql;
-use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, Error, Row, params_from_iter};
+use uuid::Uuid;
 
 use self::job::{ended, head, job, key, live, progress, slot};
 use super::departure;
@@ -26,6 +30,9 @@ use crate::store::SqliteStore;
 use crate::{listing, row, token};
 
 type Sql<T> = rusqlite::Result<T>;
+
+/// The length to which text in an error message is cut off, in characters.
+const TEXT_CHARS_MAX: usize = 100;
 
 impl SqliteStore {
     /// Returns up to `rows_max` rows of a part after a position, fewer if the rows are large.
@@ -90,7 +97,7 @@ fn marks(conn: &Connection) -> Result<Marks, Failure> {
 
 fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result<Page, Failure> {
     let look = RowRange { conn, part, after, rows_max };
-    Ok(match part {
+    match part {
         Part::Workers => look.page(sql!("move/worker"), worker, Rows::Workers),
         Part::Queues => look.page(sql!("move/queue"), queue, Rows::Queues),
         Part::KindLimits => look.page(sql!("move/kind_limit"), kind_limit, Rows::KindLimits),
@@ -143,7 +150,41 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::Slots => look.page(sql!("move/group_slot"), slot, Rows::Slots),
         Part::Ended => look.page(sql!("move/ended"), ended, Rows::Ended),
         Part::Live => look.page(sql!("move/live"), live, Rows::Live),
-    }?)
+    }
+}
+
+/// Returns the error for a row with a value that Milepost does not write.
+fn unreadable(part: Part, row: &Row<'_>, error: &rusqlite::Error) -> StoreError {
+    let value_of = |column| {
+        let value = row.get_ref(column);
+        value.map_or_else(|error| error.to_string(), described)
+    };
+    let name_of = |column| row.as_ref().column_name(column).unwrap_or("?");
+    let why = match error {
+        Error::FromSqlConversionFailure(column, ..)
+        | Error::IntegralValueOutOfRange(column, _)
+        | Error::InvalidColumnType(column, ..) => {
+            format!("{} = {}: {error}", name_of(*column), value_of(*column))
+        }
+        error => error.to_string(),
+    };
+    MoveError::Unreadable { part, key: format!("{} = {}", name_of(0), value_of(0)), why }.into()
+}
+
+/// Returns a value as operators know it: 16 bytes are an id. Long text is cut off.
+fn described(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => "null".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(text) => {
+            let text = String::from_utf8_lossy(text);
+            format!("{:?}", text.chars().take(TEXT_CHARS_MAX).collect::<String>())
+        }
+        ValueRef::Blob(bytes) => {
+            Uuid::from_slice(bytes).map_or_else(|_| format!("{} bytes", bytes.len()), |id| id.to_string())
+        }
+    }
 }
 
 /// The rows to read.
@@ -160,13 +201,13 @@ impl RowRange<'_> {
         sql: &str,
         read: fn(&Row<'_>) -> Sql<R>,
         gather: fn(Vec<R>) -> Rows,
-    ) -> Sql<Page> {
+    ) -> Result<Page, Failure> {
         let mut statement = self.conn.prepare_cached(sql)?;
         let limit = std::iter::once(Value::from(self.rows_max));
         let mut found = statement.query(params_from_iter(limit.chain(self.key())))?;
         let (mut rows, mut bytes, mut is_last) = (Vec::new(), 0, true);
         while let Some(row) = found.next()? {
-            let row = read(row)?;
+            let row = read(row).map_err(|error| unreadable(self.part, row, &error))?;
             bytes += row.bytes();
             rows.push(row);
             if bytes >= PAGE_BYTES_MAX || rows.len() >= self.rows_max as usize {

@@ -51,6 +51,30 @@ async fn every_part_is_a_table_that_is_counted() {
 }
 
 #[tokio::test]
+async fn a_row_that_cannot_be_read_is_named() {
+    let home = Home::new().await;
+    let jobs = home.store.enqueue_many(&[fixture::job("a"), fixture::job("b")]).await.unwrap();
+    let id = jobs[1].job;
+    let changes = [
+        ("UPDATE milepost_job SET priority = 100000 WHERE id = ?1", "priority = 100000"),
+        (
+            "UPDATE milepost_job SET priority = 0, created_at_ms = 9000000000000000000 WHERE id = ?1",
+            "created_at_ms = 9000000000000000000",
+        ),
+    ];
+    for (change, column) in changes {
+        home.connection().execute(change, [id.0.as_bytes()]).unwrap();
+        let moved = MoveId::new();
+        home.store.depart(moved, "postgres://db/app").await.unwrap();
+        let page = home.store.page(moved, Part::Jobs, &Position::Start, PAGE_ROWS_MAX).await;
+        let message = refusal(page).to_string();
+        assert!(message.contains(&format!("the row of job with id = {id}")), "{message}");
+        assert!(message.contains(column) && message.contains("--give-up"), "{message}");
+        assert!(home.store.stay(moved).await.unwrap());
+    }
+}
+
+#[tokio::test]
 async fn a_process_that_was_at_work_before_is_refused_and_so_is_a_callers_own_transaction() {
     let home = Home::new().await;
     let neighbour = home.neighbour();

@@ -41,6 +41,31 @@ fn a_file_with_two_names_is_refused() {
     SqliteStore::open(&path, SqliteOptions::default()).unwrap();
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn nothing_is_acknowledged_after_the_file_was_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, backup] = ["m.db", "backup.db"].map(|name| dir.path().join(name));
+    let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    std::fs::copy(&path, &backup).unwrap();
+    let job = || NewJob::new("k", &()).unwrap();
+    store.enqueue_many(&[job()]).await.unwrap();
+    std::fs::rename(&backup, &path).unwrap();
+    for _ in 0..2 {
+        let refused = store.enqueue_many(&[job()]).await.unwrap_err();
+        assert!(refused.chain().contains("the file was replaced or deleted"), "{}", refused.chain());
+        let refused = store.check_schema().await.unwrap_err();
+        assert!(
+            refused.is_transient() && refused.chain().contains("the file was replaced"),
+            "{}",
+            refused.chain()
+        );
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(store.enqueue_many(&[job()]).await.is_err(), "it was deleted");
+}
+
 #[test]
 fn a_file_that_is_no_database_is_refused() {
     let dir = tempfile::tempdir().unwrap();

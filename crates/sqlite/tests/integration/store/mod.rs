@@ -13,4 +13,5 @@ mod queries;
 mod retention;
 mod schemas;
 mod transactions;
+mod unreadable;
 mod wakes;

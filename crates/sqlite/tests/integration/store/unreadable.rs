@@ -1,0 +1,56 @@
+//! Rows that another program has written, and that cannot be read.
+
+use std::sync::Arc;
+
+use milepost_core::finish::{End, Finished, UNREADABLE};
+use milepost_core::state::JobState;
+use milepost_testkit::Scene;
+
+use crate::store::fixture::Home;
+
+#[tokio::test]
+async fn a_job_whose_row_cannot_be_read_fails_and_others_are_claimed() {
+    let home = Home::new().await;
+    let scene = Scene::on(Arc::new(home.store.clone())).await;
+    for damage in [
+        "UPDATE milepost_live SET token = 1099511627776 WHERE id = ?1",
+        "UPDATE milepost_live SET attempt = -1099511627776 WHERE id = ?1",
+        "UPDATE milepost_live SET max_attempts = -5 WHERE id = ?1",
+        "UPDATE milepost_job SET payload = CAST(x'fffe' AS TEXT) WHERE id = ?1",
+        "UPDATE milepost_job SET created_at_ms = 9000000000000000000 WHERE id = ?1",
+        "UPDATE milepost_job SET nominal_at_ms = -9000000000000000000 WHERE id = ?1",
+    ] {
+        let [bad, good] = [Scene::job(), Scene::job()];
+        let (bad, good) = (scene.enqueue(bad).await, scene.enqueue(good).await);
+        let conn = home.connection();
+        conn.pragma_update(None, "ignore_check_constraints", true).unwrap();
+        conn.execute(damage, [bad.0.as_bytes()]).unwrap_or_else(|error| panic!("{damage}: {error}"));
+        let claimed = scene.claim(2).await;
+        assert_eq!(claimed.iter().map(|job| job.run.job).collect::<Vec<_>>(), [good], "{damage}");
+        assert_eq!(scene.finish(&claimed[0], End::Succeed { result: None }).await, Finished::Accepted);
+        let state = "SELECT state, (SELECT error_code FROM milepost_history WHERE job_id = ?1 ORDER BY pos DESC LIMIT 1)
+                     FROM milepost_live WHERE id = ?1";
+        let found: (String, String) =
+            conn.query_row(state, [bad.0.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert_eq!(found, (JobState::Failed.as_str().to_owned(), UNREADABLE.to_owned()), "{damage}");
+    }
+}
+
+#[tokio::test]
+async fn a_running_job_whose_row_cannot_be_read_fails_when_its_worker_looks_for_its_runs() {
+    let home = Home::new().await;
+    let scene = Scene::on(Arc::new(home.store.clone())).await;
+    let [bad, good] = [scene.running(Scene::job()).await.run.job, scene.running(Scene::job()).await.run.job];
+    let conn = home.connection();
+    conn.pragma_update(None, "ignore_check_constraints", true).unwrap();
+    conn.execute(
+        "UPDATE milepost_job SET created_at_ms = 9000000000000000000 WHERE id = ?1",
+        [bad.0.as_bytes()],
+    )
+    .unwrap();
+    let held = scene.store.held(scene.worker).await.unwrap();
+    assert_eq!(held.iter().map(|job| job.run.job).collect::<Vec<_>>(), [good]);
+    let state = "SELECT state FROM milepost_live WHERE id = ?1";
+    let state: String = conn.query_row(state, [bad.0.as_bytes()], |row| row.get(0)).unwrap();
+    assert_eq!(state, JobState::Failed.as_str());
+}
