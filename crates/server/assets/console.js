@@ -227,6 +227,16 @@ function change(event) {
   if (event.target.closest("form[data-at-once]") && event.target.tagName === "SELECT") event.target.form.requestSubmit();
 }
 
+// A form with invalid JSON is not sent: the server would refuse it, and the text would be lost.
+function checkJson(event) {
+  const area = event.target;
+  if (!area.matches("textarea[data-json]")) return;
+  let fault = "";
+  try { JSON.parse(area.value); } catch (error) { fault = `This is not valid JSON: ${error.message}`; }
+  area.setCustomValidity(fault);
+}
+
+document.addEventListener("input", checkJson);
 document.addEventListener("keydown", key);
 document.addEventListener("click", click);
 document.addEventListener("change", change);

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::client::Caller;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// The reason, for operations without a body.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -45,7 +45,7 @@ impl RequestActor {
     /// Returns the actor with the reason from the body.
     pub(crate) fn because(&self, reason: Option<&str>) -> Result<Actor, Problem> {
         let invalid = |e: milepost_core::audit::InvalidActor| {
-            Problem::unprocessable("invalid_reason", e.to_string()).at("reason")
+            Problem::new(Code::InvalidReason, e.to_string()).at("reason")
         };
         self.actor().because(reason).map_err(invalid)
     }

@@ -3,13 +3,16 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use milepost_core::actions::job::{ActionError, Inputs, JobAction};
 use milepost_core::audit::Actor;
+use milepost_core::ident::JobId;
 use milepost_core::listing::QueueView;
-use milepost_core::port::Store;
+use milepost_core::port::{Operated, Store};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Hosts, Roles, Tokens};
+use crate::announcer::Announcer;
 use crate::api::protocol::registrations::Registrations;
 use crate::api::protocol::tally::Tally;
 use crate::console::cached_counts::CachedCounts;
@@ -57,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) seats: OpenStreams,
     /// Held while the store is examined: one examination at a time.
     pub(crate) doctor: Arc<Semaphore>,
+    /// Announces to workers what requests change.
+    pub(crate) announcer: Announcer,
     /// Permits for requests that read something large.
     pub(crate) large: LargeReads,
     /// The last result of the readiness check.
@@ -90,6 +95,22 @@ impl From<Shared> for App {
 }
 
 impl App {
+    /// Performs an action on a job, and announces the result to workers.
+    ///
+    /// # Errors
+    /// Those of [`JobAction::perform`].
+    pub(crate) async fn perform(
+        &self,
+        action: JobAction,
+        job: JobId,
+        inputs: &Inputs,
+        store: &dyn Store,
+    ) -> Result<Operated, ActionError> {
+        let operated = action.perform(job, inputs, store).await?;
+        self.announcer.operated(action, job, operated);
+        Ok(operated)
+    }
+
     /// Returns the store, acting for this actor. Use it for all changes that a request makes.
     pub(crate) fn acting(&self, actor: Actor) -> Arc<dyn Store> {
         self.store.acting_as(actor)

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// A request body that must be JSON of type `T`.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -19,11 +19,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         check_content_type(request.headers())?;
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
             let code = if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-                "body_too_large"
+                Code::BodyTooLarge
             } else {
-                "body_unreadable"
+                Code::BodyUnreadable
             };
-            Problem::new(rejection.status(), code, rejection.body_text())
+            Problem::new(code, rejection.body_text()).with_status(rejection.status())
         })?;
         read(&bytes).map(Self)
     }
@@ -37,8 +37,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     }
     let given = if given.is_empty() { "there is none".to_owned() } else { format!("it is {given:?}") };
     Err(Problem::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "not_json",
+        Code::NotJson,
         format!("the body must be JSON, with the header Content-Type: application/json; {given}"),
     )
     .at("header Content-Type"))
@@ -59,7 +58,7 @@ pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let inner = error.into_inner();
     match inner.classify() {
         Category::Data => {
-            let problem = Problem::unprocessable("invalid_body", inner.to_string());
+            let problem = Problem::new(Code::InvalidBody, inner.to_string());
             Err(if path == "." { problem } else { problem.at(path) })
         }
         _ => Err(not_json(&inner)),
@@ -69,12 +68,12 @@ pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 fn trailing(deserializer: &mut serde_json::Deserializer<serde_json::de::SliceRead<'_>>) -> Problem {
     match deserializer.end() {
         Err(error) => not_json(&error),
-        Ok(()) => Problem::bad_request("malformed_json", "the body cannot be read"),
+        Ok(()) => Problem::new(Code::MalformedJson, "the body cannot be read"),
     }
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
-    Problem::bad_request("malformed_json", format!("the body is not JSON: {error}")).at(format!(
+    Problem::new(Code::MalformedJson, format!("the body is not JSON: {error}")).at(format!(
         "line {} column {}",
         error.line(),
         error.column()

@@ -1,10 +1,9 @@
 //! Liveness and readiness checks.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 
 use crate::app::App;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Reports that the process responds. Does not check the store: a supervisor that restarted the process for that would make
 /// things worse.
@@ -15,11 +14,7 @@ pub(crate) async fn live() -> &'static str {
 /// Reports whether the store responds too.
 pub(crate) async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
     if app.stop.is_cancelled() {
-        return Err(Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "shutting_down",
-            "the server is shutting down",
-        ));
+        return Err(Problem::new(Code::ShuttingDown, "the server is shutting down"));
     }
     app.readiness.of(app.store.as_ref()).await.map(|()| "ok\n")
 }

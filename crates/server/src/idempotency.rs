@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum length of a key, in bytes.
 const BYTES_MAX: usize = 255;
@@ -66,8 +66,8 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
             Ok(text) if !text.is_empty() && text.len() <= BYTES_MAX => {
                 Ok(Self { given: Some(text.to_owned()) })
             }
-            _ => Err(Problem::bad_request(
-                "invalid_parameter",
+            _ => Err(Problem::new(
+                Code::InvalidParameter,
                 format!("it must have 1 to {BYTES_MAX} printable characters"),
             )
             .at("header Idempotency-Key")),
@@ -178,5 +178,5 @@ pub(crate) fn in_between() -> Problem {
 
 fn taken(made: Arguments<'_>, with: &str) -> Problem {
     let words = format!("{made} under this key with {with}; a new request needs a new key");
-    Problem::conflict("idempotency_key_taken", words).at("header Idempotency-Key")
+    Problem::new(Code::IdempotencyKeyTaken, words).at("header Idempotency-Key")
 }

@@ -14,7 +14,7 @@ use milepost_core::port::Store;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of jobs in one transaction.
 const JOBS_MAX: usize = 500;
@@ -58,8 +58,7 @@ impl Intake {
 
 fn closing() -> Problem {
     Problem::new(
-        axum::http::StatusCode::SERVICE_UNAVAILABLE,
-        "shutting_down",
+        Code::ShuttingDown,
         "the server is shutting down, and it is unknown whether the job was stored; repeat the request with the same key",
     )
 }
@@ -160,7 +159,7 @@ pub(crate) async fn store_each(
                 left.extend([second, first]);
             }
             Err(StoreError::Invalid { invalid, .. }) => {
-                answers.push(Err(Problem::unprocessable("invalid_job", invalid.to_string())));
+                answers.push(Err(Problem::new(Code::InvalidJob, invalid.to_string())));
             }
             Err(error) if answers.is_empty() => return Err(error),
             // Earlier jobs are committed, so each caller gets the result of its own job. A failing store gets no further

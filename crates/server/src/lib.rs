@@ -5,6 +5,7 @@
 
 mod access;
 mod actor;
+mod announcer;
 mod api;
 mod app;
 mod body;
@@ -28,6 +29,7 @@ mod operate_in_bulk;
 mod pages;
 mod params;
 mod problem;
+mod problem_code;
 mod proxies;
 mod query_cache;
 mod readiness;
@@ -46,7 +48,7 @@ use axum::http::{Method, Uri};
 use axum::routing::get;
 use axum::{Router, middleware};
 use milepost_core::error::StoreError;
-use milepost_core::port::Store;
+use milepost_core::port::{Coordination, Store};
 use milepost_core::token::Role;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -56,6 +58,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub use crate::access::AccessOptions;
 use crate::access::{Hosts, Needed, Roles, Tokens};
+use crate::announcer::Announcer;
 use crate::api::protocol::registrations::Registrations;
 use crate::api::protocol::tally::Tally;
 use crate::app::{App, Shared};
@@ -70,6 +73,7 @@ use crate::listen::Tls;
 pub use crate::listen::{TlsError, TlsFiles};
 use crate::metrics::{Counts, Metrics};
 use crate::pages::Pages;
+use crate::problem::Code;
 pub use crate::problem::Problem;
 pub use crate::proxies::{ForwardedHeader, InvalidProxy, TrustedProxies};
 use crate::query_cache::Last;
@@ -85,6 +89,8 @@ pub struct Options {
     pub counts: Vec<Box<dyn Counts>>,
     /// Settings that the console shows, with their names, without secrets.
     pub about: Vec<(&'static str, String)>,
+    /// The helper that announces to workers what requests change.
+    pub coordination: Option<Arc<dyn Coordination>>,
     /// Whether the server provides the API and the console in addition to health checks and metrics.
     pub api: bool,
     /// Limits on event streams.
@@ -107,6 +113,7 @@ impl Default for Options {
         Self {
             counts: Vec::new(),
             about: Vec::new(),
+            coordination: None,
             api: true,
             streams,
             access,
@@ -146,7 +153,7 @@ pub enum ServerError {
 
 /// Builds all routes. Must be called within a Tokio runtime.
 fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Result<Router, ServerError> {
-    let Options { mut counts, about, api, streams, access, limits, page_wait, tls } = options;
+    let Options { mut counts, about, coordination, api, streams, access, limits, page_wait, tls } = options;
     let (series, known) = (Arc::<Series>::default(), Arc::new(CachedCounts::new(page_wait)));
     let (seats, feed, tally) = (OpenStreams::new(streams), Feed::default(), Arc::<Tally>::default());
     counts.push(Box::new(seats.clone()));
@@ -184,6 +191,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         seats,
         store,
         doctor: Arc::new(Semaphore::new(1)),
+        announcer: Announcer::start(coordination, stop.clone()),
         large: LargeReads::new(),
         readiness: Arc::default(),
         known,
@@ -198,6 +206,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         .fallback(no_such_path)
         .layer(DefaultBodyLimit::max(limits.body_bytes))
         .layer(middleware::from_fn_with_state(app.clone(), console::look_anew))
+        .layer(middleware::from_fn_with_state(app.announcer.clone(), announcer::announce_changes))
         .layer(middleware::from_fn(session::csrf_check::guard_forms))
         .layer(middleware::from_fn_with_state(app.clone(), limits::bound::bound))
         .layer(middleware::from_fn_with_state(app.clone(), access::gate))
@@ -231,8 +240,8 @@ pub fn other_routes() -> Vec<(Method, &'static str, Option<Role>)> {
 }
 
 async fn no_such_path(uri: Uri) -> Problem {
-    Problem::not_found(
-        "no_such_path",
+    Problem::new(
+        Code::NoSuchPath,
         format!("there is no resource at {}; /openapi.json lists all paths", uri.path()),
     )
 }

@@ -6,7 +6,7 @@ use milepost_core::job::NewJob;
 use milepost_core::port::Store;
 use milepost_core::transition::Verb;
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Number of jobs that are staged at a time.
 const PAGE: usize = 1000;
@@ -18,7 +18,7 @@ pub(crate) fn job(operation: &OperateJobs) -> Result<NewJob, Problem> {
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Problem {
-    Problem::unprocessable("invalid_body", error.to_string())
+    Problem::new(Code::InvalidBody, error.to_string())
 }
 
 /// Stages these jobs as targets and starts the bulk job. Returns its id, or that of an existing bulk job with the same key.

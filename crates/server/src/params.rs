@@ -7,7 +7,7 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// The query string as `T`. Unknown parameters are refused.
 pub(crate) struct Query<T>(pub(crate) T);
@@ -23,7 +23,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
         let deserializer = serde_urlencoded::Deserializer::new(url_pairs(query));
         serde_path_to_error::deserialize(deserializer).map(Self).map_err(|error| {
             let name = error.path().to_string();
-            let problem = Problem::bad_request("invalid_parameter", error.into_inner().to_string());
+            let problem = Problem::new(Code::InvalidParameter, error.into_inner().to_string());
             if name == "." { problem } else { problem.at(format!("query {name}")) }
         })
     }
@@ -31,7 +31,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 
 /// No store can keep text with a NUL character.
 fn nul() -> Problem {
-    Problem::bad_request("invalid_parameter", "it has a NUL character")
+    Problem::new(Code::InvalidParameter, "it has a NUL character")
 }
 
 /// Encodes a text for the path or the query of a URL.
@@ -50,7 +50,7 @@ impl<S: Send + Sync, T: FromStr<Err: Display>> FromRequestParts<S> for Path<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let unreadable = |words: String| Problem::bad_request("invalid_parameter", words);
+        let unreadable = |words: String| Problem::new(Code::InvalidParameter, words);
         let params = RawPathParams::from_request_parts(parts, state)
             .await
             .map_err(|rejection| unreadable(rejection.body_text()))?;

@@ -14,6 +14,8 @@ use milepost_core::inbox::InvalidInbox;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+pub(crate) use crate::problem_code::Code;
+
 /// An error, with its position and its remedy. `code` is stable; the texts may change.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Problem {
@@ -25,8 +27,8 @@ pub struct Problem {
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
     /// A stable code.
-    #[schema(examples("no_such_job"))]
-    code: &'static str,
+    #[schema(value_type = String, examples("no_such_job"))]
+    code: Code,
     /// The description of the error, and how to fix it.
     detail: String,
     /// The position in the request: a path into the body (`jobs[3].priority`), a parameter or a header.
@@ -53,10 +55,10 @@ pub(crate) struct Fault {
 
 impl Problem {
     /// Creates a problem with this code.
-    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {
-            kind: format!("urn:milepost:problem:{code}").into(),
-            status: status.as_u16(),
+            kind: format!("urn:milepost:problem:{}", code.as_str()).into(),
+            status: code.status().as_u16(),
             code,
             detail: detail.into(),
             at: None,
@@ -65,34 +67,11 @@ impl Problem {
         }
     }
 
-    /// 400: the request is malformed.
-    pub(crate) fn bad_request(code: &'static str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, code, detail)
-    }
-
-    /// 404: the object does not exist.
-    pub(crate) fn not_found(code: &'static str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, code, detail)
-    }
-
-    /// 409: the state in the store does not allow the operation.
-    pub(crate) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, code, detail)
-    }
-
-    /// 422: the request can be read but not accepted.
-    pub(crate) fn unprocessable(code: &'static str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
-    }
-
-    /// 429: the client exceeds a limit.
-    pub(crate) fn too_many(code: &'static str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
-    }
-
-    /// 500: an error of the server itself; its log has the details.
-    pub(crate) fn internal(code: &'static str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, code, detail)
+    /// Replaces the usual status of the code.
+    #[must_use]
+    pub(crate) const fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status.as_u16();
+        self
     }
 
     /// Returns whether the caller is not authenticated (401).
@@ -120,7 +99,7 @@ impl Problem {
     }
 
     /// Returns the stable code.
-    pub(crate) const fn code(&self) -> &'static str {
+    pub(crate) const fn code(&self) -> Code {
         self.code
     }
 
@@ -139,11 +118,7 @@ impl Problem {
     /// The response to a failure of the server or the database: the cause is in the log, not in the response.
     fn failed(error: &StoreError) -> Self {
         tracing::error!(error = error.chain(), "the store failed");
-        Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "store_failed",
-            "the store failed; the server's log has the details",
-        )
+        Self::new(Code::StoreFailed, "the store failed; the server's log has the details")
     }
 }
 
@@ -151,30 +126,30 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let words = error.to_string();
         match &error {
-            StoreError::Fenced(_) => Self::conflict("fenced", words),
-            StoreError::WorkerLost(_) => Self::conflict("worker_lost", words),
-            StoreError::NoSuchJob(_) => Self::not_found("no_such_job", words),
-            StoreError::Illegal { .. } => Self::conflict("illegal_transition", words),
+            StoreError::Fenced(_) => Self::new(Code::Fenced, words),
+            StoreError::WorkerLost(_) => Self::new(Code::WorkerLost, words),
+            StoreError::NoSuchJob(_) => Self::new(Code::NoSuchJob, words),
+            StoreError::Illegal { .. } => Self::new(Code::IllegalTransition, words),
             StoreError::Invalid { index, invalid } => {
-                Self::unprocessable("invalid_job", invalid.to_string()).at(format!("jobs[{index}]"))
+                Self::new(Code::InvalidJob, invalid.to_string()).at(format!("jobs[{index}]"))
             }
-            StoreError::PartlyStored { .. } => Self::conflict("idempotency_key_taken", words),
-            StoreError::InvalidSchedule { .. } => Self::unprocessable("invalid_schedule", words),
-            StoreError::NoSuchSchedule(_) => Self::not_found("no_such_schedule", words),
-            StoreError::Limit(_) => Self::unprocessable("invalid_limit", words),
+            StoreError::PartlyStored { .. } => Self::new(Code::IdempotencyKeyTaken, words),
+            StoreError::InvalidSchedule { .. } => Self::new(Code::InvalidSchedule, words),
+            StoreError::NoSuchSchedule(_) => Self::new(Code::NoSuchSchedule, words),
+            StoreError::Limit(_) => Self::new(Code::InvalidLimit, words),
             StoreError::Bulk(invalid) => of_bulk(invalid, words),
             StoreError::Batch(invalid) => of_batch(invalid, words),
             StoreError::Event { index, invalid } => of_event(*index, invalid),
             StoreError::Relay(error) => of_relay(error, words),
-            StoreError::Feed(_) => Self::bad_request("invalid_position", words),
+            StoreError::Feed(_) => Self::new(Code::InvalidPosition, words),
             StoreError::Inbox(invalid) => of_inbox(invalid, words),
-            StoreError::Token(_) => Self::unprocessable("invalid_token", words),
+            StoreError::Token(_) => Self::new(Code::InvalidToken, words),
             StoreError::Unavailable { .. } => unavailable(&error),
-            StoreError::Refused { .. } => Self::unprocessable("refused", error.chain()),
-            StoreError::TooLarge { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words),
-            StoreError::Retention(_) => Self::unprocessable("invalid_retention", words),
-            StoreError::Schema(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "schema_does_not_fit", words),
-            StoreError::Move(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "store_moves", words),
+            StoreError::Refused { .. } => Self::new(Code::Refused, error.chain()),
+            StoreError::TooLarge { .. } => Self::new(Code::TooMany, words),
+            StoreError::Retention(_) => Self::new(Code::InvalidRetention, words),
+            StoreError::Schema(_) => Self::new(Code::SchemaDoesNotFit, words),
+            StoreError::Move(_) => Self::new(Code::StoreMoves, words),
             _ => Self::failed(&error),
         }
     }
@@ -183,7 +158,7 @@ impl From<StoreError> for Problem {
 impl From<ActionError> for Problem {
     fn from(error: ActionError) -> Self {
         match error {
-            ActionError::NoDelay(_) => Self::unprocessable("invalid_body", error.to_string()).at("delay_ms"),
+            ActionError::NoDelay(_) => Self::new(Code::InvalidBody, error.to_string()).at("delay_ms"),
             ActionError::Store(error) => error.into(),
         }
     }
@@ -192,7 +167,7 @@ impl From<ActionError> for Problem {
 impl From<SelectError> for Problem {
     fn from(error: SelectError) -> Self {
         match error {
-            SelectError::TooMany => Self::unprocessable("too_many_jobs", error.to_string()).at("filter"),
+            SelectError::TooMany => Self::new(Code::TooManyJobs, error.to_string()).at("filter"),
             SelectError::Store(error) => error.into(),
         }
     }
@@ -200,38 +175,33 @@ impl From<SelectError> for Problem {
 
 fn unavailable(error: &StoreError) -> Problem {
     tracing::warn!(error = error.chain(), "the store did not respond");
-    Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "store_unavailable",
-        "the store does not respond; try again",
-    )
-    .retry_after_s(1)
+    Problem::new(Code::StoreUnavailable, "the store does not respond; try again").retry_after_s(1)
 }
 
 fn of_bulk(invalid: &InvalidBulk, words: String) -> Problem {
     match invalid {
-        InvalidBulk::NotBulk { .. } => Problem::not_found("no_such_bulk_run", words),
-        InvalidBulk::NoFailures { .. } | InvalidBulk::Done { .. } => Problem::conflict("bulk_refused", words),
-        _ => Problem::unprocessable("invalid_bulk", words),
+        InvalidBulk::NotBulk { .. } => Problem::new(Code::NoSuchBulkRun, words),
+        InvalidBulk::NoFailures { .. } | InvalidBulk::Done { .. } => Problem::new(Code::BulkRefused, words),
+        _ => Problem::new(Code::InvalidBulk, words),
     }
 }
 
 fn of_batch(invalid: &InvalidBatch, words: String) -> Problem {
     match invalid {
-        InvalidBatch::NoSuchBatch(_) => Problem::not_found("no_such_batch", words),
-        InvalidBatch::NoSuchDag { .. } => Problem::not_found("no_such_dag", words),
-        InvalidBatch::NoSuchVersion { .. } => Problem::not_found("no_such_version", words),
-        InvalidBatch::NoSuchTask { .. } => Problem::not_found("no_such_task", words),
+        InvalidBatch::NoSuchBatch(_) => Problem::new(Code::NoSuchBatch, words),
+        InvalidBatch::NoSuchDag { .. } => Problem::new(Code::NoSuchDag, words),
+        InvalidBatch::NoSuchVersion { .. } => Problem::new(Code::NoSuchVersion, words),
+        InvalidBatch::NoSuchTask { .. } => Problem::new(Code::NoSuchTask, words),
         InvalidBatch::Dag(invalid) => of_dag(invalid),
-        InvalidBatch::Input { .. } => Problem::unprocessable("invalid_input", words),
+        InvalidBatch::Input { .. } => Problem::new(Code::InvalidInput, words),
         InvalidBatch::State { .. } | InvalidBatch::Task { .. } => {
-            Problem::conflict("illegal_transition", words)
+            Problem::new(Code::IllegalTransition, words)
         }
-        InvalidBatch::Overtaken(_) => Problem::conflict("overtaken", words),
+        InvalidBatch::Overtaken(_) => Problem::new(Code::Overtaken, words),
         InvalidBatch::NothingToRerun(_) | InvalidBatch::OverAList(_) => {
-            Problem::conflict("batch_refused", words)
+            Problem::new(Code::BatchRefused, words)
         }
-        _ => Problem::unprocessable("invalid_batch", words),
+        _ => Problem::new(Code::InvalidBatch, words),
     }
 }
 
@@ -243,7 +213,7 @@ fn of_dag(invalid: &InvalidDag) -> Problem {
     };
     let faults: Vec<Fault> = invalid.faults.iter().map(fault).collect();
     let first = faults.iter().find_map(|fault| fault.at.clone());
-    let problem = Problem::unprocessable("invalid_dag", invalid.to_string()).faults(faults);
+    let problem = Problem::new(Code::InvalidDag, invalid.to_string()).faults(faults);
     match first {
         Some(at) => problem.at(at),
         None => problem,
@@ -252,25 +222,25 @@ fn of_dag(invalid: &InvalidDag) -> Problem {
 
 fn of_event(index: usize, invalid: &InvalidEvent) -> Problem {
     let problem = match invalid {
-        InvalidEvent::OtherContent { .. } => Problem::conflict("event_id_taken", invalid.to_string()),
-        _ => Problem::unprocessable("invalid_event", invalid.to_string()),
+        InvalidEvent::OtherContent { .. } => Problem::new(Code::EventIdTaken, invalid.to_string()),
+        _ => Problem::new(Code::InvalidEvent, invalid.to_string()),
     };
     problem.at(format!("events[{index}]"))
 }
 
 fn of_inbox(invalid: &InvalidInbox, words: String) -> Problem {
     match invalid {
-        InvalidInbox::NoSuchLetter(_) => Problem::not_found("no_such_letter", words),
-        InvalidInbox::Past(_) => Problem::conflict("inbox_refused", words),
-        _ => Problem::unprocessable("invalid_inbox", words),
+        InvalidInbox::NoSuchLetter(_) => Problem::new(Code::NoSuchLetter, words),
+        InvalidInbox::Past(_) => Problem::new(Code::InboxRefused, words),
+        _ => Problem::new(Code::InvalidInbox, words),
     }
 }
 
 fn of_relay(error: &RelayError, words: String) -> Problem {
     match error {
-        RelayError::NoSuchSubscription(_) => Problem::not_found("no_such_subscription", words),
-        RelayError::NoEvents(_) => Problem::not_found("no_such_aggregate", words),
-        _ => Problem::conflict("relay_refused", words),
+        RelayError::NoSuchSubscription(_) => Problem::new(Code::NoSuchSubscription, words),
+        RelayError::NoEvents(_) => Problem::new(Code::NoSuchAggregate, words),
+        _ => Problem::new(Code::RelayRefused, words),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The credentials of a request.
 
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use milepost_core::token::Secret;
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Returns the bearer token of a request; `None` if it has none.
 pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
@@ -13,8 +13,7 @@ pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<Secret>, Problem> {
     match shown.and_then(|(_, token)| Secret::parse(token.trim())) {
         Some(secret) => Ok(Some(secret)),
         None => Err(Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "unknown_token",
+            Code::UnknownToken,
             "the header Authorization contains no valid token; the format is: Bearer mp_…",
         )),
     }

@@ -1,7 +1,7 @@
 //! The middleware that authenticates and authorizes every request.
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -10,7 +10,7 @@ use super::{Allowed, Identity, Needed, Recalled, check};
 use crate::app::App;
 use crate::client::{Caller, Client};
 use crate::large_reads::CALLER;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::session::{self, Signed};
 
 /// Passes a request on if its caller has the role that the route needs. The route finds an [`Identity`] in the extensions.
@@ -40,9 +40,9 @@ fn needed(app: &App, method: &Method, path: &str) -> Result<Needed, Problem> {
         if app.roles.knows(path) {
             let words =
                 format!("{path} does not support {method}; /openapi.json lists the supported methods");
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", words)
+            Problem::new(Code::MethodNotAllowed, words)
         } else {
-            Problem::new(StatusCode::FORBIDDEN, "no_role_known", format!("no role is defined for {path}"))
+            Problem::new(Code::NoRoleKnown, format!("no role is defined for {path}"))
         }
     })
 }
@@ -55,7 +55,7 @@ fn check_query(app: &App, path: &str, request: Request) -> Result<Request, Probl
         return Ok(request);
     }
     let words = format!("unknown parameter `{name}`: this operation has no query parameters");
-    Err(Problem::bad_request("invalid_parameter", words).at(format!("query {name}")))
+    Err(Problem::new(Code::InvalidParameter, words).at(format!("query {name}")))
 }
 
 /// Authenticates and authorizes the request. If the id of the session was rotated, also returns the cookie with the new id, even
@@ -77,7 +77,7 @@ async fn admit(
         && !identity.may(role)
     {
         let words = format!("this needs the role {role}, which {} does not have", identity.who);
-        return (Err(Problem::new(StatusCode::FORBIDDEN, "role_needed", words)), cookie);
+        return (Err(Problem::new(Code::RoleNeeded, words)), cookie);
     }
     request.extensions_mut().insert(identity);
     (Ok(request), cookie)
@@ -126,7 +126,7 @@ async fn by_token(app: &App, headers: &HeaderMap, client: Client) -> Result<Opti
         _ => app.tokens.find(&secret).await?,
     };
     let Some(token) = found else {
-        return Err(Problem::new(StatusCode::UNAUTHORIZED, "unknown_token", "unknown token"));
+        return Err(Problem::new(Code::UnknownToken, "unknown token"));
     };
     check(&token)?;
     Ok(Some(Identity::of_token(&token.view)))
@@ -134,8 +134,7 @@ async fn by_token(app: &App, headers: &HeaderMap, client: Client) -> Result<Opti
 
 fn nobody() -> Problem {
     Problem::new(
-        StatusCode::UNAUTHORIZED,
-        "no_token",
+        Code::NoToken,
         "this needs a token: Authorization: Bearer mp_…; `milepost tokens create` creates one",
     )
 }

@@ -8,13 +8,13 @@ use std::net::IpAddr;
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::AccessOptions;
 use crate::app::App;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// The accepted host names of the server.
 #[derive(Clone, Debug)]
@@ -52,11 +52,10 @@ const SINGLE_HEADERS: [&str; 6] =
 /// Refuses a request that repeats a header of which only one value can be used.
 fn check_single(headers: &HeaderMap) -> Result<(), Problem> {
     match SINGLE_HEADERS.into_iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
-        Some(name) => Err(Problem::bad_request(
-            "repeated_header",
-            "the request contains it more than once; send it once",
-        )
-        .at(format!("header {name}"))),
+        Some(name) => {
+            Err(Problem::new(Code::RepeatedHeader, "the request contains it more than once; send it once")
+                .at(format!("header {name}")))
+        }
         None => Ok(()),
     }
 }
@@ -71,7 +70,7 @@ async fn check(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem>
             "this server does not accept the host name {:?}; add it to allowed_hosts in [serve]",
             host.host()
         );
-        return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", words).at("header Host"));
+        return Err(Problem::new(Code::WrongHost, words).at("header Host"));
     }
     if headers.contains_key(header::ORIGIN) && !comes_from_here(headers, uri) {
         return Err(foreign());
@@ -82,7 +81,7 @@ async fn check(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<(), Problem>
 /// The response to requests from pages of other origins.
 pub(crate) fn foreign() -> Problem {
     let words = "web pages of other origins may not use this server";
-    Problem::new(StatusCode::FORBIDDEN, "wrong_origin", words).at("header Origin")
+    Problem::new(Code::WrongOrigin, words).at("header Origin")
 }
 
 /// Returns whether the `Origin` header names this server.
@@ -102,12 +101,12 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Result<Authority, Problem> {
     {
         let words =
             format!("it is {header:?}, but the request's target is on {target:?}; use the same host in both");
-        return Err(Problem::bad_request("two_hosts", words).at("header Host"));
+        return Err(Problem::new(Code::TwoHosts, words).at("header Host"));
     }
     in_header.or(in_target).and_then(authority).ok_or_else(|| {
         let words =
             "the request has no valid Host header; it must be a name or an address, optionally with a port";
-        Problem::bad_request("no_host", words).at("header Host")
+        Problem::new(Code::NoHost, words).at("header Host")
     })
 }
 
@@ -168,7 +167,7 @@ mod tests {
         };
         assert_eq!(named("localhost:8400", "/v1/jobs"), Ok("localhost:8400".to_owned()));
         assert_eq!(named("LOCALHOST:8400", "http://localhost:8400/v1/jobs"), Ok("LOCALHOST:8400".to_owned()));
-        assert_eq!(named("localhost:8400", "http://evil.example/v1/jobs"), Err("two_hosts"));
+        assert_eq!(named("localhost:8400", "http://evil.example/v1/jobs"), Err(Code::TwoHosts));
         for own in ["localhost", "127.0.0.1:7193", "[::1]", "[::1]:7193", "jobs.example.org:"] {
             assert_eq!(named(own, "/v1/jobs"), Ok(own.to_owned()));
         }
@@ -185,13 +184,13 @@ mod tests {
             "[::1",
             "",
         ] {
-            assert_eq!(named(other, "/v1/jobs"), Err("no_host"), "{other}");
+            assert_eq!(named(other, "/v1/jobs"), Err(Code::NoHost), "{other}");
         }
         let mut headers = HeaderMap::new();
         headers.append(header::HOST, "localhost".parse().unwrap());
         assert!(check_single(&headers).is_ok());
         headers.append(header::HOST, "evil.example".parse().unwrap());
-        assert_eq!(check_single(&headers).unwrap_err().code(), "repeated_header");
+        assert_eq!(check_single(&headers).unwrap_err().code(), Code::RepeatedHeader);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Identity, check};
 use crate::app::App;
+use crate::problem::Code;
 use crate::session;
 use crate::store_timeout::in_time;
 
@@ -36,13 +37,13 @@ enum By {
 #[derive(Debug)]
 pub(crate) struct Over {
     /// The code, as in the error response to a request.
-    pub(crate) reason: &'static str,
+    pub(crate) reason: Code,
     /// The description.
     pub(crate) words: String,
 }
 
 impl Over {
-    fn new(reason: &'static str, words: impl Into<String>) -> Self {
+    fn new(reason: Code, words: impl Into<String>) -> Self {
         Self { reason, words: words.into() }
     }
 }
@@ -74,7 +75,7 @@ impl OpenCredentials {
                 }
             }
             if began.elapsed() >= LASTS && !matches!(self.by, By::Nothing) {
-                return Over::new("lasted_an_hour", "a stream lasts an hour; reconnect with the last id");
+                return Over::new(Code::LastedAnHour, "a stream lasts an hour; reconnect with the last id");
             }
         }
     }
@@ -84,18 +85,18 @@ impl OpenCredentials {
         let token = match &mut self.by {
             By::Nothing => {
                 let asked = self.app.tokens.are_asked_for().await?;
-                return Ok(asked.then(|| Over::new("no_token", "the server needs a token now")));
+                return Ok(asked.then(|| Over::new(Code::NoToken, "the server needs a token now")));
             }
             By::Token(prefix) => {
                 let found = in_time(self.app.store.token(prefix)).await?;
-                found.ok_or_else(|| Over::new("unknown_token", "the token no longer exists"))
+                found.ok_or_else(|| Over::new(Code::UnknownToken, "the token no longer exists"))
             }
             By::Session(id) => match session::look(&self.app, id).await? {
                 Some(found) => {
                     *id = found.id;
                     Ok(found.token)
                 }
-                None => Err(Over::new("session_over", "the session has ended; sign in again")),
+                None => Err(Over::new(Code::SessionOver, "the session has ended; sign in again")),
             },
         };
         let counts = token

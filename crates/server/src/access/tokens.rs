@@ -4,14 +4,13 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use axum::http::StatusCode;
 use jiff::SignedDuration;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use milepost_core::token::{FoundToken, Secret, Standing};
 
 use super::{FRESH, Memory, Recalled};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::store_timeout::in_time;
 
 /// The precision of a token's last use: it is stored at most once in this time.
@@ -105,13 +104,13 @@ impl Tokens {
 
 /// Refuses a token that is revoked, expired or not yet valid.
 pub(crate) fn check(token: &FoundToken) -> Result<(), Problem> {
-    let refused = |code, words: String| Err(Problem::new(StatusCode::UNAUTHORIZED, code, words));
+    let refused = |code, words: String| Err(Problem::new(code, words));
     let (view, now) = (&token.view, token.at);
     match token.standing() {
         Standing::Valid => Ok(()),
-        Standing::Revoked => refused("token_revoked", format!("token {} was revoked", view.name)),
+        Standing::Revoked => refused(Code::TokenRevoked, format!("token {} was revoked", view.name)),
         Standing::NotYet => refused(
-            "token_not_yet_valid",
+            Code::TokenNotYetValid,
             format!(
                 "token {} is not valid before {:.0}; the time on the store's clock is {now:.0}",
                 view.name, view.starts_at
@@ -121,7 +120,7 @@ pub(crate) fn check(token: &FoundToken) -> Result<(), Problem> {
             let at = view.expires_at.unwrap_or(now);
             let words =
                 format!("token {} expired at {at:.0}; the time on the store's clock is {now:.0}", view.name);
-            refused("token_expired", words)
+            refused(Code::TokenExpired, words)
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
 use crate::intake::store_each;
 use crate::params::Query;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of jobs in one request.
 pub(crate) const JOBS_MAX: usize = 5_000;
@@ -98,7 +98,7 @@ impl JobRequest {
     fn into_one_of_many(self) -> Result<NewJob, Problem> {
         if self.reason.is_some() {
             let words = "a request for many jobs has one reason; give it beside jobs";
-            return Err(Problem::unprocessable("invalid_job", words));
+            return Err(Problem::new(Code::InvalidJob, words));
         }
         self.into_job()
     }
@@ -112,13 +112,13 @@ pub(super) fn start(delay_ms: Option<u64>, start_at: Option<Timestamp>) -> Resul
         (None, Some(at)) => Ok(StartAt::At(at)),
         (Some(_), Some(_)) => {
             let words = "delay_ms and start_at exclude each other; give one of them";
-            Err(Problem::unprocessable("invalid_job", words).at("start_at"))
+            Err(Problem::new(Code::InvalidJob, words).at("start_at"))
         }
     }
 }
 
 pub(super) fn invalid(invalid: InvalidJob) -> Problem {
-    Problem::unprocessable("invalid_job", invalid.to_string())
+    Problem::new(Code::InvalidJob, invalid.to_string())
 }
 
 /// The job of a request.
@@ -282,7 +282,7 @@ fn check_keys(jobs: &[NewJob]) -> Result<(), Problem> {
         let Some(key) = &job.key else { continue };
         if let Some(first) = seen.insert((&job.kind, key), index) {
             let words = format!("jobs[{first}] already has the key {key:?}; each job needs a different key");
-            return Err(Problem::unprocessable("key_twice", words).at(format!("jobs[{index}].key")));
+            return Err(Problem::new(Code::KeyTwice, words).at(format!("jobs[{index}].key")));
         }
     }
     Ok(())

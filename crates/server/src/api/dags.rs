@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::body::{self, Body};
 use crate::large_reads::LargePermit;
 use crate::params::{Path, Query};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// The maximum number of objects and lists in a definition. Each takes more than a kilobyte while the definition is checked.
 const CONTAINERS_MAX: usize = 300_000;
@@ -68,7 +68,7 @@ async fn define_dag(
         let words = format!(
             "a definition must have at most {CONTAINERS_MAX} objects and lists, not {containers}; split it, or define it with `milepost batch define`"
         );
-        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words));
+        return Err(Problem::new(Code::TooMany, words));
     }
     let permit = app.large.definition_permit().await;
     let definition: Definition = body::read(text.get().as_bytes())?;
@@ -109,7 +109,7 @@ pub(crate) async fn checked(_: &LargePermit<'_>, definition: Definition) -> Resu
     let checked = tokio::task::spawn_blocking(move || Dag::check(definition)).await;
     let checked = checked.map_err(|error| {
         tracing::error!(%error, "a definition could not be checked");
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "check_failed", "the definition could not be checked")
+        Problem::new(Code::CheckFailed, "the definition could not be checked")
     })?;
     Ok(checked.map_err(|invalid| StoreError::from(InvalidBatch::Dag(invalid)))?)
 }

@@ -17,7 +17,7 @@ use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Query;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Time limit of one check.
 const QUESTION_MAX: Duration = Duration::from_secs(10);
@@ -132,7 +132,7 @@ async fn examine_store(
 /// Acquires the permit to examine the store; one examination runs at a time.
 pub(crate) fn turn(app: &App) -> Result<SemaphorePermit<'_>, Problem> {
     let words = "another examination of the store is in progress; try again when it has ended";
-    app.doctor.try_acquire().map_err(|_| Problem::too_many("doctor_busy", words))
+    app.doctor.try_acquire().map_err(|_| Problem::new(Code::DoctorBusy, words))
 }
 
 fn known_check(known: &[Check], check: Check) -> Result<Check, Problem> {
@@ -140,7 +140,7 @@ fn known_check(known: &[Check], check: Check) -> Result<Check, Problem> {
         return Ok(check);
     }
     let words = format!("the check {check} exists for {} only", check.stores());
-    Err(Problem::unprocessable("no_such_check", words))
+    Err(Problem::new(Code::NoSuchCheck, words))
 }
 
 fn look() -> Look {
@@ -220,7 +220,7 @@ async fn repair_store(
     let check = known_check(&store.checks(), request.check).map_err(|problem| problem.at("check"))?;
     if check.repair().is_none() {
         let words = format!("findings of {check} cannot be repaired automatically: {}", check.remedy());
-        return Err(Problem::unprocessable("not_repairable", words).at("check"));
+        return Err(Problem::new(Code::NotRepairable, words).at("check"));
     }
     let _turn = turn(&app)?;
     let began = Instant::now();

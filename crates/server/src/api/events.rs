@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::body::Body;
 use crate::idempotency::IdempotencyKey;
 use crate::params::Query;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of events in one request.
 const EVENTS_MAX: usize = 1_000;
@@ -122,7 +122,7 @@ async fn emit_events(
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let events = request.events.into_iter().enumerate().map(|(index, event)| {
         event.into_event(idempotency.id(index).map(EventId)).map_err(|invalid| {
-            Problem::unprocessable("invalid_event", invalid.to_string()).at(format!("events[{index}]"))
+            Problem::new(Code::InvalidEvent, invalid.to_string()).at(format!("events[{index}]"))
         })
     });
     let events: Vec<NewEvent> = events.collect::<Result<_, _>>()?;
@@ -171,7 +171,7 @@ async fn list_events(
         (None, None) => None,
         _ => {
             let words = "an aggregate needs both aggregate_type and aggregate_id";
-            return Err(Problem::bad_request("invalid_parameter", words).at("query aggregate_id"));
+            return Err(Problem::new(Code::InvalidParameter, words).at("query aggregate_id"));
         }
     };
     let store = app.store.as_ref();

@@ -21,7 +21,7 @@ use super::page::{self, Page};
 use crate::app::App;
 use crate::large_reads::LargePermit;
 use crate::params::{Path, Query};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -109,7 +109,7 @@ impl JobsParams {
 /// Parses the payload filter.
 pub(super) fn payload_match(text: Option<&str>, at: &str) -> Result<Option<PayloadMatch>, Problem> {
     let parsed = text.map(PayloadMatch::parse).transpose();
-    parsed.map_err(|words| Problem::bad_request("invalid_parameter", words).at(at))
+    parsed.map_err(|words| Problem::new(Code::InvalidParameter, words).at(at))
 }
 
 /// Get a job

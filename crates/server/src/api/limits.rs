@@ -13,7 +13,7 @@ use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Query;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_limits, put_limit, delete_limit))
@@ -110,7 +110,7 @@ impl LimitRequest {
 }
 
 fn refused(at: &str, words: impl Into<String>) -> Problem {
-    Problem::unprocessable("invalid_limit", words).at(at)
+    Problem::new(Code::InvalidLimit, words).at(at)
 }
 
 /// Returns the target of a limit. `part` is the prefix of positions in error messages: empty for the body, or `query `.
@@ -176,10 +176,10 @@ async fn delete_limit(
         let words = format!(
             "the limit of {target} comes from a configuration, which would set it again; remove it there, or set another limit"
         );
-        return Err(Problem::conflict("of_configuration", words));
+        return Err(Problem::new(Code::OfConfiguration, words));
     }
     if !store.remove_limit(&target, Source::Operator).await? {
-        return Err(Problem::not_found("no_such_limit", format!("{target} has no separate limit")));
+        return Err(Problem::new(Code::NoSuchLimit, format!("{target} has no separate limit")));
     }
     Ok(StatusCode::NO_CONTENT)
 }

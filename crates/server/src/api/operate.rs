@@ -72,6 +72,6 @@ async fn operate_job(
 ) -> Result<Json<OperateAnswer>, Problem> {
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let inputs = inputs(request.grace_ms, request.delay_ms, request.reason);
-    let operated = request.operation.perform(id, &inputs, store.as_ref()).await?;
+    let operated = app.perform(request.operation, id, &inputs, store.as_ref()).await?;
     Ok(Json(OperateAnswer { outcome: operated.as_str() }))
 }

@@ -26,7 +26,7 @@ use crate::app::App;
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
 use crate::operate_in_bulk;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of job ids in a preview.
 const NAMED_MAX: usize = 20;
@@ -110,13 +110,16 @@ async fn operate_jobs(
     Body(request): Body<OperateManyRequest>,
 ) -> Result<Response, Problem> {
     if request.reason.trim().is_empty() {
-        return Err(Problem::unprocessable("invalid_body", "give the reason, for the history of these jobs")
-            .at("reason"));
+        return Err(
+            Problem::new(Code::InvalidBody, "give the reason, for the history of these jobs").at("reason")
+        );
     }
     let store = app.acting(actor.because(Some(&request.reason))?);
     let (action, state) = (request.operation, request.filter.state);
     let verb = action.fixed_verb().or_else(|| action.verb(state)).ok_or_else(|| {
-        Problem::unprocessable("illegal_transition", action.refusal(state)).at("filter.state")
+        Problem::new(Code::IllegalTransition, action.refusal(state))
+            .with_status(StatusCode::UNPROCESSABLE_ENTITY)
+            .at("filter.state")
     })?;
     let inputs = inputs(request.grace_ms, request.delay_ms, Some(request.reason));
     let mut job = operate_in_bulk::job(&OperateJobs::new(&action.operation(verb, &inputs)?))?;

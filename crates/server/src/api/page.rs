@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::io;
 
 use axum::Json;
+use axum::http::HeaderName;
 use axum::http::header::LINK;
-use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use milepost_core::port::StoreResult;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::large_reads::LargePermit;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Default number of rows in a page.
 pub(crate) const ROWS_DEFAULT: u32 = 50;
@@ -137,15 +137,15 @@ pub(crate) fn check_count(given: usize, max: usize, at: &str) -> Result<(), Prob
         return Ok(());
     }
     let words = format!("a request must have 1 to {max} {at}, not {given}; split it");
-    Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", words).at(at))
+    Err(Problem::new(Code::TooMany, words).at(at))
 }
 
 /// Returns the requested number of rows, or the default.
 pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     match asked.unwrap_or(ROWS_DEFAULT) {
         limit @ 1..=ROWS_MAX => Ok(limit),
-        limit => Err(Problem::bad_request(
-            "invalid_parameter",
+        limit => Err(Problem::new(
+            Code::InvalidParameter,
             format!(
                 "a page must have 1 to {ROWS_MAX} rows, not {limit}; read the next page with next_cursor"
             ),

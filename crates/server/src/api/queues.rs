@@ -13,7 +13,7 @@ use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_queues)).routes(routes!(set_queue))
@@ -63,7 +63,7 @@ async fn set_queue(
     Body(request): Body<QueueRequest>,
 ) -> Result<Json<QueueAnswer>, Problem> {
     check_queue(&name)
-        .map_err(|invalid| Problem::unprocessable("invalid_queue", invalid.to_string()).at("path name"))?;
+        .map_err(|invalid| Problem::new(Code::InvalidQueue, invalid.to_string()).at("path name"))?;
     let actor = actor.because(request.reason.as_deref())?;
     let changed = app.acting(actor).pause_queue(&name, request.paused).await;
     app.queues.forget();

@@ -1,5 +1,6 @@
 //! Data behind the alerts of the overview page.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -39,11 +40,14 @@ pub(super) struct Facts {
     pub(super) schedules: Vec<ScheduleView>,
     /// Failed and aborted batches.
     pub(super) batches: Vec<BatchView>,
+    pub(super) running_batches: Vec<BatchView>,
     /// Bulk jobs in progress, failed and aborted, with the reason of the failure or abort.
     pub(super) bulks: Vec<(BulkView, Option<String>)>,
     pub(super) failed: Vec<JobRow>,
     pub(super) failures: Vec<LastFailure>,
     pub(super) aborted: Vec<JobRow>,
+    /// Who paused each paused queue, and why.
+    pub(super) pauses: HashMap<String, String>,
     /// Promotions of the database server within the last days.
     pub(super) promoted: Option<Finding>,
     /// Whether the store has any job, ended ones included.
@@ -58,10 +62,13 @@ impl Facts {
         let (failed, aborted) = (jobs(JobState::Failed), jobs(JobState::Aborted));
         let any = JobFilter { limit: 1, ..JobFilter::default() };
         let look = Look { now: Timestamp::now(), patience: PATIENCE_DEFAULT, time_limit: PROMOTED_MAX };
-        let (schedules, workers, batches, bulks, failed, aborted, any, promoted) = tokio::try_join!(
+        let running =
+            BatchFilter { state: Some(BatchState::Running), limit: RUNS_MAX, ..BatchFilter::default() };
+        let (schedules, workers, batches, running_batches, bulks, failed, aborted, any, promoted) = tokio::try_join!(
             store.schedules_without_payloads(),
             store.workers(),
             batches(store.as_ref()),
+            store.batches(&running),
             bulks(store.as_ref()),
             store.jobs(&failed),
             store.jobs(&aborted),
@@ -79,11 +86,13 @@ impl Facts {
             workers,
             schedules,
             batches,
+            running_batches,
             bulks,
             failed,
             failures,
             aborted,
             promoted,
+            pauses: HashMap::new(),
             has_jobs: !any.is_empty(),
         })
     }

@@ -37,7 +37,7 @@ impl Facts {
     /// Returns all alerts, errors first.
     pub(super) fn alerts(&self, page: &Page) -> Vec<Alert> {
         let mut alerts = Vec::new();
-        alerts.extend(self.unserved(page));
+        alerts.extend(self.unserved());
         alerts.extend(self.failing(page));
         alerts.extend(self.batches.iter().map(|batch| of_batch(batch, page)));
         alerts.extend(self.more_runs());
@@ -45,7 +45,12 @@ impl Facts {
         alerts.extend(self.bulks.iter().filter_map(|(bulk, why)| of_bulk(bulk, why.as_deref(), page)));
         alerts.extend(self.consumers.iter().flatten().flat_map(of_consumer));
         alerts.extend(self.schedules.iter().filter_map(|schedule| of_schedule(schedule, page)));
-        alerts.extend(self.queues.iter().flatten().filter_map(|queue| paused(queue, page)));
+        alerts.extend(
+            self.queues
+                .iter()
+                .flatten()
+                .filter_map(|queue| paused(queue, self.pauses.get(&queue.name), page)),
+        );
         alerts.extend(limits::slowed(self.limits.as_deref().unwrap_or_default(), page));
         alerts.extend(self.aborted());
         alerts.extend(self.promoted.as_ref().map(of_promotion));
@@ -118,9 +123,9 @@ impl Facts {
         let bulks = |state| self.bulks.iter().filter(|(bulk, _)| bulk.state == state).count();
         let all = [
             (batches(BatchState::Failed), true, "More batches may have failed", "/batches?state=failed"),
-            (batches(BatchState::Aborted), false, "More batches may be stopped", "/batches?state=aborted"),
+            (batches(BatchState::Aborted), false, "More batches may be aborted", "/batches?state=aborted"),
             (bulks(JobState::Failed), true, "More bulk jobs may have failed", "/bulk?state=failed"),
-            (bulks(JobState::Aborted), false, "More bulk jobs may be stopped", "/bulk?state=aborted"),
+            (bulks(JobState::Aborted), false, "More bulk jobs may be aborted", "/bulk?state=aborted"),
         ];
         let full = all.into_iter().filter(|(number, ..)| *number == RUNS_MAX as usize);
         let words = format!("Only the newest {RUNS_MAX} are shown here.");
@@ -151,13 +156,14 @@ fn of_promotion(finding: &Finding) -> Alert {
     to_look_at(false, "The database server was promoted or restored".to_owned(), &words, "/settings")
 }
 
-fn paused(queue: &QueueKinds, page: &Page) -> Option<Alert> {
+fn paused(queue: &QueueKinds, by: Option<&String>, page: &Page) -> Option<Alert> {
     let since = queue.paused_at?;
+    let by = by.map_or_else(String::new, |who| format!(", by {who}"));
     Some(Alert {
         error: false,
         title: format!("Queue {} is paused", queue.name),
         words: format!(
-            "Since {}; {}.",
+            "Since {}{by}; {}.",
             relative(since, page.now),
             several(queue.waiting().unsigned_abs(), "job waits", "jobs wait")
         ),
@@ -168,7 +174,7 @@ fn paused(queue: &QueueKinds, page: &Page) -> Option<Alert> {
 
 fn of_batch(batch: &BatchView, page: &Page) -> Alert {
     let error = batch.state == BatchState::Failed;
-    let became = if error { "failed" } else { "is stopped" };
+    let became = if error { "failed" } else { "is aborted" };
     let key = batch.key.as_ref().map_or_else(String::new, |key| format!(": {key}"));
     let when = relative(batch.updated_at, page.now);
     Alert {
@@ -208,6 +214,19 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         let words = "Their first events failed too often. No event of these aggregates is published until an operator retries, edits or skips the first one.";
         let halted = several(of.halted_aggregates.unsigned_abs(), "aggregate is", "aggregates are");
         alerts.push(alert(true, format!("{halted} halted in {name}"), words.to_owned()));
+    }
+    let parked = (of.parked_aggregates - of.halted_aggregates).max(0);
+    if parked > 0 {
+        let words =
+            "Their first events failed and are tried again later. Events of other aggregates are published.";
+        let mut held = alert(
+            false,
+            format!("{} parked in {name}", several(parked.unsigned_abs(), "aggregate is", "aggregates are")),
+            words.to_owned(),
+        );
+        held.actions.clear();
+        held.url.push_str("#parked");
+        alerts.push(held);
     }
     let behind = several(of.backlog.unsigned_abs(), "event", "events");
     let down = of.publishers.iter().find_map(|publisher| Some((publisher, publisher.down_since?)));
@@ -253,7 +272,7 @@ fn of_bulk(bulk: &BulkView, stopped: Option<&str>, page: &Page) -> Option<Alert>
         }
         (JobState::Aborted, _) => (
             false,
-            format!("Bulk job {} is stopped", bulk.name),
+            format!("Bulk job {} is aborted", bulk.name),
             format!("{why}{done} done, {failed} failed; if resumed, it continues from there"),
         ),
         (_, Some((why, since))) => (

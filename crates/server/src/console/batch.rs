@@ -25,7 +25,7 @@ use super::state_bar::{StateBar, by_state};
 use crate::api::batches::{all_tasks, subject};
 use crate::app::App;
 use crate::params::{Path, Query, encoded};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Number of tasks read by one query.
 const PORTION: u32 = 5_000;
@@ -92,7 +92,7 @@ pub(super) async fn show(
 ) -> Drawn {
     let detail = app.store.batch(id).await?;
     let detail = detail.ok_or_else(|| {
-        Problem::not_found("no_such_batch", format!("There is no batch {id}, or it was deleted."))
+        Problem::new(Code::NoSuchBatch, format!("There is no batch {id}, or it was deleted."))
     })?;
     let (board, history) =
         tokio::join!(app.known.board(id, read(id, app.clone())), app.store.last_of_batch(id, ENTRIES + 1));

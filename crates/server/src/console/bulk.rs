@@ -5,7 +5,9 @@ use std::slice;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use milepost_core::actions::bulk_run::RunChange;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::bulk_run::{RunAction, RunChange};
+use milepost_core::actions::job::Inputs;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::run::{Settings, TargetFailure};
 use milepost_core::ident::JobId;
@@ -19,7 +21,7 @@ use super::format::{count, length, per_second, pretty, why};
 use super::page::{Drawn, Page, draw};
 use crate::app::App;
 use crate::params::Path;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of displayed failures.
 const FAILURES: u32 = 100;
@@ -44,7 +46,7 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     let filter = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
     let view = app.store.bulks(&filter).await?.pop();
     let view = view.ok_or_else(|| {
-        Problem::not_found("no_such_bulk_job", format!("There is no bulk job {id}, or it was deleted."))
+        Problem::new(Code::NoSuchBulkJob, format!("There is no bulk job {id}, or it was deleted."))
     })?;
     let _permit = app.large.permit().await;
     let (job, mut failures) =
@@ -128,7 +130,7 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
     let as_it_is = "unchanged";
     if view.state.is_live() {
         let set = Action::new(page, "set", format!("/bulk/{id}/set"), RunChange::Set)
-            .asks("Change the settings?")
+            .asks("Change the speed?")
             .with(Field::shown(
                 "rate",
                 "Maximum rows per second",
@@ -137,7 +139,7 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
             ))
             .with(Field::shown(
                 "duty",
-                "Maximum share of the time for chunks, 0 to 1",
+                "Duty cycle: the maximum share of the time for chunks, 0 to 1",
                 text(set.duty.map(|duty| duty.to_string())),
                 as_it_is,
             ))
@@ -169,6 +171,20 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
         actions.push(retry);
     }
     actions
+}
+
+/// Aborts, resumes or cancels a run.
+pub(super) async fn operate(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
+    let done = async {
+        let action: RunAction = sent.operation()?;
+        let inputs = Inputs { reason: Some(sent.reason()?), ..Inputs::default() };
+        let store = acting(&app, &sent)?;
+        let operated =
+            app.perform(action.of_job(), id, &inputs, store.as_ref()).await.map_err(Problem::from)?;
+        Ok(format!("{}: {}.", action.title(), action.result(operated)))
+    };
+    let done = done.await;
+    sent.answer(done)
 }
 
 /// Changes the load settings of a run.

@@ -20,7 +20,7 @@ use super::paces::Paces;
 use super::page::{Drawn, Page, draw};
 use crate::app::App;
 use crate::params::Query;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of runs on a page.
 const ROWS: u32 = 100;
@@ -124,16 +124,18 @@ fn turn(view: &BulkView, now: Timestamp) -> String {
     }
 }
 
-/// The actions of a run: pause, resume and cancel. An aborted run keeps its cursor.
+/// The actions of a run: abort, resume and cancel. An aborted run keeps its cursor.
 pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     if !page.viewer.operates {
         return Vec::new();
     }
     let form = |action: RunAction| {
         let id = view.id;
-        Action::new(page, format!("{}-{id}", action.of_job()), format!("/jobs/{id}/operate"), action)
-            .asks(format!("{} {}?", action.title(), view.name))
-            .sends(action.of_job())
+        Action::new(page, format!("{action}-{id}"), format!("/bulk/{id}/operate"), action).asks(format!(
+            "{} {}?",
+            action.title(),
+            view.name
+        ))
     };
     let offered = RunAction::ALL.iter().filter(|action| action.is_offered_for(view));
     offered.map(|&action| form(action)).collect()
@@ -178,7 +180,7 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
     let state = state
         .map(str::parse::<JobState>)
         .transpose()
-        .map_err(|error| Problem::bad_request("invalid_parameter", error.to_string()).at("query state"))?;
+        .map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()).at("query state"))?;
     let before: Option<JobId> = search.before.parse().ok();
     let filter = BulkFilter { state, before, limit: ROWS + 1, ..BulkFilter::default() };
     let mut views = app.store.bulks(&filter).await?;

@@ -19,11 +19,11 @@ use super::affected_jobs::{AffectedJobs, too_many};
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
 use super::format::{count, several};
-use super::jobs::Search;
+use super::job_search::Search;
 use super::page::{Drawn, Page, draw};
 use crate::app::App;
 use crate::operate_in_bulk;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::redirect::own_path;
 
 /// Maximum number of jobs that can be selected; a page shows fewer.
@@ -118,9 +118,7 @@ async fn ticked(ids: &[JobId], store: &dyn Store) -> Result<Vec<JobRow>, Problem
 /// Replaces the message for too many jobs by one that refers to the filters of the job list.
 fn to_be_narrowed(error: SelectError) -> Problem {
     match error {
-        SelectError::TooMany => {
-            Problem::unprocessable("too_many_jobs", format!("nothing was done: {}", too_many()))
-        }
+        SelectError::TooMany => Problem::new(Code::TooManyJobs, format!("nothing was done: {}", too_many())),
         SelectError::Store(error) => error.into(),
     }
 }
@@ -147,7 +145,7 @@ struct ChangePreview {
 /// Shows the preview.
 pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
     let query = page.url.split_once('?').map_or("", |(_, query)| query);
-    let wish = JobSelection::read(query).map_err(|words| Problem::bad_request("invalid_parameter", words))?;
+    let wish = JobSelection::read(query).map_err(|words| Problem::new(Code::InvalidParameter, words))?;
     let affected = wish.affected(page.now, app.store.as_ref()).await?;
     Ok(draw(&ChangePreview {
         form: affected.is_possible().then(|| form(&page, wish.action, query, &affected)),

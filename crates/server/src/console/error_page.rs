@@ -74,7 +74,7 @@ fn draw_problem(problem: &Problem, is_look: bool, page: Page, headers: &HeaderMa
     };
     let back = back.filter(|_| !is_look);
     let mut response =
-        draw(&Trouble { page, title, words: problem.words(), code: problem.code(), back, sign_in });
+        draw(&Trouble { page, title, words: problem.words(), code: problem.code().as_str(), back, sign_in });
     *response.status_mut() = problem.status();
     response
 }

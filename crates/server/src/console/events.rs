@@ -143,6 +143,8 @@ pub(super) fn standing(view: &SubscriptionView) -> &'static str {
         "down"
     } else if view.publishers.is_empty() {
         "unserved"
+    } else if view.parked_aggregates > 0 {
+        "parked"
     } else {
         "ok"
     }

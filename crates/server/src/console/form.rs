@@ -24,7 +24,7 @@ use super::page::Page;
 use crate::access::Identity;
 use crate::actor::RequestActor;
 use crate::app::App;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::redirect::own_path;
 
 /// A button that opens a form with a confirmation.
@@ -55,7 +55,7 @@ pub(crate) struct Field {
     pub(crate) value: String,
     pub(crate) hint: &'static str,
     pub(crate) required: bool,
-    /// Whether it is a text area.
+    /// Whether it is a text area for JSON.
     pub(crate) long: bool,
 }
 
@@ -112,10 +112,10 @@ impl Action {
         self
     }
 
-    /// Makes the form send another action, which performs this one on another kind of object.
+    /// Adds a sentence to the effect.
     #[must_use]
-    pub(crate) fn sends(mut self, action: impl actions::Action) -> Self {
-        self.fields[0] = Field::hidden("operation", action.name());
+    pub(crate) fn explains(mut self, words: &str) -> Self {
+        self.effect = format!("{} {words}", self.effect);
         self
     }
 
@@ -241,7 +241,9 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
         let actor = RequestActor::of(request.extensions());
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
-            Problem::new(rejection.status(), "body_unreadable", rejection.body_text()).into_response()
+            Problem::new(Code::BodyUnreadable, rejection.body_text())
+                .with_status(rejection.status())
+                .into_response()
         })?;
         let fields = fields(&bytes).map_err(Problem::into_response)?;
         Ok(Self { actor, fields })
@@ -256,7 +258,7 @@ fn fields(body: &[u8]) -> Result<HashMap<String, String>, Problem> {
             Entry::Vacant(free) => free.insert(value),
             Entry::Occupied(taken) => {
                 let words = format!("the field {:?} occurs more than once", taken.key());
-                return Err(Problem::bad_request("invalid_parameter", words));
+                return Err(Problem::new(Code::InvalidParameter, words));
             }
         };
     }

@@ -22,7 +22,7 @@ use super::{format, state_diagram};
 use crate::api::attempt::{Attempt, attempts};
 use crate::app::App;
 use crate::params::{Path, encoded};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of displayed transitions and attempts: a bulk job that is throttled for a night has thousands.
 const DRAWN: usize = 100;
@@ -74,9 +74,10 @@ struct Entry {
 }
 
 pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Page) -> Drawn {
-    let view = app.store.job(id).await?.ok_or_else(|| {
-        Problem::not_found("no_such_job", format!("There is no job {id}, or it was deleted."))
-    })?;
+    let view =
+        app.store.job(id).await?.ok_or_else(|| {
+            Problem::new(Code::NoSuchJob, format!("There is no job {id}, or it was deleted."))
+        })?;
     let _permit = app.large.permit().await;
     let mut history = app.store.history(id, HistoryPart::Newest { limit: READ }).await?;
     let is_part = history.len() == READ as usize;
@@ -200,7 +201,7 @@ pub(super) async fn operate(State(app): State<App>, Path(id): Path<JobId>, sent:
         let action: JobAction = sent.operation()?;
         let inputs = Inputs { delay: sent.wait()?, reason: Some(sent.reason()?), ..Inputs::default() };
         let operated =
-            action.perform(id, &inputs, acting(&app, &sent)?.as_ref()).await.map_err(Problem::from)?;
+            app.perform(action, id, &inputs, acting(&app, &sent)?.as_ref()).await.map_err(Problem::from)?;
         Ok(format!("{}: the job is {}", action.title(), action.result(operated, &inputs)))
     };
     let done = done.await;

@@ -22,11 +22,14 @@ mod contrast;
 mod dead_letters;
 mod error_page;
 mod events;
+mod filter_bar;
 mod flash;
 mod form;
 mod format;
 mod graph;
+mod in_progress;
 mod job;
+mod job_search;
 mod jobs;
 mod limits;
 mod overview;
@@ -83,6 +86,7 @@ pub(crate) fn routes() -> Pages {
         .add(Method::POST, "/schedules/operate", OPERATOR, post(schedules::operate))
         .add(Method::GET, "/bulk", VIEWER, get(bulks::list))
         .add(Method::GET, "/bulk/{id}", VIEWER, get(bulk::show))
+        .add(Method::POST, "/bulk/{id}/operate", OPERATOR, post(bulk::operate))
         .add(Method::POST, "/bulk/{id}/set", OPERATOR, post(bulk::set))
         .add(Method::POST, "/bulk/{id}/retry-failures", OPERATOR, post(bulk::retry_failures))
         .add(Method::GET, "/batches", VIEWER, get(batches::list))

@@ -8,11 +8,12 @@ use milepost_core::state::JobState;
 
 use super::alert::Alert;
 use super::alert_facts::Facts;
-use super::events;
 use super::format::{between, count, length};
+use super::in_progress::InProgress;
 use super::page::{Drawn, Page, draw};
 use super::series::Minute;
 use super::state_bar::StateBar;
+use super::{events, queues};
 use crate::app::App;
 use crate::params;
 
@@ -30,6 +31,7 @@ struct Overview {
     counted: bool,
     knows_queues: bool,
     knows_relay: bool,
+    in_progress: InProgress,
     tiles: Vec<Tile>,
     queues: Vec<Backlog>,
     relay: Vec<Lag>,
@@ -68,10 +70,12 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
         app.known.limits(&app.store)
     );
     let (queues, subscriptions, consumers, limits) = (queues?, subscriptions?, consumers?, limits?);
-    let facts = Facts { queues, subscriptions, consumers, limits, ..facts? };
+    let pauses = queues::pauses(queues.as_deref().unwrap_or_default(), &page, &app).await?;
+    let facts = Facts { pauses, queues, subscriptions, consumers, limits, ..facts? };
     let mut queues: Vec<&QueueKinds> = facts.queues.iter().flatten().collect();
     let waits: i64 = queues.iter().map(|queue| queue.waiting()).sum();
-    queues.sort_by_key(|queue| std::cmp::Reverse(queue.counts.iter().map(|count| count.jobs).sum::<i64>()));
+    queues.sort_by_key(|queue| std::cmp::Reverse(queue.jobs()));
+    let longest = queues.first().map_or(0, |queue| queue.jobs());
     let alerts = facts.alerts(&page);
     let overview = Overview {
         is_new: alerts.is_empty() && facts.are_empty(),
@@ -79,8 +83,9 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
         counted: facts.are_counted(),
         knows_queues: facts.queues.is_some(),
         knows_relay: facts.subscriptions.is_some(),
+        in_progress: InProgress::of(&facts, &app.paces, &page),
         tiles: tiles(&facts, waits, app.series.last_minute(page.now)),
-        queues: queues.into_iter().take(QUEUES).map(backlog).collect(),
+        queues: queues.into_iter().take(QUEUES).map(|queue| backlog(queue, longest)).collect(),
         relay: facts.subscriptions.iter().flatten().map(|of| lag(of, &page)).collect(),
         page,
     };
@@ -129,14 +134,14 @@ fn tiles(facts: &Facts, waits: i64, minute: Minute) -> Vec<Tile> {
     ]
 }
 
-fn backlog(queue: &QueueKinds) -> Backlog {
+fn backlog(queue: &QueueKinds, longest: i64) -> Backlog {
     Backlog {
         name: queue.name.clone(),
         paused: queue.paused_at.is_some(),
         waiting: count(queue.waiting()),
         running: count(number(queue, JobState::Running)),
         failed: count(number(queue, JobState::Failed)),
-        stack: StateBar::of_jobs(&queue.by_state()),
+        stack: StateBar::of_jobs(&queue.by_state(), longest),
     }
 }
 

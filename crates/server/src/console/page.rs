@@ -62,6 +62,8 @@ pub(crate) struct NavigationEntry {
     pub(crate) key: char,
     pub(crate) url: &'static str,
     pub(crate) title: &'static str,
+    /// Whether a group of pages begins with it.
+    pub(crate) begins: bool,
     /// The role that is needed to see it.
     role: Role,
 }
@@ -69,21 +71,26 @@ pub(crate) struct NavigationEntry {
 impl NavigationEntry {
     /// Creates an entry for all users.
     const fn of(key: char, url: &'static str, title: &'static str) -> Self {
-        Self { key, url, title, role: Role::Viewer }
+        Self { key, url, title, begins: false, role: Role::Viewer }
+    }
+
+    /// Lets a group of pages begin with it.
+    const fn begins(self) -> Self {
+        Self { begins: true, ..self }
     }
 }
 
 const NAVIGATION: &[NavigationEntry] = &[
     NavigationEntry::of('o', "/", "Overview"),
-    NavigationEntry::of('j', "/jobs", "Jobs"),
+    NavigationEntry::of('j', "/jobs", "Jobs").begins(),
     NavigationEntry::of('q', "/queues", "Queues"),
     NavigationEntry::of('w', "/workers", "Workers"),
     NavigationEntry::of('s', "/schedules", "Schedules"),
-    NavigationEntry::of('b', "/bulk", "Bulk"),
+    NavigationEntry::of('b', "/bulk", "Bulk").begins(),
     NavigationEntry::of('a', "/batches", "Batches"),
-    NavigationEntry::of('e', "/events", "Events"),
+    NavigationEntry::of('e', "/events", "Events").begins(),
     NavigationEntry::of('l', "/dead-letters", "Dead letters"),
-    NavigationEntry { role: Role::Operator, ..NavigationEntry::of('u', "/audit", "Audit") },
+    NavigationEntry { role: Role::Operator, ..NavigationEntry::of('u', "/audit", "Audit").begins() },
     NavigationEntry::of(',', "/settings", "Settings"),
 ];
 

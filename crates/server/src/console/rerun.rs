@@ -17,7 +17,7 @@ use super::state_bar::by_state;
 use crate::api::batches::{InVersion, plan, subject};
 use crate::app::App;
 use crate::params::{Path, Query, encoded};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of displayed names of a list.
 const NAMES: usize = 200;
@@ -62,7 +62,7 @@ impl Wanted {
             "downstream" => Chosen::Downstream(task()),
             other => {
                 let words = format!("{other:?} is invalid; expected failed, task or downstream");
-                return Err(Problem::bad_request("invalid_parameter", words).at("query what"));
+                return Err(Problem::new(Code::InvalidParameter, words).at("query what"));
             }
         };
         let version = if self.version == "latest" { InVersion::Latest } else { InVersion::Pinned };

@@ -11,11 +11,15 @@ const WIDTH: f64 = 1000.0;
 
 /// A stacked bar.
 #[derive(Clone, Debug)]
-pub(crate) struct StateBar(Vec<(&'static str, u64)>);
+pub(crate) struct StateBar {
+    counts: Vec<(&'static str, u64)>,
+    /// The number for which the bar is full.
+    full: u64,
+}
 
 impl StateBar {
-    /// Creates the bar of jobs by state.
-    pub(crate) fn of_jobs(counts: &[(JobState, i64)]) -> Self {
+    /// Creates the bar of jobs by state. `longest`: the number of jobs for which the bar is full, so that bars can be compared.
+    pub(crate) fn of_jobs(counts: &[(JobState, i64)], longest: i64) -> Self {
         let order = [
             JobState::Failed,
             JobState::Aborted,
@@ -25,12 +29,16 @@ impl StateBar {
             JobState::Blocked,
         ];
         let number = |state| counts.iter().find(|(of, _)| *of == state).map_or(0, |(_, number)| *number);
-        Self(order.into_iter().map(|state| (state.as_str(), number(state).unsigned_abs())).collect())
+        let counts = order.into_iter().map(|state| (state.as_str(), number(state).unsigned_abs())).collect();
+        Self { counts, full: longest.unsigned_abs() }
     }
 
     /// Creates the bar of tasks by state, ended ones first.
     pub(crate) fn of_tasks(counts: &Counts) -> Self {
-        Self(by_state(counts).map(|(state, number)| (state.as_str(), number)).to_vec())
+        Self {
+            counts: by_state(counts).map(|(state, number)| (state.as_str(), number)).to_vec(),
+            full: counts.total(),
+        }
     }
 }
 
@@ -50,8 +58,8 @@ pub(crate) const fn by_state(counts: &Counts) -> [(TaskState, u64); 8] {
 
 impl fmt::Display for StateBar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let some: Vec<_> = self.0.iter().filter(|(_, number)| *number > 0).collect();
-        let total: u64 = some.iter().map(|(_, number)| number).sum();
+        let some: Vec<_> = self.counts.iter().filter(|(_, number)| *number > 0).collect();
+        let total = some.iter().map(|(_, number)| number).sum::<u64>().max(self.full);
         let words: Vec<String> = some.iter().map(|(state, number)| format!("{number} {state}")).collect();
         write!(
             f,

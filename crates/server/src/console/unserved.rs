@@ -2,21 +2,18 @@
 
 use std::cmp::Reverse;
 
-use milepost_core::actions::queue::QueueAction;
 use milepost_core::listing::QueueKinds;
 
 use super::alert::{Alert, CAUSES_MAX, to_look_at};
 use super::alert_facts::Facts;
 use super::format::{query, several};
-use super::page::Page;
-use super::queues::set_queue;
 
 /// A queue, one of its kinds, and the number of due jobs.
 type Forsaken<'a> = (&'a QueueKinds, &'a str, i64);
 
 impl Facts {
     /// Alerts for queues that no worker serves, and for kinds in served queues without a handler.
-    pub(super) fn unserved(&self, page: &Page) -> Vec<Alert> {
+    pub(super) fn unserved(&self) -> Vec<Alert> {
         let queues = self.queues.iter().flatten();
         let waits = queues.filter(|queue| queue.paused_at.is_none() && queue.waiting() > 0);
         let (served, others): (Vec<&QueueKinds>, Vec<&QueueKinds>) =
@@ -30,7 +27,7 @@ impl Facts {
             let words = "Their jobs are due, but no active worker of their queues has a handler for them.";
             to_look_at(true, format!("No handler for {kinds}"), words, "/queues")
         });
-        let others = others.into_iter().map(|queue| of_queue(queue, page));
+        let others = others.into_iter().map(of_queue);
         others.chain(kinds.into_iter().map(of_kind)).chain(more).collect()
     }
 
@@ -50,7 +47,7 @@ impl Facts {
     }
 }
 
-fn of_queue(queue: &QueueKinds, page: &Page) -> Alert {
+fn of_queue(queue: &QueueKinds) -> Alert {
     Alert {
         error: true,
         title: format!("No worker serves queue {}", queue.name),
@@ -59,7 +56,8 @@ fn of_queue(queue: &QueueKinds, page: &Page) -> Alert {
             several(queue.waiting().unsigned_abs(), "job waits", "jobs wait")
         ),
         url: "/workers".to_owned(),
-        actions: set_queue(&queue.name, QueueAction::Pause, page).into_iter().collect(),
+        // A pause would only hide that no worker serves it.
+        actions: Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use super::bodies::{self, Full};
 use super::too_many;
 use crate::app::App;
 use crate::client::Caller;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Refuses requests beyond the limits, and aborts those that exceed the time limit.
 pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) -> Response {
@@ -32,9 +32,7 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
     let reader = budget.clone().filter(|_| is_read);
     let Some(_place) = counted.in_flight.enter(caller) else {
         let words = "too many requests of this client are in flight; wait until some have ended";
-        return Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_in_flight", words)
-            .retry_after_s(1)
-            .into_response();
+        return Problem::new(Code::TooManyInFlight, words).retry_after_s(1).into_response();
     };
     let request = request.map(|body| Body::new(bodies::Counted { body, held: Arc::clone(&held) }));
     let answer = async {
@@ -57,7 +55,7 @@ pub(crate) async fn bound(State(app): State<App>, request: Request, next: Next) 
         },
         Err(_) => {
             let words = "the request exceeded its time limit; it is unknown whether it was executed";
-            Problem::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", words).into_response()
+            Problem::new(Code::RequestTimeout, words).into_response()
         }
     }
 }
@@ -74,5 +72,5 @@ fn too_many_bytes(full: Full) -> Problem {
             "the server's limit on the total size of bodies is reached; retry after the time in Retry-After, or ask for fewer rows",
         ),
     };
-    Problem::new(status, "too_many_bytes", words).retry_after_s(1)
+    Problem::new(Code::TooManyBytes, words).with_status(status).retry_after_s(1)
 }

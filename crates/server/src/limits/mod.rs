@@ -9,7 +9,6 @@ pub(crate) mod turns;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use milepost_core::limit::Rate;
 
 use self::bodies::Bodies;
@@ -17,7 +16,7 @@ use self::in_flight::InFlight;
 use self::rate::Rates;
 use self::turns::Turns;
 use crate::client::{Caller, Client};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Rate of unknown tokens that an address may send (per second, and burst): each of them costs a query of the store.
 const STRANGERS: Rate = Rate::new(50.0, 200);
@@ -112,5 +111,5 @@ impl Counted {
 
 fn too_many(wait: Duration) -> Problem {
     let words = "this client sends too many requests; retry after the time in Retry-After";
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", words).retry_after_s(wait.as_secs() + 1)
+    Problem::new(Code::TooManyRequests, words).retry_after_s(wait.as_secs() + 1)
 }

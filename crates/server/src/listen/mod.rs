@@ -17,7 +17,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -39,7 +39,7 @@ use self::write_timeout::Patience;
 use crate::client::Client;
 use crate::keeping::Keeping;
 use crate::limits::Limits;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::proxies::TrustedProxies;
 
 /// Maximum number of headers of a request.
@@ -184,5 +184,5 @@ impl Host {
 
 fn full() -> Problem {
     let words = "all connections are in use; retry after the time in Retry-After";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_connections", words).retry_after_s(1)
+    Problem::new(Code::TooManyConnections, words).retry_after_s(1)
 }

@@ -1,12 +1,12 @@
 //! The handler of `/metrics`.
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
 use super::text;
 use crate::app::App;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Returns all metrics as OpenMetrics text.
 pub(crate) async fn get(State(app): State<App>) -> Response {
@@ -14,12 +14,7 @@ pub(crate) async fn get(State(app): State<App>) -> Response {
         Ok(text) => ([(header::CONTENT_TYPE, text::CONTENT_TYPE)], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "the metrics could not be written");
-            Problem::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "metrics_failed",
-                "the metrics could not be written",
-            )
-            .into_response()
+            Problem::new(Code::MetricsFailed, "the metrics could not be written").into_response()
         }
     }
 }

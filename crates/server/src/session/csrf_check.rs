@@ -2,13 +2,13 @@
 
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::csrf_token::is_masked;
 use crate::access::{Identity, comes_from_here};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// The name of the form field, and of the header for other requests.
 pub(crate) const FIELD: &str = "csrf";
@@ -63,7 +63,7 @@ fn is_form(headers: &HeaderMap) -> bool {
 
 pub(super) fn too_large() -> Problem {
     let words = format!("the form could not be read, or has more than {FORM_BYTES_MAX} bytes");
-    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", words)
+    Problem::new(Code::BodyTooLarge, words)
 }
 
 fn old_page() -> Problem {
@@ -71,5 +71,5 @@ fn old_page() -> Problem {
 }
 
 fn refused(why: &str) -> Problem {
-    Problem::new(StatusCode::FORBIDDEN, "forged_request", format!("the request was refused: {why}"))
+    Problem::new(Code::ForgedRequest, format!("the request was refused: {why}"))
 }

@@ -24,7 +24,7 @@ use self::sessions::Known;
 use crate::access::{Identity, Recalled, check, cookie as read_cookie};
 use crate::app::App;
 use crate::client::Client;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::store_timeout::in_time;
 
 /// The header of automatic requests by scripts of the console.
@@ -134,7 +134,7 @@ fn random() -> Result<String, Problem> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
         tracing::error!(%error, "the operating system returned no random numbers");
-        Problem::internal("no_random_numbers", "the operating system returned no random numbers")
+        Problem::new(Code::NoRandomNumbers, "the operating system returned no random numbers")
     })?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }

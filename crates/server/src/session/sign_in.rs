@@ -19,7 +19,7 @@ use crate::client::Client;
 use crate::console::asset;
 use crate::pages::Pages;
 use crate::params::{Query, encoded};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::redirect::own_path;
 
 /// The path of the sign-in page.
@@ -56,7 +56,7 @@ impl Page<'_> {
             Ok(page) => (status, Html(page)).into_response(),
             Err(error) => {
                 tracing::error!(%error, "the page could not be rendered");
-                Problem::internal("page_failed", "the page could not be rendered").into_response()
+                Problem::new(Code::PageFailed, "the page could not be rendered").into_response()
             }
         }
     }

@@ -7,7 +7,7 @@ use milepost_core::state::JobState;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// A filter of changes. A change must match all given fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize, IntoParams)]
@@ -69,7 +69,7 @@ impl Filter {
             Some(word) => {
                 let word: String = word.chars().take(60).collect();
                 let what = format!("there is no state {word:?} of jobs, batches or tasks");
-                Err(Problem::bad_request("invalid_parameter", what).at("query state"))
+                Err(Problem::new(Code::InvalidParameter, what).at("query state"))
             }
             None => Ok(()),
         }

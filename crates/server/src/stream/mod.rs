@@ -15,7 +15,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use milepost_core::error::StoreError;
@@ -32,7 +32,7 @@ use crate::access::{Identity, OpenCredentials};
 use crate::app::App;
 use crate::client::Caller;
 use crate::params::Query;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Number of pieces that may wait for a slow client. One of them is reserved for the reason why the stream ends.
 const PIECES_MAX: usize = 8;
@@ -101,7 +101,7 @@ fn place(headers: &HeaderMap, filter: &Filter) -> Result<Option<FeedPosition>, P
 }
 
 fn bad_position(invalid: &InvalidFeed) -> Problem {
-    Problem::bad_request("invalid_position", invalid.to_string())
+    Problem::new(Code::InvalidPosition, invalid.to_string())
 }
 
 /// Checks that the position is well-formed. Whether the stream can continue there is reported in the stream.
@@ -117,5 +117,5 @@ async fn check(app: &App, from: &FeedPosition) -> Result<(), Problem> {
 
 fn not_yet() -> Problem {
     let words = "the store has not responded yet; try again";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "store_unavailable", words)
+    Problem::new(Code::StoreUnavailable, words)
 }

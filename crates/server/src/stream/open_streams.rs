@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::client::Caller;
 use crate::metrics::{Counts, Sample};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Limits on the open streams of a process.
 #[derive(Clone, Copy, Debug)]
@@ -47,14 +47,14 @@ impl OpenStreams {
             let words = format!(
                 "{streams_max} streams are open, which is the maximum of this server; try again later"
             );
-            return Err(Problem::too_many("too_many_streams", words));
+            return Err(Problem::new(Code::TooManyStreams, words));
         }
         let of_client = taken.entry(client.clone()).or_default();
         if *of_client >= streams_per_client_max {
             let words = format!(
                 "this client has {streams_per_client_max} open streams, which is the maximum; close some, share one, or raise streams_per_client in [serve]"
             );
-            return Err(Problem::too_many("too_many_streams", words));
+            return Err(Problem::new(Code::TooManyStreams, words));
         }
         *of_client += 1;
         drop(taken);

@@ -73,7 +73,7 @@ impl Watcher {
                 ("store_unavailable", "the store does not respond; reconnect with the last id")
             }
             Ended::Stopping => ("shutting_down", "the server is shutting down; reconnect with the last id"),
-            Ended::Over(Over { reason, words }) => (*reason, words.as_str()),
+            Ended::Over(Over { reason, words }) => (reason.as_str(), words.as_str()),
         };
         last_word.send(notice("dropped", reason, words, None));
     }

@@ -19,7 +19,7 @@ use super::subject::subject;
 use crate::api::page;
 use crate::app::App;
 use crate::params::{Path, Query};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of edges in a page.
 const EDGES_MAX: usize = 20_000;
@@ -128,7 +128,7 @@ fn first(graph: &Graph, level: Option<u32>, cursor: Option<u32>) -> Result<usize
     match (level, cursor) {
         (Some(_), Some(_)) => {
             let words = "level and cursor exclude each other; give one of them";
-            Err(Problem::bad_request("invalid_parameter", words).at("query level"))
+            Err(Problem::new(Code::InvalidParameter, words).at("query level"))
         }
         (Some(level), None) => Ok(graph.order().partition_point(|&task| graph.layer(task) < level)),
         (None, cursor) => Ok(cursor.unwrap_or_default() as usize),

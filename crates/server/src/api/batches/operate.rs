@@ -24,7 +24,7 @@ use crate::api::operate::grace_default_ms;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(operate_batch))
@@ -124,7 +124,7 @@ async fn operate_batch(
 }
 
 fn refused(at: &str, words: &str) -> Problem {
-    Problem::unprocessable("invalid_body", words).at(at)
+    Problem::new(Code::InvalidBody, words).at(at)
 }
 
 impl BatchOperateRequest {

@@ -21,7 +21,7 @@ use crate::api::dags;
 use crate::app::App;
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(start_batch))
@@ -96,7 +96,7 @@ async fn start_batch(
         dags::definition(&permit, &batch.dag, version, store).await.map_err(|problem| problem.at("dag"))?;
     let input = batch.input.clone();
     let checked = tokio::task::spawn_blocking(move || check_input(&definition, &input)).await;
-    checked.map_err(|error| Problem::internal("check_failed", error.to_string()))??;
+    checked.map_err(|error| Problem::new(Code::CheckFailed, error.to_string()))??;
     // The start may wait for locks, and nothing large should wait for it.
     drop(permit);
     // The version whose schema was checked, even if a newer one has been stored since.
@@ -111,7 +111,7 @@ async fn start_batch(
 fn nominal(at: Option<Timestamp>, zone: Option<String>) -> Result<Option<NominalTime>, Problem> {
     if at.is_none() && zone.is_some() {
         let words = "zone is the time zone of nominal_at; give nominal_at, too";
-        return Err(Problem::unprocessable("invalid_body", words).at("nominal_zone"));
+        return Err(Problem::new(Code::InvalidBody, words).at("nominal_zone"));
     }
     Ok(NominalTime::of_columns(at, zone))
 }

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::params::Path;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_bulk_definitions)).routes(routes!(get_bulk_definition))
@@ -88,7 +88,7 @@ impl From<Definition> for BulkDefinition {
 pub(super) async fn definition(name: &str, store: &dyn Store) -> Result<Definition, Problem> {
     store.bulk_definition(name).await?.ok_or_else(|| {
         let words = format!("there is no bulk job {name:?}; workers register theirs when they start");
-        Problem::not_found("no_such_bulk", words)
+        Problem::new(Code::NoSuchBulk, words)
     })
 }
 

@@ -16,7 +16,7 @@ use crate::api::operate::{grace_default_ms, inputs};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::{Path, Query};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(operate_bulk_run)).routes(routes!(retry_bulk_failures))
@@ -64,12 +64,12 @@ async fn operate_bulk_run(
     Body(request): Body<RunOperateRequest>,
 ) -> Result<Json<RunOperated>, Problem> {
     if request.hard && request.operation != RunAction::Abort {
-        return Err(Problem::unprocessable("invalid_body", "only an abort can be hard; omit it").at("hard"));
+        return Err(Problem::new(Code::InvalidBody, "only an abort can be hard; omit it").at("hard"));
     }
     let store = app.acting(actor.because(request.reason.as_deref())?);
     run(id, app.store.as_ref()).await?;
     let inputs = inputs(request.grace_ms, None, request.reason);
-    let operated = request.operation.of_job().perform(id, &inputs, store.as_ref()).await?;
+    let operated = app.perform(request.operation.of_job(), id, &inputs, store.as_ref()).await?;
     // Request the stop before the interruption: otherwise the run could begin another chunk in between.
     let interrupted = match operated {
         Operated::StopRequested if request.hard => Some(store.interrupt_bulk(id).await?),

@@ -16,7 +16,7 @@ use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(set_bulk_run))
@@ -58,10 +58,7 @@ impl SettingsRequest {
             chunk_rows_max: self.chunk_rows_max,
         };
         if settings == Settings::default() && self.priority.is_none() {
-            return Err(Problem::unprocessable(
-                "invalid_bulk",
-                "the request changes no setting; give at least one",
-            ));
+            return Err(Problem::new(Code::InvalidBulk, "the request changes no setting; give at least one"));
         }
         let all = settings.over(before);
         all.check().map_err(|invalid| self.refused(invalid))?;
@@ -69,7 +66,7 @@ impl SettingsRequest {
     }
 
     fn refused(&self, invalid: InvalidBulk) -> Problem {
-        let problem = Problem::unprocessable("invalid_bulk", invalid.to_string());
+        let problem = Problem::new(Code::InvalidBulk, invalid.to_string());
         match invalid {
             // The new `chunk_rows_max` is less than the `chunk_rows_min` that was set before.
             InvalidBulk::Setting { name: "chunk_rows_min", .. } if self.chunk_rows_min.is_none() => {
@@ -98,7 +95,7 @@ async fn set_bulk_run(
     let view = run(id, app.store.as_ref()).await?;
     if view.state.is_ended() {
         let words = format!("job {id} is {}: its settings can no longer be changed", view.state);
-        return Err(Problem::conflict("bulk_refused", words));
+        return Err(Problem::new(Code::BulkRefused, words));
     }
     let (settings, all) = request.settings(view.settings)?;
     app.acting(actor).set_bulk(id, &settings, request.priority).await?;

@@ -17,7 +17,7 @@ use crate::api::create;
 use crate::app::App;
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(start_bulk_run))
@@ -88,7 +88,7 @@ async fn start_bulk_run(
     let definition = definition(&request.name, app.store.as_ref()).await.map_err(|it| it.at("name"))?;
     if definition.columns.is_some() {
         let words = "its targets come from a file; start it with `milepost bulk start --from FILE`";
-        return Err(Problem::unprocessable("invalid_bulk", words).at("name"));
+        return Err(Problem::new(Code::InvalidBulk, words).at("name"));
     }
     let job = NewJob::new(&request.name, &request.parameters).map_err(create::invalid)?;
     let mut job = definition.direct(job);

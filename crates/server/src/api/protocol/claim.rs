@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use jiff::Timestamp;
@@ -25,7 +24,7 @@ use crate::access::{FRESH, Identity, OpenCredentials, Over};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of jobs in one claim.
 const JOBS_MAX: u32 = 500;
@@ -137,7 +136,7 @@ fn claim(worker: WorkerId, request: ClaimRequest) -> Result<Claim, Problem> {
     let limit = request.limit.unwrap_or(1);
     if !(1..=JOBS_MAX).contains(&limit) {
         let words = format!("a claim must be for 1 to {JOBS_MAX} jobs, not {limit}");
-        return Err(Problem::unprocessable("invalid_claim", words).at("limit"));
+        return Err(Problem::new(Code::InvalidClaim, words).at("limit"));
     }
     let claim_id = request.claim_id.unwrap_or(1);
     Ok(Claim { worker, claim_id, queues: request.queues, kinds: request.kinds, limit, thorough: false })
@@ -162,7 +161,7 @@ async fn wait_for_some(
         if checked.elapsed() >= FRESH {
             // An error of the store is that of the claim, too.
             if let Ok(Some(Over { reason, words })) = credentials.why_invalid().await {
-                return Err(Problem::new(StatusCode::UNAUTHORIZED, reason, words));
+                return Err(Problem::new(reason, words));
             }
             checked = Instant::now();
         }
@@ -206,11 +205,7 @@ fn held_job(job: ClaimedJob, checkpoint: Option<String>) -> Result<HeldJob, Prob
     let json = |text: String| {
         RawValue::from_string(text).map_err(|error| {
             tracing::error!(%error, "the store contains a value that is not JSON");
-            Problem::new(
-                axum::http::StatusCode::INTERNAL_SERVER_ERROR,
-                "store_failed",
-                "the store contains a value that is not JSON",
-            )
+            Problem::new(Code::StoreFailed, "the store contains a value that is not JSON")
         })
     };
     Ok(HeldJob {

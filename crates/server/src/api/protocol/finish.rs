@@ -21,7 +21,7 @@ use crate::api::page;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of runs in one request.
 const RUNS_MAX: usize = 1_000;
@@ -137,7 +137,7 @@ fn check_once(jobs: impl Iterator<Item = JobId>, words: &str) -> Result<(), Prob
     let mut seen = HashSet::new();
     for (index, job) in jobs.enumerate() {
         if !seen.insert(job) {
-            return Err(Problem::unprocessable("run_twice", words).at(format!("runs[{index}]")));
+            return Err(Problem::new(Code::RunTwice, words).at(format!("runs[{index}]")));
         }
     }
     Ok(())
@@ -248,7 +248,7 @@ async fn report_runs(
         .collect();
     for (index, report) in reports.iter().enumerate() {
         report.checkpoint.as_deref().map_or(Ok(()), check_checkpoint).map_err(|why| {
-            Problem::unprocessable("invalid_checkpoint", why).at(format!("runs[{index}].checkpoint"))
+            Problem::new(Code::InvalidCheckpoint, why).at(format!("runs[{index}].checkpoint"))
         })?;
     }
     Ok(Json(ReportAnswer { accepted: app.store.report_many(&reports).await? }))

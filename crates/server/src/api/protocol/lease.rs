@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Maximum number of queues, and of kinds, of a worker.
 const NAMES_MAX: usize = 1_000;
@@ -79,7 +79,7 @@ async fn register_worker(
         lease_ms @ 1_000..=3_600_000 => lease_ms,
         lease_ms => {
             let words = format!("a lease must have 1000 to 3600000 ms, not {lease_ms}");
-            return Err(Problem::unprocessable("invalid_worker", words).at("lease_ms"));
+            return Err(Problem::new(Code::InvalidWorker, words).at("lease_ms"));
         }
     };
     let lease = Duration::from_millis(lease_ms);
@@ -103,7 +103,7 @@ pub(super) fn check_served(queues: &[String], kinds: &[String]) -> Result<(), Pr
         let words = format!(
             "the names of queues and kinds have {bytes} bytes; a worker can serve at most {NAMES_BYTES_MAX}: distribute them among several workers"
         );
-        return Err(Problem::unprocessable("invalid_worker", words).at("queues"));
+        return Err(Problem::new(Code::InvalidWorker, words).at("queues"));
     }
     let pairs = queues.len() * kinds.len();
     if pairs > PAIRS_MAX {
@@ -112,7 +112,7 @@ pub(super) fn check_served(queues: &[String], kinds: &[String]) -> Result<(), Pr
             queues.len(),
             kinds.len()
         );
-        return Err(Problem::unprocessable("invalid_worker", words).at("queues"));
+        return Err(Problem::new(Code::InvalidWorker, words).at("queues"));
     }
     Ok(())
 }
@@ -120,7 +120,7 @@ pub(super) fn check_served(queues: &[String], kinds: &[String]) -> Result<(), Pr
 fn check_names(field: &str, names: &[String]) -> Result<(), Problem> {
     if names.is_empty() || names.len() > NAMES_MAX {
         let words = format!("there must be 1 to {NAMES_MAX} {field}, not {}", names.len());
-        return Err(Problem::unprocessable("invalid_worker", words).at(field));
+        return Err(Problem::new(Code::InvalidWorker, words).at(field));
     }
     names.iter().enumerate().try_for_each(|(index, name)| check_name(&format!("{field}[{index}]"), name))
 }
@@ -128,8 +128,7 @@ fn check_names(field: &str, names: &[String]) -> Result<(), Problem> {
 fn check_name(at: &str, name: &str) -> Result<(), Problem> {
     // The same rules apply to names of kinds, queues and workers.
     check_queue(name).map_err(|invalid| {
-        Problem::unprocessable("invalid_worker", invalid.to_string().replacen("the queue", "the name", 1))
-            .at(at)
+        Problem::new(Code::InvalidWorker, invalid.to_string().replacen("the queue", "the name", 1)).at(at)
     })
 }
 

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use milepost_core::ident::WorkerId;
 use tokio::time::Instant;
 
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// The maximum number of names of all workers that have a lease.
 const NAMES_MAX: usize = 20_000;
@@ -37,7 +36,7 @@ impl Registrations {
             "the workers of this server serve {all} queues and kinds in total, and this one {names}; the maximum is {NAMES_MAX}: let workers \
              serve fewer, or wait until the leases of stopped workers end"
         );
-        Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_workers", words).retry_after_s(30))
+        Err(Problem::new(Code::TooManyWorkers, words).retry_after_s(30))
     }
 
     pub(super) fn add(&self, id: WorkerId, names: usize, lease: Duration) {

@@ -21,7 +21,7 @@ use crate::actor::{RequestActor, Why};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::{Path, Query};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// Default number of missed ticks that `all` makes up for.
 const MISFIRE_MAX_DEFAULT: u32 = 100;
@@ -90,7 +90,7 @@ enum MisfirePolicy {
 }
 
 fn refused(at: &str, words: impl Into<String>) -> Problem {
-    Problem::unprocessable("invalid_schedule", words).at(at)
+    Problem::new(Code::InvalidSchedule, words).at(at)
 }
 
 impl ScheduleRequest {
@@ -105,7 +105,7 @@ impl ScheduleRequest {
         schedule.check().map_err(|invalid| match &invalid {
             InvalidSchedule::Name { .. } => refused("path name", invalid.to_string()),
             InvalidSchedule::MisfireMax { .. } => refused("misfire_max", invalid.to_string()),
-            _ => Problem::unprocessable("invalid_schedule", invalid.to_string()),
+            _ => Problem::new(Code::InvalidSchedule, invalid.to_string()),
         })?;
         Ok(schedule)
     }
@@ -142,7 +142,7 @@ impl ScheduleRequest {
             ));
         }
         let job = NewJob::new(self.kind.unwrap_or_default(), &self.payload)
-            .map_err(|invalid| Problem::unprocessable("invalid_schedule", invalid.to_string()))?;
+            .map_err(|invalid| Problem::new(Code::InvalidSchedule, invalid.to_string()))?;
         Ok(Makes::from(NewJob {
             queue: self.queue.unwrap_or(job.queue),
             priority: self.priority.unwrap_or(job.priority),
@@ -167,7 +167,7 @@ impl ScheduleRequest {
             return Err(refused(field, words));
         }
         let mut batch = NewBatch::new(self.dag.unwrap_or_default(), &serde_json::Map::new())
-            .map_err(|invalid| Problem::unprocessable("invalid_schedule", invalid.to_string()))?;
+            .map_err(|invalid| Problem::new(Code::InvalidSchedule, invalid.to_string()))?;
         batch.input = self.input.unwrap_or(batch.input);
         Ok(batch.into())
     }
@@ -214,7 +214,7 @@ async fn delete_schedule(
         let words = format!(
             "the schedule {name:?} comes from a configuration, which would create it again; remove it there, pause it, or replace it"
         );
-        return Err(Problem::conflict("of_configuration", words));
+        return Err(Problem::new(Code::OfConfiguration, words));
     }
     if !store.remove_schedule(&name, Source::Operator).await? {
         return Err(StoreError::NoSuchSchedule(name).into());

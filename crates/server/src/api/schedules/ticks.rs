@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::params::Query;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 /// The time zone of cron expressions without one.
 const ZONE_DEFAULT: &str = "UTC";
@@ -59,7 +59,7 @@ impl Asked<'_> {
     }
 
     fn refused(&self, field: &str, words: impl Into<String>) -> Problem {
-        Problem::unprocessable("invalid_schedule", words).at(format!("{}{field}", self.part))
+        Problem::new(Code::InvalidSchedule, words).at(format!("{}{field}", self.part))
     }
 }
 
@@ -105,7 +105,7 @@ async fn preview_ticks(
     let limit = params.limit.unwrap_or(TICKS_DEFAULT);
     if !(1..=TICKS_MAX).contains(&limit) {
         let words = format!("a preview must have 1 to {TICKS_MAX} ticks, not {limit}");
-        return Err(Problem::bad_request("invalid_parameter", words).at("query limit"));
+        return Err(Problem::new(Code::InvalidParameter, words).at("query limit"));
     }
     let (cron, every, zone) = (params.cron.as_deref(), params.every.as_deref(), params.zone.as_deref());
     let spec = Asked { cron, every, zone, part: "query " }.spec()?;

@@ -20,7 +20,7 @@ use crate::api::page::{self, Page};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Query;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_parked)).routes(routes!(operate_parked))
@@ -98,8 +98,9 @@ async fn operate_parked(
 ) -> Result<StatusCode, Problem> {
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let verb = request.operation.verb(request.payload.as_deref().map(RawValue::get)).map_err(|invalid| {
-        let code = if matches!(invalid, InvalidEdit::Payload(_)) { "invalid_event" } else { "invalid_body" };
-        Problem::unprocessable(code, invalid.to_string()).at("payload")
+        let code =
+            if matches!(invalid, InvalidEdit::Payload(_)) { Code::InvalidEvent } else { Code::InvalidBody };
+        Problem::new(code, invalid.to_string()).at("payload")
     })?;
     let aggregate = Aggregate::new(request.aggregate_type, request.aggregate_id);
     store.change_parked(&request.subscription, &aggregate, request.event_id, &verb).await?;

@@ -14,7 +14,7 @@ use crate::actor::{RequestActor, Why};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::{Path, Query};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(replay_events)).routes(routes!(reseed_log))
@@ -40,7 +40,7 @@ struct ReplayRequest {
 
 impl ReplayRequest {
     fn replay(self) -> Result<Replay, Problem> {
-        let refused = |at: &str, words: &str| Err(Problem::unprocessable("invalid_body", words).at(at));
+        let refused = |at: &str, words: &str| Err(Problem::new(Code::InvalidBody, words).at(at));
         match (self.aggregate_type, self.aggregate_id, self.since) {
             (Some(_), Some(_), None) if self.from_seq.is_some_and(|from| from < 1) => {
                 refused("from_seq", "it must be at least 1, the first sequence of an aggregate")

@@ -15,7 +15,7 @@ use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::params::{Path, Query};
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -67,9 +67,10 @@ async fn set_subscription(
 ) -> Result<Json<SubscriptionAnswer>, Problem> {
     let store = app.acting(actor.because(request.reason.as_deref())?);
     if request.paused {
-        let reason = request.reason.filter(|reason| !reason.trim().is_empty()).ok_or_else(|| {
-            Problem::unprocessable("invalid_body", "give the reason for the pause").at("reason")
-        })?;
+        let reason = request
+            .reason
+            .filter(|reason| !reason.trim().is_empty())
+            .ok_or_else(|| Problem::new(Code::InvalidBody, "give the reason for the pause").at("reason"))?;
         store.pause_subscription(&name, &reason).await?;
     } else {
         store.resume_subscription(&name).await?;
@@ -112,14 +113,14 @@ async fn delete_subscription(
     if let Some(publisher) = found.publishers.first() {
         let words =
             format!("the subscription {name:?} is being published by {}; stop it first", publisher.label);
-        return Err(Problem::conflict("relay_refused", words));
+        return Err(Problem::new(Code::RelayRefused, words));
     }
     let (parked, dead) = (found.parked_aggregates, found.dead);
     if parked + dead > 0 && !params.force {
         let words = format!(
             "parked aggregates ({parked}) and dead letters ({dead}) would be lost; set force=true to remove them"
         );
-        return Err(Problem::conflict("relay_refused", words).at("query force"));
+        return Err(Problem::new(Code::RelayRefused, words).at("query force"));
     }
     if !store.remove_subscription(&name).await? {
         return Err(unknown().into());

@@ -236,11 +236,11 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
         "{html}"
     );
     let abort = [("operation", "abort"), ("reason", "too many at once"), ("back", "/bulk")];
-    place.form(&format!("/jobs/{run}/operate"), &abort).await;
+    place.form(&format!("/bulk/{run}/operate"), &abort).await;
     let html = place.page(&format!("/bulk/{run}")).await.1;
-    assert!(html.contains("Stopped: too many at once"), "{html}");
+    assert!(html.contains("Aborted: too many at once"), "{html}");
     let overview = place.page("/").await.1;
-    assert!(overview.contains("is stopped") && overview.contains("too many at once. 0 done"), "{overview}");
+    assert!(overview.contains("is aborted") && overview.contains("too many at once. 0 done"), "{overview}");
     let chosen = format!("operation=cancel&id={}&id={late}", made[3].job);
     assert!(change(&chosen, &seen).await.1.contains("2 jobs"));
     let (to, message) = change("operation=rerun&all=yes&kind=order", &seen).await;

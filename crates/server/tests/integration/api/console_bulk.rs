@@ -51,3 +51,24 @@ pub(crate) async fn bulk_jobs_are_listed_by_state_and_page_by_page(place: Place)
     assert!(failed.contains("No bulk jobs match the filter.") && rows(&failed) == 0, "{failed}");
     assert_eq!(place.page("/bulk?state=gone").await.0, StatusCode::BAD_REQUEST);
 }
+
+pub(crate) async fn the_buttons_of_a_bulk_job_say_what_they_did(place: Place) {
+    place.store.put_bulk(&Definition::new("popular"), Source::Operator).await.unwrap();
+    let run = started(&place).await;
+    let overview = place.page("/").await.1;
+    let progress = overview.split("In progress").nth(1).unwrap();
+    assert!(progress.contains(&format!("href=\"/bulk/{run}\"")) && progress.contains("Abort…"), "{overview}");
+    let url = format!("/bulk/{run}/operate");
+    let operate = async |operation: &str| {
+        let fields = [("operation", operation), ("reason", "too many at once"), ("back", "/bulk")];
+        place.form(&url, &fields).await.1
+    };
+    for (operation, words) in [
+        ("abort", "done.Abort: aborted."),
+        ("resume", "done.Resume: resumed; it continues after its last completed target."),
+        ("cancel", "done.Cancel: canceled."),
+    ] {
+        assert_eq!(operate(operation).await, words);
+    }
+    assert!(operate("skip").await.starts_with("refused"));
+}

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use milepost_core::event::Undelivered;
+use milepost_testkit::wait;
 
 use crate::api::console::{EVIL, fill};
 use crate::api::events;
@@ -49,6 +51,15 @@ pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Pla
     assert_eq!(store.subscriptions().await.unwrap()[0].paused_why.as_deref(), Some("the broker moves"));
     let run = [("schedule", EVIL), ("operation", "run_now"), ("reason", "now")];
     assert!(place.form("/schedules/operate", &run).await.1.contains("was enqueued"));
+}
+
+pub(crate) async fn the_overview_tells_of_parked_aggregates(place: Place) {
+    events::emit_orders(&place, 2).await;
+    events::fail_as(&place, "mail", 1, Undelivered::Retry(Duration::from_secs(600))).await;
+    let overview = async || place.page("/").await.1;
+    wait::until("an alert is shown", async || overview().await.contains("1 aggregate is parked in mail"))
+        .await;
+    assert!(overview().await.contains("href=\"/events?subscription=mail#parked\""), "{}", overview().await);
 }
 
 /// Returns the target of a link with this text.

@@ -124,7 +124,7 @@ pub(crate) async fn all_is_well_only_where_nothing_failed_or_rests(place: Place)
     fail(store, worker, runs).await;
     let html = told().await;
     for part in [
-        "is stopped: x&#60;script",
+        "is aborted: x&#60;script",
         "Resume this batch?",
         "href=\"/jobs?state=aborted\"",
         "failed for 2 more causes",
@@ -227,4 +227,41 @@ pub(crate) async fn an_operators_limit_is_lifted_and_a_configurations_is_not(pla
     let left: Vec<Limit> = store.limits().await.unwrap().into_iter().map(|view| view.limit).collect();
     assert_eq!(left, [report]);
     wait::until("the alert is gone", async || !place.page("/").await.1.contains("slowed down")).await;
+}
+
+pub(crate) async fn a_paused_queue_says_who_paused_it_and_why(place: Place) {
+    let store = place.store.as_ref();
+    store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap();
+    let pause = [("queue", "default"), ("operation", "pause"), ("reason", "the <mail> server moves")];
+    assert!(place.form("/queues/set", &pause).await.1.starts_with("done"));
+    for path in ["/", "/queues"] {
+        let words = ": the &#60;mail&#62; server moves";
+        let tells = async || place.page(path).await.1.contains(words);
+        wait::until(&format!("{path} shows the reason"), tells).await;
+        assert!(place.page(path).await.1.contains("by anonymous"), "{}", place.page(path).await.1);
+    }
+    let html = place.page("/queues").await.1;
+    assert!(html.contains("It was paused by"), "the form that resumes it says so, too: {html}");
+}
+
+pub(crate) async fn a_queue_without_a_worker_offers_no_pause(place: Place) {
+    place.store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap();
+    let alerts = async || place.page("/").await.1;
+    wait::until("the alert is shown", async || alerts().await.contains("No worker serves queue default"))
+        .await;
+    assert!(!alerts().await.contains("Pause the queue"), "{}", alerts().await);
+}
+
+pub(crate) async fn tabs_count_jobs_by_state_and_chips_remove_filters(place: Place) {
+    place.store.enqueue(&NewJob::new("mail", &1).unwrap()).await.unwrap();
+    let jobs = async |query: &str| place.page(&format!("/jobs{query}")).await.1;
+    wait::until("the jobs are counted", async || jobs("").await.contains(">pending <b>1</b></a>")).await;
+    let html = jobs("?state=pending&kind=mail").await;
+    assert!(html.contains("aria-current=\"page\">pending</a>"), "{html}");
+    assert!(
+        html.contains("<a href=\"/jobs?state=pending\" aria-label=\"Remove the filter kind mail\">"),
+        "{html}"
+    );
+    let (bar, rows) = (html.find("With selected").unwrap(), html.find("<tbody>").unwrap());
+    assert!(bar < rows, "actions are above the rows");
 }

@@ -102,13 +102,18 @@ pub(crate) async fn what_is_parked_and_given_up_is_dealt_with(place: Place) {
     assert_eq!(place.get("/v1/dead-events").await.body, json!({"items": []}));
 }
 
-/// Makes a subscription park `each` events and dead-letter as many, all of different aggregates.
+/// Makes a subscription halt `each` events and dead-letter as many, all of different aggregates.
 pub(crate) async fn fail(place: &Place, subscription: &str, each: usize) {
+    fail_as(place, subscription, each, Undelivered::Halt).await;
+}
+
+/// Makes this happen to `each` events of a subscription, and dead-letters as many, all of different aggregates.
+pub(crate) async fn fail_as(place: &Place, subscription: &str, each: usize, first: Undelivered) {
     let (_, mut reader) = relay::reader(place.store.as_ref(), subscription, Duration::from_secs(60)).await;
     let page = reader.page(PageSize { events_max: 1000, bytes_max: 1_000_000 }).await.unwrap();
     assert_eq!(page.events.len(), 2 * each);
     let failure = |(n, event): (usize, &Event)| {
-        let then = if n < each { Undelivered::Halt } else { Undelivered::DeadLetter };
+        let then = if n < each { first } else { Undelivered::DeadLetter };
         Failure { event: event.id, deliveries: 1, why: "no".to_owned(), then }
     };
     let failures = page.events.iter().enumerate().map(failure).collect();

@@ -110,6 +110,7 @@ on_both! {
     }
     console_bulk {
         bulk_jobs_are_listed_by_state_and_page_by_page
+        the_buttons_of_a_bulk_job_say_what_they_did
     }
     console_jobs {
         jobs_that_failed_since_a_time_are_found_and_retried
@@ -120,6 +121,9 @@ on_both! {
     console_overview {
         a_store_in_which_nothing_was_done_tells_what_to_do
         kinds_that_no_worker_of_their_queue_runs_are_told
+        a_paused_queue_says_who_paused_it_and_why
+        a_queue_without_a_worker_offers_no_pause
+        tabs_count_jobs_by_state_and_chips_remove_filters
         all_is_well_only_where_nothing_failed_or_rests
         failed_bulk_jobs_are_told_behind_many_that_wait
         a_kind_that_fails_is_slowed_down_and_others_of_its_queue_go_on
@@ -128,6 +132,7 @@ on_both! {
     }
     console_events {
         what_is_parked_and_given_up_is_mended_on_its_page
+        the_overview_tells_of_parked_aggregates
         long_lists_of_what_is_parked_and_given_up_go_on
     }
     protocol {
