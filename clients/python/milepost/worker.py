@@ -244,7 +244,7 @@ class Worker:
                 deadline.start()
             return {"outcome": "succeeded", "result": self._handlers[job.kind](job)}
         except Snooze as snooze:
-            return {"outcome": "snoozed", "delay_ms": snooze.delay_ms, "message": snooze.why}
+            return {"outcome": "snoozed", "delay_ms": snooze.delay_ms, "message": _text(snooze.why)}
         except Cancelled:
             return {"outcome": STOPPED.get(job._reason, "canceled")}
         except Failed as failed:
@@ -331,4 +331,9 @@ class Worker:
 
 
 def _failure(code: str, message: str) -> dict[str, Any]:
-    return {"outcome": "failed", "error_code": code, "message": message}
+    return {"outcome": "failed", "error_code": _text(code), "message": _text(message)}
+
+
+def _text(words: str) -> str:
+    """Returns text that the server accepts: halves of surrogate pairs, which file names can contain, are replaced."""
+    return words.encode("utf-8", "replace").decode()

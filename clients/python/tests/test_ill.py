@@ -218,6 +218,18 @@ class HandlerTest(IllTest):
             self.ended(job, "failed")
             self.assertEqual(self.attempts(job), [code])
 
+    def test_half_a_surrogate_pair_in_an_error_keeps_its_code_and_its_delay(self):
+        def handler(job):
+            if job.payload:
+                raise Failed("no \udc80", code="not_yet", delay_s=3600.0)
+            raise ValueError("no \udc80")
+
+        self.work(handler)
+        for payload, code in ((True, "not_yet"), (False, "ValueError")):
+            job = self.create(payload=payload)
+            self.ended(job, "retry_wait")
+            self.assertEqual(self.attempts(job), [code])
+
     def test_a_delay_without_end_fails_the_attempt(self):
         def handler(job):
             raise Failed("later", delay_s=float("inf"))

@@ -30,11 +30,16 @@ export class Cancelled extends Error {
   override readonly name = "Cancelled";
 }
 
+/** Returns text that the server accepts: halves of surrogate pairs are replaced, also one that a cut leaves. */
+function text(words: unknown, charsMax = Infinity): string {
+  return String(words).slice(0, charsMax).replace(/\p{Surrogate}/gu, "\uFFFD");
+}
+
 /** Describes any value that a handler can throw, also one that cannot be converted to a string. */
 function described(thrown: unknown): { error_code: string; message: string } {
   try {
     const [name, words] = thrown instanceof Error ? [thrown.name, thrown.stack ?? thrown.message] : ["Error", thrown];
-    return { error_code: String(name), message: String(words).slice(0, 2000) };
+    return { error_code: text(name), message: text(words, 2000) };
   } catch {
     return { error_code: "Error", message: "the handler threw a value that has no text" };
   }
@@ -244,12 +249,12 @@ export class Worker {
     try {
       return { outcome: "succeeded", result: (await this.#handlers[job.kind]!(job)) ?? null };
     } catch (error) {
-      if (error instanceof Snooze) return { outcome: "snoozed", delay_ms: wholeMs(error.delayMs), message: error.message };
+      if (error instanceof Snooze) return { outcome: "snoozed", delay_ms: wholeMs(error.delayMs), message: text(error.message) };
       if (error instanceof Cancelled || job.signal.aborted) return stopped(job);
       if (error instanceof Failed) {
         const { code = "failed", retryable = true, delayMs } = error.options;
         const delay = delayMs === undefined ? {} : { delay_ms: wholeMs(delayMs) };
-        return { outcome: "failed", error_code: code, message: error.message, retryable, ...delay };
+        return { outcome: "failed", error_code: text(code), message: text(error.message), retryable, ...delay };
       }
       return { outcome: "failed", ...described(error) };
     }
@@ -286,7 +291,7 @@ export class Worker {
           for (const end of ends) await this.#tellUntilHeard([end]);
           return;
         }
-        const said = { outcome: "failed", error_code: "end_not_taken", message: String(why).slice(0, 2000) };
+        const said = { outcome: "failed", error_code: "end_not_taken", message: text(why, 2000) };
         ends = ends.map(({ job }) => ({ job, said }));
       }
       const left = giveUpAt - performance.now();

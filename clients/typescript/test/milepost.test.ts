@@ -105,6 +105,21 @@ test("an error fails the attempt, with the name of the error as its code", async
   assert.deepEqual(await codes(id), ["RangeError"]);
 });
 
+test("half a surrogate pair in an error keeps its code and its delay", async (t) => {
+  const half = "\ud83d";
+  const thrown = [
+    new Failed(`no ${half}`, { code: "not_yet", delayMs: 3_600_000 }),
+    Object.assign(new Error(), { stack: "x".repeat(1999) + "\u{1f600}" }), // Cut in the middle of a pair.
+    new Snooze(3_600_000, `later ${half}`),
+  ];
+  const create = work(t, { k: (job) => { throw thrown[job.payload as number]; } });
+  const states: JobState[] = ["retry_wait", "retry_wait", "pending"];
+  const ids = await Promise.all(thrown.map((_, n) => create("k", n)));
+  for (const [n, id] of ids.entries()) await ended(id, states[n]!);
+  assert.deepEqual(await codes(ids[0]!), ["not_yet"]);
+  assert.deepEqual(await codes(ids[1]!), ["Error"]);
+});
+
 test("a value without a text fails the attempt, and the worker continues", async (t) => {
   const thrown = [Object.create(null), Object.assign(new Error("no"), { stack: {} }), Symbol("no")];
   const create = work(t, { k: (job) => { throw thrown[job.payload as number]; } });

@@ -14,7 +14,9 @@ use crate::config::command::ConfigCommand;
 use crate::doctor::DoctorArgs;
 use crate::enqueue::EnqueueArgs;
 use crate::events::EventsCommand;
+use crate::generated::{CompletionsArgs, ManArgs};
 use crate::inbox::InboxCommand;
+use crate::init::InitArgs;
 use crate::jobs::JobsCommand;
 use crate::limits::LimitsCommand;
 use crate::migrate::MigrateArgs;
@@ -37,29 +39,31 @@ Examples:
   milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
   milepost --store postgres://app@db.internal/app migrate
 
-The store is the one given by --store or MILEPOST_STORE, else the one in the
-configuration, else the file milepost.db in the current folder. The first
-`milepost enqueue` creates this file. Every command except demo and bench reads
-the store from the configuration, and prints the store if it was not given.
+The configuration is the file given by --config or MILEPOST_CONFIG, else
+milepost.toml in the current folder, if it exists. The store is the one given by
+--store or MILEPOST_STORE, else the one in the configuration, else the file
+milepost.db in the current folder, which the first `milepost enqueue` creates.
+Every command except demo and bench reads the store from the configuration, and
+prints the store if it was not given. The demo uses a temporary file.
 MILEPOST_LOG sets the log level of stderr (error, warn, info, debug).
 
 Exit status: 0 success, 1 failure, 2 wrong usage.";
+
+/// The heading of the options that every command has.
+const OF_EVERY_COMMAND: &str = "Options of every command";
 
 /// Runs work that must not be lost, on the database you already have.
 #[derive(Debug, Parser)]
 #[command(name = "milepost", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    /// Where the jobs are: sqlite:PATH, or postgres://USER:PASSWORD@HOST/DATABASE
-    /// [default: the configured one, else sqlite:milepost.db; demo: a
-    /// temporary file]
+    /// The store: sqlite:PATH, or postgres://USER:PASSWORD@HOST/DATABASE
     // The value of the environment variable may contain a password, which help must not show. There is no default value here, because the
     // demo needs to know whether a store was named.
-    #[arg(long, global = true, env = STORE_VARIABLE, hide_env_values = true, value_name = "ADDRESS")]
+    #[arg(long, global = true, env = STORE_VARIABLE, hide_env = true, value_name = "ADDRESS", help_heading = OF_EVERY_COMMAND)]
     pub(crate) store: Option<String>,
 
-    /// The configuration file [default: milepost.toml in the current folder, if it
-    /// exists]
-    #[arg(long, global = true, env = "MILEPOST_CONFIG", value_name = "FILE")]
+    /// The configuration file
+    #[arg(long, global = true, env = "MILEPOST_CONFIG", hide_env = true, value_name = "FILE", help_heading = OF_EVERY_COMMAND)]
     pub(crate) config: Option<PathBuf>,
 
     #[command(subcommand)]
@@ -68,6 +72,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Create a project folder that is ready to run
+    Init(InitArgs),
     /// Create the store's tables, or migrate them to this binary's version
     #[command(after_help = crate::migrate::EXAMPLES)]
     Migrate(MigrateArgs),
@@ -119,6 +125,10 @@ pub(crate) enum Command {
     Prune(PruneArgs),
     /// Check the store's invariants, and repair violations where this is safe
     Doctor(Box<DoctorArgs>),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all pages into a folder
+    Man(ManArgs),
     /// Run benchmarks
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -226,9 +236,20 @@ mod tests {
             "config schema",
             "config reference",
         ];
-        // They act without an operator, on another store, or before there is an audit.
-        const OTHER: [&str; 8] =
-            ["migrate", "move", "work", "relay", "serve", "demo", "demo-worker", "config init"];
+        // They act without an operator, on another store, on none, or before there is an audit.
+        const OTHER: [&str; 11] = [
+            "migrate",
+            "move",
+            "work",
+            "relay",
+            "serve",
+            "demo",
+            "demo-worker",
+            "config init",
+            "init",
+            "completions",
+            "man",
+        ];
         let mut changing = 0;
         for (name, command) in commands() {
             let takes_reason = command.get_arguments().any(|arg| arg.get_long() == Some("reason"));

@@ -12,7 +12,9 @@ mod events;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod generated;
 mod inbox;
+mod init;
 mod input;
 mod jobs;
 mod limits;
@@ -127,6 +129,9 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
             milepost_demo::work(args, &address, programs).await
         }
         Command::Doctor(args) => doctor::run(*args, &store()?).await,
+        Command::Init(args) => init::run(args).await,
+        Command::Completions(args) => generated::completions(&args, Cli::command()),
+        Command::Man(args) => generated::man(args, Cli::command()),
         Command::Migrate(args) => migrate::run(&store()?, &args).await,
         Command::Move(args) => relocation::run(*args).await,
         Command::Enqueue(args) => enqueue::run(*args, &store()?).await,

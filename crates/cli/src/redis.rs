@@ -1,15 +1,19 @@
 //! The Redis of `--redis`. It is notified of changes in the store, so that workers see them sooner.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, error::ErrorKind};
 use milepost::{Coordination, JobId};
 use milepost_cli_support::output;
-use milepost_core::transition::Verb;
+use milepost_core::actions::job::JobAction;
+use milepost_core::port::Operated;
 use milepost_executors::exec::REDIS_VARIABLE;
 use milepost_redis::{InvalidRedis, PREFIX_DEFAULT, Redis, RedisOptions};
 use tokio::sync::OnceCell;
+
+use crate::config;
 
 /// How long a command waits for Redis; it waits at most once.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -44,16 +48,17 @@ impl RedisArgs {
         RedisNotifier { redis, up: OnceCell::new(), noted: AtomicBool::new(false) }
     }
 
-    /// Does the same for a worker; the command line takes precedence over the worker's configuration.
-    pub(crate) fn helper(&self, configured: Option<(String, RedisOptions)>) -> Option<Redis> {
-        let (configured, mut options) = match configured {
+    /// Does the same for workers and servers; the command line takes precedence over the configuration.
+    pub(crate) fn helper(&self, configured: Option<config::Redis>) -> Option<Arc<dyn Coordination>> {
+        let (configured, mut options) = match configured.map(config::Redis::config) {
             Some((url, options)) => (Some(url), options),
             None => (None, RedisOptions::default()),
         };
         if let Some(prefix) = &self.prefix {
             options.prefix.clone_from(prefix);
         }
-        self.url.as_deref().or(configured.as_deref()).map(|url| start(url, options))
+        let redis = self.url.as_deref().or(configured.as_deref()).map(|url| start(url, options));
+        redis.map(|redis| Arc::new(redis) as Arc<dyn Coordination>)
     }
 }
 
@@ -80,10 +85,10 @@ impl RedisNotifier {
         }
     }
 
-    /// Notifies workers that a running job was asked to stop.
-    pub(crate) async fn stop(&self, job: JobId, verb: Verb) {
+    /// Notifies workers of the result of an action.
+    pub(crate) async fn operated(&self, action: JobAction, job: JobId, operated: Operated) {
         if let Some(redis) = self.available().await {
-            self.note_failure(redis.flag_stop(job, verb).await, redis);
+            self.note_failure(action.announce(job, operated, redis).await, redis);
         }
     }
 

@@ -82,11 +82,7 @@ pub(super) async fn abort(
         // The statement is interrupted only after the stop was requested; otherwise the run could begin another chunk.
         let words = match words {
             Ok(Operated::StopRequested) if args.hard => hard(id, scene, database, store).await,
-            Ok(Operated::StopRequested) => Ok(format!(
-                "no further chunk starts; aborted after the current one, within {} at the latest",
-                format_duration(GRACE_DEFAULT)
-            )),
-            Ok(Operated::Done(state)) => Ok(state.to_string()),
+            Ok(operated) => Ok(RunAction::Abort.result(operated)),
             Err(error) => Err(error),
         };
         reports.add(id, words);
@@ -124,14 +120,7 @@ pub(super) async fn cancel(args: ChangeArgs, store: &dyn Store) -> Result<Outcom
     let mut reports = Reports::default();
     for &id in &args.ids {
         let operated = perform(id, RunAction::Cancel, &args, &teller, store.as_ref()).await;
-        let words = operated.map(|operated| match operated {
-            Operated::Done(state) => state.to_string(),
-            Operated::StopRequested => format!(
-                "no further chunk starts; canceled after the current one, within {} at the latest",
-                format_duration(GRACE_DEFAULT)
-            ),
-        });
-        reports.add(id, words);
+        reports.add(id, operated.map(|operated| RunAction::Cancel.result(operated)));
     }
     reports.outcome()
 }

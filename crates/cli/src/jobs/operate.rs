@@ -210,7 +210,7 @@ fn by_state(jobs: &[(JobId, JobState)]) -> String {
     counts.join(", ")
 }
 
-/// Performs the action, then notifies workers of a stop, or that this job or the next one of its group may be ready.
+/// Performs the action, then notifies workers of the result.
 pub(crate) async fn operate(
     action: JobAction,
     job: JobId,
@@ -222,10 +222,7 @@ pub(crate) async fn operate(
         ActionError::Store(error) => error.into(),
         error @ ActionError::NoDelay(_) => anyhow::Error::from(error),
     })?;
-    match (operated, action.verb(JobState::Running)) {
-        (Operated::StopRequested, Some(verb)) => teller.stop(job, verb).await,
-        _ => teller.ready().await,
-    }
+    teller.operated(action, job, operated).await;
     Ok(operated)
 }
 

@@ -25,10 +25,10 @@ use self::stores::Ends;
 use crate::doctor;
 
 const EXAMPLES: &str = "\
-Stop all workers first. Enqueuing fails as soon as the move begins. The
-database must be empty; its tables are created. Ids, keys, tokens, attempts,
-times and history are not changed. To continue an interrupted move, run the
-same command again.
+Stop all workers, relays and servers first. Enqueuing fails as soon as the move
+begins. The database must be empty; its tables are created. Ids, keys, tokens,
+attempts, times and history are not changed. To continue an interrupted move,
+run the same command again.
 
 At the end, both stores are compared and the new one is checked; only then can
 it be used. The old store remains readable and accepts no changes.

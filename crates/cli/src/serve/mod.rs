@@ -104,6 +104,12 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     let options = args.access.options(config.as_mut());
     let check = async || access::check(&options, listen, store.as_ref()).await;
     let stop = CancellationToken::new();
+    let configured_redis = config.as_mut().and_then(|config| config.redis.take());
+    let coordination = if args.wants(Part::Api) || args.wants(Part::Work) {
+        args.redis.helper(configured_redis)
+    } else {
+        None
+    };
     let configuration = config.as_ref().map(|_| selection.file().to_owned());
     let configured = config.zip(configuration.clone());
     let pools = PoolNumbers(database.clone());
@@ -111,7 +117,7 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     let start = async {
         args.store.until_reachable(&address, check).await?;
         let listener = listener(listen).await?;
-        Ok((listener, Parts::start(&args, configured, at, &stop).await?))
+        Ok((listener, Parts::start(&args, configured, coordination.clone(), at, &stop).await?))
     };
     let begun = signals.during(start).await?;
     let (listener, parts) = match (begun.started, begun.signal) {
@@ -130,7 +136,7 @@ pub(crate) async fn run(args: ServeArgs, selection: &Selection) -> Result<Outcom
     let about = about(&address, configuration, &args);
     let mut counts = parts.counts();
     counts.push(Box::new(pools));
-    let options = Options { counts, about, api: args.wants(Part::Api), ..options };
+    let options = Options { counts, about, api: args.wants(Part::Api), coordination, ..options };
     let serving = tokio::spawn(milepost_server::serve(listener, store, options, stop.clone()));
     until_stopped(serving, parts, &mut signals, &stop).await
 }

@@ -1,11 +1,12 @@
 //! The workers and publishers that run in the server's process.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Error, Result};
 use clap::ValueEnum;
 use futures::future::{join_all, pending};
-use milepost::Worker;
+use milepost::{Coordination, Worker};
 use milepost_cli_support::operations;
 use milepost_server::metrics::Counts;
 use tokio_util::sync::CancellationToken;
@@ -68,6 +69,7 @@ impl Parts {
     pub(super) async fn start(
         args: &ServeArgs,
         configured: Option<(Config, PathBuf)>,
+        helper: Option<Arc<dyn Coordination>>,
         at: At,
         stop: &CancellationToken,
     ) -> Result<Self> {
@@ -84,7 +86,7 @@ impl Parts {
             .then(|| Publishers::start(at.database.store(), &config, None, stop))
             .transpose()?;
         let workers = if has(Part::Work) {
-            work::start(config, &file, WorkerArgs::default(), &args.redis, at).await?
+            work::start(config, &file, WorkerArgs::default(), helper, at).await?
         } else {
             Vec::new()
         };

@@ -22,7 +22,7 @@ use milepost_core::limit::Limit;
 use milepost_core::schedule::Schedule;
 
 use self::bulk::{Bulks, Checked};
-use crate::config::{BulkEntry, Config, LimitEntry, Redis, ScheduleEntry};
+use crate::config::{BulkEntry, Config, LimitEntry, ScheduleEntry};
 use crate::redis::RedisArgs;
 use crate::selection::Selection;
 use crate::signals::{self, Signals};
@@ -73,7 +73,7 @@ pub(crate) struct WorkerArgs {
 }
 
 pub(crate) async fn run(args: WorkArgs, selection: &Selection) -> Result<Outcome> {
-    let config = selection.config()?;
+    let mut config = selection.config()?;
     if !has_work(&config) {
         let file = selection.file().display();
         bail!(
@@ -87,7 +87,8 @@ pub(crate) async fn run(args: WorkArgs, selection: &Selection) -> Result<Outcome
         signal = signals.next() => return Ok(Outcome::Interrupted(signal)),
     };
     let at = At { database, address, wait: args.store };
-    let begun = signals.during(start(config, selection.file(), args.worker, &args.redis, at)).await?;
+    let helper = args.redis.helper(config.redis.take());
+    let begun = signals.during(start(config, selection.file(), args.worker, helper, at)).await?;
     match (begun.started, begun.signal) {
         (None, signal) => Ok(Outcome::Interrupted(signal.unwrap_or_default())),
         (Some(workers), Some(signal)) => leave(workers, signal, &mut signals).await,
@@ -115,7 +116,7 @@ pub(crate) async fn start(
     mut config: Config,
     path: &Path,
     worker: WorkerArgs,
-    redis: &RedisArgs,
+    helper: Option<Arc<dyn Coordination>>,
     at: At,
 ) -> Result<Vec<Worker>> {
     let At { database, address, wait } = &at;
@@ -141,7 +142,7 @@ pub(crate) async fn start(
         }
         None => None,
     };
-    Start { at, bulks, schedules }.start(config, path, worker, redis).await
+    Start { at, bulks, schedules }.start(config, path, worker, helper).await
 }
 
 /// Waits until the workers have stopped, for which this signal has asked; a second signal ends the process immediately.
@@ -225,9 +226,9 @@ impl Start {
         config: Config,
         path: &Path,
         given: WorkerArgs,
-        redis_given: &RedisArgs,
+        helper: Option<Arc<dyn Coordination>>,
     ) -> Result<Vec<Worker>> {
-        let Config { worker, redis, kinds, limits, retention, folder, secrets, .. } = config;
+        let Config { worker, kinds, limits, retention, folder, secrets, .. } = config;
         let At { database, address, wait } = &self.at;
         let store = database.store();
         let configured = configuring(database)?;
@@ -239,8 +240,6 @@ impl Start {
         let mut options = WorkerOptions { retention: retention.policy(), ..WorkerOptions::default() };
         let bulk_concurrency = worker.bulk_concurrency();
         worker.apply(&mut options);
-        let redis = redis_given.helper(redis.map(Redis::config));
-        let helper = redis.map(|redis| Arc::new(redis) as Arc<dyn Coordination>);
         let file = path.display().to_string();
         given.apply(&mut options);
         let mut workers = Vec::new();

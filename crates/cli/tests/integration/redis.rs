@@ -5,8 +5,11 @@ use crate::support;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::Child;
+use std::time::Duration;
 
 use crate::support::Place;
+use crate::support::http::ask;
+use crate::support::process::Process;
 use milepost_core::port::{Coordination, Wake, WakeStream};
 use milepost_redis::{Redis, RedisOptions};
 use milepost_testkit::redis::RedisServer;
@@ -47,6 +50,31 @@ async fn what_is_enqueued_or_asked_to_stop_is_told_to_workers() {
     );
     assert!(ran.ok().out.contains("2 enqueued"));
     assert_eq!(hints.next().await, Wake::Ready);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_announces_what_requests_change() {
+    let place = Place::sqlite();
+    let redis = RedisServer::running().await;
+    let (_redis, mut hints) = listening(&redis).await;
+    let (server, address) = Process::serve(&place, &["--only", "api", "--redis", &redis.url()]);
+    let request = r#"{"kind": "mail", "key": "order-17"}"#;
+    // The server does not wait for Redis when it starts, so that the first announcements can be lost.
+    loop {
+        let created = ask(&address, "POST", "/v1/jobs", request);
+        assert!(created.starts_with("HTTP/1.1 20"), "{created}");
+        if tokio::time::timeout(Duration::from_millis(100), hints.next()).await == Ok(Wake::Ready) {
+            break;
+        }
+    }
+    tokio::task::block_in_place(|| place.work(None));
+    let id = &place.ids()[0];
+    let path = format!("/v1/jobs/{id}/operate");
+    let stopping = ask(&address, "POST", &path, r#"{"operation": "cancel"}"#);
+    assert!(stopping.contains("stop_requested"), "{stopping}");
+    while hints.next().await != Wake::Stop {}
+    assert_eq!(redis.keys("milepost:stop:job:*").await, [format!("milepost:stop:job:{id}")]);
+    server.leave();
 }
 
 #[test]

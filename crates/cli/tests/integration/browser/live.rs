@@ -33,7 +33,7 @@ fn a_bulk_jobs_bar_moves_until_it_is_aborted_and_goes_on_when_it_is_resumed(plac
     let console = Console::of(place);
     let started = console.place.run(&["bulk", "start", "popular", "--param", "topic=1", "--json"]).json();
     let id = started["job"].as_str().unwrap();
-    let (browser, abort, retry) = (&console.browser, format!("act-abort-{id}"), format!("act-retry-{id}"));
+    let (browser, abort, resume) = (&console.browser, format!("act-abort-{id}"), format!("act-resume-{id}"));
     console.open(&format!("/bulk/{id}"));
     console.mark_page();
     for _ in 0..3 {
@@ -55,7 +55,7 @@ fn a_bulk_jobs_bar_moves_until_it_is_aborted_and_goes_on_when_it_is_resumed(plac
     browser.until_says(".flash.done", "");
     console.until_state("aborted");
 
-    console.act(&retry, "the text is right after all");
+    console.act(&resume, "the text is right after all");
     browser.click("[popovertarget=act-set]");
     browser.fill("#act-set [name=rate]", "1000000");
     browser.fill("#act-set [name=rows_max]", "5000");

@@ -1,0 +1,269 @@
+//! Runs the tutorials of `docs/tutorials` exactly as they are written, block by block.
+//!
+//! Blocks of ```` ```sh ```` run one after another in the same shell, in a new folder; those of ```` ```sh background ```` run beside them until the end. A block of
+//! ```` ```text ```` is the expected output of the block before; `…` is any text. A block that only shows something is repeated until its output is the expected one, because a
+//! reader takes longer than a test. Pages that mention `DATABASE_URL` get a database.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use milepost_testkit::database::Database;
+use milepost_testkit::{port, wait};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::{clients, support};
+
+/// The line that follows the output of a block.
+const END: &str = "-- end of the block, status ";
+
+/// The begin of commands that only show something.
+const SHOWS: [&str; 10] = [
+    "milepost audit",
+    "milepost batch show",
+    "milepost bulk list",
+    "milepost jobs list",
+    "milepost jobs show",
+    "cat published",
+    "cat sent",
+    "milepost events lag",
+    "sort sent",
+    "psql -At",
+];
+/// How long a tutorial may take: five minutes, as it promises.
+const TUTORIAL_MAX: Duration = Duration::from_secs(300);
+/// The address of the server in tutorials; the test uses another port.
+const ADDRESS: &str = "127.0.0.1:7070";
+
+/// A block of a page.
+#[derive(Debug)]
+struct Block {
+    /// The line on which it begins.
+    line: usize,
+    /// What follows the fence, such as `sh`.
+    info: String,
+    text: String,
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut is_open = false;
+    for (number, line) in (1..).zip(page.lines()) {
+        match (line.strip_prefix("```"), is_open) {
+            (Some(info), false) => {
+                blocks.push(Block { line: number, info: info.to_owned(), text: String::new() });
+                is_open = true;
+            }
+            (Some(_), true) => is_open = false,
+            (None, true) => blocks.last_mut().unwrap().text += &format!("{line}\n"),
+            (None, false) => {}
+        }
+    }
+    blocks
+}
+
+/// A shell that runs blocks.
+struct Shell {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Shell {
+    /// Starts a shell in a folder, for a server at this address.
+    fn start(folder: &Path, address: &str, database: Option<&Database>) -> Self {
+        let programs = Path::new(env!("CARGO_BIN_EXE_milepost")).parent().unwrap();
+        let (of_postgres, others) = (milepost_testkit::server::programs(), std::env::var("PATH").unwrap());
+        let path = format!("{}:{}:{others}", programs.display(), of_postgres.display());
+        let mut command = Command::new("bash");
+        command.current_dir(folder).env("PATH", path).env("PYTHONPATH", root().join("clients/python"));
+        command.env("MILEPOST_LISTEN", address).env_remove("MILEPOST_STORE");
+        if let Some(database) = database {
+            command.env("DATABASE_URL", database.url());
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        let mut child = command.spawn().unwrap();
+        let (group, has_ended) = (Pid::from_raw(child.id().cast_signed()), Arc::new(AtomicBool::new(false)));
+        let ended = has_ended.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(TUTORIAL_MAX);
+            if !ended.load(Ordering::Relaxed) {
+                let _ = killpg(group, Signal::SIGKILL);
+            }
+        });
+        let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child, input, output, has_ended }
+    }
+
+    /// Runs a block. Returns its output and its status.
+    fn run(&mut self, block: &str) -> (String, String) {
+        // No command may read the blocks that follow.
+        writeln!(self.input, "{{\n{block}}} < /dev/null\necho \"{END}$?\"").unwrap();
+        let mut output = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "the shell has ended after: {output}");
+            // The output may end without a line break.
+            if let Some((rest, status)) = line.split_once(END) {
+                return (output + rest, status.trim().to_owned());
+            }
+            output += &line;
+        }
+    }
+
+    /// Repeats a command that only shows something until its output is the expected one. Returns the last output.
+    fn until_like(&mut self, command: &str, mut output: String, expected: &str) -> String {
+        let only_shows = |line: &str| SHOWS.iter().any(|begin| line.starts_with(begin));
+        let began = Instant::now();
+        while !is_like(&output, expected) && command.lines().all(only_shows) && began.elapsed() < wait::LIMIT
+        {
+            std::thread::sleep(Duration::from_millis(200));
+            output = self.run(command).0;
+        }
+        output
+    }
+
+    fn start_beside(&mut self, block: &str) {
+        let (_, status) = self.run(&format!("{{\n{block}}} > /dev/null 2>&1 &\n"));
+        assert_eq!(status, "0");
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        let _ = killpg(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGKILL);
+        let _ = self.child.wait();
+        self.has_ended.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Returns whether an output is the expected one.
+fn is_like(output: &str, expected: &str) -> bool {
+    let mut parts = expected.trim_end().split('…');
+    let Some(mut rest) = parts.next().and_then(|begin| output.trim_end().strip_prefix(begin)) else {
+        return false;
+    };
+    let mut ends_exactly = rest.is_empty();
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+        ends_exactly = part.is_empty() || rest.is_empty();
+    }
+    ends_exactly
+}
+
+/// Follows a page.
+fn follow(name: &str) {
+    let page = &tutorials().join(name);
+    let address = format!("127.0.0.1:{}", port::free());
+    let text = std::fs::read_to_string(page).unwrap();
+    let database = text.contains("DATABASE_URL").then(|| support::block_on(Database::create()));
+    let text = text.replace(ADDRESS, &address);
+    let folder = tempfile::tempdir().unwrap();
+    if text.contains("milepost-client") {
+        // As `npm install` links it.
+        let packages = folder.path().join("node_modules");
+        std::fs::create_dir(&packages).unwrap();
+        std::os::unix::fs::symlink(
+            clients::build_typescript("typescript-tutorial"),
+            packages.join("milepost-client"),
+        )
+        .unwrap();
+    }
+    let mut shell = Shell::start(folder.path(), &address, database.as_ref());
+    let mut last: Option<(String, String)> = None;
+    let mut commands = 0;
+    for block in blocks(&text) {
+        let place = format!("{}:{}", page.display(), block.line);
+        match block.info.as_str() {
+            "sh" => {
+                let (output, status) = shell.run(&block.text);
+                assert_eq!(status, "0", "{place}: {output}");
+                last = Some((block.text, output));
+                commands += 1;
+            }
+            "sh background" => shell.start_beside(&block.text),
+            "text" => {
+                let (command, output) =
+                    last.take().unwrap_or_else(|| panic!("{place}: the output of nothing"));
+                let output = shell.until_like(&command, output, &block.text);
+                assert!(is_like(&output, &block.text), "{place}: the output is another one:\n{output}");
+            }
+            other => panic!("{place}: {other:?} is not a kind of block in a tutorial"),
+        }
+    }
+    assert!(commands > 3, "{}: only {commands} blocks", page.display());
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+}
+
+fn tutorials() -> PathBuf {
+    root().join("docs/tutorials")
+}
+
+#[test]
+fn the_first_job() {
+    follow("first-job.md");
+}
+
+#[test]
+fn jobs_from_plain_sql() {
+    follow("plain-sql.md");
+}
+
+#[test]
+fn a_worker_in_python() {
+    follow("python-worker.md");
+}
+
+#[test]
+fn a_worker_in_typescript() {
+    follow("typescript-worker.md");
+}
+
+#[test]
+fn a_bulk_run() {
+    follow("bulk-run.md");
+}
+
+#[test]
+fn a_batch() {
+    follow("batch.md");
+}
+
+#[test]
+fn events() {
+    follow("events.md");
+}
+
+#[test]
+fn every_tutorial_is_followed_by_a_test() {
+    let tests = include_str!("tutorials.rs");
+    for page in std::fs::read_dir(tutorials()).unwrap() {
+        let name = page.unwrap().file_name().into_string().unwrap();
+        assert!(tests.contains(&format!("follow({name:?})")), "{name}");
+    }
+}
+
+#[test]
+fn an_output_is_compared_up_to_its_gaps() {
+    for (output, expected, is_it) in [
+        ("a 1 b\n", "a … b\n", true),
+        ("a 1 c\n", "a … b\n", false),
+        ("a\nb\nc\n", "a\n…\n", true),
+        ("x a\n", "a\n", false),
+        ("a x\n", "a\n", false),
+        ("a\n", "a\n", true),
+        ("1 a 2\n", "…a…\n", true),
+    ] {
+        assert_eq!(is_like(output, expected), is_it, "{output:?} {expected:?}");
+    }
+}
