@@ -56,7 +56,7 @@ pub(crate) struct AuditArgs {
 
 /// Parses the name of an audited action.
 fn what() -> PossibleValuesParser {
-    PossibleValuesParser::new(WHATS.into_iter().chain([MOVE]))
+    PossibleValuesParser::new(WHATS.iter().copied().chain([MOVE]))
 }
 
 pub(crate) async fn run(args: &AuditArgs, address: &StoreAddress) -> Result<Outcome> {

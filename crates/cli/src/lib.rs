@@ -36,6 +36,7 @@ mod signals;
 mod time;
 mod tokens;
 mod traces;
+mod watch;
 mod work;
 mod workers;
 

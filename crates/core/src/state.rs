@@ -39,6 +39,12 @@ impl JobState {
         matches!(self, Self::Succeeded | Self::Canceled | Self::Skipped)
     }
 
+    /// Returns whether only an operator can make the job run again.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        self.is_ended() || matches!(self, Self::Failed | Self::Aborted)
+    }
+
     /// Returns whether the job waits to be claimed.
     #[must_use]
     pub const fn is_waiting(self) -> bool {

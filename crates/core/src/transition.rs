@@ -48,6 +48,23 @@ named_enum! {
 }
 
 impl Verb {
+    /// Returns the name of the audited action with which an operator uses this verb; `None` for the verbs of workers and of the store.
+    #[must_use]
+    pub const fn audit_name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Release => "job.release",
+            Self::Cancel => "job.cancel",
+            Self::Skip => "job.skip",
+            Self::Mark => "job.mark",
+            Self::Abort => "job.abort",
+            Self::RetryNow => "job.retry",
+            Self::Resume => "job.resume",
+            Self::Rerun => "job.rerun",
+            Self::Snooze => "job.snooze",
+            Self::Create | Self::Claim | Self::Succeed | Self::Retry | Self::Fail | Self::Yield => return None,
+        })
+    }
+
     /// Returns the verb with which an operator retries a job in this state, if that is possible.
     #[must_use]
     pub const fn that_retries(state: JobState) -> Option<Self> {

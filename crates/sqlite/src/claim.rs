@@ -235,10 +235,10 @@ pub(crate) fn held(conn: &Connection, worker: WorkerId) -> Result<(Vec<ClaimedJo
     while let Some(row) = rows.next()? {
         match read_held(row) {
             Ok(job) => held.push(job),
-            Err(error) => {
-                let run = Run { job: row::job_id(row, 0)?, token: row::token(row, 1)? };
-                failed.push(unreadable(run, &error));
-            }
+            Err(error) => match (row::job_id(row, 0), row::token(row, 1)) {
+                (Ok(job), Ok(token)) => failed.push(unreadable(Run { job, token }, &error)),
+                _ => tracing::error!(%error, "a run without a valid id and token cannot be ended"),
+            },
         }
     }
     Ok((held, failed))

@@ -75,12 +75,12 @@ impl<'conn> Finisher<'conn> {
                 let standing = Standing {
                     job: run.job,
                     state: JobState::Running,
-                    attempt: row.get(0)?,
+                    attempt: row::attempts(row, 0)?,
                     token: run.token,
                     worker: row::worker_opt(row, 1)?,
-                    group: row.get(2)?,
+                    group: row::text_opt(row, 2)?,
                 };
-                Ok(Running { standing, stop_verb: row::word_opt(row, 3)?, stop_note: row.get(4)? })
+                Ok(Running { standing, stop_verb: row::word_opt(row, 3)?, stop_note: row::text_opt(row, 4)? })
             })
             .optional()
     }

@@ -4,7 +4,7 @@ use std::slice;
 
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::error::StoreError;
-use milepost_core::ident::{JobId, RunToken};
+use milepost_core::ident::JobId;
 use milepost_core::port::{Operated, Operation};
 use milepost_core::sql;
 use milepost_core::state::JobState;
@@ -117,22 +117,22 @@ fn read_live(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
     let standing = Standing {
         job,
         state: row::word(row, 0)?,
-        attempt: row.get(1)?,
+        attempt: row::attempts(row, 1)?,
         token: row::token(row, 2)?,
         worker: row::worker_opt(row, 3)?,
-        group: row.get(4)?,
+        group: row::text_opt(row, 4)?,
     };
-    Ok(Found { standing, stop_verb: row::word_opt(row, 7)?, stop_note: row.get(5)? })
+    Ok(Found { standing, stop_verb: row::word_opt(row, 7)?, stop_note: row::text_opt(row, 5)? })
 }
 
 fn read_ended(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
     let standing = Standing {
         job,
         state: row::word(row, 0)?,
-        attempt: row.get(1)?,
-        token: RunToken(row.get(2)?),
+        attempt: row::attempts(row, 1)?,
+        token: row::token(row, 2)?,
         worker: None,
-        group: row.get(3)?,
+        group: row::text_opt(row, 3)?,
     };
     Ok(Found { standing, stop_verb: None, stop_note: None })
 }

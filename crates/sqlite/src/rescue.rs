@@ -60,25 +60,31 @@ pub(crate) fn shorten_leases(conn: &Connection) -> Result<usize, Failure> {
 pub(crate) fn lost_runs(conn: &Connection, worker: WorkerId, limit: usize) -> Result<Vec<Lost>, Failure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut statement = conn.prepare_cached(sql!("lost_runs"))?;
-    let runs = statement.query_map((worker.0, limit), |row| read_lost(row, worker))?;
-    Ok(runs.collect::<rusqlite::Result<_>>()?)
+    let (mut rows, mut runs) = (statement.query((worker.0, limit))?, Vec::new());
+    while let Some(row) = rows.next()? {
+        match read_lost(row, worker) {
+            Ok(lost) => runs.push(lost),
+            Err(error) => tracing::error!(%error, "a run of a lost worker cannot be read; it stays as it is"),
+        }
+    }
+    Ok(runs)
 }
 
 fn read_lost(row: &Row<'_>, worker: WorkerId) -> rusqlite::Result<Lost> {
     let standing = Standing {
         job: row::job_id(row, 0)?,
         state: JobState::Running,
-        attempt: row.get(3)?,
+        attempt: row::attempts(row, 3)?,
         token: row::token(row, 1)?,
         worker: Some(worker),
-        group: row.get(5)?,
+        group: row::text_opt(row, 5)?,
     };
     Ok(Lost {
-        kind: row.get(2)?,
+        kind: row::text_opt(row, 2)?.unwrap_or_default(),
         standing,
-        max_attempts: row.get(4)?,
+        max_attempts: row::attempts(row, 4)?,
         stop_verb: row::word_opt(row, 6)?,
-        stop_note: row.get(7)?,
+        stop_note: row::text_opt(row, 7)?,
         progressed: row.get(8)?,
     })
 }

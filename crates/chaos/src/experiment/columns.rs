@@ -36,9 +36,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How long it is tried.
 const TRIES_MAX: Duration = Duration::from_secs(60);
 
-/// Adds a column with this number to the tables of a file.
+/// Adds a column with this number to the tables of a file, in one transaction, as migrations do.
 pub(super) async fn add_to_file(home: &dyn Home, number: u32) {
-    home.tamper(&TABLES.map(|table| statement(table, number)).concat()).await;
+    let statements = TABLES.map(|table| statement(table, number)).concat();
+    home.tamper(&format!("begin immediate;{statements}commit;")).await;
 }
 
 /// Adds a column with this number to the tables of a database, one after the other. Waits half a second for a lock, as migrations do.

@@ -131,6 +131,11 @@ impl Fault {
         matches!(self, Self::AddColumns | Self::Prune | Self::Roll | Self::KillClient | Self::KillReader)
     }
 
+    /// Returns whether it waits for locks of the store, which a stopped process can hold until it continues.
+    pub(super) const fn waits_for_locks(self) -> bool {
+        matches!(self, Self::AddColumns | Self::Prune | Self::Roll)
+    }
+
     /// Returns whether it hits a server beside the store.
     pub(super) fn needs_service(self) -> bool {
         Self::OF_REDIS.contains(&self) || Self::OF_BROKER.contains(&self)

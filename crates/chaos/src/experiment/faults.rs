@@ -80,6 +80,9 @@ impl Faults {
             random.shuffle(&mut self.next);
         }
         let Some(fault) = self.next.pop() else { return Ok(()) };
+        if fault.waits_for_locks() {
+            self.resume_all(processes).await?;
+        }
         place.start_what_is_down().await;
         let is_done = self.inject_kind(fault, random, processes, place).await?;
         *self.count.entry(fault).or_default() += u32::from(is_done);
@@ -196,8 +199,8 @@ impl Faults {
         Ok(stopped.is_some())
     }
 
-    /// Lets all stopped processes continue.
-    pub(super) async fn stop(&mut self, processes: &mut Processes) -> Result<()> {
+    /// Waits until all stopped processes have continued.
+    pub(super) async fn resume_all(&mut self, processes: &mut Processes) -> Result<()> {
         let last = self.stopped.iter().map(|(_, until)| *until).max();
         if let Some(last) = last {
             tokio::time::sleep_until(last.into()).await;

@@ -149,7 +149,7 @@ pub async fn run(args: &ExperimentArgs) -> Result<Summary> {
         tokio::time::sleep(Duration::from_millis(random.u64(100..PAUSE_MS_MAX))).await;
         faults.inject(&mut random, &mut processes, &mut place).await?;
     }
-    faults.stop(&mut processes).await?;
+    faults.resume_all(&mut processes).await?;
     place.start_what_is_down().await;
     let mut failed = processes.finish(&Role::CLIENTS).await;
     let settled = settle(place.home.store().as_ref(), &witness, SETTLE_MAX).await;

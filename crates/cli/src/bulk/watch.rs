@@ -44,7 +44,7 @@ pub(super) struct WatchArgs {
 pub(super) async fn run(args: &WatchArgs, store: &dyn Store) -> Result<Outcome> {
     let mut view = super::view(args.id, store).await?;
     let mut screen = Screen::new(&view);
-    while !is_over(&view) {
+    while !view.is_over() {
         screen.show(&view);
         tokio::time::sleep(LOOK_EVERY).await;
         view = super::view(args.id, store).await?;
@@ -58,10 +58,6 @@ pub(super) async fn run(args: &WatchArgs, store: &dyn Store) -> Result<Outcome> 
         words::progress(&view)
     ))?;
     Ok(if view.state == JobState::Succeeded { Outcome::Done } else { Outcome::SomeFailed })
-}
-
-fn is_over(view: &BulkView) -> bool {
-    view.state.is_ended() || matches!(view.state, JobState::Failed | JobState::Aborted)
 }
 
 /// A progress bar on a terminal; occasional lines otherwise.

@@ -15,11 +15,13 @@ use milepost_core::state::JobState;
 
 use super::filter::FilterArgs;
 use crate::time::{length, relative};
+use crate::watch::{self, Watched};
 
 const EXAMPLES: &str = "\
 Examples:
   milepost jobs list
   milepost jobs list --state failed --kind mail
+  milepost jobs list --state running --watch
   milepost jobs list --key order-4711
   milepost jobs list --payload customer.id=42 --created-from 2026-05-01T00:00:00Z
   milepost jobs list --limit 10000 --json | jq -r '.[].id'
@@ -47,9 +49,21 @@ pub(crate) struct ListArgs {
     /// Print one JSON array
     #[arg(long)]
     json: bool,
+    /// List them again every second, until interrupted
+    #[arg(long, conflicts_with = "json")]
+    watch: bool,
 }
 
 pub(crate) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
+    if args.watch {
+        watch::repeat(async || list(&args, store).await.map(|()| Watched::GoesOn)).await?;
+    } else {
+        list(&args, store).await?;
+    }
+    Ok(Outcome::Done)
+}
+
+async fn list(args: &ListArgs, store: &dyn Store) -> Result<()> {
     let limit = args.limit as usize;
     let filter = JobFilter { before: args.before, ..args.filter.filter() };
     let mut rows = find(store, filter, limit + 1).await?;
@@ -70,7 +84,7 @@ pub(crate) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
         None if !args.json => output::note("no jobs"),
         _ => {}
     }
-    Ok(Outcome::Done)
+    Ok(())
 }
 
 /// Returns up to `limit` jobs, newest first. The store is searched in several steps, so that no statement runs long when only few of ten

@@ -17,10 +17,12 @@ use milepost_core::worker::Progress;
 use serde::Serialize;
 
 use crate::time::{exact, length, relative};
+use crate::watch::{self, Watched};
 
 const EXAMPLES: &str = "\
 Examples:
   milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c
+  milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --watch
   milepost jobs show 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --json | jq .result";
 
 #[derive(Debug, Args)]
@@ -32,6 +34,9 @@ pub(crate) struct ShowArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Show it again every second, until it has ended or failed
+    #[arg(long, conflicts_with = "json")]
+    watch: bool,
 }
 
 /// A job in the JSON output.
@@ -43,6 +48,16 @@ struct JobDocument<'a> {
 }
 
 pub(crate) async fn run(args: ShowArgs, store: &dyn Store) -> Result<Outcome> {
+    if args.watch {
+        watch::repeat(async || show(&args, store).await).await?;
+    } else {
+        show(&args, store).await?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Prints the job once.
+async fn show(args: &ShowArgs, store: &dyn Store) -> Result<Watched> {
     let Some(view) = store.job(args.id).await? else {
         return Err(StoreError::NoSuchJob(args.id).into());
     };
@@ -58,7 +73,7 @@ pub(crate) async fn run(args: ShowArgs, store: &dyn Store) -> Result<Outcome> {
         print_json("checkpoint", view.checkpoint.as_ref().map(|json| json.get()))?;
         print_timeline(&history, now)?;
     }
-    Ok(Outcome::Done)
+    Ok(if view.row.state.is_over() { Watched::Ended } else { Watched::GoesOn })
 }
 
 /// Maximum number of state changes in the text output.

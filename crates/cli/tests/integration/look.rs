@@ -2,12 +2,16 @@
 
 use crate::support;
 
+use crate::support::process::Process;
 use crate::support::{Place, on_each_store};
+use milepost_core::finish::End;
 use milepost_core::search::SCAN_MAX;
 
 on_each_store! {
     a_page_goes_on_where_the_one_before_ended,
     listings_are_filtered,
+    a_watched_job_is_shown_until_it_has_ended,
+    a_watched_list_shows_new_jobs,
     a_rare_kind_is_found_behind_many_others,
     workers_are_listed_with_what_they_hold,
     every_listing_of_an_empty_store_is_an_empty_array,
@@ -39,6 +43,24 @@ fn listings_are_filtered(place: Place) {
     assert_eq!(count(&["--key", "k"]), 1);
     assert_eq!(count(&["--state", "failed"]), 0);
     assert_eq!(place.run(&["jobs", "list", "--state", "lost"]).status, 2);
+}
+
+fn a_watched_job_is_shown_until_it_has_ended(place: Place) {
+    let id = place.enqueue(&[]);
+    let mut watch = Process::spawn_printing(&mut place.command(&["jobs", "show", &id, "--watch"]));
+    watch.hear("pending");
+    place.work(Some(End::Succeed { result: None }));
+    watch.hear("succeeded");
+    assert_eq!(watch.end().0, Some(0));
+}
+
+fn a_watched_list_shows_new_jobs(place: Place) {
+    let first = place.enqueue(&[]);
+    let mut watch = Process::spawn_printing(&mut place.command(&["jobs", "list", "--watch"]));
+    watch.hear(&first);
+    let second = place.enqueue(&[]);
+    watch.hear(&second);
+    watch.hear(&second);
 }
 
 fn a_rare_kind_is_found_behind_many_others(place: Place) {

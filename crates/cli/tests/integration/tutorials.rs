@@ -3,8 +3,12 @@
 //! Blocks of ```` ```sh ```` run one after another in the same shell, in a new folder; those of ```` ```sh background ```` run beside them until the end. A block of
 //! ```` ```text ```` is the expected output of the block before; `…` is any text. A block that only shows something is repeated until its output is the expected one, because a
 //! reader takes longer than a test. Pages that mention `DATABASE_URL` get a database.
+//!
+//! A program in Rust is not compiled again: `cargo run` and `cargo test` compare the page's files with those of `examples/mailer`. `cargo run` then starts
+//! the program of that example, and the tests of that example run with all others.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -80,7 +84,9 @@ impl Shell {
     fn start(folder: &Path, address: &str, database: Option<&Database>) -> Self {
         let programs = Path::new(env!("CARGO_BIN_EXE_milepost")).parent().unwrap();
         let (of_postgres, others) = (milepost_testkit::server::programs(), std::env::var("PATH").unwrap());
-        let path = format!("{}:{}:{others}", programs.display(), of_postgres.display());
+        let own = folder.join(".programs");
+        write_cargo(&own, programs);
+        let path = format!("{}:{}:{}:{others}", own.display(), programs.display(), of_postgres.display());
         let mut command = Command::new("bash");
         command.current_dir(folder).env("PATH", path).env("PYTHONPATH", root().join("clients/python"));
         command.env("MILEPOST_LISTEN", address).env_remove("MILEPOST_STORE");
@@ -141,6 +147,27 @@ impl Drop for Shell {
         let _ = self.child.wait();
         self.has_ended.store(true, Ordering::Relaxed);
     }
+}
+
+/// Writes a program that stands in for cargo, see above. Other commands than `run` and `test` go to the real one.
+fn write_cargo(folder: &Path, programs: &Path) {
+    let (example, program) = (root().join("examples/mailer"), programs.join("mailer"));
+    let (example, program) = (example.display(), program.display());
+    let script = format!(
+        "#!/bin/sh
+set -e
+case \"$1\" in
+run) cmp src/lib.rs {example}/src/lib.rs; cmp src/main.rs {example}/src/main.rs; shift; [ \"$1\" != -- ] || shift; exec {program} \"$@\" ;;
+test) cmp src/lib.rs {example}/src/lib.rs; cmp tests/mail.rs {example}/tests/mail.rs ;;
+*) exec {} \"$@\" ;;
+esac
+",
+        env!("CARGO")
+    );
+    std::fs::create_dir(folder).unwrap();
+    let path = folder.join("cargo");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Returns whether an output is the expected one.
@@ -227,6 +254,11 @@ fn a_worker_in_python() {
 #[test]
 fn a_worker_in_typescript() {
     follow("typescript-worker.md");
+}
+
+#[test]
+fn a_worker_in_rust() {
+    follow("rust-worker.md");
 }
 
 #[test]

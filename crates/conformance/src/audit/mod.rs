@@ -59,7 +59,7 @@ pub async fn only_entry(store: &Arc<dyn Store>) -> AuditEntry {
 pub async fn every_change_by_an_actor_leaves_one_row(scene: Scene) {
     let mut walk = Walk::of(scene, true);
     walk.through().await;
-    let all: BTreeSet<&str> = WHATS.into_iter().filter(|what| !ELSEWHERE.contains(what)).collect();
+    let all: BTreeSet<&str> = WHATS.iter().copied().filter(|what| !ELSEWHERE.contains(what)).collect();
     assert_eq!(walk.told, all, "every action occurs");
 }
 

@@ -1,6 +1,7 @@
 //! Audited actions, and the objects whose state is recorded before and after each action.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use crate::batch::operation::{BatchOperation, BatchVerb};
 use crate::doctor::Check;
@@ -12,18 +13,11 @@ use crate::job::NewJob;
 use crate::limit::Target;
 use crate::transition::Verb;
 
-/// The names of all actions that operators can perform on a store: the values of [`AuditedAction::what`].
-pub const WHATS: [&str; 51] = [
-    "job.create",
-    "job.release",
-    "job.cancel",
-    "job.skip",
-    "job.mark",
-    "job.abort",
-    "job.retry",
-    "job.resume",
-    "job.rerun",
-    "job.snooze",
+/// The action that creates jobs.
+const CREATE_JOBS: &str = "job.create";
+
+/// The names of the actions on objects other than jobs.
+const OTHERS: [&str; 41] = [
     "queue.pause",
     "queue.resume",
     "limit.put",
@@ -66,6 +60,12 @@ pub const WHATS: [&str; 51] = [
     "token.create",
     "token.revoke",
 ];
+
+/// The names of all actions that operators can perform on a store: the values of [`AuditedAction::what`].
+pub static WHATS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let on_jobs = Verb::ALL.iter().filter_map(|verb| verb.audit_name());
+    std::iter::once(CREATE_JOBS).chain(on_jobs).chain(OTHERS).collect()
+});
 
 /// An action on a store. It writes one audit row, unless it changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,24 +174,16 @@ impl AuditedAction {
             [job] => Subject::NewJob(job.id),
             _ => Subject::Store,
         };
-        Self::of("job.create", subject)
+        Self::of(CREATE_JOBS, subject)
     }
 
     /// Applies an operator's verb to a job.
     #[must_use]
     pub const fn operate(job: JobId, verb: Verb) -> Self {
-        let what = match verb {
-            Verb::Release => "job.release",
-            Verb::Cancel => "job.cancel",
-            Verb::Skip => "job.skip",
-            Verb::Mark => "job.mark",
-            Verb::Abort => "job.abort",
-            Verb::RetryNow => "job.retry",
-            Verb::Resume => "job.resume",
-            Verb::Rerun => "job.rerun",
-            Verb::Snooze => "job.snooze",
-            // Verbs of workers; no store lets an operator use them.
-            _ => "job.change",
+        let what = match verb.audit_name() {
+            Some(name) => name,
+            // No store lets an operator use them.
+            None => "job.change",
         };
         Self::of(what, Subject::Job(job))
     }

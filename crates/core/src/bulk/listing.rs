@@ -126,8 +126,7 @@ impl BulkView {
     /// Returns whether the run is neither running nor waiting to run.
     #[must_use]
     pub const fn is_over(&self) -> bool {
-        use JobState::{Blocked, Pending, RetryWait, Running};
-        !matches!(self.state, Running | Pending | RetryWait | Blocked)
+        self.state.is_over()
     }
 
     /// Returns the number of processed targets, including failed ones.

@@ -15,8 +15,8 @@ use super::schema_size::{NO_SCHEMAS, PatternSizes};
 pub(super) const CHECKS_MAX: u64 = 1_000_000;
 /// The number of comparisons of a text's character with a pattern's character that count as one check.
 const MATCHES_A_CHECK: usize = 100;
-/// The number of characters of a text that are counted, or read by a format, as one check.
-const CHARACTERS_A_CHECK: usize = 100;
+/// The number of bytes of a text that are counted, or read by a format, as one check.
+const BYTES_A_CHECK: usize = 100;
 /// The maximum depth of nested schemas in the traversal. A reference that leads back to itself without descending into the input
 /// never ends, and a recursive validator needs stack space for each level.
 const DEPTH_MAX: usize = 1000;
@@ -144,7 +144,7 @@ impl<'s> Walk<'s> {
             "enum" | "const" => self.spend(weight(value)),
             // These read the whole text.
             "minLength" | "maxLength" | "format" | "contentEncoding" | "contentMediaType" => {
-                self.spend(input.as_str().map_or(0, str::len) / CHARACTERS_A_CHECK)
+                self.spend(input.as_str().map_or(0, str::len) / BYTES_A_CHECK)
             }
             // Each name that is missing becomes an entry of the error.
             "required" if input.is_object() => self.spend(length(value)),

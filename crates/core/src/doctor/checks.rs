@@ -252,7 +252,7 @@ checks! {
         means "Autovacuum is off for a table: it grows without bound.",
         mend "Turn autovacuum on, in the server's settings or the table's.";
     KeyMissing = "key_missing", Error, Postgres, Quick, promise 2,
-        means "A table of the schema lacks its primary key, or an index is not valid: a restore was not completed, and rows can exist twice.",
+        means "A table of the schema lacks its primary key or a unique index, or an index is not valid: a restore was not completed, and rows can exist twice.",
         mend "Stop all processes and restore again, into an empty database to which nothing connects. An index that is not valid: REINDEX it.";
     SequenceBehind = "sequence_behind", Error, Postgres, Full, promise 1,
         means "A sequence is behind the rows of its table, as after a restore while programs were connected: inserts fail, or new entries come before old ones.",

@@ -11,6 +11,7 @@ mod batches;
 mod changes;
 mod clock;
 mod connections;
+mod documentation;
 mod feed;
 mod isolation;
 mod keys;

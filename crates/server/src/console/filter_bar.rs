@@ -23,11 +23,14 @@ pub(super) struct Chip {
     pub(super) url: String,
 }
 
-/// Returns the tabs of all states. Their counts consider a filter by queue; with other filters, there are none.
+/// Returns whether the tabs have counts. They consider a filter by queue, and no others.
+pub(super) fn is_countable(search: &Search) -> bool {
+    search.fields().iter().all(|(name, value)| value.is_empty() || matches!(*name, "state" | "queue"))
+}
+
+/// Returns the tabs of all states, with counts if they [can have them](is_countable).
 pub(super) fn tabs(search: &Search, queues: Option<&[QueueKinds]>) -> Vec<Tab> {
-    let is_countable =
-        search.fields().iter().all(|(name, value)| value.is_empty() || matches!(*name, "state" | "queue"));
-    let queues = queues.filter(|_| is_countable);
+    let queues = queues.filter(|_| is_countable(search));
     let all =
         Tab { label: "all", jobs: None, url: url(search, "state", ""), is_current: search.state().is_none() };
     let of_state = |&state: &JobState| Tab {

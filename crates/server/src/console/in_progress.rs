@@ -3,7 +3,6 @@
 use milepost_core::batch::listing::BatchView;
 use milepost_core::bulk::listing::BulkView;
 use milepost_core::ident::BatchId;
-use milepost_core::state::JobState;
 
 use super::alert_facts::Facts;
 use super::batch;
@@ -21,8 +20,8 @@ const SHOWN: usize = 10;
 pub(super) struct InProgress {
     pub(super) runs: Vec<Row>,
     pub(super) batches: Vec<Batch>,
-    /// Whether there are more runs, and more batches, than are shown.
-    pub(super) more: (bool, bool),
+    /// Whether there are more than are shown.
+    pub(super) has_more: bool,
 }
 
 /// A batch in progress.
@@ -39,8 +38,7 @@ pub(super) struct Batch {
 impl InProgress {
     pub(super) fn of(facts: &Facts, paces: &Paces, page: &Page) -> Self {
         let runs: Vec<&BulkView> =
-            facts.bulks.iter().map(|(run, _)| run).filter(|run| is_in_progress(run)).collect();
-        let more = (runs.len() > SHOWN, facts.running_batches.len() > SHOWN);
+            facts.bulks.iter().map(|(run, _)| run).filter(|run| !run.is_over()).collect();
         let batch = |view: &BatchView| Batch {
             id: view.id,
             dag: view.dag.clone(),
@@ -51,18 +49,13 @@ impl InProgress {
             actions: batch::actions(view, page),
         };
         Self {
+            has_more: runs.len() > SHOWN || facts.running_batches.len() > SHOWN,
             runs: runs.into_iter().take(SHOWN).map(|run| Row::of(run.clone(), paces, page)).collect(),
             batches: facts.running_batches.iter().take(SHOWN).map(batch).collect(),
-            more,
         }
     }
 
     pub(super) const fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.batches.is_empty()
     }
-}
-
-/// Returns whether the run processes targets, or will without an operator.
-fn is_in_progress(run: &BulkView) -> bool {
-    matches!(run.state, JobState::Running | JobState::Pending | JobState::RetryWait | JobState::Blocked)
 }

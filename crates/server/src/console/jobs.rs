@@ -88,7 +88,7 @@ struct Row {
     key: Option<String>,
     state: &'static str,
     tries: String,
-    /// The most relevant time in its state, and what it means.
+    /// The most relevant time in its state, and the event at that time.
     what: &'static str,
     at: Timestamp,
     created_at: Timestamp,
@@ -119,7 +119,7 @@ impl Row {
     }
 }
 
-/// Returns the most relevant time and what it means.
+/// Returns the most relevant time of a job, and the event at that time.
 fn when(row: &JobRow, now: Timestamp) -> (&'static str, Timestamp) {
     match (row.state, row.ready_at, row.started_at, row.ended_at) {
         (JobState::Pending | JobState::RetryWait, Some(at), _, _) if at > now => ("due", at),
@@ -167,10 +167,12 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
         Some(_) => Found::default(),
         None => look(&search, ROWS, page.now, PATIENCE, app.store.as_ref()).await?,
     };
+    let queues =
+        if filter_bar::is_countable(&search) { app.known.queues(&app.store).await? } else { None };
     let jobs = Jobs {
         stream: search.stream(),
         wrong,
-        tabs: filter_bar::tabs(&search, app.known.queues(&app.store).await?.as_deref()),
+        tabs: filter_bar::tabs(&search, queues.as_deref()),
         chips: filter_bar::chips(&search),
         actions: JobAction::ALL,
         windows: Window::ALL,

@@ -1,6 +1,6 @@
 //! A long-running process of the command, and its log.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -23,15 +23,15 @@ pub(crate) struct Process {
 impl Process {
     pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let (says, log) = mpsc::channel();
-        thread::spawn(move || {
-            let mut line = String::new();
-            while stderr.read_line(&mut line).unwrap() > 0 {
-                let _ = says.send(std::mem::take(&mut line));
-            }
-        });
-        Self { child, log, heard: String::new() }
+        let stderr = child.stderr.take().unwrap();
+        Self { child, log: lines(stderr), heard: String::new() }
+    }
+
+    /// Starts a process whose output is read instead of its log.
+    pub(crate) fn spawn_printing(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        Self { child, log: lines(stdout), heard: String::new() }
     }
 
     /// Starts a server at this place, and returns its address.
@@ -92,6 +92,18 @@ impl Process {
         while self.next_line().is_some() {}
         (self.child.wait().unwrap().code(), std::mem::take(&mut self.heard))
     }
+}
+
+fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let mut stream = BufReader::new(stream);
+    let (says, lines) = mpsc::channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        while stream.read_line(&mut line).unwrap() > 0 {
+            let _ = says.send(std::mem::take(&mut line));
+        }
+    });
+    lines
 }
 
 impl Drop for Process {

@@ -11,7 +11,7 @@ use milepost_testkit::examine::{examine, examined, look};
 use milepost_testkit::home::{Home, SqliteHome};
 use milepost_testkit::server::Server;
 use milepost_testkit::wait;
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::doctor::homes;
 
@@ -58,6 +58,28 @@ async fn a_restore_that_was_not_completed_is_found() {
     {
         let found = store.examine(check, &look()).await.unwrap().expect("found");
         assert_eq!((found.count, found.examples[0].what.as_str()), (1, what), "{check}");
+    }
+}
+
+/// New unique indexes are listed in the statement of the check.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_missing_unique_index_is_found() {
+    let (database, store) = Database::with_store().await;
+    let mut owner = PgConnection::connect(&database.url()).await.unwrap();
+    let indexes: Vec<String> = sqlx::query_scalar(
+        "select c.relname::text from pg_index i join pg_class c on c.oid = i.indexrelid
+         where c.relnamespace = 'milepost'::regnamespace and i.indisunique and not i.indisprimary",
+    )
+    .fetch_all(&mut owner)
+    .await
+    .unwrap();
+    assert!(indexes.len() >= 10, "{indexes:?}");
+    for index in indexes {
+        let rename = |from: &str, to: &str| AssertSqlSafe(format!("alter index milepost.{from} rename to {to}"));
+        owner.execute(rename(&index, "renamed")).await.unwrap();
+        let found = store.examine(Check::KeyMissing, &look()).await.unwrap().expect(&index);
+        assert_eq!((found.count, &found.examples[0].what), (1, &index));
+        owner.execute(rename("renamed", &index)).await.unwrap();
     }
 }
 

@@ -1,8 +1,9 @@
 //! Rows that another program has written, and that cannot be read.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use milepost_core::finish::{End, Finished, UNREADABLE};
+use milepost_core::finish::{End, Failure, Finish, Finished, UNREADABLE};
 use milepost_core::state::JobState;
 use milepost_testkit::Scene;
 
@@ -53,4 +54,31 @@ async fn a_running_job_whose_row_cannot_be_read_fails_when_its_worker_looks_for_
     let state = "SELECT state FROM milepost_live WHERE id = ?1";
     let state: String = conn.query_row(state, [bad.0.as_bytes()], |row| row.get(0)).unwrap();
     assert_eq!(state, JobState::Failed.as_str());
+}
+
+#[tokio::test]
+async fn a_running_job_whose_row_is_damaged_prevents_no_end_and_no_rescue_of_others() {
+    for damage in [
+        "UPDATE milepost_live SET group_key = CAST(x'fffe' AS TEXT) WHERE id = ?1",
+        "UPDATE milepost_live SET token = 1099511627776 WHERE id = ?1",
+    ] {
+        let home = Home::new().await;
+        let scene = Scene::on(Arc::new(home.store.clone())).await;
+        let [bad, good] = [scene.running(Scene::job()).await, scene.running(Scene::job()).await];
+        let lost = scene.running(Scene::job()).await;
+        let conn = home.connection();
+        conn.execute(damage, [bad.run.job.0.as_bytes()]).unwrap_or_else(|error| panic!("{damage}: {error}"));
+        let failure = Failure { code: "failed".to_owned(), message: "it failed".to_owned() };
+        let ends = [&bad, &good].map(|job| {
+            let end = End::Retry { delay: Duration::ZERO, failure: failure.clone() };
+            Finish { run: job.run, end, grouped: true, task: false }
+        });
+        let ended = scene.store.finish_many(scene.worker, &ends).await.unwrap();
+        assert_eq!(ended[1], Finished::Accepted, "{damage}");
+        let claimed = scene.claim(2).await;
+        assert_eq!(claimed.iter().map(|job| job.run.job).collect::<Vec<_>>(), [good.run.job], "{damage}");
+        conn.execute("UPDATE milepost_worker SET lease_expires_at_ms = 0", ()).unwrap();
+        let rescued = scene.store.rescue_expired(100, &|_, _, _| Duration::ZERO).await.unwrap();
+        assert!(rescued.iter().any(|run| run.run.job == lost.run.job), "{damage}: {rescued:?}");
+    }
 }
