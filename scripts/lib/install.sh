@@ -183,3 +183,18 @@ install_tools() {
     command -v make >/dev/null || missing+=(build-essential)
     [ ${#missing[@]} = 0 ] || ! can_install || apt_install "${missing[@]}" || true
 }
+
+# Prints the script of axe-core, which checks the accessibility of pages, from its npm package.
+axe_script() {
+    local version=4.14.1 folder="$downloads"
+    if [ ! -s "$folder/axe-$version.js" ]; then
+        note "downloading axe-core $version (npm package)"
+        mkdir -p "$folder"
+        (cd "$folder" && tar -xzOf "$(npm pack --silent "axe-core@$version" | tail -1)" package/axe.min.js >"axe-$version.part") || {
+            note "axe-core could not be downloaded: the tests of accessibility will fail"
+            return
+        }
+        mv "$folder/axe-$version.part" "$folder/axe-$version.js"
+    fi
+    echo "$folder/axe-$version.js"
+}

@@ -66,7 +66,8 @@ fn list(workers: &[WorkerView], json: bool) -> Result<()> {
 
 fn status(worker: &WorkerView, now: Timestamp) -> Field {
     match worker.ended_at {
-        None => Field::text("alive"),
+        None if worker.lease_expired => Field::warning("no heartbeat"),
+        None => Field::text("active"),
         Some(at) if worker.died => Field::warning(format!("died {}", relative(at, now))),
         Some(at) => Field::text(format!("left {}", relative(at, now))),
     }

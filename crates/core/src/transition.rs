@@ -118,7 +118,10 @@ impl fmt::Display for IllegalTransition {
         write!(f, "a job that is {state} cannot {verb}")?;
         let allowed = self.allowed();
         match allowed.split_last() {
-            // The state allows the verb, but something else does not, such as a group without a free slot.
+            // The state allows the verb, but something else does not.
+            _ if allowed.contains(&state.as_str()) && self.verb == Verb::Release => {
+                write!(f, " now: it waits for a slot of its group or for other jobs")
+            }
             _ if allowed.contains(&state.as_str()) => Ok(()),
             None => Ok(()),
             Some((last, [])) => write!(f, "; only jobs that are {last} can"),

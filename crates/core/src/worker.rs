@@ -86,6 +86,8 @@ pub struct WorkerView {
     pub started_at: Timestamp,
     /// When it last sent a heartbeat.
     pub heartbeat_at: Timestamp,
+    /// Whether its lease has expired without a new heartbeat. It is declared dead as soon as another worker notices.
+    pub lease_expired: bool,
     /// When it left or was declared dead.
     pub ended_at: Option<Timestamp>,
     /// Whether it was declared dead; false if it left.

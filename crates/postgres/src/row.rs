@@ -147,6 +147,7 @@ pub(crate) fn worker_view(row: &PgRow) -> Decoded<WorkerView> {
         kinds: row.try_get("kinds")?,
         started_at: row.try_get::<jiff_sqlx::Timestamp, _>("started_at")?.to_jiff(),
         heartbeat_at: row.try_get::<jiff_sqlx::Timestamp, _>("heartbeat_at")?.to_jiff(),
+        lease_expired: row.try_get("lease_expired")?,
         ended_at: time(row, "ended_at")?,
         died: row.try_get("died")?,
         running: row.try_get("running")?,

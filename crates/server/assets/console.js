@@ -1,4 +1,4 @@
-// The script of the console: refreshes the page, draws charts and handles keys. All pages and forms work without it.
+// The script of the console: refreshes the page, sorts tables, draws charts and handles keys. All pages and forms work without it.
 "use strict";
 
 const EVERY_MS = 5000; // for changes that the stream does not report; a page that needs another interval sets data-live
@@ -58,6 +58,8 @@ function take(page) {
     const [now, then] = [document.getElementById(id), page.getElementById(id)];
     if (now && then) Idiomorph.morph(now, then, { callbacks: { beforeNodeMorphed: (node) => !node.dataset?.kept } });
   }
+  localize();
+  sort();
   draw();
   lookOn();
 }
@@ -176,6 +178,57 @@ function switchTimes() {
   remember("times", next);
 }
 
+// The server writes times in UTC, which stay in the tooltip. The page shows them in the user's time zone.
+function localize() {
+  for (const time of all("time[datetime]")) {
+    const [at, shown] = [new Date(time.dateTime), one(".abs", time)];
+    if (shown) shown.textContent = `${at.toLocaleDateString("sv")} ${at.toLocaleTimeString("sv")}`;
+  }
+}
+
+// --- Tables that list everything can be sorted by a column. The order stays while the page refreshes.
+
+const orders = new Map();
+
+function sort() {
+  for (const table of all("table[data-sort]")) {
+    const place = table.tHead.textContent; // Tables come and go, their headings stay.
+    const heads = all("thead th", table).filter((head) => !one(".unseen", head));
+    heads.filter((head) => !one("button", head)).forEach((head) => offer(head, place));
+    table.tHead.dataset.kept = "yes";
+    const order = orders.get(place);
+    const direction = order?.falls ? "descending" : "ascending";
+    heads.forEach((head) => head.setAttribute("aria-sort", head.cellIndex === order?.column ? direction : "none"));
+    if (!order) continue;
+    const rows = [...table.tBodies[0].rows].map((row) => [value(row.cells[order.column]), row]);
+    rows.sort(([a], [b]) => (order.falls ? compare(b, a) : compare(a, b)));
+    table.tBodies[0].append(...rows.map(([, row]) => row));
+  }
+}
+
+// Makes a heading a button that sorts by its column, and in the opposite order the second time.
+function offer(head, place) {
+  const button = document.createElement("button");
+  button.className = "sorter";
+  button.append(...head.childNodes);
+  button.addEventListener("click", () => {
+    const order = orders.get(place);
+    orders.set(place, { column: head.cellIndex, falls: order?.column === head.cellIndex && !order.falls });
+    sort();
+  });
+  head.append(button);
+}
+
+function value(cell) {
+  const text = one("time", cell)?.dateTime ?? cell.textContent.trim();
+  const number = Number(text.replaceAll(",", ""));
+  return text === "" || Number.isNaN(number) ? text : number;
+}
+
+function compare(a, b) {
+  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+}
+
 // --- Keys.
 
 let chord = 0;
@@ -255,4 +308,6 @@ for (const it of all("nav [aria-current], svg.machine .now")) {
   const box = it.closest("nav, .scroll"), [at, within] = [it.getBoundingClientRect(), box.getBoundingClientRect()];
   box.scrollLeft += at.left + at.width / 2 - within.left - within.width / 2;
 }
+localize();
+sort();
 draw();

@@ -1,5 +1,5 @@
--- Active workers, and the last 1,000 that ended after ?1.
-SELECT id, name, queues, kinds, started_at_ms, heartbeat_at_ms, ended_at_ms, died,
+-- Active workers, and the last 1,000 that ended after ?1. ?2: now
+SELECT id, name, queues, kinds, started_at_ms, heartbeat_at_ms, ended_at_ms IS NULL AND lease_expires_at_ms <= ?2, ended_at_ms, died,
        (SELECT count(*) FROM milepost_live INDEXED BY milepost_live_worker WHERE milepost_live.worker_id = milepost_worker.id)
 FROM milepost_worker
 WHERE ended_at_ms IS NULL

@@ -55,7 +55,7 @@ pub(crate) fn retire(conn: &Connection, worker: WorkerId) -> Result<(), Failure>
 /// Returns the active workers, and those that ended within the last day.
 pub(crate) fn list(conn: &Connection) -> Result<Vec<WorkerView>, Failure> {
     let mut statement = conn.prepare_cached(sql!("workers"))?;
-    let workers = statement.query_map([now_ms() - SEEN_AFTER_END_MS], read)?;
+    let workers = statement.query_map([now_ms() - SEEN_AFTER_END_MS, now_ms()], read)?;
     Ok(workers.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -67,8 +67,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<WorkerView> {
         kinds: row::names(row, 3)?,
         started_at: row::time(row, 4)?,
         heartbeat_at: row::time(row, 5)?,
-        ended_at: row::time_opt(row, 6)?,
-        died: row.get(7)?,
-        running: row.get(8)?,
+        lease_expired: row.get(6)?,
+        ended_at: row::time_opt(row, 7)?,
+        died: row.get(8)?,
+        running: row.get(9)?,
     })
 }

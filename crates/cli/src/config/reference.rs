@@ -59,7 +59,11 @@ fn value(schema: &Json) -> String {
         (Some(format), _) => format.to_owned(),
         (_, "string") => "text".to_owned(),
         (_, "boolean") => "true or false".to_owned(),
-        (_, "integer" | "number") => format!("number, {} to {}", schema["minimum"], schema["maximum"]),
+        (_, "integer" | "number") => match (&schema["minimum"], &schema["maximum"]) {
+            (Json::Null, Json::Null) => "number".to_owned(),
+            (min, Json::Null) => format!("number, at least {min}"),
+            (min, max) => format!("number, {min} to {max}"),
+        },
         (_, "array") => match value(&schema["items"]) {
             item if item.starts_with("number") => {
                 format!("list of {}", item.replacen("number", "numbers", 1))

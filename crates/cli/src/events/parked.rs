@@ -25,7 +25,7 @@ pub(crate) struct ParkedArgs {
     /// Only of this subscription
     #[arg(long, value_name = "NAME")]
     subscription: Option<String>,
-    /// The maximum number of listed aggregates
+    /// The maximum number of listed rows
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     /// Print one JSON array

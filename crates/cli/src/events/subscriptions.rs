@@ -98,7 +98,7 @@ fn state(subscription: &SubscriptionView) -> String {
     match &subscription.paused_why {
         _ if subscription.reseed_needed => "stopped: needs `milepost events reseed`".to_owned(),
         Some(why) => format!("paused: {why}"),
-        None => "active".to_owned(),
+        None => subscription.state().to_owned(),
     }
 }
 

@@ -6,6 +6,7 @@ use indicatif::HumanCount;
 use milepost_cli_support::operator::ReasonArgs;
 use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers;
+use milepost_core::format::several;
 use milepost_core::port::Store;
 use milepost_core::retention::Keep;
 
@@ -74,6 +75,6 @@ pub(super) async fn reseed(args: &ReseedArgs, store: &dyn Store) -> Result<Outco
         output::change("no change was needed")?;
         return Ok(Outcome::Done);
     }
-    output::change(format_args!("the positions of {changed} subscriptions were converted to this server"))?;
+    output::change(format_args!("the positions of {} were converted to this server", several(changed, "subscription", "subscriptions")))?;
     Ok(Outcome::Done)
 }

@@ -78,9 +78,12 @@ fn workers_are_listed_with_what_they_hold(place: Place) {
     let workers = place.run(&["workers", "list", "--json"]).json();
     assert_eq!((&workers[0]["name"], &workers[0]["running"]), (&"tester".into(), &1.into()));
     let table = place.run(&["workers", "list"]).ok().out;
-    assert!(table.contains("tester") && table.contains("alive"), "{table}");
+    assert!(table.contains("tester") && table.contains("active"), "{table}");
     let queues = place.run(&["queues", "list", "--json"]).json();
     assert_eq!(queues[0]["counts"]["running"], 1);
+    place.expire_leases("tester");
+    let table = place.run(&["workers", "list"]).ok().out;
+    assert!(table.contains("no heartbeat") && !table.contains("active"), "{table}");
 }
 
 fn every_listing_of_an_empty_store_is_an_empty_array(place: Place) {

@@ -38,6 +38,29 @@ pub struct SubscriptionView {
     pub publishers: Vec<PublisherView>,
 }
 
+impl SubscriptionView {
+    /// Returns its state: whether events are published, and if not all are, why.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        let is_down = self.publishers.iter().any(|publisher| publisher.down_since.is_some());
+        if self.reseed_needed {
+            "halted"
+        } else if self.paused_at.is_some() {
+            "paused"
+        } else if self.halted_aggregates > 0 {
+            "halted"
+        } else if is_down {
+            "down"
+        } else if self.publishers.is_empty() {
+            "unserved"
+        } else if self.parked_aggregates > 0 {
+            "parked"
+        } else {
+            "ok"
+        }
+    }
+}
+
 /// A publisher of a subscription.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -3,7 +3,7 @@
 with late as (
     select now() - ($1::jsonb ->> 'patience_ms')::bigint * interval '1 millisecond' as since
 )
-select count(*) over () as count, s.name as what, count(*)::text || ' slots with events' as detail
+select count(*) over () as count, s.name as what, 'slots with events: ' || count(*) as detail
 from milepost.subscription s
 join milepost.subscription_place k on k.subscription = s.name
 cross join late

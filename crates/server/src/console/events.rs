@@ -130,33 +130,13 @@ impl Events {
     }
 }
 
-/// Returns the state of a subscription.
-pub(super) fn standing(view: &SubscriptionView) -> &'static str {
-    let is_down = view.publishers.iter().any(|publisher| publisher.down_since.is_some());
-    if view.reseed_needed {
-        "halted"
-    } else if view.paused_at.is_some() {
-        "paused"
-    } else if view.halted_aggregates > 0 {
-        "halted"
-    } else if is_down {
-        "down"
-    } else if view.publishers.is_empty() {
-        "unserved"
-    } else if view.parked_aggregates > 0 {
-        "parked"
-    } else {
-        "ok"
-    }
-}
-
 fn subscription(view: SubscriptionView, place: usize, page: &Page) -> Subscription {
     let down = view.publishers.iter().find(|publisher| publisher.down_since.is_some());
     Subscription {
         lag: view.oldest_at.map_or_else(|| "–".to_owned(), |at| length(between(at, page.now))),
         down: down.map(|publisher| cut(publisher.down_why.as_deref().unwrap_or("no reason given"), 200)),
         actions: if page.viewer.operates { actions(&view, place, page) } else { Vec::new() },
-        state: standing(&view),
+        state: view.state(),
         view,
     }
 }

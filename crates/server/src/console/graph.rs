@@ -38,7 +38,7 @@ pub(super) fn draw(board: &BatchTasks, batch_url: &str, path: &[u32]) -> Option<
     let (width, height) = (picture.width, picture.height);
     let steps: HashSet<(u32, u32)> = path.windows(2).map(|step| (step[0], step[1])).collect();
     let mut svg = format!(
-        "<svg class=\"dag\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
+        "<svg class=\"dag\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"group\" \
          aria-label=\"Graph of the tasks\"><defs><marker id=\"end\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerUnits=\"userSpaceOnUse\" markerWidth=\"7\" \
          markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\"/></marker></defs>"
     );

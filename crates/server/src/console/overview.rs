@@ -13,7 +13,7 @@ use super::in_progress::InProgress;
 use super::page::{Drawn, Page, draw};
 use super::series::Minute;
 use super::state_bar::StateBar;
-use super::{events, queues};
+use super::queues;
 use crate::app::App;
 use crate::params;
 
@@ -150,6 +150,6 @@ fn lag(of: &SubscriptionView, page: &Page) -> Lag {
         name: of.name.clone(),
         backlog: count(of.backlog),
         age: of.oldest_at.map_or_else(|| "–".to_owned(), |at| length(between(at, page.now))),
-        state: events::standing(of),
+        state: of.state(),
     }
 }

@@ -61,10 +61,10 @@ impl fmt::Display for StateBar {
         let some: Vec<_> = self.counts.iter().filter(|(_, number)| *number > 0).collect();
         let total = some.iter().map(|(_, number)| number).sum::<u64>().max(self.full);
         let words: Vec<String> = some.iter().map(|(state, number)| format!("{number} {state}")).collect();
+        let words = if words.is_empty() { "none".to_owned() } else { words.join(", ") };
         write!(
             f,
-            "<svg class=\"stack\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">",
-            words.join(", ")
+            "<svg class=\"stack\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{words}\">"
         )?;
         let mut x = 0.0;
         for (state, number) in some {

@@ -79,3 +79,51 @@ fn dark_and_exact_times_last_over_a_reload_and_on_other_pages() {
     assert_eq!(background(), light);
     console.has_no_complaints();
 }
+
+#[test]
+fn exact_times_are_in_the_users_zone_with_utc_in_the_tooltip() {
+    let console = Console::of(Place::sqlite());
+    let id = console.place.enqueue(&[]);
+    let browser = &console.browser;
+    browser.command("Emulation.setTimezoneOverride", serde_json::json!({ "timezoneId": "Asia/Kathmandu" }));
+    console.open(&format!("/jobs/{id}"));
+    // Nepal is 5:45 hours ahead, and has no summer time.
+    let local = "(() => { const time = document.querySelector('time'), utc = new Date(time.title);
+        const there = new Date(utc.getTime() + 345 * 60000).toISOString().slice(0, 19).replace('T', ' ');
+        return [time.querySelector('.abs').textContent, there]; })()";
+    let shown = browser.read(local);
+    assert_eq!(shown[0], shown[1]);
+    console.has_no_complaints();
+}
+
+#[test]
+fn a_table_is_sorted_by_a_column_and_stays_so_when_the_page_refreshes() {
+    let console = Console::of(Place::sqlite());
+    let many = |queue: &str, count: usize| {
+        for _ in 0..count {
+            console.place.enqueue(&["--queue", queue]);
+        }
+    };
+    many("b", 1);
+    many("a", 2);
+    many("c", 10);
+    let browser = &console.browser;
+    console.open("/queues");
+    // The server has a queue of its own.
+    let names = || {
+        browser.read(
+            "[...document.querySelectorAll('tbody a')].map((link) => link.textContent).filter((name) => /^[abc]$/.test(name)).join('')",
+        )
+    };
+    let sorter = |column: usize| format!("th:nth-child({column}) .sorter");
+    browser.click(&sorter(2));
+    assert_eq!(names(), "bac");
+    browser.click(&sorter(2));
+    assert_eq!(names(), "cab");
+    many("b", 5);
+    browser.until("the counts are new", "document.querySelector('tbody').textContent.includes('6 pending')");
+    assert_eq!(names(), "cba");
+    browser.click(&sorter(1));
+    assert_eq!(names(), "abc");
+    console.has_no_complaints();
+}

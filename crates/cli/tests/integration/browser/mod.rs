@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod accessibility;
 #[path = "browser.rs"]
 mod chromium;
 mod keys;
