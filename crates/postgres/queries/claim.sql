@@ -1,6 +1,7 @@
 -- Claims up to $3 ready jobs for worker $1 under claim $2. $4..$7 are the lanes in the order of the search, each a (queue,
 -- kind, priority) and a time before which the lane is empty (null: unknown); a lane is one probe of the index live_ready.
 -- Stops at the lane that fills the limit, so that no row is locked unnecessarily.
+-- Numbers that another program has set to the highest one stay there.
 -- A kind with a rate is claimed from one lane, the first with a ready job, and only if this claim can lock its bucket.
 -- Returns a row for each job, and at the end one without a job that contains the time, whether the worker has its lease, the
 -- paused queues, the kinds with a rate, and the duration in us.
@@ -44,7 +45,8 @@ ready as materialized (
 ),
 taken as (
     update milepost.live l
-    set state = 'running', ready_at = null, token = greatest(l.token, (select least_token from floor)) + 1, attempt = l.attempt + 1,
+    set state = 'running', ready_at = null, token = least(greatest(l.token, (select least_token from floor)), 2147483646) + 1,
+        attempt = least(l.attempt, 2147483646) + 1,
         worker_id = $1, claim_id = $2, started_at = now()
     from ready
     -- The row version that was locked, found by ctid without a second index lookup.

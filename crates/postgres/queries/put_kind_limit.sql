@@ -8,7 +8,8 @@ on conflict (kind) do update
 set per_second = excluded.per_second, burst = excluded.burst, portion = excluded.portion, source = excluded.source,
     full_at = clock_timestamp() + make_interval(secs => ceil(1e6::float8 / excluded.per_second * (excluded.burst - least(
         excluded.burst,
-        greatest(0, l.burst - greatest(0, extract(epoch from l.full_at - clock_timestamp())::float8) * l.per_second)
+        greatest(0, l.burst - case when isfinite(l.full_at) then
+            greatest(0, extract(epoch from l.full_at - clock_timestamp())::float8) * l.per_second else 0 end)
     ))) / 1e6::float8)
 where l.source = excluded.source or excluded.source = 'operator'
 returning (select milepost.wake())::text

@@ -5,16 +5,17 @@ create or replace function milepost.cost(starts bigint, per_second float8) retur
     select make_interval(secs => ceil(starts * 1e6::float8 / per_second) / 1e6::float8)
 $$;
 
--- Returns the number of tokens in a bucket that is full at full_at; negative while it is in debt.
+-- Returns the number of tokens in a bucket that is full at full_at; negative while it is in debt. Another program can have set an infinite time:
+-- such a bucket is full.
 create or replace function milepost.tokens(full_at timestamptz, per_second float8, burst int) returns float8
 language sql stable as $$
-    select burst - greatest(0, extract(epoch from full_at - now())::float8) * per_second
+    select burst - case when isfinite(full_at) then greatest(0, extract(epoch from full_at - now())::float8) * per_second else 0 end
 $$;
 
--- Returns when a bucket contains a portion of tokens.
+-- Returns when a bucket contains a portion of tokens; null for an infinite time.
 create or replace function milepost.opens_at(full_at timestamptz, per_second float8, burst int, portion int)
 returns timestamptz language sql immutable as $$
-    select full_at - make_interval(secs => (burst - portion) / per_second)
+    select case when isfinite(full_at) then full_at - make_interval(secs => (burst - portion) / per_second) end
 $$;
 
 -- Returns those of these kinds that have a rate and enough tokens and whose buckets this transaction could lock: the first
@@ -49,7 +50,7 @@ $$;
 -- Debits the bucket of a kind for this number of starts.
 create or replace function milepost.debit(limited text, starts bigint) returns void language sql as $$
     update milepost.kind_limit k
-    set full_at = greatest(k.full_at, now()) + milepost.cost(starts, k.per_second)
+    set full_at = greatest(case when isfinite(k.full_at) then k.full_at end, now()) + milepost.cost(starts, k.per_second)
     where k.kind = limited and starts > 0
 $$;
 

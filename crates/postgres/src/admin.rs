@@ -131,14 +131,15 @@ impl PostgresStore {
         }
     }
 
-    /// Decodes the rows that `verb` returned.
+    /// Decodes the rows of a list that `verb` returned, except those that [cannot be read](row::readable).
     pub(crate) fn decode<T>(
         &self,
         verb: &'static str,
         rows: Result<Vec<PgRow>, sqlx::Error>,
         decode: impl Fn(&PgRow) -> Decoded<T>,
     ) -> StoreResult<Vec<T>> {
-        rows.and_then(|rows| rows.iter().map(decode).collect()).map_err(|e| self.fail(verb, e))
+        let rows = rows.map_err(|e| self.fail(verb, e))?;
+        Ok(row::readable(verb, &rows, decode))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Enqueueing of jobs, through the SQL functions that clients in all languages use.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use milepost_core::audit::{Actor, AuditedAction};
 use milepost_core::duration::whole_ms;
@@ -12,7 +14,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
-use crate::error::{enqueue_error, is_repeated_id};
+use crate::error::{enqueue_error, is_lock_timeout, is_repeated_id};
 use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
 use crate::store::PostgresStore;
@@ -61,6 +63,21 @@ impl IntakeStore for PostgresStore {
         self.store_jobs(&AuditedAction::create_jobs(jobs), jobs).await
     }
 
+    async fn enqueue_unless_held(
+        &self,
+        jobs: &[NewJob],
+        wait: Duration,
+    ) -> StoreResult<Option<Vec<Enqueued>>> {
+        let Some(actor) = &self.actor else { return self.enqueue_many(jobs).await.map(Some) };
+        let query = || insert_noted(jobs, &AuditedAction::create_jobs(jobs), actor, Some(wait));
+        check(jobs, self.inner.options.payload_bytes_max)?;
+        match self.inner.intake.rows(query()).await.and_then(all_enqueued) {
+            Err(error) if is_lock_timeout(&error) => Ok(None),
+            Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await.map(Some),
+            outcome => outcome.map(Some).map_err(|e| enqueue_error(&self.inner.place, e)),
+        }
+    }
+
     async fn enqueue_together(&self, jobs: &[NewJob], together: &[usize]) -> StoreResult<Vec<Enqueued>> {
         if together.is_empty() {
             return self.enqueue_many(jobs).await;
@@ -107,7 +124,7 @@ impl PostgresStore {
     fn insert_as_actor(&self, action: &AuditedAction, jobs: &[NewJob]) -> Query {
         match &self.actor {
             None => insert(jobs),
-            Some(actor) => insert_noted(jobs, action, actor),
+            Some(actor) => insert_noted(jobs, action, actor, None),
         }
     }
 
@@ -139,13 +156,19 @@ fn insert(jobs: &[NewJob]) -> Query {
     bind(sqlx::query(sql!("enqueue_many")), jobs)
 }
 
-/// Enqueues jobs and writes an audit row in the same round trip.
-fn insert_noted(jobs: &[NewJob], action: &AuditedAction, actor: &Actor) -> Query {
+/// Enqueues jobs and writes an audit row in the same round trip. `lock_wait`: how long to wait for a lock.
+fn insert_noted(
+    jobs: &[NewJob],
+    action: &AuditedAction,
+    actor: &Actor,
+    lock_wait: Option<Duration>,
+) -> Query {
     bind(sqlx::query(sql!("enqueue_many_noted")), jobs)
         .bind(actor.who().to_owned())
         .bind(action.what)
         .bind(action.subject.name())
         .bind(actor.why().map(str::to_owned))
+        .bind(lock_wait.map(whole_ms))
 }
 
 /// Binds the first 13 parameters of a statement that enqueues jobs.

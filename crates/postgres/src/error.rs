@@ -22,11 +22,14 @@ const NOT_EMPTY: &str = "MP005";
 /// SQLSTATE of completing an import when none is in progress.
 const NOT_UNDER_WAY: &str = "MP006";
 
+/// SQLSTATE of a lock that was not released within `lock_timeout`.
+const LOCK_TIMEOUT: &str = "55P03";
+
 /// SQLSTATE classes and codes of errors that may succeed when retried a little later: lost connections; a server that
 /// starts, stops, is a standby for now, or lacks resources; timeouts, serialization failures and deadlocks; a transaction
 /// that the server ended because this process was idle in it for too long (25P03, a limit that our own sessions set) or
 /// because it took too long (25P04).
-const TRANSIENT: &[&str] = &["08", "25006", "25P03", "25P04", "40001", "40P01", "53", "55P03", "57", "58"];
+const TRANSIENT: &[&str] = &["08", "25006", "25P03", "25P04", "40001", "40P01", "53", LOCK_TIMEOUT, "57", "58"];
 /// SQLSTATE classes of errors in the values of a statement, which fail again when retried.
 const REFUSED: &[&str] = &["22", "23", "54"];
 
@@ -123,6 +126,11 @@ pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Err
         }
         _ => store_error(place, "change", error),
     }
+}
+
+/// Returns whether a lock was not released within the time that the statement waits.
+pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
+    database_error(error).is_some_and(|error| error.code() == LOCK_TIMEOUT)
 }
 
 /// Returns whether the error is that a job with this ID already exists.

@@ -36,6 +36,13 @@ where
     rows.iter().map(|row| row.try_get(0)).collect()
 }
 
+/// Decodes the rows of a list. A row that cannot be decoded can only come from another program: it is logged and left out, so that it does not
+/// hide the others.
+pub(crate) fn readable<T>(list: &str, rows: &[PgRow], decode: impl Fn(&PgRow) -> Decoded<T>) -> Vec<T> {
+    let log = |error: &sqlx::Error| tracing::error!(list, %error, "a row cannot be read, and is left out");
+    rows.iter().filter_map(|row| decode(row).inspect_err(log).ok()).collect()
+}
+
 pub(crate) fn claimed_run(row: &PgRow) -> Decoded<Run> {
     Ok(Run { job: JobId(row.try_get(0)?), token: RunToken(row.try_get(1)?) })
 }

@@ -25,8 +25,7 @@ impl SearchStore for PostgresStore {
                 Some(row) => row.try_get("looked_to")?,
                 None => None,
             };
-            let jobs =
-                rows.iter().filter_map(|row| job(row).transpose()).collect::<Decoded<Vec<JobRow>>>()?;
+            let jobs = row::readable("jobs", &rows, job).into_iter().flatten().collect::<Vec<JobRow>>();
             Ok((jobs, looked_to.map(JobId)))
         });
         let (rows, looked_to) = found.map_err(|e| self.fail("search_jobs", e))?;

@@ -3,6 +3,9 @@
 //! Jobs of other requests wait while a transaction is running; the next transaction stores all of them. Each caller is answered
 //! after its job has been committed. A job that the store refuses does not affect the others. Only jobs of the same actor, with the same
 //! reason, share a transaction.
+//!
+//! A transaction of another program can hold what a job needs, such as its key, for as long as it is open. A shared transaction does not wait for
+//! it: its jobs are then stored one by one, and those that are still held wait without a transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +15,7 @@ use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::Store;
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::problem::{Code, Problem};
 
@@ -26,12 +29,20 @@ const TRANSACTIONS_MAX: u32 = 2;
 const PATIENCE: Duration = Duration::from_millis(5);
 /// Maximum number of jobs that wait for a transaction.
 const WAITING_MAX: usize = 10_000;
+/// How long a transaction waits for what another one holds.
+const LOCK_WAIT: Duration = Duration::from_millis(100);
+/// Maximum number of concurrent transactions with a single job, for jobs whose shared transaction was given up.
+const SINGLE_MAX: usize = 4;
+/// The shortest and the longest pause before a held job is tried again, and how long it is tried.
+const HELD_PAUSE_MIN: Duration = Duration::from_millis(250);
+const HELD_PAUSE_MAX: Duration = Duration::from_secs(2);
+const HELD_MAX: Duration = Duration::from_secs(30);
 
 /// A job that waits for its commit.
 struct Waiting {
     job: NewJob,
     actor: Actor,
-    answer: oneshot::Sender<Result<Enqueued, Problem>>,
+    answer: Answer,
 }
 
 /// The queue of single creates. Its task ends when the last clone is dropped.
@@ -63,8 +74,17 @@ fn closing() -> Problem {
     )
 }
 
+pub(crate) fn held() -> Problem {
+    Problem::new(
+        Code::KeyHeld,
+        "an open transaction holds the key or the group of the job; nothing was stored; end that transaction, then repeat the request with the same key",
+    )
+    .retry_after_s(1)
+}
+
 async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
     let transactions = Arc::new(Semaphore::new(TRANSACTIONS_MAX as usize));
+    let singles = Arc::new(Semaphore::new(SINGLE_MAX));
     // Acquire a permit first, then take all jobs that have arrived until then.
     while let Ok(turn) = Arc::clone(&transactions).acquire_owned().await {
         let mut gathered = Vec::new();
@@ -74,10 +94,10 @@ async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
         // Wait for the running transaction, so that more jobs can arrive, but not longer than `PATIENCE`.
         let _ = timeout(PATIENCE, transactions.acquire_many(TRANSACTIONS_MAX - 1)).await;
         take_along(&mut receiver, &mut gathered).await;
-        let store = Arc::clone(&store);
+        let (store, singles) = (Arc::clone(&store), Arc::clone(&singles));
         tokio::spawn(async move {
             for part in in_parts(gathered) {
-                store_all(store.acting_as(part.actor).as_ref(), part.waiting).await;
+                store_all(&store.acting_as(part.actor), part.waiting, &singles).await;
             }
             drop(turn);
         });
@@ -127,46 +147,82 @@ fn in_parts(gathered: Vec<Waiting>) -> Vec<Transaction> {
     parts
 }
 
-/// Stores the jobs in one transaction and answers each caller.
-async fn store_all(store: &dyn Store, gathered: Vec<Waiting>) {
+/// Where a caller waits for its job.
+type Answer = oneshot::Sender<Result<Enqueued, Problem>>;
+
+/// Stores the jobs in one transaction and answers each caller. Jobs that another transaction holds are tried again [one by one](store_alone).
+async fn store_all(store: &Arc<dyn Store>, gathered: Vec<Waiting>, singles: &Arc<Semaphore>) {
     let (jobs, answers): (Vec<_>, Vec<_>) =
         gathered.into_iter().map(|waiting| (waiting.job, waiting.answer)).unzip();
-    match store_each(store, &jobs).await {
+    match store_each(store.as_ref(), &jobs, Some(LOCK_WAIT)).await {
         Ok(stored) => {
-            for (answer, stored) in answers.into_iter().zip(stored) {
-                // The receiver is gone if the caller has stopped waiting.
-                let _ = answer.send(stored);
+            for ((job, answer), stored) in jobs.into_iter().zip(answers).zip(stored) {
+                match stored {
+                    // The receiver is gone if the caller has stopped waiting.
+                    Some(stored) => drop(answer.send(stored)),
+                    None => {
+                        let (store, singles) = (Arc::clone(store), Arc::clone(singles));
+                        tokio::spawn(store_alone(store, job, answer, singles));
+                    }
+                }
             }
         }
         Err(error) => refuse_all(answers, error),
     }
 }
 
+/// Stores a job in its own transaction, again and again while another transaction holds what it needs. Gives up when its caller has.
+async fn store_alone(store: Arc<dyn Store>, job: NewJob, answer: Answer, singles: Arc<Semaphore>) {
+    let (begun, mut pause) = (Instant::now(), HELD_PAUSE_MIN);
+    while !answer.is_closed() {
+        let Ok(permit) = singles.acquire().await else { return };
+        let stored = store_each(store.as_ref(), std::slice::from_ref(&job), Some(LOCK_WAIT)).await;
+        drop(permit);
+        let stored = match stored {
+            Ok(stored) => stored.into_iter().next().flatten(),
+            Err(error) => Some(Err(Problem::from(error))),
+        };
+        let given_up = (begun.elapsed() >= HELD_MAX).then(|| Err(held()));
+        if let Some(stored) = stored.or(given_up) {
+            let _ = answer.send(stored);
+            return;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(HELD_PAUSE_MAX);
+    }
+}
+
 /// Stores the jobs that the store accepts and returns the reason for each refused one; the results are in the order of `jobs`.
 /// Uses one transaction if all are accepted. Otherwise the jobs are split in halves, since a database does not always report
-/// which job is invalid.
+/// which job is invalid. With a `lock_wait`, there is no result for jobs whose transaction would have waited longer for another one.
 pub(crate) async fn store_each(
     store: &dyn Store,
     jobs: &[NewJob],
-) -> Result<Vec<Result<Enqueued, Problem>>, StoreError> {
+    lock_wait: Option<Duration>,
+) -> Result<Vec<Option<Result<Enqueued, Problem>>>, StoreError> {
     let mut answers = Vec::with_capacity(jobs.len());
     let mut left = vec![jobs];
     while let Some(some) = left.pop() {
-        match store.enqueue_many(some).await {
-            Ok(stored) => answers.extend(stored.into_iter().map(Ok)),
+        let stored = match lock_wait {
+            Some(wait) => store.enqueue_unless_held(some, wait).await,
+            None => store.enqueue_many(some).await.map(Some),
+        };
+        match stored {
+            Ok(Some(stored)) => answers.extend(stored.into_iter().map(|stored| Some(Ok(stored)))),
+            Ok(None) => answers.resize_with(answers.len() + some.len(), || None),
             Err(StoreError::Invalid { .. }) if some.len() > 1 => {
                 let (first, second) = some.split_at(some.len() / 2);
                 left.extend([second, first]);
             }
             Err(StoreError::Invalid { invalid, .. }) => {
-                answers.push(Err(Problem::new(Code::InvalidJob, invalid.to_string())));
+                answers.push(Some(Err(Problem::new(Code::InvalidJob, invalid.to_string()))));
             }
             Err(error) if answers.is_empty() => return Err(error),
             // Earlier jobs are committed, so each caller gets the result of its own job. A failing store gets no further
             // requests.
             Err(error) => {
                 let problem = Problem::from(error);
-                answers.resize_with(jobs.len(), || Err(problem.clone()));
+                answers.resize_with(jobs.len(), || Some(Err(problem.clone())));
                 break;
             }
         }
@@ -174,7 +230,7 @@ pub(crate) async fn store_each(
     Ok(answers)
 }
 
-fn refuse_all(answers: Vec<oneshot::Sender<Result<Enqueued, Problem>>>, error: StoreError) {
+fn refuse_all(answers: Vec<Answer>, error: StoreError) {
     let problem = Problem::from(error);
     for answer in answers {
         let _ = answer.send(Err(problem.clone()));

@@ -138,6 +138,9 @@ codes! {
     InvalidWorker = "invalid_worker", UNPROCESSABLE_ENTITY,
         means "The registration of the worker is not permitted.",
         remedy "Correct the field at `at`.";
+    KeyHeld = "key_held", SERVICE_UNAVAILABLE,
+        means "An open transaction holds the key or the group of the job.",
+        remedy "End that transaction, then repeat the request with the same key.";
     KeyTwice = "key_twice", UNPROCESSABLE_ENTITY,
         means "The request contains a key twice.",
         remedy "Send each key once.";

@@ -65,19 +65,19 @@ fn check_names(_: &Path) -> StoreResult<()> {
 pub(crate) struct OpenedFile {
     path: PathBuf,
     /// Device and inode; none if there is no file, as for a database in memory.
-    identity: Option<(u64, u64)>,
+    identity: Identity,
 }
 
 impl OpenedFile {
     /// Returns the file of a connection.
     pub(crate) fn of(conn: &Connection) -> Self {
         let path = PathBuf::from(conn.path().unwrap_or_default());
-        Self { identity: identity(&path), path }
+        Self { identity: identity(&path).ok().flatten(), path }
     }
 
     /// Returns why what was written is not in the file that other processes open: it was replaced or deleted.
     pub(crate) fn replaced(&self) -> Option<rusqlite::Error> {
-        if self.identity.is_none() || identity(&self.path) == self.identity {
+        if self.identity.is_none() || !is_another(self.identity, identity(&self.path)) {
             return None;
         }
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY_DBMOVED);
@@ -86,16 +86,29 @@ impl OpenedFile {
     }
 }
 
+/// Device and inode of a file.
+type Identity = Option<(u64, u64)>;
+
+/// Returns whether a name no longer leads to the opened file. While the folder cannot be searched, its permission was taken away for example, that is
+/// not known, and what was written is in the opened file.
+fn is_another(opened: Identity, found: io::Result<Identity>) -> bool {
+    match found {
+        Ok(found) => found != opened,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
 #[cfg(unix)]
-fn identity(path: &Path) -> Option<(u64, u64)> {
+fn identity(path: &Path) -> io::Result<Identity> {
     use std::os::unix::fs::MetadataExt;
 
-    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| (file.dev(), file.ino()))
+    let file = std::fs::metadata(path)?;
+    Ok(file.is_file().then(|| (file.dev(), file.ino())))
 }
 
 #[cfg(not(unix))]
-fn identity(_: &Path) -> Option<(u64, u64)> {
-    None
+fn identity(_: &Path) -> io::Result<Identity> {
+    Ok(None)
 }
 
 /// Switches the file to WAL mode, if necessary. The mode is stored in the file.
@@ -194,4 +207,19 @@ fn why_unusable(path: &Path, error: &rusqlite::Error) -> Option<io::Error> {
     );
     mute.then(|| OpenOptions::new().read(true).append(true).create(true).truncate(false).open(path).err())
         .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_whose_folder_cannot_be_searched_counts_as_the_same() {
+        let opened = Some((1, 2));
+        assert!(!is_another(opened, Ok(opened)));
+        assert!(is_another(opened, Ok(Some((1, 3)))));
+        assert!(is_another(opened, Ok(None)), "a folder has its name");
+        assert!(is_another(opened, Err(io::ErrorKind::NotFound.into())));
+        assert!(!is_another(opened, Err(io::ErrorKind::PermissionDenied.into())));
+    }
 }

@@ -107,7 +107,7 @@ fn list(conn: &Connection) -> Result<Vec<LimitView>, Failure> {
     })?;
     let mut groups = conn.prepare_cached(sql!("list_group_limits"))?;
     let groups = groups.query_map((), |row| read_group(row, now_ms))?;
-    Ok(kinds.chain(groups).collect::<rusqlite::Result<_>>()?)
+    Ok(row::readable("limits", kinds.chain(groups))?)
 }
 
 fn read_group(row: &Row<'_>, now_ms: i64) -> rusqlite::Result<LimitView> {
@@ -134,13 +134,27 @@ struct Gate {
     taken: u32,
 }
 
+impl Gate {
+    /// The gate of a kind whose limit another program has set to a value that cannot be read.
+    const CLOSED: Self = Self { rate: Rate { per_second: 1.0, burst: 1 }, full_at_us: 0, left: 0, taken: 0 };
+
+    fn read(row: &Row<'_>, now_ms: i64) -> rusqlite::Result<Self> {
+        let (rate, full_at_us) = (Rate::new(row.get(1)?, row.get(2)?), row.get(3)?);
+        let left = rate.allows(full_at_us, micros(now_ms));
+        Ok(Self { rate, full_at_us, left, taken: 0 })
+    }
+}
+
 impl Gates {
     pub(crate) fn load(conn: &Connection, now_ms: i64) -> rusqlite::Result<Self> {
         let mut statement = conn.prepare_cached(sql!("kind_limits"))?;
         let gates = statement.query_map((), |row| {
-            let (rate, full_at_us) = (Rate::new(row.get(1)?, row.get(2)?), row.get(3)?);
-            let left = rate.allows(full_at_us, micros(now_ms));
-            Ok((row.get(0)?, Gate { rate, full_at_us, left, taken: 0 }))
+            let kind = row::text_opt(row, 0)?.unwrap_or_default();
+            let gate = Gate::read(row, now_ms).unwrap_or_else(|error| {
+                tracing::error!(kind, %error, "the limit of a kind cannot be read; none of its jobs starts");
+                Gate::CLOSED
+            });
+            Ok((kind, gate))
         })?;
         gates.collect::<rusqlite::Result<_>>().map(Self)
     }

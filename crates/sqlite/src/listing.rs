@@ -27,13 +27,13 @@ pub(crate) fn jobs(conn: &Connection, filter: &JobFilter) -> Result<Vec<JobRow>,
     let state = filter.state.map(JobState::as_str);
     let page = (Id(&before), state, &filter.kind, &filter.queue, filter.limit);
     let rows = if let Some(key) = &filter.key {
-        conn.prepare_cached(sql!("jobs_with_key"))?
-            .query_map((page.0, page.1, page.2, page.3, page.4, key), read_row)?
-            .collect::<rusqlite::Result<_>>()?
+        let mut statement = conn.prepare_cached(sql!("jobs_with_key"))?;
+        let found = statement.query_map((page.0, page.1, page.2, page.3, page.4, key), read_row)?;
+        row::readable("jobs", found)?
     } else {
-        conn.prepare_cached(page_query(filter.state))?
-            .query_map(page, read_row)?
-            .collect::<rusqlite::Result<_>>()?
+        let mut statement = conn.prepare_cached(page_query(filter.state))?;
+        let found = statement.query_map(page, read_row)?;
+        row::readable("jobs", found)?
     };
     Ok(rows)
 }

@@ -107,6 +107,26 @@ pub(crate) fn token(row: &Row<'_>, column: usize) -> Sql<RunToken> {
     row.get(column).map(RunToken)
 }
 
+/// Returns the rows of a list. A row that cannot be read can only come from another program: it is logged and left out, so that it does not hide
+/// the others.
+pub(crate) fn readable<T>(list: &str, rows: impl Iterator<Item = Sql<T>>) -> Sql<Vec<T>> {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    let mut read = Vec::new();
+    for row in rows {
+        match row {
+            Ok(row) => read.push(row),
+            Err(
+                error @ (FromSqlConversionFailure(..)
+                | IntegralValueOutOfRange(..)
+                | InvalidColumnType(..)
+                | Utf8Error(..)),
+            ) => tracing::error!(list, %error, "a row cannot be read, and is left out"),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}
+
 /// Reads the attempts of a job. Another value than a count can only come from another program; it becomes the nearest count, so that a row
 /// cannot fail what is done for many.
 pub(crate) fn attempts(row: &Row<'_>, column: usize) -> Sql<u32> {

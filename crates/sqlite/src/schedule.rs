@@ -36,7 +36,7 @@ impl ScheduleStore for SqliteStore {
         let page = move |conn: &Connection| {
             let mut statement = conn.prepare_cached(sql!("schedules"))?;
             let found = statement.query_map((None::<&str>, None::<i64>, limit, name, true), view)?;
-            Ok(found.collect::<rusqlite::Result<_>>()?)
+            Ok(row::readable("schedules", found)?)
         };
         self.read("schedules", page).await
     }
@@ -46,7 +46,7 @@ impl ScheduleStore for SqliteStore {
             let mut statement = conn.prepare_cached(sql!("schedules"))?;
             let found =
                 statement.query_map((None::<&str>, None::<i64>, u32::MAX, None::<&str>, false), view)?;
-            Ok(found.collect::<rusqlite::Result<_>>()?)
+            Ok(row::readable("schedules", found)?)
         };
         self.read("schedules", all).await
     }

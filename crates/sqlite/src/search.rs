@@ -68,7 +68,7 @@ fn find(conn: &Connection, search: &JobFilter) -> Result<JobsFound, Failure> {
     while let Some(row) = found.next()? {
         looked_to = row::job_opt(row, 16)?;
         if row.get_ref(0)?.data_type() != Type::Null {
-            rows.push(listing::read_row(row)?);
+            rows.extend(row::readable("jobs", std::iter::once(listing::read_row(row)))?);
         }
     }
     Ok(JobsFound::page(rows, search.limit, looked_to))

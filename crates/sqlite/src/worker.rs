@@ -56,7 +56,7 @@ pub(crate) fn retire(conn: &Connection, worker: WorkerId) -> Result<(), Failure>
 pub(crate) fn list(conn: &Connection) -> Result<Vec<WorkerView>, Failure> {
     let mut statement = conn.prepare_cached(sql!("workers"))?;
     let workers = statement.query_map([now_ms() - SEEN_AFTER_END_MS, now_ms()], read)?;
-    Ok(workers.collect::<rusqlite::Result<_>>()?)
+    Ok(row::readable("workers", workers)?)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<WorkerView> {

@@ -94,7 +94,7 @@ impl ScheduleEntry {
         let spec = match self.every {
             Some(every) => Spec::every(every.0)?,
             None => {
-                Spec::cron(self.cron.as_deref().unwrap_or(""), self.zone.as_deref().unwrap_or(ZONE_DEFAULT))?
+                Spec::parse(self.cron.as_deref().unwrap_or(""), self.zone.as_deref().unwrap_or(ZONE_DEFAULT))?
             }
         };
         let makes: Makes = match &self.dag {

@@ -22,7 +22,7 @@ impl When {
     pub(super) fn spec(&self, zone: &str) -> Result<Spec, InvalidSchedule> {
         match self.every {
             Some(interval) => Spec::every(interval),
-            None => Spec::cron(self.cron.as_deref().unwrap_or_default(), zone),
+            None => Spec::parse(self.cron.as_deref().unwrap_or_default(), zone),
         }
     }
 }

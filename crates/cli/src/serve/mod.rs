@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Error, Result, bail};
 use clap::{Args, ValueEnum};
 use milepost_cli_support::log_format::LogFormat;
-use milepost_cli_support::output::Outcome;
+use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::store::{StoreAddress, StoreWait};
 use milepost_server::{Options, ServerError};
 use tokio::net::TcpListener;
@@ -168,19 +168,23 @@ fn about(
     vec![("store", address.to_string()), ("configuration", configuration), ("parts", parts.join(", "))]
 }
 
-/// Waits for a signal, then for the work in progress; a second signal ends the process immediately.
+/// Waits for a signal, or until a part cannot continue, then for the work in progress; a second signal ends the process immediately.
 async fn until_stopped(
     mut serving: JoinHandle<Result<(), ServerError>>,
     mut parts: Parts,
     signals: &mut Signals,
     stop: &CancellationToken,
 ) -> Result<Outcome> {
+    let mut failed = None;
     tokio::select! {
         ended = &mut serving => {
             ended?.context("the server cannot continue")?;
             return Ok(Outcome::Done);
         }
-        failed = parts.failed() => return Err(failed),
+        failure = parts.failed() => {
+            tracing::error!("{}; completing work in progress", output::causes(&failure));
+            failed = Some(failure);
+        }
         signal = signals.next() => tracing::info!("{}: completing work in progress", signals::name(signal)),
     }
     stop.cancel();
@@ -189,7 +193,7 @@ async fn until_stopped(
         serving.await?.context("the server did not shut down cleanly")
     };
     tokio::select! {
-        ended = ending => ended.map(|()| Outcome::Done),
+        ended = ending => failed.map_or(ended, Err).map(|()| Outcome::Done),
         signal = signals.next() => Ok(Outcome::Interrupted(signal)),
     }
 }

@@ -17,6 +17,9 @@ pub(super) const CHECKS_MAX: u64 = 1_000_000;
 const MATCHES_A_CHECK: usize = 100;
 /// The number of bytes of a text that are counted, or read by a format, as one check.
 const BYTES_A_CHECK: usize = 100;
+/// The number of checks that a pattern costs as a text with `format: regex`, which is compiled: this many, and for each of its bytes this many.
+const REGEX_CHECKS: usize = 50;
+const REGEX_CHECKS_A_BYTE: usize = 4;
 /// The maximum depth of nested schemas in the traversal. A reference that leads back to itself without descending into the input
 /// never ends, and a recursive validator needs stack space for each level.
 const DEPTH_MAX: usize = 1000;
@@ -142,6 +145,10 @@ impl<'s> Walk<'s> {
             "not" | "if" | "then" | "else" => self.visit(value, input, depth),
             "dependentSchemas" => self.each_of(value, input, depth),
             "enum" | "const" => self.spend(weight(value)),
+            "format" if value == "regex" => {
+                let bytes = input.as_str().map_or(0, str::len);
+                self.spend(REGEX_CHECKS + REGEX_CHECKS_A_BYTE * bytes)
+            }
             // These read the whole text.
             "minLength" | "maxLength" | "format" | "contentEncoding" | "contentMediaType" => {
                 self.spend(input.as_str().map_or(0, str::len) / BYTES_A_CHECK)
@@ -292,6 +299,16 @@ mod tests {
             assert_eq!(counted(&often, &text), Err(TooMuch), "{keyword}");
             assert_eq!(counted(&part, &text), Ok(()), "{keyword}");
         }
+    }
+
+    #[test]
+    fn texts_that_are_compiled_as_patterns_are_counted() {
+        let regex = json!({"format": "regex"});
+        assert_eq!(counted(&regex, &json!("[".repeat(890_000))), Err(TooMuch));
+        assert_eq!(counted(&json!({"anyOf": vec![regex.clone(); 95]}), &json!("a".repeat(10_000))), Err(TooMuch));
+        let many = json!(vec!["\\w[^a]{100}"; 10_000]);
+        assert_eq!(counted(&json!({"items": {"allOf": vec![regex.clone(); 90]}}), &many), Err(TooMuch));
+        assert_eq!(counted(&json!({"items": regex}), &json!(vec!["^a+$"; 10_000])), Ok(()));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Store port for callers that enqueue jobs without their own transaction.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::StoreResult;
@@ -14,6 +16,17 @@ pub trait IntakeStore: Send + Sync {
     /// [`TooLarge`](crate::error::StoreError::TooLarge) when there are more jobs than one transaction may process; some
     /// stores have such a limit.
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>>;
+
+    /// Stores the jobs like [`enqueue_many`](Self::enqueue_many), unless another transaction holds for longer than `wait` what they need, such as a
+    /// key. Then nothing is stored, and the result is `None`. Stores without such locks store the jobs.
+    async fn enqueue_unless_held(
+        &self,
+        jobs: &[NewJob],
+        wait: Duration,
+    ) -> StoreResult<Option<Vec<Enqueued>>> {
+        let _ = wait;
+        self.enqueue_many(jobs).await.map(Some)
+    }
 
     /// Stores the jobs like [`enqueue_many`](Self::enqueue_many). Of those at the positions `together`, either all keys must exist or none;
     /// otherwise nothing is stored, and the error is [`PartlyStored`](crate::error::StoreError::PartlyStored).

@@ -1,6 +1,6 @@
 -- The next events of each slot, in order. Arrays with one element for each slot: $1 slots, $2 `seen` snapshots, $3 `upto` snapshots (null: now), $4 floors,
 -- $5 positions, $6 limits. $7: wanted aggregate types (null: all except state changes); $8: wanted event types (null: all). $9: larger payloads are
--- omitted, as are those of unwanted events. $10: the epoch in which the positions were read. A slot without events has one row without a position.
+-- omitted, as are compressed ones, whose size is not known, and those of unwanted events. $10: the epoch in which the positions were read. A slot without events has one row without a position.
 -- No row at all if the epoch has ended.
 with s as materialized (
     select i.slot, i.seen, i.seen::pg_snapshot as before, coalesce(i.upto::pg_snapshot, pg_current_snapshot()) as upto, i.floor, i.pos, i.events
@@ -15,7 +15,7 @@ late as materialized (
 )
 select s.slot, s.upto::text as upto, e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type, e.emitted_at,
        e.headers::text as headers, pg_column_size(e.payload) as bytes,
-       case when pg_column_size(e.payload) <= $9
+       case when pg_column_size(e.payload) <= $9 and pg_column_compression(e.payload) is null
                  and case when $7::text[] is null then not starts_with(e.aggregate_type, 'milepost.') else e.aggregate_type = any ($7) end
                  and ($8::text[] is null or e.event_type = any ($8))
             then e.payload end::text as payload

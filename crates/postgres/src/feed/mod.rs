@@ -155,7 +155,9 @@ impl Reading {
             .bind(pos)
             .bind(i64::try_from(left).unwrap_or(i64::MAX))
             .bind(self.after.epoch.clone());
-        let found = store.decode("feed", store.inner.intake.rows(query).await, batch_change)?;
+        let rows = store.inner.intake.rows(query).await;
+        let found = rows.and_then(|rows| rows.iter().map(batch_change).collect::<Decoded<Vec<_>>>());
+        let found = found.map_err(|e| store.fail("feed", e))?;
         self.changes.extend(
             found.into_iter().map(|change| (HistoryKind::Batches, change.pos, Change::Batch(change))),
         );

@@ -6,6 +6,10 @@ use milepost_core::event::SEQUENCE_MAX;
 use milepost_core::finish::UNREADABLE;
 use milepost_core::inbox::{EVENT_BYTES_MAX, HEADER_BYTES_MAX};
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
+use milepost_core::limit::{Limit, Rate};
+use milepost_core::port::{LimitStore, SearchStore};
+use milepost_core::schedule::Source;
+use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_testkit::database::Database;
 use milepost_testkit::scene::KIND;
@@ -264,4 +268,30 @@ async fn ids_of_two_dimensions_may_be_null() {
     let call = "select count(*) from milepost.enqueue_many(array['a', 'b'], array['1', '2']::jsonb[], ids => array[[null, null]]::uuid[])";
     let made: i64 = sqlx::query_scalar(call).fetch_one(store.pool()).await.unwrap();
     assert_eq!(made, 2);
+}
+
+/// Rows as only another program writes them.
+#[tokio::test]
+async fn a_damaged_row_stops_no_claim_and_hides_no_other_row_of_a_list() {
+    for damage in [
+        "update milepost.live set token = 2147483647",
+        "update milepost.live set attempt = 2147483647",
+        "update milepost.kind_limit set full_at = 'infinity'",
+        "update milepost.kind_limit set full_at = '-infinity'",
+        "update milepost.job set created_at = 'infinity'",
+    ] {
+        let (_database, store) = Database::with_store().await;
+        let scene = Scene::on(std::sync::Arc::new(store.clone())).await;
+        let limit = Limit::kind("limited", Rate::new(50.0, 50));
+        store.put_limit(&limit, Source::Operator).await.unwrap();
+        scene.enqueue(Scene::job()).await;
+        store.pool().execute(damage).await.unwrap_or_else(|error| panic!("{damage}: {error}"));
+        let good = scene.enqueue(Scene::job()).await;
+        let claimed = scene.claim(2).await;
+        assert!(claimed.iter().any(|job| job.run.job == good), "{damage}: {claimed:?}");
+        let listed = store.search_jobs(&JobFilter::default()).await.unwrap();
+        assert!(listed.rows.iter().any(|job| job.id == good), "{damage}");
+        assert!(store.limits().await.unwrap().len() <= 1, "{damage}");
+        store.put_limit(&limit, Source::Operator).await.unwrap();
+    }
 }

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use milepost_core::error::StoreError;
-use milepost_core::event::{Begin, Event, Failure, PageSize, Publisher, Subscription, Undelivered};
+use milepost_core::event::{
+    Begin, Event, Failure, PageSize, Publisher, RelayError, Subscription, Undelivered,
+};
 use milepost_core::ident::PublisherId;
 use milepost_core::port::RelayStore;
 use milepost_core::text::without_nul;
@@ -71,6 +73,7 @@ impl PublisherOptions {
 }
 
 /// Publishes a subscription until `stop` is cancelled. It then waits for events in flight and stores their results. Counts in `stats`.
+/// A subscription that is deleted meanwhile starts again as a new one.
 ///
 /// # Errors
 /// [`StoreError::Relay`] if the subscription cannot be published. All other errors are logged, and the operation is retried.
@@ -81,7 +84,21 @@ pub async fn publish(
     stats: Arc<PublisherStats>,
     stop: CancellationToken,
 ) -> Result<(), StoreError> {
-    let shared = Arc::new(Shared::new(store, sink, options, stats, stop));
+    loop {
+        // A deleted subscription has no positions: nothing that is known of the earlier one is valid for the new one.
+        let options = options.clone();
+        let shared = Shared::new(store.clone(), sink.clone(), options, stats.clone(), stop.clone());
+        match publish_one(Arc::new(shared)).await {
+            Err(StoreError::Relay(RelayError::NoSuchSubscription(name))) if !stop.is_cancelled() => {
+                tracing::warn!(subscription = name, "the subscription was deleted; it starts again as a new one");
+            }
+            published => return published,
+        }
+    }
+}
+
+/// Publishes a subscription until the publisher is stopped, or the subscription is deleted.
+async fn publish_one(shared: Arc<Shared>) -> Result<(), StoreError> {
     let ended = CancellationToken::new();
     // Dropping the set aborts its tasks, so that a dropped publisher does not keep its lease.
     let mut beside = JoinSet::new();

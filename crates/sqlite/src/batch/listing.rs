@@ -22,14 +22,12 @@ pub(super) fn batches(conn: &Connection, filter: &BatchFilter) -> Result<Vec<Bat
     let state = filter.state.map(BatchState::as_str);
     let page = (before.0.as_bytes(), &filter.dag, state, filter.inner, filter.limit);
     let found = match &filter.key {
-        Some(key) => conn
-            .prepare_cached(sql!("batch/batches_with_key"))?
-            .query_map((page.0, page.1, page.2, page.3, page.4, key), view)?
-            .collect::<rusqlite::Result<_>>()?,
-        None => conn
-            .prepare_cached(sql!("batch/batches"))?
-            .query_map(page, view)?
-            .collect::<rusqlite::Result<_>>()?,
+        Some(key) => {
+            let mut statement = conn.prepare_cached(sql!("batch/batches_with_key"))?;
+            let found = statement.query_map((page.0, page.1, page.2, page.3, page.4, key), view)?;
+            row::readable("batches", found)?
+        }
+        None => row::readable("batches", conn.prepare_cached(sql!("batch/batches"))?.query_map(page, view)?)?,
     };
     Ok(found)
 }

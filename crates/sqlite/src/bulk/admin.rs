@@ -25,7 +25,7 @@ use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::enqueue;
 use crate::error::Failure;
-use crate::row::Id;
+use crate::row::{Id, readable};
 use crate::store::SqliteStore;
 
 #[async_trait]
@@ -82,7 +82,7 @@ impl BulkStore for SqliteStore {
                 now_ms(),
                 filter.before.as_ref().map(Id),
             );
-            Ok(statement.query_map(values, row::view)?.collect::<rusqlite::Result<_>>()?)
+            Ok(readable("bulks", statement.query_map(values, row::view)?)?)
         };
         self.read("bulks", list).await
     }

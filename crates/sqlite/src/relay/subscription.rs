@@ -153,7 +153,7 @@ fn list(conn: &Connection) -> Result<Vec<SubscriptionView>, Failure> {
             publishers: Vec::new(),
         })
     })?;
-    let mut all = all.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut all = row::readable("subscriptions", all)?;
     let mut find = conn.prepare_cached(sql!("relay/publishers"))?;
     let publishers = find.query_map([now_ms()], |row| {
         let publisher = PublisherView {

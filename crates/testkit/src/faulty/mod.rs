@@ -204,6 +204,14 @@ impl IntakeStore for Faulty {
         self.pass("enqueue_many", self.inner.enqueue_many(jobs)).await
     }
 
+    async fn enqueue_unless_held(
+        &self,
+        jobs: &[NewJob],
+        wait: Duration,
+    ) -> StoreResult<Option<Vec<Enqueued>>> {
+        self.pass("enqueue_unless_held", self.inner.enqueue_unless_held(jobs, wait)).await
+    }
+
     async fn enqueue_together(&self, jobs: &[NewJob], together: &[usize]) -> StoreResult<Vec<Enqueued>> {
         self.pass("enqueue_together", self.inner.enqueue_together(jobs, together)).await
     }

@@ -32,7 +32,7 @@ pub(in crate::relay) struct End {
 /// A row with its slot and position; a slot without events has one row without a position.
 type Placed<'r> = (i16, Option<i64>, &'r PgRow);
 
-/// Large payloads, by slot and position.
+/// Large or compressed payloads, by slot and position.
 type Large = HashMap<(i16, i64), String>;
 
 /// The position of an event in the log.
@@ -144,12 +144,14 @@ impl SlotReader {
         }
     }
 
-    /// Fetches large payloads, for as many events as fit into the page.
+    /// Fetches the payloads of wanted events that the page lacks, for as many events as fit into it. How many do is known only when
+    /// they are read: they may be compressed.
     async fn large(&self, rows: &[Placed<'_>], size: PageSize) -> Decoded<Large> {
         let (mut slots, mut positions, mut bytes) = (Vec::new(), Vec::new(), 0);
         for &(slot, pos, row) in rows {
             let (Some(pos), Some(has)) = (pos, row.try_get::<Option<i32>, _>("bytes")?) else { continue };
-            if i64::from(has) <= small_bytes(size) || !is_wanted(&self.publisher.filter, row)? {
+            let is_there = row.try_get::<Option<&str>, _>("payload")?.is_some();
+            if is_there || !is_wanted(&self.publisher.filter, row)? {
                 continue;
             }
             if bytes >= size.bytes_max {
@@ -162,7 +164,7 @@ impl SlotReader {
         if slots.is_empty() {
             return Ok(Large::new());
         }
-        let query = sqlx::query(sql!("relay/payloads")).bind(slots).bind(positions);
+        let query = sqlx::query(sql!("relay/payloads")).bind(slots).bind(positions).bind(size.bytes_max as i64);
         let payloads = self.store.inner.hot.rows(query).await?;
         payloads
             .iter()
@@ -171,7 +173,7 @@ impl SlotReader {
     }
 }
 
-/// Returns the size above which payloads are fetched separately, which bounds the memory of a page.
+/// Returns the stored size above which payloads are fetched separately, which bounds the memory of a page.
 fn small_bytes(size: PageSize) -> i64 {
     (2 * size.bytes_max / size.events_max.max(1)).max(1_024) as i64
 }

@@ -63,6 +63,7 @@ on_both! {
         what_was_answered_is_not_published_again_after_a_restart
         pages_of_one_event_are_published_too
         large_payloads_are_read_in_small_pages
+        payloads_that_the_database_compresses_count_by_their_text
     }
     failures {
         an_event_that_fails_delays_only_its_aggregate
@@ -92,6 +93,7 @@ on_both! {
         an_aggregate_is_published_again_from_a_sequence_on
         all_is_published_again_since_a_time
         only_what_a_subscription_wants_is_published_again
+        a_subscription_that_is_deleted_while_it_is_published_starts_again
         only_what_every_subscription_has_passed_is_forgotten
         a_paused_subscription_goes_on_when_it_is_resumed
     }

@@ -229,6 +229,19 @@ pub(crate) async fn only_what_a_subscription_wants_is_published_again(desk: Desk
     assert_eq!(sequences, [1, 2, 4, 1, 2, 4]);
 }
 
+pub(crate) async fn a_subscription_that_is_deleted_while_it_is_published_starts_again(desk: Desk) {
+    desk.emit("1", 3).await;
+    let running = desk.run(options("s"));
+    desk.until_taken(3).await;
+    assert!(desk.store.remove_subscription("s").await.unwrap());
+    wait::until("all is published again", || async { desk.sink.taken().len() >= 6 }).await;
+    desk.emit("1", 1).await;
+    desk.until_taken(4).await;
+    running.stop().await;
+    let subscriptions = desk.store.subscriptions().await.unwrap();
+    assert_eq!((subscriptions.len(), subscriptions[0].backlog), (1, 0));
+}
+
 pub(crate) async fn only_what_every_subscription_has_passed_is_forgotten(desk: Desk) {
     desk.emit_mixed(10, 100).await;
     let one = desk.run(options("one"));

@@ -160,3 +160,23 @@ pub(crate) async fn large_payloads_are_read_in_small_pages(desk: Desk) {
     running.stop().await;
     assert_eq!(desk.sink.firsts("1"), up_to(12));
 }
+
+pub(crate) async fn payloads_that_the_database_compresses_count_by_their_text(desk: Desk) {
+    let long = "x".repeat(500_000);
+    for payload in std::iter::repeat_n(long.as_str(), 12).chain(["short"]) {
+        let event = NewEvent::new(Aggregate::new("order", "1"), "order.changed", &payload).unwrap();
+        desk.store.emit(&event).await.unwrap();
+    }
+    let (_, mut reader) = desk.reader("r", Duration::from_secs(60)).await;
+    reader.balance().await.unwrap();
+    let size = PageSize { events_max: 1_000, bytes_max: 1_600_000 };
+    let page = reader.page(size).await.unwrap();
+    // The first payload beyond the limit ends the page.
+    assert!((1..=4).contains(&page.events.len()), "{}", page.events.len());
+    let mut small = options("s");
+    small.page = size;
+    let running = desk.run(small);
+    desk.until_taken(13).await;
+    running.stop().await;
+    assert_eq!(desk.sink.firsts("1"), up_to(13));
+}

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use jiff::Timestamp;
 use milepost_core::claim::{Claim, ClaimedJob};
+use milepost_core::error::StoreError;
 use milepost_core::ident::{BatchId, JobId, WorkerId};
 use milepost_core::port::Store;
 use milepost_core::trace::Traceparent;
@@ -28,6 +29,10 @@ use crate::problem::{Code, Problem};
 
 /// Maximum number of jobs in one claim.
 const JOBS_MAX: u32 = 500;
+/// A claim ends when the payloads of its jobs have this many bytes, so that a response needs little memory.
+const PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Maximum number of jobs that are claimed before their payloads are counted.
+const STEP_JOBS_MAX: u32 = 32;
 /// Maximum wait of a claim, in milliseconds.
 const WAIT_MS_MAX: u64 = 30_000;
 /// Interval of claims without a hint that a job is ready.
@@ -47,7 +52,7 @@ struct ClaimRequest {
     /// The kinds to claim.
     #[schema(min_items = 1, max_items = 1000)]
     kinds: Vec<String>,
-    /// Maximum number of jobs. The default is 1.
+    /// Maximum number of jobs. The default is 1. A claim also ends when its payloads have 16 MiB.
     #[schema(minimum = 1, maximum = 500)]
     limit: Option<u32>,
     /// How long to wait for a job if none is ready, in milliseconds. The default is 0.
@@ -151,7 +156,7 @@ async fn wait_for_some(
 ) -> Result<Vec<ClaimedJob>, Problem> {
     let until = Instant::now() + wait;
     if wait.is_zero() {
-        return Ok(app.store.claim(claim).await?);
+        return Ok(claim_in_steps(app.store.as_ref(), claim).await?);
     }
     let mut credentials = OpenCredentials::of(app.clone(), identity);
     // Subscribe before the first claim: jobs that become ready after it cause a hint.
@@ -165,7 +170,7 @@ async fn wait_for_some(
             }
             checked = Instant::now();
         }
-        let claimed = app.store.claim(claim).await?;
+        let claimed = claim_in_steps(app.store.as_ref(), claim).await?;
         if !claimed.is_empty() || Instant::now() >= until {
             return Ok(claimed);
         }
@@ -175,6 +180,29 @@ async fn wait_for_some(
             () = app.stop.cancelled() => return Ok(Vec::new()),
         }
     }
+}
+
+/// Claims up to the limit of jobs and of payload bytes.
+async fn claim_in_steps(store: &dyn Store, claim: &Claim) -> Result<Vec<ClaimedJob>, StoreError> {
+    let (mut claimed, mut bytes) = (Vec::new(), 0);
+    while bytes < PAYLOAD_BYTES_MAX {
+        let limit = (claim.limit - claimed.len() as u32).min(STEP_JOBS_MAX);
+        let step = match store.claim(&Claim { limit, ..claim.clone() }).await {
+            Ok(step) => step,
+            Err(error) if claimed.is_empty() => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "a claim ends early; the worker gets what it has claimed");
+                break;
+            }
+        };
+        let is_last = step.len() < limit as usize;
+        bytes += step.iter().map(|job| job.payload.len()).sum::<usize>();
+        claimed.extend(step);
+        if is_last || claimed.len() >= claim.limit as usize {
+            break;
+        }
+    }
+    Ok(claimed)
 }
 
 /// List the jobs that a worker holds

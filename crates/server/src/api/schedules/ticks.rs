@@ -41,7 +41,7 @@ impl Asked<'_> {
     pub(super) fn spec(&self) -> Result<Spec, Problem> {
         match (self.cron, self.every) {
             (Some(cron), None) => {
-                Spec::cron(cron, self.zone.unwrap_or(ZONE_DEFAULT)).map_err(|invalid| match invalid {
+                Spec::parse(cron, self.zone.unwrap_or(ZONE_DEFAULT)).map_err(|invalid| match invalid {
                     InvalidSchedule::Zone { .. } => self.refused("zone", invalid.to_string()),
                     _ => self.refused("cron", invalid.to_string()),
                 })

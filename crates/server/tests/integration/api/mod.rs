@@ -17,6 +17,7 @@ mod described;
 mod doctor;
 mod events;
 mod forms;
+mod held;
 mod inbox;
 mod jobs;
 mod kind_limits;

@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::finish::{End, Failure, Finish, Finished, UNREADABLE};
+use milepost_core::limit::{Limit, Rate};
+use milepost_core::port::LimitStore;
+use milepost_core::schedule::Source;
+use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_testkit::Scene;
 
@@ -81,4 +85,31 @@ async fn a_running_job_whose_row_is_damaged_prevents_no_end_and_no_rescue_of_oth
         let rescued = scene.store.rescue_expired(100, &|_, _, _| Duration::ZERO).await.unwrap();
         assert!(rescued.iter().any(|run| run.run.job == lost.run.job), "{damage}: {rescued:?}");
     }
+}
+
+#[tokio::test]
+async fn a_damaged_row_hides_no_other_row_of_a_list() {
+    let home = Home::new().await;
+    let scene = Scene::on(Arc::new(home.store.clone())).await;
+    let [bad, good] = [scene.enqueue(Scene::job()).await, scene.enqueue(Scene::job()).await];
+    for damage in [
+        "UPDATE milepost_job SET created_at_ms = 9223372036854775807 WHERE id = ?1",
+        "UPDATE milepost_job SET priority = -5 WHERE id = ?1",
+    ] {
+        home.connection().execute(damage, [bad.0.as_bytes()]).unwrap();
+        let found = scene.store.search_jobs(&JobFilter::default()).await.unwrap();
+        assert_eq!(found.rows.iter().map(|job| job.id).collect::<Vec<_>>(), [good], "{damage}");
+    }
+}
+
+#[tokio::test]
+async fn a_limit_that_cannot_be_read_stops_only_its_kind() {
+    let home = Home::new().await;
+    let scene = Scene::on(Arc::new(home.store.clone())).await;
+    let limit = Limit::kind("limited", Rate::new(50.0, 50));
+    home.store.put_limit(&limit, Source::Operator).await.unwrap();
+    home.connection().execute("UPDATE milepost_kind_limit SET burst = -1", ()).unwrap();
+    let job = scene.enqueue(Scene::job()).await;
+    assert_eq!(scene.claim(1).await[0].run.job, job);
+    assert!(home.store.limits().await.unwrap().is_empty());
 }
