@@ -78,12 +78,12 @@ pub struct LastFailure {
 pub const LISTED_CHARS_MAX: i32 = 500;
 
 impl JobsFound {
-    /// Creates a page of at most `limit` matching jobs. `looked_to` is the last job that the search read; `None`: it read all.
+    /// Creates a page of at most `limit` matching jobs. `found`: the ids of all of them, also of those whose rows cannot be read. `looked_to`: the last
+    /// job that the search read; `None`: it read all.
     #[must_use]
-    pub fn page(rows: Vec<JobRow>, limit: u32, looked_to: Option<JobId>) -> Self {
-        let is_full = rows.len() >= limit as usize;
-        let next = if is_full { rows.last().map(|row| row.id) } else { looked_to };
-        Self { rows, next }
+    pub fn page(rows: Vec<JobRow>, found: &[JobId], limit: u32, looked_to: Option<JobId>) -> Self {
+        let is_full = found.len() >= limit as usize;
+        Self { rows, next: found.last().copied().filter(|_| is_full).or(looked_to) }
     }
 }
 

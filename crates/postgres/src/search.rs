@@ -25,11 +25,12 @@ impl SearchStore for PostgresStore {
                 Some(row) => row.try_get("looked_to")?,
                 None => None,
             };
-            let jobs = row::readable("jobs", &rows, job).into_iter().flatten().collect::<Vec<JobRow>>();
-            Ok((jobs, looked_to.map(JobId)))
+            let id = |row: &PgRow| Ok(row.try_get::<Option<uuid::Uuid>, _>("id")?.map(JobId));
+            let found: Vec<JobId> = rows.iter().filter_map(|row| id(row).transpose()).collect::<Decoded<_>>()?;
+            let jobs = row::readable("jobs", &rows, job).into_iter().flatten().collect();
+            Ok(JobsFound::page(jobs, &found, search.limit, looked_to.map(JobId)))
         });
-        let (rows, looked_to) = found.map_err(|e| self.fail("search_jobs", e))?;
-        Ok(JobsFound::page(rows, search.limit, looked_to))
+        found.map_err(|e| self.fail("search_jobs", e))
     }
 
     async fn last_changes(&self, jobs: &[JobId]) -> StoreResult<Vec<HistoryEntry>> {

@@ -8,7 +8,6 @@ use milepost_core::port::{SearchStore, StoreResult};
 use milepost_core::search::{JobFilter, PayloadMatch};
 use milepost_core::sql;
 use milepost_core::state::JobState;
-use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, named_params};
 
 use crate::error::Failure;
@@ -64,14 +63,15 @@ fn find(conn: &Connection, search: &JobFilter) -> Result<JobsFound, Failure> {
     };
     let mut statement = conn.prepare_cached(sql!("search"))?;
     let mut found = statement.query(params)?;
-    let (mut rows, mut looked_to) = (Vec::new(), None);
+    let (mut rows, mut ids, mut looked_to) = (Vec::new(), Vec::new(), None);
     while let Some(row) = found.next()? {
         looked_to = row::job_opt(row, 16)?;
-        if row.get_ref(0)?.data_type() != Type::Null {
+        if let Some(id) = row::job_opt(row, 0)? {
+            ids.push(id);
             rows.extend(row::readable("jobs", std::iter::once(listing::read_row(row)))?);
         }
     }
-    Ok(JobsFound::page(rows, search.limit, looked_to))
+    Ok(JobsFound::page(rows, &ids, search.limit, looked_to))
 }
 
 /// Returns the path in SQLite's syntax. Member names are quoted. SQLite cannot escape a quote in a name, so such a path matches nothing.
