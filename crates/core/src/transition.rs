@@ -61,7 +61,9 @@ impl Verb {
             Self::Resume => "job.resume",
             Self::Rerun => "job.rerun",
             Self::Snooze => "job.snooze",
-            Self::Create | Self::Claim | Self::Succeed | Self::Retry | Self::Fail | Self::Yield => return None,
+            Self::Create | Self::Claim | Self::Succeed | Self::Retry | Self::Fail | Self::Yield => {
+                return None;
+            }
         })
     }
 

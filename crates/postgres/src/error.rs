@@ -29,7 +29,8 @@ const LOCK_TIMEOUT: &str = "55P03";
 /// starts, stops, is a standby for now, or lacks resources; timeouts, serialization failures and deadlocks; a transaction
 /// that the server ended because this process was idle in it for too long (25P03, a limit that our own sessions set) or
 /// because it took too long (25P04).
-const TRANSIENT: &[&str] = &["08", "25006", "25P03", "25P04", "40001", "40P01", "53", LOCK_TIMEOUT, "57", "58"];
+const TRANSIENT: &[&str] =
+    &["08", "25006", "25P03", "25P04", "40001", "40P01", "53", LOCK_TIMEOUT, "57", "58"];
 /// SQLSTATE classes of errors in the values of a statement, which fail again when retried.
 const REFUSED: &[&str] = &["22", "23", "54"];
 

@@ -26,7 +26,8 @@ impl SearchStore for PostgresStore {
                 None => None,
             };
             let id = |row: &PgRow| Ok(row.try_get::<Option<uuid::Uuid>, _>("id")?.map(JobId));
-            let found: Vec<JobId> = rows.iter().filter_map(|row| id(row).transpose()).collect::<Decoded<_>>()?;
+            let found: Vec<JobId> =
+                rows.iter().filter_map(|row| id(row).transpose()).collect::<Decoded<_>>()?;
             let jobs = row::readable("jobs", &rows, job).into_iter().flatten().collect();
             Ok(JobsFound::page(jobs, &found, search.limit, looked_to.map(JobId)))
         });

@@ -15,7 +15,7 @@ use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::Store;
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::problem::{Code, Problem};
 
@@ -173,17 +173,20 @@ async fn store_all(store: &Arc<dyn Store>, gathered: Vec<Waiting>, singles: &Arc
 
 /// Stores a job in its own transaction, again and again while another transaction holds what it needs. Gives up when its caller has.
 async fn store_alone(store: Arc<dyn Store>, job: NewJob, answer: Answer, singles: Arc<Semaphore>) {
-    let (begun, mut pause) = (Instant::now(), HELD_PAUSE_MIN);
+    let (until, mut pause) = (Instant::now() + HELD_MAX, HELD_PAUSE_MIN);
     while !answer.is_closed() {
-        let Ok(permit) = singles.acquire().await else { return };
+        let permit = timeout_at(until, singles.acquire()).await.ok().and_then(Result::ok);
+        let Some(permit) = permit.filter(|_| Instant::now() < until) else {
+            let _ = answer.send(Err(held()));
+            return;
+        };
         let stored = store_each(store.as_ref(), std::slice::from_ref(&job), Some(LOCK_WAIT)).await;
         drop(permit);
         let stored = match stored {
             Ok(stored) => stored.into_iter().next().flatten(),
             Err(error) => Some(Err(Problem::from(error))),
         };
-        let given_up = (begun.elapsed() >= HELD_MAX).then(|| Err(held()));
-        if let Some(stored) = stored.or(given_up) {
+        if let Some(stored) = stored {
             let _ = answer.send(stored);
             return;
         }

@@ -75,6 +75,9 @@ pub(super) async fn reseed(args: &ReseedArgs, store: &dyn Store) -> Result<Outco
         output::change("no change was needed")?;
         return Ok(Outcome::Done);
     }
-    output::change(format_args!("the positions of {} were converted to this server", several(changed, "subscription", "subscriptions")))?;
+    output::change(format_args!(
+        "the positions of {} were converted to this server",
+        several(changed, "subscription", "subscriptions")
+    ))?;
     Ok(Outcome::Done)
 }

@@ -305,7 +305,10 @@ mod tests {
     fn texts_that_are_compiled_as_patterns_are_counted() {
         let regex = json!({"format": "regex"});
         assert_eq!(counted(&regex, &json!("[".repeat(890_000))), Err(TooMuch));
-        assert_eq!(counted(&json!({"anyOf": vec![regex.clone(); 95]}), &json!("a".repeat(10_000))), Err(TooMuch));
+        assert_eq!(
+            counted(&json!({"anyOf": vec![regex.clone(); 95]}), &json!("a".repeat(10_000))),
+            Err(TooMuch)
+        );
         let many = json!(vec!["\\w[^a]{100}"; 10_000]);
         assert_eq!(counted(&json!({"items": {"allOf": vec![regex.clone(); 90]}}), &many), Err(TooMuch));
         assert_eq!(counted(&json!({"items": regex}), &json!(vec!["^a+$"; 10_000])), Ok(()));

@@ -90,7 +90,10 @@ pub async fn publish(
         let shared = Shared::new(store.clone(), sink.clone(), options, stats.clone(), stop.clone());
         match publish_one(Arc::new(shared)).await {
             Err(StoreError::Relay(RelayError::NoSuchSubscription(name))) if !stop.is_cancelled() => {
-                tracing::warn!(subscription = name, "the subscription was deleted; it starts again as a new one");
+                tracing::warn!(
+                    subscription = name,
+                    "the subscription was deleted; it starts again as a new one"
+                );
             }
             published => return published,
         }

@@ -167,8 +167,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
         Some(_) => Found::default(),
         None => look(&search, ROWS, page.now, PATIENCE, app.store.as_ref()).await?,
     };
-    let queues =
-        if filter_bar::is_countable(&search) { app.known.queues(&app.store).await? } else { None };
+    let queues = if filter_bar::is_countable(&search) { app.known.queues(&app.store).await? } else { None };
     let jobs = Jobs {
         stream: search.stream(),
         wrong,

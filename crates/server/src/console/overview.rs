@@ -11,9 +11,9 @@ use super::alert_facts::Facts;
 use super::format::{between, count, length};
 use super::in_progress::InProgress;
 use super::page::{Drawn, Page, draw};
+use super::queues;
 use super::series::Minute;
 use super::state_bar::StateBar;
-use super::queues;
 use crate::app::App;
 use crate::params;
 

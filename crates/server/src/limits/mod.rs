@@ -18,9 +18,6 @@ use self::turns::Turns;
 use crate::client::{Caller, Client};
 use crate::problem::{Code, Problem};
 
-/// Rate of unknown tokens that an address may send (per second, and burst): each of them costs a query of the store.
-const STRANGERS: Rate = Rate::new(50.0, 200);
-
 /// Maximum number of reads of one caller that use the store at the same time. A store on SQLite reads with four connections, so that another
 /// caller waits for two of these at most. It does not apply to programs on this machine that need no token: their probes would wait for other reads.
 const READS_OF_CALLER_MAX: usize = 8;
@@ -40,6 +37,8 @@ pub struct Limits {
     /// Maximum request rate of a client: a token, or an address without a token. It does not apply to programs on this machine
     /// that need no token. `None`: no limit for any client.
     pub rate: Option<Rate>,
+    /// Maximum rate of unknown tokens from an address: each of them costs a query of the store.
+    pub unknown_tokens: Rate,
     /// Maximum number of concurrent requests of a client.
     pub in_flight: usize,
     /// Maximum number of connections. A connection beyond it can send one request, which waits until another connection ends;
@@ -63,6 +62,7 @@ impl Default for Limits {
             body_bytes_of_all: 256 * 1024 * 1024,
             header_bytes: 32 * 1024,
             rate: Some(Rate::new(5_000.0, 10_000)),
+            unknown_tokens: Rate::new(50.0, 200),
             in_flight: 1_000,
             connections: 1_000,
             header_time: Duration::from_secs(60),
@@ -86,7 +86,7 @@ impl Counted {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             rates: limits.rate.map(Rates::new),
-            strangers: Rates::new(STRANGERS),
+            strangers: Rates::new(limits.unknown_tokens),
             in_flight: InFlight::new(limits.in_flight),
             reads: Turns::new(READS_OF_CALLER_MAX),
             bodies: Bodies::new(limits.body_bytes_of_client, limits.body_bytes_of_all),

@@ -29,7 +29,8 @@ impl Process {
 
     /// Starts a process whose output is read instead of its log.
     pub(crate) fn spawn_printing(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         Self { child, log: lines(stdout), heard: String::new() }
     }

@@ -75,7 +75,8 @@ async fn each_missing_unique_index_is_found() {
     .unwrap();
     assert!(indexes.len() >= 10, "{indexes:?}");
     for index in indexes {
-        let rename = |from: &str, to: &str| AssertSqlSafe(format!("alter index milepost.{from} rename to {to}"));
+        let rename =
+            |from: &str, to: &str| AssertSqlSafe(format!("alter index milepost.{from} rename to {to}"));
         owner.execute(rename(&index, "renamed")).await.unwrap();
         let found = store.examine(Check::KeyMissing, &look()).await.unwrap().expect(&index);
         assert_eq!((found.count, &found.examples[0].what), (1, &index));

@@ -164,7 +164,8 @@ impl SlotReader {
         if slots.is_empty() {
             return Ok(Large::new());
         }
-        let query = sqlx::query(sql!("relay/payloads")).bind(slots).bind(positions).bind(size.bytes_max as i64);
+        let query =
+            sqlx::query(sql!("relay/payloads")).bind(slots).bind(positions).bind(size.bytes_max as i64);
         let payloads = self.store.inner.hot.rows(query).await?;
         payloads
             .iter()

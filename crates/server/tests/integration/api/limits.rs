@@ -200,22 +200,16 @@ async fn a_token_that_asks_too_often_is_told_when_to_ask_again_and_others_go_on(
 
 #[tokio::test]
 async fn somebody_who_shows_unknown_tokens_is_not_let_to_the_store_for_ever() {
-    let (_folder, place) = serve(Limits::default()).await;
+    let (_folder, place) = serve(Limits { unknown_tokens: Rate::new(0.001, 20), ..Limits::default() }).await;
     place.token(Role::Viewer).await;
-    let mut codes = std::collections::BTreeMap::new();
-    let (began, guess) = (Instant::now(), async || {
+    let guess = async || {
         let request =
             place.request(Method::GET, "/v1/queues").bearer_auth(crate::api::place::secret().reveal());
         place.send(request).await.code().to_owned()
-    });
-    // Several at a time, and longer on a busy machine, because tokens of the bucket are refilled all the time.
-    while codes.values().sum::<u32>() < 400 || !codes.contains_key("too_many_requests") {
-        assert!(began.elapsed() < LONG, "{codes:?}");
-        for code in join_all((0..8).map(|_| guess())).await {
-            *codes.entry(code).or_insert(0) += 1;
-        }
-    }
-    assert!(codes["unknown_token"] >= 200, "{codes:?}");
+    };
+    let codes = join_all((0..30).map(|_| guess())).await;
+    let count = |code: &str| codes.iter().filter(|its| *its == code).count();
+    assert_eq!((count("unknown_token"), count("too_many_requests")), (20, 10), "{codes:?}");
 }
 
 #[tokio::test]

@@ -101,7 +101,11 @@ async fn a_damaged_row_hides_no_other_row_of_a_list() {
         assert_eq!(found.rows.iter().map(|job| job.id).collect::<Vec<_>>(), [good], "{damage}");
         let newest = JobFilter { limit: 1, before: Some(good), ..JobFilter::default() };
         let page = scene.store.search_jobs(&newest).await.unwrap();
-        assert_eq!((page.rows.len(), page.next), (0, Some(bad)), "the next page follows the row that cannot be read");
+        assert_eq!(
+            (page.rows.len(), page.next),
+            (0, Some(bad)),
+            "the next page follows the row that cannot be read"
+        );
     }
 }
 
