@@ -150,25 +150,40 @@ fn in_parts(gathered: Vec<Waiting>) -> Vec<Transaction> {
 /// Where a caller waits for its job.
 type Answer = oneshot::Sender<Result<Enqueued, Problem>>;
 
-/// Stores the jobs in one transaction and answers each caller. Jobs that another transaction holds are tried again [one by one](store_alone).
+/// A job and its caller.
+type Asked = (NewJob, Answer);
+
+/// Stores the jobs in one transaction and answers each caller. If another transaction holds what one of them needs, those without a key and a group
+/// are stored together, since nothing holds them, and the others [one by one](store_alone).
 async fn store_all(store: &Arc<dyn Store>, gathered: Vec<Waiting>, singles: &Arc<Semaphore>) {
-    let (jobs, answers): (Vec<_>, Vec<_>) =
-        gathered.into_iter().map(|waiting| (waiting.job, waiting.answer)).unzip();
+    let asked = gathered.into_iter().map(|waiting| (waiting.job, waiting.answer)).collect();
+    let (plain, held) = store_unless_held(store, asked)
+        .await
+        .into_iter()
+        .partition::<Vec<Asked>, _>(|(job, _)| job.key.is_none() && job.group.is_none());
+    let left = if plain.is_empty() { plain } else { store_unless_held(store, plain).await };
+    for (job, answer) in held.into_iter().chain(left) {
+        tokio::spawn(store_alone(Arc::clone(store), job, answer, Arc::clone(singles)));
+    }
+}
+
+/// Stores the jobs in one transaction and answers each caller, except those whose jobs are held, which it returns.
+async fn store_unless_held(store: &Arc<dyn Store>, asked: Vec<Asked>) -> Vec<Asked> {
+    let (jobs, answers): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
+    let mut held = Vec::new();
     match store_each(store.as_ref(), &jobs, Some(LOCK_WAIT)).await {
         Ok(stored) => {
             for ((job, answer), stored) in jobs.into_iter().zip(answers).zip(stored) {
                 match stored {
                     // The receiver is gone if the caller has stopped waiting.
                     Some(stored) => drop(answer.send(stored)),
-                    None => {
-                        let (store, singles) = (Arc::clone(store), Arc::clone(singles));
-                        tokio::spawn(store_alone(store, job, answer, singles));
-                    }
+                    None => held.push((job, answer)),
                 }
             }
         }
         Err(error) => refuse_all(answers, error),
     }
+    held
 }
 
 /// Stores a job in its own transaction, again and again while another transaction holds what it needs. Gives up when its caller has.
