@@ -69,12 +69,11 @@ impl IntakeStore for PostgresStore {
         wait: Duration,
     ) -> StoreResult<Option<Vec<Enqueued>>> {
         let Some(actor) = &self.actor else { return self.enqueue_many(jobs).await.map(Some) };
-        let query = || insert_noted(jobs, &AuditedAction::create_jobs(jobs), actor, Some(wait));
         check(jobs, self.inner.options.payload_bytes_max)?;
-        match self.inner.intake.rows(query()).await.and_then(all_enqueued) {
+        let query = insert_noted(jobs, &AuditedAction::create_jobs(jobs), actor, Some(wait));
+        match self.inner.intake.rows(query).await {
             Err(error) if is_lock_timeout(&error) => Ok(None),
-            Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await.map(Some),
-            outcome => outcome.map(Some).map_err(|e| enqueue_error(&self.inner.place, e)),
+            rows => self.stored(jobs, rows).await.map(Some),
         }
     }
 
@@ -113,8 +112,17 @@ impl PostgresStore {
         jobs: &[NewJob],
     ) -> StoreResult<Vec<Enqueued>> {
         check(jobs, self.inner.options.payload_bytes_max)?;
-        let query = self.insert_as_actor(action, jobs);
-        match self.inner.intake.rows(query).await.and_then(all_enqueued) {
+        let rows = self.inner.intake.rows(self.insert_as_actor(action, jobs)).await;
+        self.stored(jobs, rows).await
+    }
+
+    /// Returns the results of a statement that stores these jobs.
+    async fn stored(
+        &self,
+        jobs: &[NewJob],
+        rows: Result<Vec<PgRow>, sqlx::Error>,
+    ) -> StoreResult<Vec<Enqueued>> {
+        match rows.and_then(all_enqueued) {
             // The response to an earlier call with the same jobs was lost after it had committed.
             Err(error) if is_repeated_id(&error) => self.enqueued_before(jobs, error).await,
             outcome => outcome.map_err(|e| enqueue_error(&self.inner.place, e)),

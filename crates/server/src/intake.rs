@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_millis(5);
 const WAITING_MAX: usize = 10_000;
 /// How long a transaction waits for what another one holds.
 const LOCK_WAIT: Duration = Duration::from_millis(100);
-/// Maximum number of concurrent transactions with a single job, for jobs whose shared transaction was given up.
+/// Maximum number of concurrent transactions with a single job, for jobs whose shared transaction stored nothing.
 const SINGLE_MAX: usize = 4;
 /// The shortest and the longest pause before a held job is tried again, and how long it is tried.
 const HELD_PAUSE_MIN: Duration = Duration::from_millis(250);
@@ -186,7 +186,7 @@ async fn store_unless_held(store: &Arc<dyn Store>, asked: Vec<Asked>) -> Vec<Ask
     held
 }
 
-/// Stores a job in its own transaction, again and again while another transaction holds what it needs. Gives up when its caller has.
+/// Stores a job in a separate transaction, again and again while another transaction holds its key or group. Ends when the caller no longer waits.
 async fn store_alone(store: Arc<dyn Store>, job: NewJob, answer: Answer, singles: Arc<Semaphore>) {
     let (until, mut pause) = (Instant::now() + HELD_MAX, HELD_PAUSE_MIN);
     while !answer.is_closed() {

@@ -127,14 +127,14 @@ pub(crate) fn readable<T>(list: &str, rows: impl Iterator<Item = Sql<T>>) -> Sql
     Ok(read)
 }
 
-/// Reads the attempts of a job. Another value than a count can only come from another program; it becomes the nearest count, so that a row
-/// cannot fail what is done for many.
+/// Reads the attempts of a job. Another value than a count can only come from another program; it becomes the nearest count, so that one row
+/// does not fail a call for many.
 pub(crate) fn attempts(row: &Row<'_>, column: usize) -> Sql<u32> {
     let count = row.get_ref(column)?.as_i64().unwrap_or_default();
     Ok(u32::try_from(count.clamp(0, i64::from(i32::MAX))).unwrap_or_default())
 }
 
-/// Reads text. What is not UTF-8 can only come from another program; it is replaced, so that a row cannot fail what is done for many.
+/// Reads text. Bytes that are not UTF-8 can only come from another program; they are replaced, so that one row does not fail a call for many.
 pub(crate) fn text_opt(row: &Row<'_>, column: usize) -> Sql<Option<String>> {
     Ok(match row.get_ref(column)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
