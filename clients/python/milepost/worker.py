@@ -253,29 +253,42 @@ class Worker:
             return _failure(type(error).__name__, traceback.format_exc(limit=-5)[-2000:])
 
     def _tell_ends(self, over: threading.Event) -> None:
-        """Reports ends in batches and repeats each report until the server answers."""
+        """Reports ends in batches and repeats each report until the server answers. Ends that an open transaction holds are reported again
+        once a second, apart from the others."""
+        held: list[End] = []
+        again_at = 0.0
         while not over.is_set():
+            if held and time.monotonic() >= again_at:
+                held, again_at = self._report(held), time.monotonic() + 1.0
             try:
                 ends = [self._ends.get(timeout=0.1)]
             except queue.Empty:
                 continue
             while len(ends) < 500 and not self._ends.empty():
                 ends.append(self._ends.get_nowait())
-            try:
-                self._tell_until_heard(ends)
-            except Exception as error:  # noqa: BLE001: `run` waits for this thread, which must not end first
-                log.exception("the ends of %d runs could not be reported", len(ends))
-                for job, _ in ends:
-                    self._lose(job._holder, f"ends of runs could not be reported: {error!r}")
-            with self._lock:
-                for job, _ in ends:
-                    self._running.pop(job.run, None)
-            for _ in ends:
-                self._ends.task_done()
+            held.extend(self._report(ends))
 
-    def _tell_until_heard(self, ends: list[End]) -> None:
+    def _report(self, ends: list[End]) -> list[End]:
+        """Reports ends. Returns those that an open transaction holds."""
+        held: list[End] = []
+        try:
+            held = self._tell_until_heard(ends)
+        except Exception as error:  # noqa: BLE001: `run` waits for this thread, which must not end first
+            log.exception("the ends of %d runs could not be reported", len(ends))
+            for job, _ in ends:
+                self._lose(job._holder, f"ends of runs could not be reported: {error!r}")
+        over = [job for job, _ in ends if all(job is not other for other, _ in held)]
+        with self._lock:
+            for job in over:
+                self._running.pop(job.run, None)
+        for _ in over:
+            self._ends.task_done()
+        return held
+
+    def _tell_until_heard(self, ends: list[End]) -> list[End]:
         """Reports ends for up to the duration of a lease. After that the worker stops renewing its lease, so that it expires and the jobs are
-        retried. An end that the server rejects, for example because the result is not JSON, is reported as a failure."""
+        retried. An end that the server rejects, for example because the result is not JSON, is reported as a failure. Returns the ends that
+        an open transaction holds."""
         give_up_at, failures = time.monotonic() + self._lease_s, 0
         while True:
             try_s = max(min(self._lease_s / 3, give_up_at - time.monotonic()), 0.001)
@@ -288,21 +301,20 @@ class Worker:
                 left, why = give_up_at - time.monotonic(), error
             if getattr(why, "status", 422) in (400, 413, 422) and not isinstance(why, Unreachable):
                 if len(ends) > 1:
-                    for end in ends:
-                        self._tell_until_heard([end])
-                    return
+                    return [held for end in ends for held in self._tell_until_heard([end])]
                 ends = [(job, {"run": job.run, **_failure(NOT_TAKEN, str(why)[:2000])}) for job, _ in ends]
             if left <= 0 or all(job._holder != self._id for job, _ in ends):
                 log.error("the ends of %d runs could not be reported: %s", len(ends), why)
                 for job, _ in ends:
                     self._lose(job._holder, "ends of runs could not be reported")
-                return
+                return []
             log.warning("%s; reporting the ends of runs again", why)
             time.sleep(min(pause_after(why, failures), left))
             failures += 1
         for (job, _), said in zip(ends, answers):
             if said == "fenced":
                 log.warning("the job had left run %s; the end of the run was ignored", job.run)
+        return [end for end, said in zip(ends, answers) if said == "held"]
 
     def _heartbeats(self, over: threading.Event) -> None:
         pause_s = 0.0

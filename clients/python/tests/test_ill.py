@@ -93,6 +93,14 @@ class WorkerIllTest(IllTest):
         """Replaces the next answers by answers that are not from Milepost."""
         self.meets("POST", verb, *((201, {}, body) for body in bodies), (204, {}))
 
+    def test_an_end_that_an_open_transaction_holds_is_reported_again(self):
+        held = (200, {}, b'{"runs": ["held"]}')
+        self.meets("POST", "/finish", held, held)
+        job = self.create()
+        self.work(lambda job: "done")
+        self.assertEqual(self.ended(job)["result"], "done")
+        until("the report of the end is answered", lambda: len(self.ill.answered("POST", "/finish")) == 3)
+
     def test_a_claim_answered_in_another_shape_is_made_again(self):
         self.meets_other_shapes("/claim", b"{}", b"null", b'{"jobs": {}}')
         self.work(lambda job: None)

@@ -55,6 +55,7 @@ type Claimed = Pick<Job, "id" | "kind" | "payload" | "checkpoint" | "attempt" | 
 
 /** The end of a run, as reported to the server. */
 type Said = { outcome: string } & Record<string, unknown>;
+type End = { job: Job; said: Said };
 
 /** Why a job must stop; `lost`: its end is not reported. */
 type Reason = "cancel" | "abort" | "timeout" | "lost";
@@ -121,7 +122,7 @@ export class Worker {
   #lookAt = 0; // When to query the assigned jobs; 0 after a claim whose result is unknown.
   #stopping = false;
   readonly #running = new Map<string, Job>(); // Jobs whose handler has not returned or whose end is not reported.
-  #ends: { job: Job; said: Said }[] = [];
+  #ends: End[] = [];
   readonly #places = new EventEmitter();
 
   constructor(client: Client, handlers: Readonly<Record<string, Handler>>, options: WorkerOptions = {}) {
@@ -260,24 +261,39 @@ export class Worker {
     }
   }
 
-  /** Reports ends in batches and repeats each report until the server answers. */
+  /**
+   * Reports ends in batches and repeats each report until the server answers. Ends that an open transaction holds are reported again once a
+   * second, apart from the others.
+   */
   async #tellEnds(over: AbortSignal): Promise<void> {
-    while (!over.aborted) {
+    let held: End[] = [];
+    for (let againAt = 0; !over.aborted; ) {
+      if (held.length > 0 && performance.now() >= againAt) {
+        held = await this.#report(held);
+        againAt = performance.now() + 1000;
+      }
       const ends = this.#ends.splice(0, 500);
       if (ends.length === 0) await sleep(5);
-      else await this.#tellUntilHeard(ends);
-      for (const { job } of ends) {
-        job.is.told = true;
-        this.#letGo(job);
-      }
+      else held.push(...(await this.#report(ends)));
     }
+  }
+
+  /** Reports ends. Returns those that an open transaction holds. */
+  async #report(ends: End[]): Promise<End[]> {
+    const held = await this.#tellUntilHeard(ends);
+    for (const { job } of ends) {
+      if (held.some((end) => end.job === job)) continue;
+      job.is.told = true;
+      this.#letGo(job);
+    }
+    return held;
   }
 
   /**
    * Reports ends for up to the duration of a lease. After that the worker stops renewing its lease, so that it expires and the jobs are retried.
-   * An end that the server rejects is reported as a failure.
+   * An end that the server rejects is reported as a failure. Returns the ends that an open transaction holds.
    */
-  async #tellUntilHeard(ends: { job: Job; said: Said }[]): Promise<void> {
+  async #tellUntilHeard(ends: End[]): Promise<End[]> {
     const giveUpAt = performance.now() + this.#options.leaseMs;
     for (let failures = 0; ; failures += 1) {
       let why: unknown;
@@ -285,11 +301,15 @@ export class Worker {
       const runs = ends.map(({ job, said }) => ({ run: job.run, ...said }));
       const telling = this.#tell(ends[0]!.job.holder, "finish", { runs }, 1, tryMs).then((answer) => listOf<string>(answer, "runs"));
       const told = await telling.catch((error) => void (why = error));
-      if (told) return told.forEach((said, n) => said === "fenced" && this.#options.log(`the job had left run ${runs[n]?.run}; the end of the run was ignored`));
+      if (told) {
+        told.forEach((said, n) => said === "fenced" && this.#options.log(`the job had left run ${runs[n]?.run}; the end of the run was ignored`));
+        return ends.filter((_, n) => told[n] === "held");
+      }
       if (!passes(why) && !(why instanceof Problem && ![400, 413, 422].includes(why.status))) {
         if (ends.length > 1) {
-          for (const end of ends) await this.#tellUntilHeard([end]);
-          return;
+          const held: End[] = [];
+          for (const end of ends) held.push(...(await this.#tellUntilHeard([end])));
+          return held;
         }
         const said = { outcome: "failed", error_code: "end_not_taken", message: text(why, 2000) };
         ends = ends.map(({ job }) => ({ job, said }));
@@ -297,7 +317,8 @@ export class Worker {
       const left = giveUpAt - performance.now();
       if (left <= 0 || ends.every(({ job }) => job.holder !== this.#id)) {
         this.#options.log(`the ends of ${ends.length} runs could not be reported: ${why}`);
-        return ends.forEach(({ job }) => this.#lose(job.holder, "ends of runs could not be reported"));
+        ends.forEach(({ job }) => this.#lose(job.holder, "ends of runs could not be reported"));
+        return [];
       }
       this.#options.log(`${why}; reporting the ends of runs again`);
       await sleep(Math.min(pauseAfter(why, failures), left));

@@ -78,6 +78,15 @@ test("a permanently refused request is sent once", async (t) => {
   assert.deepEqual(ill.answered("POST", "/v1/jobs"), [403]);
 });
 
+test("an end that an open transaction holds is reported again", async (t) => {
+  const { ill, work, create } = await hospital(t);
+  const held = { status: 200, answer: '{"runs": ["held"]}' };
+  ill.meets("POST", "/finish", held, held);
+  work(() => "done");
+  assert.deepEqual(await ended(await create()), { result: "done", codes: [undefined] });
+  await until("the report of the end is answered", () => ill.answered("POST", "/finish").length === 3);
+});
+
 test("a success is reported until the server accepts it", async (t) => {
   const { ill, work, create } = await hospital(t);
   ill.meets("POST", "/finish", { status: 503 }, { status: 429, retryAfter: 1 }, { status: 500 }, { status: 408 }, "lose");

@@ -43,7 +43,7 @@ async fn apply(scene: &Scene, state: JobState, job: JobId, run: Run, verb: Verb)
         return match finished {
             Finished::Accepted => Some(scene.state(job).await),
             // A repeated end is not a change.
-            Finished::Repeated | Finished::Fenced => None,
+            Finished::Repeated | Finished::Fenced | Finished::Held => None,
         };
     }
     match verb {

@@ -113,6 +113,18 @@ pub enum StoreError {
         #[source]
         cause: Cause,
     },
+    /// An open transaction of another program held a lock that the call needs, for as long as calls wait for one. Nothing was changed. A
+    /// retry succeeds when that transaction has ended.
+    #[error(
+        "an open transaction holds what {verb} needs; nothing was changed: end that transaction, or try again when it has ended"
+    )]
+    Held {
+        /// The verb that was called.
+        verb: &'static str,
+        /// The driver's error.
+        #[source]
+        cause: Cause,
+    },
     /// The database rejected the values it was given; the same call will never succeed. Nothing was changed.
     #[error("the database rejected the values of {verb}")]
     Refused {
@@ -158,7 +170,7 @@ impl StoreError {
     /// Returns whether the same call may succeed when it is repeated a little later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable { .. })
+        matches!(self, Self::Unavailable { .. } | Self::Held { .. })
     }
 
     /// Returns this error with all its causes on one line, for logs and operators.

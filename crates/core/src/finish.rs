@@ -144,4 +144,7 @@ pub enum Finished {
     Repeated,
     /// The run token is outdated; nothing was changed.
     Fenced,
+    /// An open transaction of another program holds the job, its group or its batch; nothing was changed. The run can be ended when that
+    /// transaction has ended.
+    Held,
 }

@@ -1,4 +1,5 @@
-//! Stores the ends of runs: many at a time, retrying until the store answers.
+//! Stores the ends of runs: many at a time, retrying until the store answers. Those that an open transaction holds do not delay the others:
+//! [`held_ends`](crate::held_ends) stores them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use milepost_core::finish::{End, Failure, Finish, Finished};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::end_channel::BATCH_MAX;
+use crate::held_ends;
 use crate::outcome::NOT_COMMITTED;
 use crate::shared::Shared;
 
@@ -28,6 +30,8 @@ const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Runs until all senders are dropped and every end was sent.
 pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
     let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
+    let (held, arriving) = mpsc::channel(IN_FLIGHT_MAX);
+    let storing_held = tokio::spawn(held_ends::run(shared.clone(), arriving));
     let mut rest = Vec::new();
     loop {
         let mut batch = std::mem::take(&mut rest);
@@ -51,24 +55,30 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
             batch.sort_unstable_by_key(|finish| finish.run.job);
             rest = batch.split_off(TASKS_MAX);
         }
-        let shared = shared.clone();
+        let (shared, held) = (shared.clone(), held.clone());
         tokio::spawn(async move {
-            tell(&shared, batch).await;
+            let rest = tell(&shared, batch).await;
+            if !rest.is_empty() {
+                // The receiver is gone if the worker has given up.
+                let _ = held.send(rest).await;
+            }
             drop(place);
         });
     }
+    drop(held);
     // All places are free, so every end was sent.
     let _ = in_flight.acquire_many(IN_FLIGHT_MAX as u32).await;
+    let _ = storing_held.await;
 }
 
 /// Sends a batch until the store accepts it. If the store refuses its values, each half is sent separately, so that one end that cannot be
-/// stored does not delay the others.
-fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, ()> {
+/// stored does not delay the others. Returns the ends that an open transaction holds.
+pub(crate) fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, Vec<Finish>> {
     async move {
         let mut wait = Duration::from_millis(50);
         loop {
             let error = match shared.store.finish_many(shared.worker, &batch).await {
-                Ok(answers) => return acknowledge(shared, &batch, &answers),
+                Ok(answers) => return acknowledge(shared, batch, &answers),
                 Err(error) => error,
             };
             if matches!(error, StoreError::Refused { .. }) && !is_last_resort(&batch) {
@@ -89,7 +99,7 @@ fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, ()> {
                 );
             }
             if shared.give_up.is_cancelled() {
-                return;
+                return Vec::new();
             }
             tokio::time::sleep(wait.mul_f64(0.5 + fastrand::f64())).await;
             wait = (wait * 2).min(RETRY_WAIT_MAX);
@@ -106,22 +116,28 @@ fn is_last_resort(batch: &[Finish]) -> bool {
     matches!(batch, [Finish { end: End::Fail { failure }, .. }] if failure.code == UNSTORABLE)
 }
 
-async fn refused(shared: &Arc<Shared>, mut batch: Vec<Finish>, error: &StoreError) {
+async fn refused(shared: &Arc<Shared>, mut batch: Vec<Finish>, error: &StoreError) -> Vec<Finish> {
     if batch.len() > 1 {
         let rest = batch.split_off(batch.len() / 2);
-        tell(shared, batch).await;
-        tell(shared, rest).await;
-        return;
+        let mut held = tell(shared, batch).await;
+        held.extend(tell(shared, rest).await);
+        return held;
     }
-    let Some(finish) = batch.pop() else { return };
+    let Some(finish) = batch.pop() else { return batch };
     tracing::error!(job = %finish.run.job, error = error.chain(), "the store rejected the end of a run");
     let failure = Failure { code: UNSTORABLE.to_owned(), message: error.chain() };
-    tell(shared, vec![Finish { end: End::Fail { failure }, ..finish }]).await;
+    tell(shared, vec![Finish { end: End::Fail { failure }, ..finish }]).await
 }
 
-fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
+/// Releases the runs whose ends were stored or refused. Returns those that are held.
+pub(crate) fn acknowledge(shared: &Shared, batch: Vec<Finish>, answers: &[Finished]) -> Vec<Finish> {
     let stats = &shared.stats;
-    for (finish, answer) in batch.iter().zip(answers) {
+    let mut answers = answers.iter();
+    let (held, batch): (Vec<_>, Vec<_>) = batch
+        .into_iter()
+        .map(|finish| (finish, answers.next().copied().unwrap_or(Finished::Held)))
+        .partition(|(_, answer)| *answer == Finished::Held);
+    for (finish, answer) in &batch {
         match answer {
             Finished::Accepted => stats.count_end(&finish.end),
             Finished::Repeated => stats.repeated.add(1),
@@ -132,17 +148,22 @@ fn acknowledge(shared: &Shared, batch: &[Finish], answers: &[Finished]) {
                 tracing::warn!(job = %finish.run.job, token = %finish.run.token, end = %finish.end.verb(),
                     "fenced: the job had left this run before it ended; nothing was changed");
             }
+            Finished::Held => {}
         }
     }
+    let batch: Vec<Finish> = batch.into_iter().map(|(finish, _)| finish).collect();
     if batch.iter().any(makes_ready) {
         shared.coordinator.made_ready();
     }
     if batch.iter().any(|finish| finish.task) {
         shared.ready.notify_one();
     }
-    stats.acknowledged.add(batch.len());
-    stats.end_jobs.add(batch.len() as f64);
+    if !batch.is_empty() {
+        stats.acknowledged.add(batch.len());
+        stats.end_jobs.add(batch.len() as f64);
+    }
     shared.runs.land(batch.iter().map(|finish| finish.run));
+    held.into_iter().map(|(finish, _)| finish).collect()
 }
 
 /// Returns whether this end makes a job ready immediately: the same job, or the next one of its group.

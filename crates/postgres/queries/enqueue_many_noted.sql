@@ -1,14 +1,10 @@
 -- Enqueues jobs as enqueue_many does ($1 to $13), and records the new ones in the audit log, in one statement: $14 who, $15
--- what, $16 subject, $17 reason. $18: how long to wait for a lock, in ms; null: as the session does. Without new jobs there is no entry. The detail is the same as the library would write.
-with waits as materialized (
-    select set_config('lock_timeout', coalesce($18::bigint::text, current_setting('lock_timeout')), true) as lock_timeout
-),
-made as materialized (
+-- what, $16 subject, $17 reason. Without new jobs there is no entry. The detail is the same as the library would write.
+with made as materialized (
     -- Results are in the order of the call, so the kinds are matched without a join.
     select m.job_id, m.duplicate, m.kind, m.ord
-    -- The first argument depends on the setting, so that it is made first.
-    from waits w cross join lateral rows from (
-        milepost.enqueue_many(case when w.lock_timeout is not null then $1::text[] end, $2::text[]::jsonb[], $3::text[], $4::text[], $5::int[], $6::text[],
+    from rows from (
+        milepost.enqueue_many($1::text[], $2::text[]::jsonb[], $3::text[], $4::text[], $5::int[], $6::text[],
                               $7::timestamptz[], $8::bigint[], $9::int[], $10::bigint[], $11::uuid[], null,
                               $12::timestamptz[], $13::text[]),
         unnest($1::text[])) with ordinality m(job_id, duplicate, kind, ord)

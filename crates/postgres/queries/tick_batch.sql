@@ -7,8 +7,6 @@ with moved as (
     set next_at = $3, last_at = $9, fired = fired + 1, dropped = dropped + $10, refused_at = null, refusal = null,
         version = version + 1
     where name = $1 and version = $2 and paused_at is null
-      -- As in tick_schedule.
-      and (select set_config('lock_timeout', '2000', true)) is not null
     returning name
 )
 select made.batch_id, made.duplicate, case when made.due_made > 0 then milepost.wake_to_advance() end

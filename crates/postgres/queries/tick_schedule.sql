@@ -7,9 +7,6 @@ with moved as (
     set next_at = $16, last_at = coalesce($17, last_at), fired = fired + cardinality($11::uuid[]),
         dropped = dropped + $18, refused_at = $19, refusal = $20, version = version + 1
     where name = $14 and version = $15 and paused_at is null
-      -- A transaction that holds a lock for long delays this schedule only, and no other one. The setting applies to this
-      -- statement only.
-      and (select set_config('lock_timeout', '2000', true)) is not null
     returning name
 )
 select made.job_id, made.duplicate

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::error::change_error;
 use crate::row::{self, Decoded, named};
-use crate::session::Query;
+use crate::session::{Query, Repeatable};
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -26,6 +26,7 @@ impl AdminStore for PostgresStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
         operation.check()?;
         let (action, query) = (AuditedAction::operate(job, operation.verb), change(job, operation));
+        let query = Repeatable::of(query);
         let row = self.act(&self.inner.intake, &action, async |session| session.row(query).await).await;
         let state = match row.and_then(row::value::<String>) {
             Ok(state) => state,
@@ -99,6 +100,7 @@ impl AdminStore for PostgresStore {
     async fn pause_queue(&self, queue: &str, paused: bool) -> StoreResult<bool> {
         let query = sqlx::query(sql!("pause_queue")).bind(queue.to_owned()).bind(paused);
         let action = AuditedAction::pause_queue(queue, paused);
+        let query = Repeatable::of(query);
         let changed = self.act(&self.inner.hot, &action, async |session| session.row(query).await).await;
         changed.map(|changed| changed.is_some()).map_err(|e| self.fail("pause_queue", e))
     }

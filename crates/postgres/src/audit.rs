@@ -39,7 +39,7 @@ impl PostgresStore {
         &self,
         sessions: &Sessions,
         audited: &AuditedAction,
-        verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T>,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T> + Clone,
     ) -> Decoded<T> {
         self.act_telling(sessions, audited, verb, |_| None).await
     }
@@ -49,8 +49,8 @@ impl PostgresStore {
         &self,
         sessions: &Sessions,
         audited: &AuditedAction,
-        verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T>,
-        tell: impl FnOnce(&T) -> Option<Value>,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T> + Clone,
+        tell: impl FnOnce(&T) -> Option<Value> + Clone,
     ) -> Decoded<T> {
         match &self.actor {
             None => sessions.run(verb).await,

@@ -217,6 +217,10 @@ async fn answers(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     tested.unwrap_or_else(|silent| Err(sqlx::Error::Io(silent.into()))).map(|()| true)
 }
 
+/// Configures a connection for operators' queries, and a transaction for them.
+const CALM: &str = concat!(sql!("pin_calm"), ";\n", sql!("lock_wait/callers"));
+const BEGIN_CALM: &str = concat!(sql!("begin_calm"), ";\n", sql!("lock_wait/callers_local"));
+
 /// Creates the pools; each connection is made when it is first needed.
 pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Pools {
     let base = || {
@@ -240,9 +244,9 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
     let question = verb * PATIENCE_OF_QUESTIONS;
     match options.wake {
         WakeMode::Listen => {
-            let pinned = || {
-                let pool = hot().after_connect(|connection, _| {
-                    Box::pin(async { connection.execute(sql!("pin_plans")).await.map(drop) })
+            let pinned = |settings: &'static str| {
+                let pool = hot().after_connect(move |connection, _| {
+                    Box::pin(async move { connection.execute(settings).await.map(drop) })
                 });
                 Sessions::lasting(IdleConnections::keeping(pool.connect_lazy_with(connect.clone())), verb)
             };
@@ -256,27 +260,27 @@ pub(crate) fn pools(connect: &PgConnectOptions, options: &PostgresOptions) -> Po
                 )
             };
             Pools {
-                hot: pinned(),
-                intake: pinned(),
-                calm: plain(calm, sql!("pin_calm"), question),
-                access: plain(access, sql!("pin_calm"), verb),
+                hot: pinned(concat!(sql!("pin_plans"), ";\n", sql!("lock_wait/workers"))),
+                intake: pinned(concat!(sql!("pin_plans"), ";\n", sql!("lock_wait/callers"))),
+                calm: plain(calm, CALM, question),
+                access: plain(access, CALM, verb),
                 own: plain(own, sql!("compile_nothing"), question),
             }
         }
         WakeMode::Poll => {
-            let pinned = || {
+            let pinned = |begin| {
                 let connections = IdleConnections::keeping(hot().connect_lazy_with(connect.clone()));
-                Sessions::passing(connections, sql!("begin_pinned"), verb)
+                Sessions::passing(connections, begin, verb)
             };
             let plain = |pool: PgPoolOptions, begin, within| {
                 let connections = IdleConnections::passing_on(pool.connect_lazy_with(connect.clone()));
                 Sessions::passing(connections, begin, within)
             };
             Pools {
-                hot: pinned(),
-                intake: pinned(),
-                calm: plain(calm, sql!("begin_calm"), question),
-                access: plain(access, sql!("begin_calm"), verb),
+                hot: pinned(concat!(sql!("begin_pinned"), ";\n", sql!("lock_wait/workers_local"))),
+                intake: pinned(concat!(sql!("begin_pinned"), ";\n", sql!("lock_wait/callers_local"))),
+                calm: plain(calm, BEGIN_CALM, question),
+                access: plain(access, BEGIN_CALM, verb),
                 own: plain(own, sql!("begin_own"), question),
             }
         }

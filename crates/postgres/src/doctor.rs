@@ -15,7 +15,7 @@ use sqlx::postgres::PgRow;
 use crate::check_statements;
 use crate::error::{cause, store_error};
 use crate::row::{Decoded, count, stop_verb};
-use crate::session::Session;
+use crate::session::{Repeatable, Session};
 use crate::store::PostgresStore;
 
 /// SQLSTATE of a statement that was canceled because it exceeded its time limit.
@@ -72,6 +72,7 @@ impl PostgresStore {
         let time_limit = format!("{}ms", whole_ms(look.time_limit));
         let query = sqlx::query(question);
         let query = if question.contains("$1") { query.bind(look.document()) } else { query };
+        let query = Repeatable::of(query);
         let rows = self.inner.calm.atomically(async |session| {
             session.script("set transaction isolation level repeatable read, read only").await?;
             session.execute(sqlx::query(sql!("limit_time")).bind(time_limit)).await?;

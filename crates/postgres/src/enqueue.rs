@@ -1,7 +1,5 @@
 //! Enqueueing of jobs, through the SQL functions that clients in all languages use.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use milepost_core::audit::{Actor, AuditedAction};
 use milepost_core::duration::whole_ms;
@@ -16,7 +14,7 @@ use uuid::Uuid;
 
 use crate::error::{enqueue_error, is_lock_timeout, is_repeated_id};
 use crate::row::{self, Decoded};
-use crate::session::{Query, Session};
+use crate::session::{Query, Repeatable, Session};
 use crate::store::PostgresStore;
 
 /// Enqueues one job in the caller's transaction: the job exists exactly when that transaction commits. Behind a transaction
@@ -63,15 +61,10 @@ impl IntakeStore for PostgresStore {
         self.store_jobs(&AuditedAction::create_jobs(jobs), jobs).await
     }
 
-    async fn enqueue_unless_held(
-        &self,
-        jobs: &[NewJob],
-        wait: Duration,
-    ) -> StoreResult<Option<Vec<Enqueued>>> {
-        let Some(actor) = &self.actor else { return self.enqueue_many(jobs).await.map(Some) };
+    async fn enqueue_unless_held(&self, jobs: &[NewJob]) -> StoreResult<Option<Vec<Enqueued>>> {
         check(jobs, self.inner.options.payload_bytes_max)?;
-        let query = insert_noted(jobs, &AuditedAction::create_jobs(jobs), actor, Some(wait));
-        match self.inner.intake.rows(query).await {
+        let query = self.insert_as_actor(&AuditedAction::create_jobs(jobs), jobs);
+        match self.inner.intake.once().rows(query).await {
             Err(error) if is_lock_timeout(&error) => Ok(None),
             rows => self.stored(jobs, rows).await.map(Some),
         }
@@ -84,13 +77,17 @@ impl IntakeStore for PostgresStore {
         check(jobs, self.inner.options.payload_bytes_max)?;
         let fail = |e| enqueue_error(&self.inner.place, e);
         let query = self.insert_as_actor(&AuditedAction::create_jobs(jobs), jobs);
-        let mut transaction = self.inner.intake.begin().await.map_err(fail)?;
-        let made = transaction.session().rows(query).await.and_then(all_enqueued);
-        let checked = made.map_err(fail).and_then(|made| check_together(&made, together).map(|()| made));
-        let end = if checked.is_ok() { "commit" } else { "rollback" };
-        let ended = transaction.end(end).await.map_err(fail);
-        let made = checked?;
-        ended.map(|_| made)
+        let query = Repeatable::of(query);
+        let stored = self.inner.intake.atomically(async |session| {
+            let made = session.rows(query).await.and_then(all_enqueued)?;
+            let checked = check_together(&made, together);
+            if checked.is_err() {
+                // The transaction that is committed then is empty.
+                session.script("rollback; begin").await?;
+            }
+            Ok(checked.map(|()| made))
+        });
+        stored.await.map_err(fail)?
     }
 
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {
@@ -132,7 +129,7 @@ impl PostgresStore {
     fn insert_as_actor(&self, action: &AuditedAction, jobs: &[NewJob]) -> Query {
         match &self.actor {
             None => insert(jobs),
-            Some(actor) => insert_noted(jobs, action, actor, None),
+            Some(actor) => insert_noted(jobs, action, actor),
         }
     }
 
@@ -164,19 +161,13 @@ fn insert(jobs: &[NewJob]) -> Query {
     bind(sqlx::query(sql!("enqueue_many")), jobs)
 }
 
-/// Enqueues jobs and writes an audit row in the same round trip. `lock_wait`: how long to wait for a lock.
-fn insert_noted(
-    jobs: &[NewJob],
-    action: &AuditedAction,
-    actor: &Actor,
-    lock_wait: Option<Duration>,
-) -> Query {
+/// Enqueues jobs and writes an audit row in the same round trip.
+fn insert_noted(jobs: &[NewJob], action: &AuditedAction, actor: &Actor) -> Query {
     bind(sqlx::query(sql!("enqueue_many_noted")), jobs)
         .bind(actor.who().to_owned())
         .bind(action.what)
         .bind(action.subject.name())
         .bind(actor.why().map(str::to_owned))
-        .bind(lock_wait.map(whole_ms))
 }
 
 /// Binds the first 13 parameters of a statement that enqueues jobs.

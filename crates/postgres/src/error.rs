@@ -29,8 +29,7 @@ const LOCK_TIMEOUT: &str = "55P03";
 /// starts, stops, is a standby for now, or lacks resources; timeouts, serialization failures and deadlocks; a transaction
 /// that the server ended because this process was idle in it for too long (25P03, a limit that our own sessions set) or
 /// because it took too long (25P04).
-const TRANSIENT: &[&str] =
-    &["08", "25006", "25P03", "25P04", "40001", "40P01", "53", LOCK_TIMEOUT, "57", "58"];
+const TRANSIENT: &[&str] = &["08", "25006", "25P03", "25P04", "40001", "40P01", "53", "57", "58"];
 /// SQLSTATE classes of errors in the values of a statement, which fail again when retried.
 const REFUSED: &[&str] = &["22", "23", "54"];
 
@@ -38,6 +37,9 @@ const REFUSED: &[&str] = &["22", "23", "54"];
 pub(crate) fn store_error(place: &str, verb: &'static str, error: sqlx::Error) -> StoreError {
     if let Some(refused) = move_error(&error) {
         return StoreError::Move(refused);
+    }
+    if is_lock_timeout(&error) {
+        return StoreError::Held { verb, cause: cause(error) };
     }
     if is_transient(&error) {
         return StoreError::Unavailable { place: place.to_owned(), cause: cause(error) };
@@ -129,7 +131,7 @@ pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Err
     }
 }
 
-/// Returns whether a lock was not released within the time that the statement waits.
+/// Returns whether another transaction did not release a lock within the time that the statement waits ([`lock_wait`](crate::lock_wait)).
 pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
     database_error(error).is_some_and(|error| error.code() == LOCK_TIMEOUT)
 }

@@ -12,9 +12,10 @@ use milepost_core::text::without_nul;
 use uuid::Uuid;
 
 use crate::batch;
+use crate::error::is_lock_timeout;
 use crate::row::{self, Decoded};
-use crate::session::{Query, Session};
-use crate::store::PostgresStore;
+use crate::session::{Query, Session, Sessions};
+use crate::store::{Inner, PostgresStore};
 
 impl PostgresStore {
     pub(crate) async fn finish_runs(
@@ -22,34 +23,38 @@ impl PostgresStore {
         worker: WorkerId,
         finishes: &[Finish],
     ) -> StoreResult<Vec<Finished>> {
-        // All statements lock rows in the order of their IDs, so that ends and rescues cannot deadlock.
-        let mut sorted: Vec<&Finish> = finishes.iter().collect();
-        sorted.sort_unstable_by_key(|finish| finish.run.job);
-        let ends = Ends::of(&sorted);
-
-        let plain = async |session: &mut Session<'_>| {
-            let accepted = succeed(session, &ends.succeeded).await?;
-            tell_apart(session, finishes, &accepted).await
-        };
-        let tasks = async |tx: &mut Session<'_>| {
-            let accepted = succeed_tasks(tx, &ends.succeeded).await?;
-            tell_apart(tx, finishes, &accepted).await
-        };
-        let others = async |tx: &mut Session<'_>| {
-            let accepted = ends.write(tx, worker).await?;
-            tell_apart(tx, finishes, &accepted).await
-        };
-        let hot = &self.inner.hot;
         check_results(finishes)?;
-        let told = if !ends.are_plain_successes() {
-            hot.atomically(others).await
-        } else if ends.tasks {
-            hot.atomically(tasks).await
+        let Inner { hot, held, .. } = self.inner.as_ref();
+        let all = if held.has_any_of(finishes) {
+            None
         } else {
-            hot.run(plain).await
+            end_all(&hot.once(), worker, finishes).await.into()
+        };
+        let told = match all {
+            Some(Err(error)) if is_lock_timeout(&error) => held.end_others(hot, worker, finishes).await,
+            Some(told) => told,
+            None => held.end_others(hot, worker, finishes).await,
         };
         told.map_err(|e| self.fail("finish_many", e))
     }
+}
+
+/// Ends all runs in one transaction.
+async fn end_all(sessions: &Sessions, worker: WorkerId, finishes: &[Finish]) -> Decoded<Vec<Finished>> {
+    let sorted = in_order(finishes);
+    let ends = Ends::of(&sorted);
+    if ends.is_one_statement() {
+        sessions.run(async |session| ends.store(session, worker, finishes).await).await
+    } else {
+        sessions.atomically(async |tx| ends.store(tx, worker, finishes).await).await
+    }
+}
+
+/// All statements lock rows in the order of their IDs, so that ends and rescues cannot deadlock.
+pub(crate) fn in_order(finishes: &[Finish]) -> Vec<&Finish> {
+    let mut sorted: Vec<&Finish> = finishes.iter().collect();
+    sorted.sort_unstable_by_key(|finish| finish.run.job);
+    sorted
 }
 
 /// Returns the result of each end. Of those that were not accepted, some were stored by an earlier call whose response was
@@ -88,7 +93,7 @@ async fn tell_apart(
 }
 
 /// Ends, grouped by the statement that stores them.
-struct Ends<'a> {
+pub(crate) struct Ends<'a> {
     all: &'a [&'a Finish],
     succeeded: Vec<&'a Finish>,
     unfinished: Vec<&'a Finish>,
@@ -98,7 +103,7 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    fn of(all: &'a [&'a Finish]) -> Self {
+    pub(crate) fn of(all: &'a [&'a Finish]) -> Self {
         let (mut succeeded, mut unfinished, mut stopped) = (Vec::new(), Vec::new(), Vec::new());
         for finish in all {
             match finish.end {
@@ -114,6 +119,26 @@ impl<'a> Ends<'a> {
 
     fn are_plain_successes(&self) -> bool {
         !self.grouped && self.unfinished.is_empty() && self.stopped.is_empty()
+    }
+
+    /// Returns whether one statement stores them, so that no transaction is needed.
+    fn is_one_statement(&self) -> bool {
+        self.are_plain_successes() && !self.tasks
+    }
+
+    /// Stores the ends, and returns the result of each of `finishes`, which are the same in the caller's order.
+    pub(crate) async fn store(
+        &self,
+        session: &mut Session<'_>,
+        worker: WorkerId,
+        finishes: &[Finish],
+    ) -> Decoded<Vec<Finished>> {
+        let accepted = match () {
+            () if !self.are_plain_successes() => self.write(session, worker).await?,
+            () if self.tasks => succeed_tasks(session, &self.succeeded).await?,
+            () => succeed(session, &self.succeeded).await?,
+        };
+        tell_apart(session, finishes, &accepted).await
     }
 
     async fn write(&self, tx: &mut Session<'_>, worker: WorkerId) -> Decoded<Vec<Uuid>> {

@@ -11,6 +11,7 @@ use milepost_core::precedence::Put;
 use milepost_core::sql;
 
 use crate::row;
+use crate::session::Repeatable;
 use crate::store::PostgresStore;
 
 /// Interval and number of attempts to lower a limit while slots are being assigned.
@@ -38,6 +39,7 @@ impl LimitStore for PostgresStore {
         match target {
             Target::Kind(kind) => {
                 let query = sqlx::query(sql!("remove_kind_limit")).bind(kind.clone()).bind(source.as_str());
+                let query = Repeatable::of(query);
                 let removed =
                     self.act(&self.inner.hot, &action, async |session| session.row(query).await).await;
                 removed.map(|removed| removed.is_some()).map_err(|e| self.fail("remove_limit", e))
@@ -65,6 +67,7 @@ impl PostgresStore {
             .bind(rate.portion().cast_signed())
             .bind(source.as_str());
         let action = AuditedAction::put_limit(&Target::Kind(kind.to_owned()));
+        let query = Repeatable::of(query);
         let stands = self.act(&self.inner.hot, &action, async |session| session.row(query).await).await;
         let stands = stands.map_err(|e| self.fail("put_limit", e))?;
         Ok(if stands.is_some() { Put::Stands } else { Put::Foreign })
@@ -89,6 +92,7 @@ impl PostgresStore {
                 .bind(rate.map(|rate| rate.burst.cast_signed()))
                 .bind(rate.map(|rate| rate.portion().cast_signed()))
                 .bind(source.as_str());
+            let query = Repeatable::of(query);
             let row = self.act(&self.inner.hot, action, async |session| session.row(query).await).await;
             let done = row.and_then(row::value::<Option<bool>>);
             let done = done.map_err(|e| self.fail("put_limit", e))?;

@@ -26,7 +26,7 @@ use crate::batch::fit;
 use crate::enqueue;
 use crate::error::enqueue_error;
 use crate::row::{self, Decoded, count, named};
-use crate::session::{Query, Sessions};
+use crate::session::{Query, Repeatable, Sessions};
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -142,6 +142,7 @@ impl PostgresStore {
         action: &AuditedAction,
         query: Query,
     ) -> StoreResult<bool> {
+        let query = Repeatable::of(query);
         let changed =
             self.act(&self.inner.intake, action, async |session| session.execute(query).await).await;
         changed.map(|rows| rows == 1).map_err(|e| self.fail(verb, e))
@@ -159,7 +160,9 @@ impl PostgresStore {
             .bind(i64::from(tick.dropped) + i64::from(refused.is_some()))
             .bind(last_at.filter(|_| refused.is_some()))
             .bind(refused.as_ref().map(ToString::to_string));
-        let rows = self.inner.hot.rows(query).await.map_err(|e| enqueue_error(&self.inner.place, e))?;
+        // Once: an open transaction that holds a key delays this schedule only, and no other one.
+        let rows =
+            self.inner.hot.once().rows(query).await.map_err(|e| enqueue_error(&self.inner.place, e))?;
         let made = if tick.jobs.is_empty() { &rows[..0] } else { &rows[..] };
         let made: Decoded<Vec<Made>> = made.iter().map(|row| enqueue::enqueued(row).map(Made::Job)).collect();
         let made = made.map_err(|e| self.fail("tick_schedule", e))?;
@@ -197,7 +200,7 @@ impl PostgresStore {
             .bind(i64::from(tick.dropped))
             .bind(batch.traceparent.map(|it| it.to_string()))
             .bind(batch.nominal.as_ref().map(|nominal| nominal.zone.clone()));
-        let row = self.inner.hot.row(query).await;
+        let row = self.inner.hot.once().row(query).await;
         let started = row.and_then(|row| row.as_ref().map(started).transpose());
         let started = started.map_err(|e| self.fail("tick_schedule", e))?;
         Ok(started.map(|started| Ticked { made: vec![Made::Batch(started)], refused: None }))

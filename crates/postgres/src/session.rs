@@ -12,14 +12,18 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use milepost_core::pool::PoolView;
-use sqlx::postgres::{PgArguments, PgPool, PgRow};
-use sqlx::{Executor, PgConnection, Postgres};
+use milepost_core::sql;
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgPool, PgRow, PgTypeInfo};
+use sqlx::{Encode, Execute, Executor, PgConnection, Postgres, SqlStr};
 
 use crate::connection_reuse::{IdleConnections, Taken};
-use crate::error::is_outdated;
+use crate::error::{is_lock_timeout, is_outdated};
+use crate::lock_wait::{HELD_MAX, LockWaits, Pauses};
 
 /// A statement with its arguments.
 pub(crate) type Query = sqlx::query::Query<'static, Postgres, PgArguments>;
@@ -35,12 +39,16 @@ pub(crate) struct Sessions {
     /// Time limit of a statement, after which its connection counts as broken. Without it, a statement whose packets the
     /// network drops would wait until TCP's own timeout, a quarter of an hour, or forever.
     answers_within: Duration,
+    lock_waits: Arc<LockWaits>,
+    /// How long a verb is repeated while another transaction holds what it needs.
+    held_max: Duration,
 }
 
 impl Sessions {
     /// Creates sessions on dedicated connections, which are configured when they are made.
     pub(crate) fn lasting(connections: Arc<IdleConnections>, answers_within: Duration) -> Self {
-        Self { connections, lasting: true, begin: "begin", answers_within }
+        let lock_waits = Arc::new(LockWaits::new(connections.pool().options().get_max_connections()));
+        Self { connections, lasting: true, begin: "begin", answers_within, lock_waits, held_max: HELD_MAX }
     }
 
     /// Creates sessions through a transaction pooler; `begin` configures each transaction.
@@ -49,12 +57,17 @@ impl Sessions {
         begin: &'static str,
         answers_within: Duration,
     ) -> Self {
-        Self { connections, lasting: false, begin, answers_within }
+        Self { lasting: false, begin, ..Self::lasting(connections, answers_within) }
     }
 
-    /// Returns the same connections, on which statements may take any time.
+    /// Returns the same connections, on which statements may take any time, and each verb is tried once.
     pub(crate) fn without_time_limit(&self) -> Self {
-        Self { answers_within: Duration::MAX, ..self.clone() }
+        Self { answers_within: Duration::MAX, ..self.once() }
+    }
+
+    /// Returns the same connections, on which a verb is tried once, also if another transaction holds what it needs.
+    pub(crate) fn once(&self) -> Self {
+        Self { held_max: Duration::ZERO, ..self.clone() }
     }
 
     /// Returns the pool, for callers' own statements.
@@ -76,14 +89,58 @@ impl Sessions {
         PoolView { name, in_use, idle, max, waits: self.connections.waits() }
     }
 
-    /// Runs the statements of a verb, which need not be one transaction, but may be.
+    /// Runs the statements of a verb, which need not be one transaction, but may be. While another transaction holds what it needs, it is
+    /// repeated, so it must not change anything before a statement that can wait.
     pub(crate) async fn run<T>(
+        &self,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error> + Clone,
+    ) -> Result<T, sqlx::Error> {
+        let first = match self.lock_waits.of_first() {
+            None if self.lasting => self.try_without_transaction(verb.clone()).await,
+            lock_wait => self.try_in_transaction(lock_wait, verb.clone()).await,
+        };
+        self.repeat_while_held(first, verb).await
+    }
+
+    /// Runs the statements of a verb in one transaction. It is repeated while another transaction holds what it needs.
+    pub(crate) async fn atomically<T>(
+        &self,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error> + Clone,
+    ) -> Result<T, sqlx::Error> {
+        let first = self.try_in_transaction(self.lock_waits.of_first(), verb.clone()).await;
+        self.repeat_while_held(first, verb).await
+    }
+
+    /// Runs the statements of a verb in one transaction, once, and waits only a moment for each lock.
+    pub(crate) async fn try_briefly<T>(
         &self,
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
-        if !self.lasting {
-            return self.atomically(verb).await;
+        self.try_in_transaction(Some(sql!("lock_wait/crowded")), verb).await
+    }
+
+    /// Repeats a verb in pauses, without a connection in between, while its attempts end because another transaction held a lock.
+    async fn repeat_while_held<T>(
+        &self,
+        mut attempt: Result<T, sqlx::Error>,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error> + Clone,
+    ) -> Result<T, sqlx::Error> {
+        let mut pauses = None;
+        while attempt.as_ref().is_err_and(is_lock_timeout) {
+            self.lock_waits.note_stopped(Instant::now());
+            if !pauses.get_or_insert_with(|| Pauses::within(self.held_max)).pause().await {
+                break;
+            }
+            let _turn = self.lock_waits.turn().await;
+            attempt = self.try_in_transaction(Some(self.lock_waits.of_repeated()), verb.clone()).await;
         }
+        attempt
+    }
+
+    async fn try_without_transaction<T>(
+        &self,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
         let mut taken = self.connections.take().await?;
         let mut session =
             Session { answers_within: Some(self.answers_within), ..Session::lasting(&mut taken.connection) };
@@ -96,12 +153,13 @@ impl Sessions {
         answer
     }
 
-    /// Runs the statements of a verb in one transaction.
-    pub(crate) async fn atomically<T>(
+    /// Runs a verb in a transaction, after the statement that sets how long it waits for locks.
+    async fn try_in_transaction<T>(
         &self,
+        lock_wait: Option<&'static str>,
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error>,
     ) -> Result<T, sqlx::Error> {
-        let mut transaction = self.begin().await?;
+        let mut transaction = self.begin_waiting(lock_wait).await?;
         let answer = verb(&mut transaction.session()).await;
         match &answer {
             Ok(_) => transaction.end("commit").await?,
@@ -112,8 +170,12 @@ impl Sessions {
         answer
     }
 
-    /// Begins a transaction for a verb that takes several calls.
+    /// Begins a transaction for a verb that takes several calls, and so cannot be repeated.
     pub(crate) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
+        self.begin_waiting(Some(sql!("lock_wait/patient"))).await
+    }
+
+    async fn begin_waiting(&self, lock_wait: Option<&'static str>) -> Result<Transaction, sqlx::Error> {
         // Not the driver's transaction type: if its future is dropped while it begins, the transaction stays open in the
         // pool.
         let taken = self.connections.take().await?;
@@ -124,22 +186,67 @@ impl Sessions {
             answers_within: self.answers_within,
         };
         transaction.session().script(self.begin).await?;
+        if let Some(lock_wait) = lock_wait {
+            transaction.session().script(lock_wait).await?;
+        }
         Ok(transaction)
     }
 
     /// Runs a verb of one statement and returns its rows.
     pub(crate) async fn rows(&self, query: Query) -> Result<Vec<PgRow>, sqlx::Error> {
+        let query = Repeatable::of(query);
         self.run(async |session| session.rows(query).await).await
     }
 
     /// Runs a verb of one statement and returns its row, if there is one.
     pub(crate) async fn row(&self, query: Query) -> Result<Option<PgRow>, sqlx::Error> {
+        let query = Repeatable::of(query);
         self.run(async |session| session.row(query).await).await
     }
 
     /// Runs a verb of one statement and returns the number of rows changed.
     pub(crate) async fn execute(&self, query: Query) -> Result<u64, sqlx::Error> {
+        let query = Repeatable::of(query);
         self.run(async |session| session.execute(query).await).await
+    }
+}
+
+/// A statement that can be run more than once.
+#[derive(Clone)]
+pub(crate) struct Repeatable {
+    sql: SqlStr,
+    /// The error of an argument that cannot be encoded.
+    arguments: Result<PgArguments, String>,
+}
+
+impl Repeatable {
+    pub(crate) fn of(mut query: Query) -> Self {
+        let arguments = query.take_arguments().map(Option::unwrap_or_default).map_err(|e| e.to_string());
+        Self { sql: query.sql(), arguments }
+    }
+}
+
+impl From<Repeatable> for Query {
+    fn from(Repeatable { sql, arguments }: Repeatable) -> Self {
+        match arguments {
+            Ok(arguments) => sqlx::query_with(sql, arguments),
+            Err(why) => sqlx::query(sql).bind(Unencodable(why)),
+        }
+    }
+}
+
+/// An argument whose error is reported when the statement runs, as the driver does.
+struct Unencodable(String);
+
+impl sqlx::Type<Postgres> for Unencodable {
+    fn type_info() -> PgTypeInfo {
+        <str as sqlx::Type<Postgres>>::type_info()
+    }
+}
+
+impl Encode<'_, Postgres> for Unencodable {
+    fn encode_by_ref(&self, _buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        Err(self.0.clone().into())
     }
 }
 
@@ -205,19 +312,19 @@ impl<'c> Session<'c> {
         Self { connection, named: false, answers_within: None }
     }
 
-    pub(crate) async fn rows(&mut self, query: Query) -> Result<Vec<PgRow>, sqlx::Error> {
-        let rows = query.persistent(self.named).fetch_all(&mut *self.connection);
+    pub(crate) async fn rows(&mut self, query: impl Into<Query>) -> Result<Vec<PgRow>, sqlx::Error> {
+        let rows = query.into().persistent(self.named).fetch_all(&mut *self.connection);
         answer(self.answers_within, rows).await
     }
 
-    pub(crate) async fn row(&mut self, query: Query) -> Result<Option<PgRow>, sqlx::Error> {
-        let row = query.persistent(self.named).fetch_optional(&mut *self.connection);
+    pub(crate) async fn row(&mut self, query: impl Into<Query>) -> Result<Option<PgRow>, sqlx::Error> {
+        let row = query.into().persistent(self.named).fetch_optional(&mut *self.connection);
         answer(self.answers_within, row).await
     }
 
     /// Returns the number of rows changed.
-    pub(crate) async fn execute(&mut self, query: Query) -> Result<u64, sqlx::Error> {
-        let done = query.persistent(self.named).execute(&mut *self.connection);
+    pub(crate) async fn execute(&mut self, query: impl Into<Query>) -> Result<u64, sqlx::Error> {
+        let done = query.into().persistent(self.named).execute(&mut *self.connection);
         Ok(answer(self.answers_within, done).await?.rows_affected())
     }
 

@@ -11,6 +11,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool};
 use crate::claim_lanes::Floors;
 use crate::connect::{self, Pools, PostgresOptions};
 use crate::error::store_error;
+use crate::held_runs::HeldRuns;
 use crate::migrate;
 use crate::prune_position::Reached;
 use crate::session::Sessions;
@@ -41,6 +42,7 @@ pub(crate) struct Inner {
     pub(crate) options: PostgresOptions,
     pub(crate) place: String,
     pub(crate) floors: Floors,
+    pub(crate) held: HeldRuns,
     pub(crate) reached: Reached,
 }
 
@@ -63,9 +65,9 @@ impl PostgresStore {
         let place = connect::place(&connect);
         connect::check_server(&connect, &options, &place).await?;
         let Pools { hot, intake, calm, access, own } = connect::pools(&connect, &options);
-        let (floors, reached) = (Floors::default(), Reached::default());
+        let (floors, held, reached) = (Floors::default(), HeldRuns::default(), Reached::default());
         let inner =
-            Inner { hot, intake, calm, access, own, connect, direct, options, place, floors, reached };
+            Inner { hot, intake, calm, access, own, connect, direct, options, place, floors, held, reached };
         Ok(Self { inner: Arc::new(inner), actor: None })
     }
 

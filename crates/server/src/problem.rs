@@ -145,6 +145,7 @@ impl From<StoreError> for Problem {
             StoreError::Inbox(invalid) => of_inbox(invalid, words),
             StoreError::Token(_) => Self::new(Code::InvalidToken, words),
             StoreError::Unavailable { .. } => unavailable(&error),
+            StoreError::Held { .. } => Self::new(Code::Held, words).retry_after_s(1),
             StoreError::Refused { .. } => Self::new(Code::Refused, error.chain()),
             StoreError::TooLarge { .. } => Self::new(Code::TooMany, words),
             StoreError::Retention(_) => Self::new(Code::InvalidRetention, words),

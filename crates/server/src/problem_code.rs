@@ -72,6 +72,9 @@ codes! {
     ForgedRequest = "forged_request", FORBIDDEN,
         means "The form of the console does not belong to this session.",
         remedy "Reload the page.";
+    Held = "held", SERVICE_UNAVAILABLE,
+        means "An open transaction of another program holds what the request needs, such as a key, a group, an aggregate or a job.",
+        remedy "End that transaction, then repeat the request with the same key.";
     IdempotencyKeyTaken = "idempotency_key_taken", CONFLICT,
         means "The `Idempotency-Key` was used for another request.",
         remedy "Use one key for each request.";
@@ -138,9 +141,6 @@ codes! {
     InvalidWorker = "invalid_worker", UNPROCESSABLE_ENTITY,
         means "The registration of the worker is not permitted.",
         remedy "Correct the field at `at`.";
-    KeyHeld = "key_held", SERVICE_UNAVAILABLE,
-        means "An open transaction holds the key or the group of the job.",
-        remedy "End that transaction, then repeat the request with the same key.";
     KeyTwice = "key_twice", UNPROCESSABLE_ENTITY,
         means "The request contains a key twice.",
         remedy "Send each key once.";

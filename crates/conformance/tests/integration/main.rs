@@ -13,6 +13,7 @@ mod documentation;
 mod emits;
 mod epochs;
 mod failover;
+mod held;
 mod imports;
 mod kills;
 mod layout;

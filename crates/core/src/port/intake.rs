@@ -1,7 +1,5 @@
 //! Store port for callers that enqueue jobs without their own transaction.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 
 use super::StoreResult;
@@ -17,14 +15,9 @@ pub trait IntakeStore: Send + Sync {
     /// stores have such a limit.
     async fn enqueue_many(&self, jobs: &[NewJob]) -> StoreResult<Vec<Enqueued>>;
 
-    /// Stores the jobs like [`enqueue_many`](Self::enqueue_many), unless another transaction holds for longer than `wait` what they need, such as a
+    /// Stores the jobs like [`enqueue_many`](Self::enqueue_many), unless an open transaction holds what they need, such as a
     /// key. Then nothing is stored, and the result is `None`. Stores without such locks store the jobs.
-    async fn enqueue_unless_held(
-        &self,
-        jobs: &[NewJob],
-        wait: Duration,
-    ) -> StoreResult<Option<Vec<Enqueued>>> {
-        let _ = wait;
+    async fn enqueue_unless_held(&self, jobs: &[NewJob]) -> StoreResult<Option<Vec<Enqueued>>> {
         self.enqueue_many(jobs).await.map(Some)
     }
 

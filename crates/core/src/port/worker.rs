@@ -26,7 +26,8 @@ pub trait WorkerStore: Send + Sync {
     /// Returns the jobs that this worker holds according to the store.
     async fn held(&self, worker: WorkerId) -> StoreResult<Vec<ClaimedJob>>;
 
-    /// Ends runs in one transaction, and returns the results in their order. When it returns, they are durable.
+    /// Ends runs, and returns the results in their order. All in one transaction, except when an open transaction of another program holds
+    /// some of them: those are not stored, and get the result [`Held`](Finished::Held). When it returns, the others are durable.
     async fn finish_many(&self, worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>>;
 
     /// Stores progress and checkpoints of runs; returns in their order whether each was accepted (`false`: the token is

@@ -22,7 +22,7 @@ use sqlx::postgres::PgRow;
 use super::staging::Staging;
 use super::{progress, row};
 use crate::row::named;
-use crate::session::{Query, Session};
+use crate::session::{Query, Repeatable, Session};
 use crate::store::PostgresStore;
 use crate::{enqueue, row::Decoded};
 
@@ -30,6 +30,7 @@ use crate::{enqueue, row::Decoded};
 impl BulkStore for PostgresStore {
     async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
         let (action, query) = (AuditedAction::put_bulk(&definition.name), put(definition, source));
+        let query = Repeatable::of(query);
         let written =
             self.act(&self.inner.intake, &action, async |session| session.execute(query).await).await;
         let written = written.map_err(|e| self.fail("put_bulk", e))?;
@@ -48,6 +49,7 @@ impl BulkStore for PostgresStore {
             if source == Source::Config && !named {
                 let query = sqlx::query(sql!("bulk/remove_definition")).bind(definition.name.clone());
                 let action = AuditedAction::remove_bulk(&definition.name);
+                let query = Repeatable::of(query);
                 let removed =
                     self.act(&self.inner.intake, &action, async |session| session.execute(query).await);
                 removed.await.map_err(|e| self.fail("sync_bulks", e))?;
@@ -105,6 +107,7 @@ impl BulkStore for PostgresStore {
             .bind(settings.chunk_ms.map(u64::cast_signed))
             .bind(rows(settings.chunk_rows_min))
             .bind(rows(settings.chunk_rows_max));
+        let query = Repeatable::of(query);
         let set = async |session: &mut Session<'_>| {
             let known = session.row(query).await?.is_some();
             if let (true, Some(priority)) = (known, priority) {
@@ -131,6 +134,7 @@ impl BulkStore for PostgresStore {
 
     async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool> {
         let query = sqlx::query(sql!("bulk/interrupt")).bind(job.0);
+        let query = Repeatable::of(query);
         let interrupt = async |session: &mut Session<'_>| match session.row(query).await? {
             Some(row) => row.try_get(0),
             None => Ok(false),

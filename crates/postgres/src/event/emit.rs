@@ -14,7 +14,7 @@ use sqlx::{PgConnection, Row};
 
 use super::error::emit_error;
 use crate::row::Decoded;
-use crate::session::{Query, Session};
+use crate::session::{Query, Repeatable, Session};
 use crate::store::PostgresStore;
 
 /// Place that errors name for a caller's transaction.
@@ -57,6 +57,7 @@ impl PostgresStore {
     pub(super) async fn emit_events(&self, events: &[NewEvent]) -> StoreResult<Vec<Emitted>> {
         NewEvent::check_all(events, self.inner.options.payload_bytes_max)?;
         let query = insert(events);
+        let query = Repeatable::of(query);
         let emit = async |session: &mut Session<'_>| session.rows(query).await.and_then(all_emitted);
         let tell = |emitted: &Vec<Emitted>| made_events(events, emitted);
         let emitted = self.act_telling(&self.inner.intake, &AuditedAction::emit(events), emit, tell).await;

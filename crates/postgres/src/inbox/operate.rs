@@ -18,7 +18,7 @@ use super::take::expectation;
 use super::{inbox_error, kept_event};
 use crate::event::after_place;
 use crate::row::{Decoded, count, named};
-use crate::session::Query;
+use crate::session::{Query, Repeatable};
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -109,6 +109,7 @@ impl PostgresStore {
         query: Query,
         read: fn(&PgRow) -> Decoded<T>,
     ) -> StoreResult<Vec<T>> {
+        let query = Repeatable::of(query);
         let rows = self.act(&self.inner.intake, audited, async |session| session.rows(query).await).await;
         rows.and_then(|rows| rows.iter().map(read).collect())
             .map_err(|e| inbox_error(&self.inner.place, verb, e))

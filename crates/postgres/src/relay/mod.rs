@@ -14,6 +14,7 @@ use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, Rela
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 use milepost_core::sql;
 
+use crate::session::Repeatable;
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -59,6 +60,7 @@ impl RelayStore for PostgresStore {
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()> {
         let query = sqlx::query(sql!("relay/pause")).bind(subscription.to_owned()).bind(why.to_owned());
         let action = AuditedAction::pause_subscription(subscription);
+        let query = Repeatable::of(query);
         let paused = self.act(&self.inner.hot, &action, async |session| session.execute(query).await).await;
         match paused.map_err(|e| self.fail("pause_subscription", e))? {
             0 => Err(RelayError::NoSuchSubscription(subscription.to_owned()).into()),

@@ -23,7 +23,7 @@ use super::error::relay_error;
 use crate::error::database_error;
 use crate::event::{after_place, read_event};
 use crate::row::{Decoded, value};
-use crate::session::Session;
+use crate::session::{Repeatable, Session};
 use crate::store::PostgresStore;
 
 /// SQLSTATE of an aggregate that is not parked.
@@ -56,6 +56,7 @@ impl SubscriptionStore for PostgresStore {
     async fn resume_subscription(&self, subscription: &str) -> StoreResult<bool> {
         let (verb, action) = ("resume_subscription", AuditedAction::resume_subscription(subscription));
         let query = sqlx::query(sql!("relay/resume")).bind(subscription.to_owned());
+        let query = Repeatable::of(query);
         let resumed = self.act(&self.inner.intake, &action, async |session| session.row(query).await).await;
         let was_paused = resumed.and_then(|row| row.map(|row| row.try_get::<bool, _>(0)).transpose());
         let was_paused = was_paused.map_err(|e| self.fail(verb, e))?;
@@ -100,6 +101,7 @@ impl SubscriptionStore for PostgresStore {
             .bind(payload)
             .bind(event.map(|event| event.0));
         let action = AuditedAction::change_parked(subscription, aggregate, verb);
+        let query = Repeatable::of(query);
         let changed =
             self.act(&self.inner.intake, &action, async |session| session.execute(query).await).await;
         let (of, aggregate) = (subscription.to_owned(), aggregate.clone());
@@ -135,6 +137,7 @@ impl SubscriptionStore for PostgresStore {
         let query =
             sqlx::query(sql!("relay/change_dead")).bind(subscription.to_owned()).bind(event.0).bind(name);
         let action = AuditedAction::change_dead(subscription, event, verb);
+        let query = Repeatable::of(query);
         let changed =
             self.act(&self.inner.intake, &action, async |session| session.execute(query).await).await;
         changed.map(drop).map_err(|e| match code(&e) {
@@ -154,6 +157,7 @@ impl SubscriptionStore for PostgresStore {
             .bind(of.map(|aggregate| aggregate.id.clone()))
             .bind(from)
             .bind(since);
+        let query = Repeatable::of(query);
         let replay = async |session: &mut Session<'_>| session.row(query).await.and_then(value::<i64>);
         let tell = |events: &i64| (*events > 0).then(|| json!({ "events": events }));
         let action = AuditedAction::replay(subscription);
@@ -166,6 +170,7 @@ impl SubscriptionStore for PostgresStore {
 
     async fn reseed(&self) -> StoreResult<u64> {
         let query = sqlx::query(sql!("relay/reseed"));
+        let query = Repeatable::of(query);
         let reseed = async |session: &mut Session<'_>| session.row(query).await.and_then(value::<i64>);
         let tell = |changed: &i64| (*changed > 0).then(|| json!({ "subscriptions": changed }));
         let changed = self.act_telling(&self.inner.calm, &AuditedAction::reseed(), reseed, tell).await;
@@ -178,6 +183,7 @@ impl SubscriptionStore for PostgresStore {
     async fn prune_log(&self, keep: Duration) -> StoreResult<Option<u64>> {
         let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
         let query = sqlx::query(sql!("relay/prune_log")).bind(keep_ms);
+        let query = Repeatable::of(query);
         let prune = async |session: &mut Session<'_>| session.row(query).await.and_then(value::<Option<i64>>);
         let tell = |pruned: &Option<i64>| {
             pruned.filter(|&events| events > 0).map(|events| json!({ "events": events }))
@@ -196,6 +202,7 @@ impl PostgresStore {
         subscription: &str,
     ) -> StoreResult<bool> {
         let query = sqlx::query(sql).bind(subscription.to_owned());
+        let query = Repeatable::of(query);
         let changed =
             self.act(&self.inner.intake, action, async |session| session.execute(query).await).await;
         changed.map(|changed| changed > 0).map_err(|e| self.fail(verb, e))

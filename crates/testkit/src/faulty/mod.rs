@@ -204,12 +204,8 @@ impl IntakeStore for Faulty {
         self.pass("enqueue_many", self.inner.enqueue_many(jobs)).await
     }
 
-    async fn enqueue_unless_held(
-        &self,
-        jobs: &[NewJob],
-        wait: Duration,
-    ) -> StoreResult<Option<Vec<Enqueued>>> {
-        self.pass("enqueue_unless_held", self.inner.enqueue_unless_held(jobs, wait)).await
+    async fn enqueue_unless_held(&self, jobs: &[NewJob]) -> StoreResult<Option<Vec<Enqueued>>> {
+        self.pass("enqueue_unless_held", self.inner.enqueue_unless_held(jobs)).await
     }
 
     async fn enqueue_together(&self, jobs: &[NewJob], together: &[usize]) -> StoreResult<Vec<Enqueued>> {

@@ -24,17 +24,23 @@ async fn somebody_waits(store: &PostgresStore) -> bool {
     sqlx::query_scalar::<_, i64>(waits).fetch_one(store.pool()).await.unwrap() > 0
 }
 
+/// How often a deadlock is tried: it does not happen if the test is so slow that the settling session has stopped waiting before.
+const TRIES: u64 = 20;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once() {
     let database = Database::migrated().await;
     let mut other = PgConnection::connect(&database.url()).await.unwrap();
-    // The settling session checks for a deadlock once, after this time. By then the other session must be waiting, too.
-    let patience = "do $$ begin execute format('alter database %I set deadlock_timeout = ''20s''', current_database()); end $$";
+    // The settling session checks for a deadlock once, after this time, and before it stops waiting. By then the other session must be waiting,
+    // too.
+    let patience = "do $$ begin execute format('alter database %I set deadlock_timeout = ''900ms''', current_database()); end $$";
     other.execute(patience).await.unwrap();
+    other.execute("set deadlock_timeout = '10min'").await.unwrap();
     let store = Arc::new(database::open(&database.url()).await);
     let batches = Batches::on(store.clone()).await;
-    let dag = Definition::new("d").task("a", Task::job(KIND)).task("b", Task::job(KIND).after(["a"]));
-    let batch = batches.run(dag, json!({})).await;
+    batches
+        .define(Definition::new("d").task("a", Task::job(KIND)).task("b", Task::job(KIND).after(["a"])))
+        .await;
     let gate = Arc::new(Semaphore::new(0));
     let of_handler = gate.clone();
     let worker = Worker::builder(store.clone())
@@ -48,30 +54,33 @@ async fn an_end_that_is_the_victim_of_a_deadlock_is_told_again_and_counted_once(
         .start()
         .await
         .unwrap();
-    wait::until("the first task runs", || async { worker.stats().claimed == 1 }).await;
-
-    // In the wrong order: first the batch, then its task. The settling session holds the task and waits for the batch.
-    other.execute("set deadlock_timeout = '10min'").await.unwrap();
-    other.execute("begin").await.unwrap();
-    let lock = |sql: &'static str| sqlx::query(sql).bind(batch.0);
-    lock("select from milepost.batch where id = $1 for update").execute(&mut other).await.unwrap();
-    gate.add_permits(1);
-    wait::until("the settling session waits for the batch", || async { somebody_waits(&store).await }).await;
-    lock("select from milepost.batch_task where batch_id = $1 and task = 1 for update")
-        .execute(&mut other)
-        .await
-        .expect("the settling session must be the deadlock victim, because it checks first");
-    other.execute("commit").await.unwrap();
-
-    gate.add_permits(1);
-    wait::until("the batch is done", || async { batches.state(batch).await == BatchState::Done }).await;
-    batches.assert_sound(batch).await;
-    let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()";
-    wait::until("the server has counted the deadlock", || async {
-        sqlx::query_scalar::<_, i64>(deadlocks).fetch_one(store.pool()).await.unwrap() == 1
-    })
-    .await;
-    assert_eq!((worker.stats().succeeded, worker.stats().fenced), (2, 0));
+    let deadlocks = async || {
+        let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()";
+        sqlx::query_scalar::<_, i64>(deadlocks).fetch_one(store.pool()).await.unwrap()
+    };
+    let mut batches_done = 0;
+    while deadlocks().await == 0 {
+        assert!(batches_done < TRIES, "there was no deadlock");
+        let batch = batches.start("d", json!({})).await;
+        wait::until("the first task runs", || async { worker.stats().claimed == 2 * batches_done + 1 }).await;
+        // In the wrong order: first the batch, then its task. The settling session holds the task and waits for the batch.
+        other.execute("begin").await.unwrap();
+        let lock = |sql: &'static str| sqlx::query(sql).bind(batch.0);
+        lock("select from milepost.batch where id = $1 for update").execute(&mut other).await.unwrap();
+        gate.add_permits(1);
+        wait::until("the settling session waits for the batch", || async { somebody_waits(&store).await })
+            .await;
+        lock("select from milepost.batch_task where batch_id = $1 and task = 1 for update")
+            .execute(&mut other)
+            .await
+            .expect("the settling session must be the deadlock victim, because it checks first");
+        other.execute("commit").await.unwrap();
+        gate.add_permits(1);
+        wait::until("the batch is done", || async { batches.state(batch).await == BatchState::Done }).await;
+        batches.assert_sound(batch).await;
+        batches_done += 1;
+    }
+    assert_eq!((worker.stats().succeeded, worker.stats().fenced), (2 * batches_done, 0));
     worker.shutdown().await;
 }
 

@@ -100,6 +100,8 @@ enum Told {
     Repeated,
     /// The worker no longer holds the job; nothing was changed.
     Fenced,
+    /// An open transaction of another program holds the job, its group or its batch; nothing was changed. Send this end again in a second.
+    Held,
 }
 
 impl From<Finished> for Told {
@@ -108,13 +110,15 @@ impl From<Finished> for Told {
             Finished::Accepted => Self::Accepted,
             Finished::Repeated => Self::Repeated,
             Finished::Fenced => Self::Fenced,
+            Finished::Held => Self::Held,
         }
     }
 }
 
 /// End runs
 ///
-/// All in one transaction. The request can be repeated safely: ends that were stored before get the result `repeated`.
+/// All in one transaction, except those with the result `held`, which must be sent again. The request can be repeated safely: ends that were
+/// stored before get the result `repeated`.
 #[utoipa::path(
     post, path = "/v1/workers/{id}/finish", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
     request_body = FinishRequest, responses((status = 200, body = FinishAnswer)), security(("token" = ["worker"]))

@@ -47,20 +47,27 @@ impl Tally {
     pub(super) fn ended(&self, finishes: &[Finish], answers: &[Finished]) {
         let begun: Vec<Option<Begun>> = {
             let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-            finishes.iter().map(|finish| begun.remove(&finish.run)).collect()
+            let is_over = |answer: &Finished| *answer != Finished::Held;
+            let told = finishes.iter().zip(answers);
+            told.map(|(finish, answer)| is_over(answer).then(|| begun.remove(&finish.run)).flatten())
+                .collect()
         };
         for ((finish, answer), begun) in finishes.iter().zip(answers).zip(begun) {
             match answer {
                 Finished::Accepted => self.stats.count_end(&finish.end),
                 Finished::Repeated => self.stats.repeated.add(1),
                 Finished::Fenced => self.stats.fenced.add(1),
+                Finished::Held => continue,
             }
             if let Some(Begun { kind, at }) = begun {
                 self.stats.runs.add(kind.as_str(), at.elapsed());
             }
         }
-        self.stats.acknowledged.add(finishes.len());
-        self.stats.end_jobs.add(finishes.len() as f64);
+        let over = answers.iter().filter(|answer| **answer != Finished::Held).count();
+        if over > 0 {
+            self.stats.acknowledged.add(over);
+            self.stats.end_jobs.add(over as f64);
+        }
     }
 
     /// Counts a worker that has lost its lease.

@@ -1,10 +1,10 @@
-//! Single creates beside a transaction that holds a key.
+//! Requests beside an open transaction that holds what some of them need.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_testkit::wait;
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde_json::json;
 use sqlx::{Connection, Executor, PgConnection};
 
@@ -53,4 +53,92 @@ async fn waiting(url: &str) -> i64 {
     let mut watcher = PgConnection::connect(url).await.unwrap();
     let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     sqlx::query_scalar(waiting).fetch_one(&mut watcher).await.unwrap()
+}
+
+/// More than the server has connections for these requests.
+const MANY: usize = 24;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_an_open_transaction_holds_keep_no_connections() {
+    let (database, store) = place::on_postgres().await;
+    let place = Arc::new(Place::serve(store).await);
+    place.ask(Method::POST, "/v1/dags", json!({"name": "d", "tasks": {"a": {"kind": "k"}}})).await;
+    let job = place.created(&json!({"kind": "mail"})).await;
+    let mut holder = PgConnection::connect(&database.url()).await.unwrap();
+    let hold = "begin; select milepost.enqueue('mail', key => 'held'); select milepost.emit('order', 'held', 'paid');
+                select milepost.start_batch('d', key => 'held')";
+    holder.execute(hold).await.unwrap();
+    sqlx::query("select milepost.cancel($1::uuid)").bind(&job).execute(&mut holder).await.unwrap();
+    let requests = [
+        (
+            "/v1/jobs/create-many".to_owned(),
+            json!({"jobs": [{"kind": "mail", "key": "held"}, {"kind": "mail"}]}),
+        ),
+        (
+            "/v1/events".to_owned(),
+            json!({"events": [{"aggregate_type": "order", "aggregate_id": "held", "event_type": "sent"}]}),
+        ),
+        ("/v1/batches".to_owned(), json!({"dag": "d", "key": "held"})),
+        (format!("/v1/jobs/{job}/operate"), json!({"operation": "abort"})),
+    ];
+    let held: Vec<_> = (0..MANY)
+        .map(|at| {
+            let (place, (path, body)) = (Arc::clone(&place), requests[at % requests.len()].clone());
+            tokio::spawn(async move { place.post(&path, &body).await })
+        })
+        .collect();
+    wait::until("a request waits", || async { waiting(&database.url()).await > 0 }).await;
+    for at in 0..10 {
+        let free = format!("free {at}");
+        for (path, body) in [
+            ("/v1/jobs", json!({"kind": "mail", "key": free})),
+            ("/v1/jobs/create-many", json!({"jobs": [{"kind": "mail"}]})),
+            (
+                "/v1/events",
+                json!({"events": [{"aggregate_type": "order", "aggregate_id": free, "event_type": "sent"}]}),
+            ),
+            ("/v1/batches", json!({"dag": "d", "key": free})),
+        ] {
+            let answer = tokio::time::timeout(SOON, place.post(path, &body)).await.expect("it does not wait");
+            assert!(answer.status.is_success(), "{path}: {answer:?}");
+        }
+    }
+    assert!(held.iter().all(|held| !held.is_finished()), "what they need is still held");
+    holder.execute("rollback").await.unwrap();
+    for held in held {
+        let answer = held.await.unwrap();
+        // The first abort succeeds, the others find an aborted job.
+        assert!(answer.status.is_success() || answer.code() == "illegal_transition", "{answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_that_an_open_transaction_holds_is_answered_beside_the_others() {
+    let (database, store) = place::on_postgres().await;
+    let place = Place::serve(store).await;
+    for _ in 0..3 {
+        place.created(&json!({"kind": "k"})).await;
+    }
+    let worker = json!({"name": "w", "queues": ["default"], "kinds": ["k"], "lease_ms": 60_000});
+    let worker = place.post("/v1/workers", &worker).await.body["id"].clone();
+    let claim = json!({"queues": ["default"], "kinds": ["k"], "limit": 3, "wait_ms": 20_000});
+    let claimed = place.post(&format!("/v1/workers/{worker}/claim"), &claim).await;
+    let jobs = claimed.body["jobs"].as_array().unwrap();
+    let ends: Vec<_> = jobs.iter().map(|job| json!({"run": job["run"], "outcome": "succeeded"})).collect();
+    let mut holder = PgConnection::connect(&database.url()).await.unwrap();
+    holder.execute("begin").await.unwrap();
+    let held = jobs[1]["id"].as_str().unwrap();
+    sqlx::query("select milepost.cancel($1::uuid)").bind(held).execute(&mut holder).await.unwrap();
+    let finish = format!("/v1/workers/{worker}/finish");
+    let finished = place.post(&finish, &json!({"runs": ends})).await;
+    assert_eq!(finished.body["runs"], json!(["accepted", "held", "accepted"]));
+    let again = place.post(&finish, &json!({"runs": [ends[1]]})).await;
+    assert_eq!(again.body["runs"], json!(["held"]));
+    holder.execute("commit").await.unwrap();
+    let finished = place.post(&finish, &json!({"runs": ends})).await;
+    assert_eq!(
+        finished.body["runs"],
+        json!(["repeated", "accepted", "repeated"]),
+        "a success counts, although a cancel was requested"
+    );
 }

@@ -5,7 +5,7 @@
 //! reason, share a transaction.
 //!
 //! A transaction of another program can hold what a job needs, such as its key, for as long as it is open. A shared transaction does not wait for
-//! it: its jobs are then stored one by one, and those that are still held wait without a transaction.
+//! it: its jobs are then stored one by one, and those that are still held wait [apart](held).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,12 @@ use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::Store;
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
+use self::held::HeldJobs;
 use crate::problem::{Code, Problem};
+
+mod held;
 
 /// Maximum number of jobs in one transaction.
 const JOBS_MAX: usize = 500;
@@ -29,20 +32,28 @@ const TRANSACTIONS_MAX: u32 = 2;
 const PATIENCE: Duration = Duration::from_millis(5);
 /// Maximum number of jobs that wait for a transaction.
 const WAITING_MAX: usize = 10_000;
-/// How long a transaction waits for what another one holds.
-const LOCK_WAIT: Duration = Duration::from_millis(100);
-/// Maximum number of concurrent transactions with a single job, for jobs whose shared transaction stored nothing.
-const SINGLE_MAX: usize = 4;
-/// The shortest and the longest pause before a held job is tried again, and how long it is tried.
-const HELD_PAUSE_MIN: Duration = Duration::from_millis(250);
-const HELD_PAUSE_MAX: Duration = Duration::from_secs(2);
+/// How long a job is tried while an open transaction holds what it needs.
 const HELD_MAX: Duration = Duration::from_secs(30);
 
 /// A job that waits for its commit.
 struct Waiting {
     job: NewJob,
     actor: Actor,
-    answer: Answer,
+    caller: Caller,
+}
+
+/// Where a caller waits for its job.
+struct Caller {
+    answer: oneshot::Sender<Result<Enqueued, Problem>>,
+    /// Until when the job is tried while it is held.
+    until: Instant,
+}
+
+impl Caller {
+    /// The receiver is gone if the caller has stopped waiting.
+    fn tell(self, stored: Result<Enqueued, Problem>) {
+        let _ = self.answer.send(stored);
+    }
 }
 
 /// The queue of single creates. Its task ends when the last clone is dropped.
@@ -62,7 +73,11 @@ impl Intake {
     /// Stores the job for this actor. Returns when the job is durable or was refused.
     pub(crate) async fn create(&self, actor: Actor, job: NewJob) -> Result<Enqueued, Problem> {
         let (answer, created) = oneshot::channel();
-        self.sender.send(Waiting { job, actor, answer }).await.map_err(|_| closing())?;
+        let until = Instant::now() + HELD_MAX;
+        self.sender
+            .send(Waiting { job, actor, caller: Caller { answer, until } })
+            .await
+            .map_err(|_| closing())?;
         created.await.map_err(|_| closing())?
     }
 }
@@ -76,7 +91,7 @@ fn closing() -> Problem {
 
 pub(crate) fn held() -> Problem {
     Problem::new(
-        Code::KeyHeld,
+        Code::Held,
         "an open transaction holds the key or the group of the job; nothing was stored; end that transaction, then repeat the request with the same key",
     )
     .retry_after_s(1)
@@ -84,7 +99,7 @@ pub(crate) fn held() -> Problem {
 
 async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
     let transactions = Arc::new(Semaphore::new(TRANSACTIONS_MAX as usize));
-    let singles = Arc::new(Semaphore::new(SINGLE_MAX));
+    let held = Arc::new(HeldJobs::new(store));
     // Acquire a permit first, then take all jobs that have arrived until then.
     while let Ok(turn) = Arc::clone(&transactions).acquire_owned().await {
         let mut gathered = Vec::new();
@@ -94,11 +109,9 @@ async fn gather(store: Arc<dyn Store>, mut receiver: mpsc::Receiver<Waiting>) {
         // Wait for the running transaction, so that more jobs can arrive, but not longer than `PATIENCE`.
         let _ = timeout(PATIENCE, transactions.acquire_many(TRANSACTIONS_MAX - 1)).await;
         take_along(&mut receiver, &mut gathered).await;
-        let (store, singles) = (Arc::clone(&store), Arc::clone(&singles));
+        let held = Arc::clone(&held);
         tokio::spawn(async move {
-            for part in in_parts(gathered) {
-                store_all(&store.acting_as(part.actor), part.waiting, &singles).await;
-            }
+            held.store(gathered).await;
             drop(turn);
         });
     }
@@ -147,83 +160,51 @@ fn in_parts(gathered: Vec<Waiting>) -> Vec<Transaction> {
     parts
 }
 
-/// Where a caller waits for its job.
-type Answer = oneshot::Sender<Result<Enqueued, Problem>>;
-
-/// A job and its caller.
-type Asked = (NewJob, Answer);
-
-/// Stores the jobs in one transaction and answers each caller. If another transaction holds what one of them needs, those without a key and a group
-/// are stored together, since nothing holds them, and the others [one by one](store_alone).
-async fn store_all(store: &Arc<dyn Store>, gathered: Vec<Waiting>, singles: &Arc<Semaphore>) {
-    let asked = gathered.into_iter().map(|waiting| (waiting.job, waiting.answer)).collect();
-    let (plain, held) = store_unless_held(store, asked)
-        .await
-        .into_iter()
-        .partition::<Vec<Asked>, _>(|(job, _)| job.key.is_none() && job.group.is_none());
-    let left = if plain.is_empty() { plain } else { store_unless_held(store, plain).await };
-    for (job, answer) in held.into_iter().chain(left) {
-        tokio::spawn(store_alone(Arc::clone(store), job, answer, Arc::clone(singles)));
-    }
-}
-
-/// Stores the jobs in one transaction and answers each caller, except those whose jobs are held, which it returns.
-async fn store_unless_held(store: &Arc<dyn Store>, asked: Vec<Asked>) -> Vec<Asked> {
-    let (jobs, answers): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
-    let mut held = Vec::new();
-    match store_each(store.as_ref(), &jobs, Some(LOCK_WAIT)).await {
-        Ok(stored) => {
-            for ((job, answer), stored) in jobs.into_iter().zip(answers).zip(stored) {
-                match stored {
-                    // The receiver is gone if the caller has stopped waiting.
-                    Some(stored) => drop(answer.send(stored)),
-                    None => held.push((job, answer)),
-                }
-            }
+/// Stores jobs of one actor in one transaction and answers each caller, except those whose jobs are held, which it returns.
+async fn store_unless_held(store: &dyn Store, waiting: Vec<Waiting>) -> Vec<Waiting> {
+    let (jobs, callers): (Vec<_>, Vec<_>) =
+        waiting.into_iter().map(|Waiting { job, actor, caller }| (job, (actor, caller))).unzip();
+    let stored = match store_each(store, &jobs, WhenHeld::ReturnNone).await {
+        Ok(stored) => stored,
+        Err(error) => {
+            let problem = Problem::from(error);
+            callers.into_iter().for_each(|(_, caller)| caller.tell(Err(problem.clone())));
+            return Vec::new();
         }
-        Err(error) => refuse_all(answers, error),
+    };
+    let mut held = Vec::new();
+    for ((job, (actor, caller)), stored) in jobs.into_iter().zip(callers).zip(stored) {
+        match stored {
+            Some(stored) => caller.tell(stored),
+            None => held.push(Waiting { job, actor, caller }),
+        }
     }
     held
 }
 
-/// Stores a job in a separate transaction, again and again while another transaction holds its key or group. Ends when the caller no longer waits.
-async fn store_alone(store: Arc<dyn Store>, job: NewJob, answer: Answer, singles: Arc<Semaphore>) {
-    let (until, mut pause) = (Instant::now() + HELD_MAX, HELD_PAUSE_MIN);
-    while !answer.is_closed() {
-        let permit = timeout_at(until, singles.acquire()).await.ok().and_then(Result::ok);
-        let Some(permit) = permit.filter(|_| Instant::now() < until) else {
-            let _ = answer.send(Err(held()));
-            return;
-        };
-        let stored = store_each(store.as_ref(), std::slice::from_ref(&job), Some(LOCK_WAIT)).await;
-        drop(permit);
-        let stored = match stored {
-            Ok(stored) => stored.into_iter().next().flatten(),
-            Err(error) => Some(Err(Problem::from(error))),
-        };
-        if let Some(stored) = stored {
-            let _ = answer.send(stored);
-            return;
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(HELD_PAUSE_MAX);
-    }
+/// What happens if an open transaction holds what a transaction with some of the jobs needs.
+#[derive(Clone, Copy)]
+pub(crate) enum WhenHeld {
+    /// These jobs have no result.
+    ReturnNone,
+    /// The store tries again for as long as it waits.
+    Wait,
 }
 
 /// Stores the jobs that the store accepts and returns the reason for each refused one; the results are in the order of `jobs`.
 /// Uses one transaction if all are accepted. Otherwise the jobs are split in halves, since a database does not always report
-/// which job is invalid. With a `lock_wait`, there is no result for jobs whose transaction would have waited longer for another one.
+/// which job is invalid.
 pub(crate) async fn store_each(
     store: &dyn Store,
     jobs: &[NewJob],
-    lock_wait: Option<Duration>,
+    when_held: WhenHeld,
 ) -> Result<Vec<Option<Result<Enqueued, Problem>>>, StoreError> {
     let mut answers = Vec::with_capacity(jobs.len());
     let mut left = vec![jobs];
     while let Some(some) = left.pop() {
-        let stored = match lock_wait {
-            Some(wait) => store.enqueue_unless_held(some, wait).await,
-            None => store.enqueue_many(some).await.map(Some),
+        let stored = match when_held {
+            WhenHeld::ReturnNone => store.enqueue_unless_held(some).await,
+            WhenHeld::Wait => store.enqueue_many(some).await.map(Some),
         };
         match stored {
             Ok(Some(stored)) => answers.extend(stored.into_iter().map(|stored| Some(Ok(stored)))),
@@ -248,13 +229,6 @@ pub(crate) async fn store_each(
     Ok(answers)
 }
 
-fn refuse_all(answers: Vec<Answer>, error: StoreError) {
-    let problem = Problem::from(error);
-    for answer in answers {
-        let _ = answer.send(Err(problem.clone()));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,7 +248,8 @@ mod tests {
         let waiting = asked.iter().enumerate().map(|(place, &(who, bytes))| {
             // The length includes the two quotes.
             let job = NewJob::new(place.to_string(), &"x".repeat(bytes - 2)).unwrap();
-            Waiting { job, actor: Actor::new(who).unwrap(), answer: oneshot::channel().0 }
+            let caller = Caller { answer: oneshot::channel().0, until: Instant::now() };
+            Waiting { job, actor: Actor::new(who).unwrap(), caller }
         });
         let parts = in_parts(waiting.collect());
         let told: Vec<(&str, usize, Vec<&str>)> = parts

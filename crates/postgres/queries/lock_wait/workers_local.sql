@@ -1,0 +1,2 @@
+-- workers.sql for one transaction.
+set local lock_timeout = '1s'

@@ -1,0 +1,153 @@
+//! Single creates whose keys or groups open transactions hold.
+//!
+//! Of the jobs that need the same, one is tried now and then. The others wait for its outcome, so that many requests for one held key need no more
+//! transactions than one, and do not delay the requests for other keys.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use milepost_core::job::NewJob;
+use milepost_core::port::Store;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep};
+
+use super::{Waiting, held, in_parts, store_unless_held};
+
+/// Maximum number of concurrent transactions with a single job.
+const SINGLE_MAX: usize = 4;
+/// The shortest and the longest pause before a held job is tried again.
+const PAUSE_MIN: Duration = Duration::from_millis(250);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// What a job needs that an open transaction can hold: its key, or its group if it has no key.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Need {
+    Key { kind: String, key: String },
+    Group(String),
+}
+
+impl Need {
+    fn of(job: &NewJob) -> Option<Self> {
+        match (&job.key, &job.group) {
+            (Some(key), _) => Some(Self::Key { kind: job.kind.clone(), key: key.clone() }),
+            (None, group) => group.clone().map(Self::Group),
+        }
+    }
+}
+
+/// Stores jobs, and keeps those that are held.
+pub(super) struct HeldJobs {
+    store: Arc<dyn Store>,
+    /// The jobs that wait for the outcome of another one, by what they need. A need without such jobs is held, too.
+    waiting: Mutex<HashMap<Need, Vec<Waiting>>>,
+    singles: Semaphore,
+}
+
+impl HeldJobs {
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, waiting: Mutex::default(), singles: Semaphore::new(SINGLE_MAX) }
+    }
+
+    /// Stores jobs in as few transactions as possible and answers each caller. The held ones are stored later: this does not wait for them.
+    pub(super) fn store(self: &Arc<Self>, gathered: Vec<Waiting>) -> BoxFuture<'_, ()> {
+        async move {
+            for part in in_parts(self.keep_held(gathered)) {
+                let store = self.store.acting_as(part.actor);
+                let (mut alone, plain): (Vec<_>, Vec<_>) = store_unless_held(store.as_ref(), part.waiting)
+                    .await
+                    .into_iter()
+                    .partition(|waiting| Need::of(&waiting.job).is_some());
+                // Nothing holds these.
+                alone.extend(store_unless_held(store.as_ref(), plain).await);
+                for waiting in alone {
+                    tokio::spawn(Arc::clone(self).store_alone(waiting));
+                }
+            }
+        }
+        .boxed()
+    }
+
+    /// Keeps those jobs that need what is known to be held, and returns the others.
+    fn keep_held(&self, gathered: Vec<Waiting>) -> Vec<Waiting> {
+        let mut held = self.lock();
+        if held.is_empty() {
+            return gathered;
+        }
+        let mut others = Vec::with_capacity(gathered.len());
+        for waiting in gathered {
+            match Need::of(&waiting.job).and_then(|need| held.get_mut(&need)) {
+                Some(same) => same.push(waiting),
+                None => others.push(waiting),
+            }
+        }
+        others
+    }
+
+    /// Stores a job in a separate transaction. If it is held, it waits with those that need the same, or is the one that is tried for them.
+    async fn store_alone(self: Arc<Self>, waiting: Waiting) {
+        let Some(waiting) = self.try_alone(waiting).await else { return };
+        let Some(need) = Need::of(&waiting.job) else {
+            waiting.caller.tell(Err(held()));
+            return;
+        };
+        match self.lock().entry(need.clone()) {
+            Entry::Occupied(mut same) => return same.get_mut().push(waiting),
+            Entry::Vacant(new) => drop(new.insert(Vec::new())),
+        }
+        self.try_for_all(need, waiting).await;
+    }
+
+    /// Tries one job until it is not held any more, then stores the others that need the same.
+    async fn try_for_all(self: Arc<Self>, need: Need, mut first: Waiting) {
+        let mut pause = PAUSE_MIN;
+        loop {
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+            let Some(next) = self.drop_late(&need, first) else { return };
+            match self.try_alone(next).await {
+                Some(held) => first = held,
+                None => break,
+            }
+        }
+        let others = self.lock().remove(&need).unwrap_or_default();
+        self.store(others).await;
+    }
+
+    /// Answers the jobs that have waited too long, and forgets those whose callers have left. Returns the next one to try: `first`, if it still
+    /// waits. Without any, the need is forgotten.
+    fn drop_late(&self, need: &Need, first: Waiting) -> Option<Waiting> {
+        let now = Instant::now();
+        let mut all = self.lock();
+        let same = std::mem::take(all.get_mut(need)?);
+        let mut left =
+            std::iter::once(first).chain(same).filter_map(|waiting| match waiting.caller.until > now {
+                true => Some(waiting).filter(|waiting| !waiting.caller.answer.is_closed()),
+                false => {
+                    waiting.caller.tell(Err(held()));
+                    None
+                }
+            });
+        let next = left.next();
+        let rest: Vec<Waiting> = left.collect();
+        match next {
+            Some(_) => drop(all.insert(need.clone(), rest)),
+            None => drop(all.remove(need)),
+        }
+        next
+    }
+
+    /// Tries to store a job and answers its caller. Returns it if it is held.
+    async fn try_alone(&self, waiting: Waiting) -> Option<Waiting> {
+        let _permit = self.singles.acquire().await.ok()?;
+        let store = self.store.acting_as(waiting.actor.clone());
+        store_unless_held(store.as_ref(), vec![waiting]).await.pop()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Need, Vec<Waiting>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
