@@ -23,18 +23,20 @@ const SINGLE_MAX: usize = 4;
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// What a job needs that an open transaction can hold: its key, or its group if it has no key.
+/// What a job needs that an open transaction can hold: its key, or its group if it has no key, and in any case the tables.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Need {
     Key { kind: String, key: String },
     Group(String),
+    Tables,
 }
 
 impl Need {
-    fn of(job: &NewJob) -> Option<Self> {
+    fn of(job: &NewJob) -> Self {
         match (&job.key, &job.group) {
-            (Some(key), _) => Some(Self::Key { kind: job.kind.clone(), key: key.clone() }),
-            (None, group) => group.clone().map(Self::Group),
+            (Some(key), _) => Self::Key { kind: job.kind.clone(), key: key.clone() },
+            (None, Some(group)) => Self::Group(group.clone()),
+            (None, None) => Self::Tables,
         }
     }
 }
@@ -57,15 +59,13 @@ impl HeldJobs {
         async move {
             for part in in_parts(self.keep_held(gathered)) {
                 let store = self.store.acting_as(part.actor);
-                let (mut alone, plain): (Vec<_>, Vec<_>) = store_unless_held(store.as_ref(), part.waiting)
+                let (plain, mut left): (Vec<_>, Vec<_>) = store_unless_held(store.as_ref(), part.waiting)
                     .await
                     .into_iter()
-                    .partition(|waiting| Need::of(&waiting.job).is_some());
-                // Nothing holds these.
-                alone.extend(store_unless_held(store.as_ref(), plain).await);
-                for waiting in alone {
-                    tokio::spawn(Arc::clone(self).store_alone(waiting));
-                }
+                    .partition(|waiting| Need::of(&waiting.job) == Need::Tables);
+                // Not held, if the others were.
+                left.extend(store_unless_held(store.as_ref(), plain).await);
+                self.store_by_need(left);
             }
         }
         .boxed()
@@ -79,7 +79,7 @@ impl HeldJobs {
         }
         let mut others = Vec::with_capacity(gathered.len());
         for waiting in gathered {
-            match Need::of(&waiting.job).and_then(|need| held.get_mut(&need)) {
+            match held.get_mut(&Need::of(&waiting.job)) {
                 Some(same) => same.push(waiting),
                 None => others.push(waiting),
             }
@@ -87,31 +87,28 @@ impl HeldJobs {
         others
     }
 
-    /// Stores a job in a separate transaction. If it is held, it waits with those that need the same, or is the one that is tried for them.
-    async fn store_alone(self: Arc<Self>, waiting: Waiting) {
-        let Some(waiting) = self.try_alone(waiting).await else { return };
-        let Some(need) = Need::of(&waiting.job) else {
-            waiting.caller.tell(Err(held()));
-            return;
-        };
-        match self.lock().entry(need.clone()) {
-            Entry::Occupied(mut same) => return same.get_mut().push(waiting),
-            Entry::Vacant(new) => drop(new.insert(Vec::new())),
+    /// Tries one job of those that need the same. The others wait for its outcome. Does not wait for it.
+    fn store_by_need(self: &Arc<Self>, jobs: Vec<Waiting>) {
+        let mut held = self.lock();
+        for waiting in jobs {
+            match held.entry(Need::of(&waiting.job)) {
+                Entry::Occupied(mut same) => same.get_mut().push(waiting),
+                Entry::Vacant(new) => {
+                    tokio::spawn(Arc::clone(self).try_for_all(new.key().clone(), waiting));
+                    new.insert(Vec::new());
+                }
+            }
         }
-        self.try_for_all(need, waiting).await;
     }
 
     /// Tries one job until it is not held any more, then stores the others that need the same.
     async fn try_for_all(self: Arc<Self>, need: Need, mut first: Waiting) {
         let mut pause = PAUSE_MIN;
-        loop {
+        while let Some(held) = self.try_alone(first).await {
             sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
-            let Some(next) = self.drop_late(&need, first) else { return };
-            match self.try_alone(next).await {
-                Some(held) => first = held,
-                None => break,
-            }
+            let Some(next) = self.drop_late(&need, held) else { return };
+            first = next;
         }
         let others = self.lock().remove(&need).unwrap_or_default();
         self.store(others).await;

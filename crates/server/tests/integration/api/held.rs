@@ -11,7 +11,7 @@ use sqlx::{Connection, Executor, PgConnection};
 use crate::api::place::{self, Place};
 
 /// More than there are shared transactions at a time.
-const HELD: usize = 6;
+const HELD: usize = 60;
 /// Less than the transaction that holds the key stays open.
 const SOON: Duration = Duration::from_secs(20);
 

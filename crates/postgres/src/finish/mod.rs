@@ -11,11 +11,14 @@ use milepost_core::sql;
 use milepost_core::text::without_nul;
 use uuid::Uuid;
 
+use self::beside_held::end_others;
 use crate::batch;
 use crate::error::is_lock_timeout;
 use crate::row::{self, Decoded};
 use crate::session::{Query, Session, Sessions};
 use crate::store::{Inner, PostgresStore};
+
+mod beside_held;
 
 impl PostgresStore {
     pub(crate) async fn finish_runs(
@@ -25,17 +28,14 @@ impl PostgresStore {
     ) -> StoreResult<Vec<Finished>> {
         check_results(finishes)?;
         let Inner { hot, held, .. } = self.inner.as_ref();
-        let all = if held.has_any_of(finishes) {
-            None
-        } else {
-            end_all(&hot.once(), worker, finishes).await.into()
-        };
-        let told = match all {
-            Some(Err(error)) if is_lock_timeout(&error) => held.end_others(hot, worker, finishes).await,
-            Some(told) => told,
-            None => held.end_others(hot, worker, finishes).await,
-        };
-        told.map_err(|e| self.fail("finish_many", e))
+        let fail = |e| self.fail("finish_many", e);
+        if !held.has_any_of(finishes) {
+            match end_all(&hot.once(), worker, finishes).await {
+                Err(error) if is_lock_timeout(&error) => {}
+                told => return told.map_err(fail),
+            }
+        }
+        end_others(held, hot, worker, finishes).await.map_err(fail)
     }
 }
 
@@ -51,7 +51,7 @@ async fn end_all(sessions: &Sessions, worker: WorkerId, finishes: &[Finish]) -> 
 }
 
 /// All statements lock rows in the order of their IDs, so that ends and rescues cannot deadlock.
-pub(crate) fn in_order(finishes: &[Finish]) -> Vec<&Finish> {
+fn in_order(finishes: &[Finish]) -> Vec<&Finish> {
     let mut sorted: Vec<&Finish> = finishes.iter().collect();
     sorted.sort_unstable_by_key(|finish| finish.run.job);
     sorted
@@ -93,7 +93,7 @@ async fn tell_apart(
 }
 
 /// Ends, grouped by the statement that stores them.
-pub(crate) struct Ends<'a> {
+struct Ends<'a> {
     all: &'a [&'a Finish],
     succeeded: Vec<&'a Finish>,
     unfinished: Vec<&'a Finish>,
@@ -103,7 +103,7 @@ pub(crate) struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    pub(crate) fn of(all: &'a [&'a Finish]) -> Self {
+    fn of(all: &'a [&'a Finish]) -> Self {
         let (mut succeeded, mut unfinished, mut stopped) = (Vec::new(), Vec::new(), Vec::new());
         for finish in all {
             match finish.end {
@@ -127,7 +127,7 @@ impl<'a> Ends<'a> {
     }
 
     /// Stores the ends, and returns the result of each of `finishes`, which are the same in the caller's order.
-    pub(crate) async fn store(
+    async fn store(
         &self,
         session: &mut Session<'_>,
         worker: WorkerId,
