@@ -61,7 +61,7 @@ impl AdminStore for PostgresStore {
         // pool so that they do not delay claims.
         let looked_for = filter.kind.is_some() || filter.queue.is_some();
         let sessions = if looked_for { &self.inner.calm } else { &self.inner.hot };
-        self.decode("jobs", sessions.rows(query).await, row::job_row)
+        self.listed("jobs", sessions.rows(query).await, row::job_row)
     }
 
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
@@ -83,7 +83,7 @@ impl AdminStore for PostgresStore {
                 sqlx::query(sql!("history_newest")).bind(job.0).bind(i64::from(limit))
             }
         };
-        self.decode("history", self.inner.calm.rows(query).await, row::history_entry)
+        self.listed("history", self.inner.calm.rows(query).await, row::history_entry)
     }
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {
@@ -107,12 +107,12 @@ impl AdminStore for PostgresStore {
 
     async fn workers(&self) -> StoreResult<Vec<WorkerView>> {
         let rows = self.inner.calm.rows(sqlx::query(sql!("workers"))).await;
-        self.decode("workers", rows, row::worker_view)
+        self.listed("workers", rows, row::worker_view)
     }
 
     async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
         let rows = self.inner.calm.rows(sqlx::query(sql!("count_by_state"))).await;
-        self.decode("count_by_state", rows, |row| Ok((named(row, "state")?, row.try_get("count")?)))
+        self.listed("count_by_state", rows, |row| Ok((named(row, "state")?, row.try_get("count")?)))
     }
 }
 
@@ -134,7 +134,7 @@ impl PostgresStore {
     }
 
     /// Decodes the rows of a list that `verb` returned, except those that [cannot be read](row::readable).
-    pub(crate) fn decode<T>(
+    pub(crate) fn listed<T>(
         &self,
         verb: &'static str,
         rows: Result<Vec<PgRow>, sqlx::Error>,

@@ -28,7 +28,7 @@ impl AuditStore for PostgresStore {
             .bind(filter.subject.clone())
             .bind(filter.before.unwrap_or(i64::MAX))
             .bind(i64::from(filter.limit));
-        self.decode("audit_log", self.inner.calm.rows(query).await, entry)
+        self.listed("audit_log", self.inner.calm.rows(query).await, entry)
     }
 }
 

@@ -54,7 +54,7 @@ impl LimitStore for PostgresStore {
 
     async fn limits(&self) -> StoreResult<Vec<LimitView>> {
         let rows = self.inner.calm.rows(sqlx::query(sql!("limits"))).await;
-        self.decode("limits", rows, row::limit_view)
+        self.listed("limits", rows, row::limit_view)
     }
 }
 

@@ -20,13 +20,17 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Many statements wait for locks if this many stopped waiting within [`CROWD_TIME`]. They count as many for the same time afterwards.
 const CROWD: usize = 3;
 const CROWD_TIME: Duration = Duration::from_secs(1);
+/// The maximum number of verbs of one pool that wait to be repeated; further ones fail at once. Each is a request that keeps a connection of a
+/// client, and a server has 1,000.
+const WAITING_MAX: usize = 100;
 /// The share of a pool's connections, one in this many, on which verbs are repeated at a time.
 const REPEATED_SHARE: u32 = 3;
 
 /// The waits for locks on the connections of one pool.
 #[derive(Debug)]
 pub(crate) struct LockWaits {
-    /// Permits to repeat a verb.
+    /// Permits to wait for being repeated, and to be repeated.
+    places: Semaphore,
     turns: Semaphore,
     /// When the last [`CROWD`] statements stopped waiting.
     stopped: Mutex<VecDeque<Instant>>,
@@ -38,6 +42,7 @@ pub(crate) struct LockWaits {
 impl LockWaits {
     pub(crate) fn new(connections_max: u32) -> Self {
         Self {
+            places: Semaphore::new(WAITING_MAX),
             turns: Semaphore::new((connections_max / REPEATED_SHARE).max(1) as usize),
             stopped: Mutex::default(),
             crowded_until_ms: AtomicU64::new(0),
@@ -66,6 +71,11 @@ impl LockWaits {
         if recent >= CROWD {
             self.crowded_until_ms.store(self.ms_at(now + CROWD_TIME), Ordering::Relaxed);
         }
+    }
+
+    /// Returns a permit to wait for being repeated, unless too many verbs wait.
+    pub(crate) fn place(&self) -> Option<SemaphorePermit<'_>> {
+        self.places.try_acquire().ok()
     }
 
     /// Waits for a permit to repeat a verb.

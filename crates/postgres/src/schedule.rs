@@ -40,13 +40,13 @@ impl ScheduleStore for PostgresStore {
     async fn schedules_after(&self, name: Option<&str>, limit: u32) -> StoreResult<Vec<ScheduleView>> {
         let query = sqlx::query(sql!("schedules")).bind(None::<&str>).bind(false).bind(i64::from(limit));
         let rows = self.inner.calm.rows(query.bind(name.map(str::to_owned)).bind(true)).await;
-        self.decode("schedules", rows, view)
+        self.listed("schedules", rows, view)
     }
 
     async fn schedules_without_payloads(&self) -> StoreResult<Vec<ScheduleView>> {
         let query = sqlx::query(sql!("schedules")).bind(None::<&str>).bind(false).bind(i64::from(u32::MAX));
         let rows = self.inner.calm.rows(query.bind(None::<&str>).bind(false)).await;
-        self.decode("schedules", rows, view)
+        self.listed("schedules", rows, view)
     }
 
     async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>> {

@@ -125,10 +125,14 @@ impl Sessions {
         mut attempt: Result<T, sqlx::Error>,
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Result<T, sqlx::Error> + Clone,
     ) -> Result<T, sqlx::Error> {
-        let mut pauses = None;
+        let mut waiting = None;
         while attempt.as_ref().is_err_and(is_lock_timeout) {
             self.lock_waits.note_stopped(Instant::now());
-            if !pauses.get_or_insert_with(|| Pauses::within(self.held_max)).pause().await {
+            if waiting.is_none() {
+                waiting = self.lock_waits.place().map(|place| (place, Pauses::within(self.held_max)));
+            }
+            let Some((_, pauses)) = &mut waiting else { break };
+            if !pauses.pause().await {
                 break;
             }
             let _turn = self.lock_waits.turn().await;

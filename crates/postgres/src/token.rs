@@ -37,7 +37,7 @@ impl TokenStore for PostgresStore {
     }
 
     async fn tokens(&self) -> StoreResult<Vec<FoundToken>> {
-        self.decode("tokens", self.inner.access.rows(sqlx::query(sql!("token/tokens"))).await, found)
+        self.listed("tokens", self.inner.access.rows(sqlx::query(sql!("token/tokens"))).await, found)
     }
 
     async fn has_tokens(&self) -> StoreResult<bool> {

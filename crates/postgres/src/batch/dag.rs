@@ -59,7 +59,7 @@ impl PostgresStore {
     /// Returns the versions of one DAG, or the latest version of each DAG.
     pub(super) async fn versions(&self, name: Option<&str>) -> StoreResult<Vec<VersionView>> {
         let query = sqlx::query(sql!("batch/versions")).bind(name.map(str::to_owned)).bind(name.is_none());
-        self.decode("dag_versions", self.inner.calm.rows(query).await, version_view)
+        self.listed("dag_versions", self.inner.calm.rows(query).await, version_view)
     }
 
     /// Returns the error for a missing DAG or a missing version of it.

@@ -17,7 +17,7 @@ use crate::store::PostgresStore;
 
 impl PostgresStore {
     pub(super) async fn list_batches(&self, filter: &BatchFilter) -> StoreResult<Vec<BatchView>> {
-        self.decode("batches", self.inner.calm.rows(batches(filter, None)).await, batch_view)
+        self.listed("batches", self.inner.calm.rows(batches(filter, None)).await, batch_view)
     }
 
     pub(super) async fn find_batch(&self, batch: BatchId) -> StoreResult<Option<BatchDetail>> {
@@ -39,7 +39,7 @@ impl PostgresStore {
             .bind(filter.after.map(u32::cast_signed))
             .bind(i64::from(filter.limit));
         // Uses pinned plans, which join in one fixed order, task by task.
-        self.decode("batch_tasks", self.inner.hot.rows(query).await, task_view)
+        self.listed("batch_tasks", self.inner.hot.rows(query).await, task_view)
     }
 
     pub(super) async fn entries(
@@ -49,12 +49,12 @@ impl PostgresStore {
         limit: u32,
     ) -> StoreResult<Vec<BatchEntry>> {
         let query = sqlx::query(sql!("batch/history")).bind(batch.0).bind(after).bind(i64::from(limit));
-        self.decode("batch_history", self.inner.calm.rows(query).await, entry)
+        self.listed("batch_history", self.inner.calm.rows(query).await, entry)
     }
 
     pub(super) async fn last_entries(&self, batch: BatchId, limit: u32) -> StoreResult<Vec<BatchEntry>> {
         let query = sqlx::query(sql!("batch/last")).bind(batch.0).bind(i64::from(limit));
-        self.decode("last_of_batch", self.inner.calm.rows(query).await, entry)
+        self.listed("last_of_batch", self.inner.calm.rows(query).await, entry)
     }
 }
 

@@ -30,7 +30,7 @@ impl BatchStore for PostgresStore {
     async fn define_dag(&self, dag: &Dag) -> StoreResult<Defined> {
         let kinds: Vec<String> = dag.kinds().into_iter().map(str::to_owned).collect();
         let rows = self.inner.calm.rows(sqlx::query(sql!("bulk/names")).bind(kinds)).await;
-        let bulk_jobs: Vec<String> = self.decode("define_dag", rows, |row| row.try_get("name"))?;
+        let bulk_jobs: Vec<String> = self.listed("define_dag", rows, |row| row.try_get("name"))?;
         dag.check_kinds(bulk_jobs.iter().map(String::as_str)).map_err(InvalidBatch::from)?;
         self.define(dag).await
     }
@@ -57,7 +57,7 @@ impl BatchStore for PostgresStore {
 
     async fn count_batches(&self) -> StoreResult<Vec<(BatchState, i64)>> {
         let rows = self.inner.calm.rows(sqlx::query(sql!("batch/count_batches"))).await;
-        self.decode("count_batches", rows, |row| Ok((named(row, "state")?, row.try_get("count")?)))
+        self.listed("count_batches", rows, |row| Ok((named(row, "state")?, row.try_get("count")?)))
     }
 
     async fn batch(&self, batch: BatchId) -> StoreResult<Option<BatchDetail>> {

@@ -87,7 +87,7 @@ impl BulkStore for PostgresStore {
             .bind(i64::from(filter.limit))
             .bind(filter.before.map(|job| job.0));
         let rows = self.inner.calm.rows(query).await;
-        self.decode("bulks", rows, row::view)
+        self.listed("bulks", rows, row::view)
     }
 
     async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>> {

@@ -32,7 +32,7 @@ impl PostgresStore {
             None => query,
         };
         // A filter by type may have to scan, and must not delay claims.
-        self.decode("events", self.inner.calm.rows(query).await, logged_event)
+        self.listed("events", self.inner.calm.rows(query).await, logged_event)
     }
 }
 

@@ -36,7 +36,7 @@ impl InboxStore for PostgresStore {
     }
 
     async fn consumers(&self) -> StoreResult<Vec<ConsumerView>> {
-        self.decode("consumers", self.inner.calm.rows(sqlx::query(sql!("inbox/consumers"))).await, view)
+        self.listed("consumers", self.inner.calm.rows(sqlx::query(sql!("inbox/consumers"))).await, view)
     }
 
     async fn expect_from(&self, consumer: &str, aggregate: &Aggregate, sequence: i64) -> StoreResult<bool> {
@@ -59,7 +59,7 @@ impl InboxStore for PostgresStore {
     ) -> StoreResult<Vec<Gap>> {
         let query = sqlx::query(sql!("inbox/gaps")).bind(consumer.map(str::to_owned));
         let query = after_place(query, after).bind(i64::from(limit));
-        self.decode("gaps", self.inner.calm.rows(query).await, gap)
+        self.listed("gaps", self.inner.calm.rows(query).await, gap)
     }
 
     async fn give_up_gaps(&self, consumer: Option<&str>, limit: u32) -> StoreResult<GivenUp> {
@@ -74,7 +74,7 @@ impl InboxStore for PostgresStore {
             .bind(filter.consumer.clone())
             .bind(filter.before.map_or(i64::MAX, |before| before.0))
             .bind(i64::from(filter.limit));
-        self.decode("dead_letters", self.inner.calm.rows(query).await, dead_letter)
+        self.listed("dead_letters", self.inner.calm.rows(query).await, dead_letter)
     }
 
     async fn retry_dead(&self, letters: &[LetterId]) -> StoreResult<u64> {

@@ -42,11 +42,11 @@ impl SubscriptionStore for PostgresStore {
     async fn subscriptions(&self) -> StoreResult<Vec<SubscriptionView>> {
         let rows = self.inner.calm.rows(sqlx::query(sql!("relay/publishers"))).await;
         let mut publishers: HashMap<String, Vec<PublisherView>> = HashMap::new();
-        for (subscription, publisher) in self.decode("subscriptions", rows, publisher_view)? {
+        for (subscription, publisher) in self.listed("subscriptions", rows, publisher_view)? {
             publishers.entry(subscription).or_default().push(publisher);
         }
         let rows = self.inner.calm.rows(sqlx::query(sql!("relay/subscriptions"))).await;
-        let mut subscriptions = self.decode("subscriptions", rows, subscription_view)?;
+        let mut subscriptions = self.listed("subscriptions", rows, subscription_view)?;
         for subscription in &mut subscriptions {
             subscription.publishers = publishers.remove(&subscription.name).unwrap_or_default();
         }
@@ -78,7 +78,7 @@ impl SubscriptionStore for PostgresStore {
     ) -> StoreResult<Vec<ParkedView>> {
         let query = sqlx::query(sql!("relay/parked")).bind(subscription.map(str::to_owned));
         let query = after_place(query, after).bind(i64::from(limit));
-        self.decode("parked", self.inner.calm.rows(query).await, parked_view)
+        self.listed("parked", self.inner.calm.rows(query).await, parked_view)
     }
 
     async fn change_parked(
@@ -126,7 +126,7 @@ impl SubscriptionStore for PostgresStore {
             .bind(before.map(|place| place.event.0))
             .bind(before.map(|place| place.subscription.clone()))
             .bind(i64::from(limit));
-        self.decode("dead_events", self.inner.calm.rows(query).await, dead_view)
+        self.listed("dead_events", self.inner.calm.rows(query).await, dead_view)
     }
 
     async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()> {

@@ -23,6 +23,9 @@ const SINGLE_MAX: usize = 4;
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
+/// Maximum number of jobs that wait for the same; the newest are refused. Each is a request that keeps one of the server's 1,000 connections.
+const WAITING_MAX: usize = 100;
+
 /// What a job needs that an open transaction can hold: its key, or its group if it has no key, and in any case the tables.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Need {
@@ -107,34 +110,32 @@ impl HeldJobs {
         while let Some(held) = self.try_alone(first).await {
             sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
-            let Some(next) = self.drop_late(&need, held) else { return };
+            let Some(next) = self.refuse_some(&need, held) else { return };
             first = next;
         }
         let others = self.lock().remove(&need).unwrap_or_default();
         self.store(others).await;
     }
 
-    /// Answers the jobs that have waited too long, and forgets those whose callers have left. Returns the next one to try: `first`, if it still
-    /// waits. Without any, the need is forgotten.
-    fn drop_late(&self, need: &Need, first: Waiting) -> Option<Waiting> {
+    /// Refuses the jobs that have waited too long, and those that are too many, and forgets those whose callers have left. Returns the next one
+    /// to try: `first`, if it still waits. Without any, the need is forgotten.
+    fn refuse_some(&self, need: &Need, first: Waiting) -> Option<Waiting> {
         let now = Instant::now();
         let mut all = self.lock();
         let same = std::mem::take(all.get_mut(need)?);
-        let mut left =
-            std::iter::once(first).chain(same).filter_map(|waiting| match waiting.caller.until > now {
-                true => Some(waiting).filter(|waiting| !waiting.caller.answer.is_closed()),
-                false => {
-                    waiting.caller.tell(Err(held()));
-                    None
-                }
-            });
-        let next = left.next();
-        let rest: Vec<Waiting> = left.collect();
-        match next {
-            Some(_) => drop(all.insert(need.clone(), rest)),
-            None => drop(all.remove(need)),
+        let (mut left, mut refused): (Vec<Waiting>, Vec<Waiting>) = std::iter::once(first)
+            .chain(same)
+            .filter(|waiting| !waiting.caller.answer.is_closed())
+            .partition(|waiting| waiting.caller.until > now);
+        refused.extend(left.drain(left.len().min(WAITING_MAX)..));
+        refused.into_iter().for_each(|waiting| waiting.caller.tell(Err(held())));
+        if left.is_empty() {
+            all.remove(need);
+            return None;
         }
-        next
+        let next = left.remove(0);
+        all.insert(need.clone(), left);
+        Some(next)
     }
 
     /// Tries to store a job and answers its caller. Returns it if it is held.
