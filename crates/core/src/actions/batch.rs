@@ -40,3 +40,14 @@ actions! {
         }
     }
 }
+
+actions! {
+    /// An action that makes a batch.
+    NewBatchAction {
+        Start = "start" {
+            title: "Start",
+            summary: "Start a batch of a DAG",
+            effect: "A batch of the latest version of the DAG starts.",
+        }
+    }
+}

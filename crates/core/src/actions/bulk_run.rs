@@ -49,6 +49,17 @@ actions! {
     }
 }
 
+actions! {
+    /// An action that makes a run.
+    NewRunAction {
+        Start = "start" {
+            title: "Start",
+            summary: "Start a run of a bulk job",
+            effect: "It runs when no other run of its group does.",
+        }
+    }
+}
+
 impl RunAction {
     /// Returns whether to offer the action for this run: its state allows it, and the run is not stopping already.
     #[must_use]

@@ -76,6 +76,17 @@ actions! {
     }
 }
 
+actions! {
+    /// An operation that makes a job.
+    NewJobAction {
+        Create = "create" {
+            title: "Create a job",
+            summary: "Create a job",
+            effect: "A worker that serves its kind and queue runs it when it is due.",
+        }
+    }
+}
+
 /// The values that an operator gives for an action.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {

@@ -3,7 +3,7 @@
 pub(crate) mod attempt;
 mod audit;
 pub(crate) mod batches;
-mod bulk;
+pub(crate) mod bulk;
 mod create;
 pub(crate) mod cursor;
 mod dags;

@@ -7,6 +7,7 @@ use axum::extract::State;
 use jiff::Timestamp;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::bulk_run::RunAction;
+use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
@@ -18,6 +19,7 @@ use super::form::Action;
 use super::format::{between, count, cut, length, per_second, query};
 use super::paces::Paces;
 use super::page::{Drawn, Page, draw};
+use super::start;
 use crate::app::App;
 use crate::params::Query;
 use crate::problem::{Code, Problem};
@@ -160,6 +162,7 @@ struct Bulks {
     /// The state whose changes are streamed to the page.
     told: JobState,
     rows: Vec<Row>,
+    definitions: Vec<Defined>,
     /// Whether more unfinished runs exist than are shown: they have no order in which a next page could begin.
     more_wait: bool,
     next: Option<String>,
@@ -167,6 +170,21 @@ struct Bulks {
     later: bool,
     /// The query of the first page.
     first: String,
+}
+
+/// A bulk job that workers have registered.
+struct Defined {
+    definition: Definition,
+    labels: String,
+    start: Option<Action>,
+}
+
+impl Defined {
+    fn of((place, definition): (usize, Definition), page: &Page) -> Self {
+        let labels = [&definition.labels.r#type, &definition.labels.category];
+        let labels: Vec<&str> = labels.into_iter().flatten().map(String::as_str).collect();
+        Self { labels: labels.join(", "), start: start::run_form(page, &definition, place), definition }
+    }
 }
 
 impl Bulks {
@@ -183,7 +201,7 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
         .map_err(|error| Problem::new(Code::InvalidParameter, error.to_string()).at("query state"))?;
     let before: Option<JobId> = search.before.parse().ok();
     let filter = BulkFilter { state, before, limit: ROWS + 1, ..BulkFilter::default() };
-    let mut views = app.store.bulks(&filter).await?;
+    let (mut views, definitions) = tokio::try_join!(app.store.bulks(&filter), app.store.bulk_definitions())?;
     let beyond = views.get(ROWS as usize).map(BulkView::is_over);
     views.truncate(ROWS as usize);
     let next = beyond.and_then(|is_over| after(&views, is_over, state));
@@ -196,6 +214,7 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
         wanted: state,
         told: told(state),
         rows: views.into_iter().map(|view| Row::of(view, &app.paces, &page)).collect(),
+        definitions: definitions.into_iter().enumerate().map(|its| Defined::of(its, &page)).collect(),
         more_wait: beyond == Some(false),
         next: next.map(|run| url(Some(run))),
         later: before.is_some(),

@@ -14,6 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use milepost_core::actions::{self, Input, REASON_CHARS_MAX};
+use milepost_core::audit::Actor;
 use milepost_core::duration::parse_positive;
 use milepost_core::named::UnknownName;
 use milepost_core::port::Store;
@@ -145,7 +146,7 @@ impl Action {
 
 /// Returns the store, acting for the sender of the form with the reason that the form gives.
 pub(crate) fn acting(app: &App, sent: &Sent) -> Result<Arc<dyn Store>, Flash> {
-    Ok(app.acting(sent.actor.because(Some(&sent.reason()?))?))
+    Ok(app.acting(sent.actor_with_reason()?))
 }
 
 /// Clears the cached counts after a form that may have changed something, even if the client has disconnected, so that the next
@@ -204,6 +205,11 @@ impl Sent {
         let reason =
             self.field("reason").ok_or_else(|| Flash::refused("nothing was done: the reason is missing"))?;
         Ok(reason.chars().take(REASON_CHARS_MAX).collect())
+    }
+
+    /// Returns the sender, with the required reason.
+    pub(crate) fn actor_with_reason(&self) -> Result<Actor, Flash> {
+        Ok(self.actor.because(Some(&self.reason()?))?)
     }
 
     /// Returns the action that the form is for.

@@ -16,9 +16,11 @@ use milepost_core::search::{JobFilter, time_of};
 use milepost_core::state::JobState;
 
 use super::filter_bar::{self, Chip, Tab};
+use super::form::Action;
 use super::format::cut;
 use super::job_search::{Search, Window};
 use super::page::{Drawn, Page, draw};
+use super::start;
 use crate::app::App;
 use crate::params::encoded;
 use crate::problem::Problem;
@@ -141,6 +143,8 @@ struct Jobs {
     tabs: Vec<Tab>,
     chips: Vec<Chip>,
     actions: &'static [JobAction],
+    /// The form that creates a job, for operators.
+    create: Option<Action>,
     rows: Vec<Row>,
     windows: [Window; 5],
     /// The time that the search has reached, if it is incomplete.
@@ -168,12 +172,14 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
         None => look(&search, ROWS, page.now, PATIENCE, app.store.as_ref()).await?,
     };
     let queues = if filter_bar::is_countable(&search) { app.known.queues(&app.store).await? } else { None };
+    let [kind, queue, ..] = search.texts();
     let jobs = Jobs {
         stream: search.stream(),
         wrong,
         tabs: filter_bar::tabs(&search, queues.as_deref()),
         chips: filter_bar::chips(&search),
         actions: JobAction::ALL,
+        create: start::job_form(&page, kind, queue),
         windows: Window::ALL,
         looked_to: found.next.filter(|_| found.gave_up).map(time_of),
         next: found.next.map(|job| search.query(Some(job))),

@@ -40,6 +40,7 @@ mod rerun;
 mod schedules;
 pub(crate) mod series;
 mod settings;
+mod start;
 mod state_bar;
 mod state_diagram;
 mod sublist;
@@ -73,6 +74,7 @@ pub(crate) fn routes() -> Pages {
         .add(Method::GET, "/", VIEWER, get(overview::show))
         .add(Method::GET, "/series.json", VIEWER, get(charts::get))
         .add(Method::GET, "/jobs", VIEWER, get(jobs::list))
+        .add(Method::POST, "/jobs/create", OPERATOR, post(start::create_job))
         .add(Method::GET, "/jobs/change", OPERATOR, get(change_jobs::preview))
         .add(Method::POST, "/jobs/change", OPERATOR, post(change_jobs::change))
         .add(Method::GET, "/jobs/{id}", VIEWER, get(job::show))
@@ -85,11 +87,13 @@ pub(crate) fn routes() -> Pages {
         .add(Method::GET, "/schedules", VIEWER, get(schedules::list))
         .add(Method::POST, "/schedules/operate", OPERATOR, post(schedules::operate))
         .add(Method::GET, "/bulk", VIEWER, get(bulks::list))
+        .add(Method::POST, "/bulk/start", OPERATOR, post(start::start_run))
         .add(Method::GET, "/bulk/{id}", VIEWER, get(bulk::show))
         .add(Method::POST, "/bulk/{id}/operate", OPERATOR, post(bulk::operate))
         .add(Method::POST, "/bulk/{id}/set", OPERATOR, post(bulk::set))
         .add(Method::POST, "/bulk/{id}/retry-failures", OPERATOR, post(bulk::retry_failures))
         .add(Method::GET, "/batches", VIEWER, get(batches::list))
+        .add(Method::POST, "/batches/start", OPERATOR, post(start::start_a_batch))
         .add(Method::GET, "/batches/{id}", VIEWER, get(batch::show))
         .add(Method::POST, "/batches/{id}/operate", OPERATOR, post(batch::operate))
         .add(Method::GET, "/batches/{id}/rerun", OPERATOR, get(rerun::preview))

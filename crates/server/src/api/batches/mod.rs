@@ -9,6 +9,7 @@ mod subject;
 
 pub(crate) use self::rerun::{InVersion, plan};
 pub(crate) use self::subject::{all_tasks, subject};
+pub(crate) use start::start_checked;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;

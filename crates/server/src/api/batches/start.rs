@@ -5,11 +5,12 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::nominal::NominalTime;
-use milepost_core::batch::start::{NewBatch, check_fit};
+use milepost_core::batch::start::{NewBatch, Started, check_fit};
 use milepost_core::dag::definition::Definition;
 use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::job::PAYLOAD_BYTES_MAX;
+use milepost_core::port::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -86,8 +87,22 @@ async fn start_batch(
     batch.key = request.key;
     batch.nominal = nominal(request.nominal_at, request.nominal_zone)?;
     let keyed = idempotency.give(&mut batch.key, 0);
+    let started = start_checked(&app, store, batch.clone(), request.version.as_deref()).await?;
+    if keyed && started.duplicate {
+        idempotency::check_same_batch(store, &batch, started.batch).await?;
+    }
+    Ok(StartedBatch { id: started.batch, duplicate: started.duplicate })
+}
+
+/// Starts a batch of the latest version, or of the given one, after its input was checked against the schema of the DAG.
+pub(crate) async fn start_checked(
+    app: &App,
+    store: &dyn Store,
+    mut batch: NewBatch,
+    version: Option<&str>,
+) -> Result<Started, Problem> {
     batch.check(PAYLOAD_BYTES_MAX).map_err(StoreError::from)?;
-    let version = match &request.version {
+    let version = match version {
         Some(text) => Some(dags::version(&batch.dag, text, store).await.map_err(|it| it.at("version"))?),
         None => None,
     };
@@ -101,11 +116,7 @@ async fn start_batch(
     drop(permit);
     // The version whose schema was checked, even if a newer one has been stored since.
     batch.version = Some(view.version);
-    let started = store.start_batch(&batch).await?;
-    if keyed && started.duplicate {
-        idempotency::check_same_batch(store, &batch, started.batch).await?;
-    }
-    Ok(StartedBatch { id: started.batch, duplicate: started.duplicate })
+    Ok(store.start_batch(&batch).await?)
 }
 
 fn nominal(at: Option<Timestamp>, zone: Option<String>) -> Result<Option<NominalTime>, Problem> {

@@ -10,6 +10,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 
+pub(crate) use start::new_run;
+
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(definitions::routes())

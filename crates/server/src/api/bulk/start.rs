@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use milepost_core::bulk::parameters::Parameters;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority};
+use milepost_core::port::Store;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -85,13 +86,7 @@ async fn start_bulk_run(
     Body(request): Body<RunRequest>,
 ) -> Result<StartedRun, Problem> {
     let store = app.acting(actor.because(request.reason.as_deref())?);
-    let definition = definition(&request.name, app.store.as_ref()).await.map_err(|it| it.at("name"))?;
-    if definition.columns.is_some() {
-        let words = "its targets come from a file; start it with `milepost bulk start --from FILE`";
-        return Err(Problem::new(Code::InvalidBulk, words).at("name"));
-    }
-    let job = NewJob::new(&request.name, &request.parameters).map_err(create::invalid)?;
-    let mut job = definition.direct(job);
+    let mut job = new_run(&request.name, &request.parameters, app.store.as_ref()).await?;
     job.key = request.key;
     job.start = create::start(request.delay_ms, request.start_at)?;
     job.priority = request.priority.unwrap_or(job.priority);
@@ -102,4 +97,18 @@ async fn start_bulk_run(
         idempotency::check_held(app.store.as_ref(), &job).await?;
     }
     Ok(started.into())
+}
+
+/// Returns a run of a bulk job with these parameters, with the options of its definition.
+pub(crate) async fn new_run(
+    name: &str,
+    parameters: &Parameters,
+    store: &dyn Store,
+) -> Result<NewJob, Problem> {
+    let definition = definition(name, store).await.map_err(|it| it.at("name"))?;
+    if definition.columns.is_some() {
+        let words = "its targets come from a file; start it with `milepost bulk start --from FILE`";
+        return Err(Problem::new(Code::InvalidBulk, words).at("name"));
+    }
+    Ok(definition.direct(NewJob::new(name, parameters).map_err(create::invalid)?))
 }

@@ -11,6 +11,7 @@ use milepost_core::port::{Operation, Store};
 use milepost_core::transition::Verb;
 use milepost_core::worker::NewWorker;
 use milepost_testkit::wait;
+use serde_json::json;
 
 use crate::api::place::Place;
 
@@ -109,4 +110,55 @@ pub(crate) async fn characters_that_reverse_text_are_replaced_in_pages(place: Pl
         assert!(html.contains("key\u{fffd}gpj.exe"), "{html}");
     }
     assert!(place.page(&format!("/jobs/{job}")).await.1.contains("pay\u{fffd}load"));
+}
+
+pub(crate) async fn a_job_is_created_in_the_console_once_under_its_key(place: Place) {
+    let html = place.page("/jobs?kind=mail").await.1;
+    assert!(
+        html.contains(r#"action="/jobs/create""#) && html.contains(r#"name="kind" value="mail""#),
+        "{html}"
+    );
+    let fields = [
+        ("kind", "mail"),
+        ("payload", r#"{"to": "ada"}"#),
+        ("queue", "letters"),
+        ("key", "order-1"),
+        ("priority", "4"),
+        ("wait", "2h"),
+        ("reason", "asked by phone"),
+        ("back", "/jobs?kind=mail"),
+    ];
+    let (page, said) = place.form("/jobs/create", &fields).await;
+    let id = page.strip_prefix("/jobs/").expect(&page);
+    assert!(said.contains("created"), "{said}");
+    let job = place.get(&format!("/v1/jobs/{id}")).await.body;
+    let made = [&job["kind"], &job["queue"], &job["key"], &job["payload"], &job["priority"], &job["state"]];
+    assert_eq!(
+        made,
+        [
+            &json!("mail"),
+            &json!("letters"),
+            &json!("order-1"),
+            &json!({"to": "ada"}),
+            &json!(4),
+            &json!("pending")
+        ]
+    );
+    let audit = place.page("/audit").await.1;
+    assert!(audit.contains("asked by phone"), "{audit}");
+    let (again, said) = place.form("/jobs/create", &fields).await;
+    assert!(again == page && said.contains("exists already"), "{again}: {said}");
+    for (name, value, fault) in [
+        ("payload", "{", "JSON"),
+        ("priority", "5", "from 1 (first) to 4 (last)"),
+        ("wait", "soon", "soon"),
+        ("kind", "", "kind is missing"),
+        ("reason", "", "reason is missing"),
+    ] {
+        let wrong: Vec<_> =
+            fields.iter().map(|&(field, its)| (field, if field == name { value } else { its })).collect();
+        let (back, said) = place.form("/jobs/create", &wrong).await;
+        assert!(back == "/jobs?kind=mail" && said.contains(fault), "{name}: {said}");
+    }
+    assert_eq!(place.get("/v1/jobs").await.body["jobs"].as_array().unwrap().len(), 1);
 }

@@ -1,0 +1,151 @@
+//! The forms that create a job, start a run of a bulk job, and start a batch.
+
+use axum::extract::State;
+use axum::response::Response;
+use milepost_core::actions::Action as _;
+use milepost_core::actions::batch::NewBatchAction;
+use milepost_core::actions::bulk_run::NewRunAction;
+use milepost_core::actions::job::NewJobAction;
+use milepost_core::batch::start::NewBatch;
+use milepost_core::bulk::definition::Definition;
+use milepost_core::bulk::parameters::Parameters;
+use milepost_core::job::error::InvalidJob;
+use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
+use serde_json::value::RawValue;
+
+use super::flash::Flash;
+use super::form::{Action, Field, Sent, acting};
+use super::page::Page;
+use crate::api::batches::start_checked;
+use crate::api::bulk::new_run;
+use crate::app::App;
+
+/// Returns the button that creates a job. The kind and the queue that the list is filtered by are filled in.
+pub(super) fn job_form(page: &Page, kind: &str, queue: &str) -> Option<Action> {
+    let queue = if queue.is_empty() { QUEUE_DEFAULT } else { queue };
+    let form = Action::new(page, "create", "/jobs/create", NewJobAction::Create)
+        .asks(NewJobAction::Create.title())
+        .with(required(Field::shown("kind", "Kind", kind, "such as mail")))
+        .with(json("payload", "Payload, JSON"))
+        .with(required(Field::shown("queue", "Queue", queue, "")))
+        .with(Field::shown("key", "Key", "", "none; with a key, the job is created once"))
+        .with(Field::shown("group", "Group", "", "none; jobs of a group run one at a time"))
+        .with(priority())
+        .with(delay());
+    page.viewer.operates.then_some(form)
+}
+
+/// Returns the button that starts a run of a bulk job; `None` if its targets come from a file.
+pub(super) fn run_form(page: &Page, definition: &Definition, place: usize) -> Option<Action> {
+    let form = Action::new(page, "start", "/bulk/start", NewRunAction::Start)
+        .asks(format!("Start {}", definition.name))
+        .with(Field::hidden("name", &definition.name))
+        .with(json("parameters", "Parameters, JSON"))
+        .with(Field::shown("key", "Key", "", "none; with a key, the run is started once"))
+        .with(priority())
+        .with(delay())
+        .among(place);
+    (page.viewer.operates && definition.columns.is_none()).then_some(form)
+}
+
+/// Returns the button that starts a batch of a DAG.
+pub(super) fn batch_form(page: &Page, dag: &str, place: usize) -> Option<Action> {
+    let form = Action::new(page, "start", "/batches/start", NewBatchAction::Start)
+        .asks(format!("Start a batch of {dag}"))
+        .with(Field::hidden("dag", dag))
+        .with(json("input", "Input, JSON"))
+        .with(Field::shown("key", "Key", "", "none; with a key, the batch is started once"))
+        .among(place);
+    page.viewer.operates.then_some(form)
+}
+
+fn required(field: Field) -> Field {
+    Field { required: true, ..field }
+}
+
+fn json(name: &'static str, label: &'static str) -> Field {
+    Field { long: true, ..required(Field::shown(name, label, "{}", "")) }
+}
+
+fn priority() -> Field {
+    Field::shown("priority", "Priority", "", "the usual; or from 1 (first) to 4 (last)")
+}
+
+fn delay() -> Field {
+    Field::shown("wait", "Starts in", "", "now; or 90s, 10m, 2h, 1d")
+}
+
+/// Creates a job, and shows its page.
+pub(super) async fn create_job(State(app): State<App>, sent: Sent) -> Response {
+    let created = async {
+        let actor = sent.actor_with_reason()?;
+        let mut job = NewJob::from_json(sent.needed("kind")?, document(&sent, "payload")).map_err(refused)?;
+        job.queue = sent.needed("queue")?.to_owned();
+        job.group = sent.field("group").map(str::to_owned);
+        let created = app.intake.create(actor, scheduled(job, &sent)?).await?;
+        Ok((format!("/jobs/{}", created.job), created.duplicate))
+    };
+    show(&sent, "job", created.await)
+}
+
+/// Starts a run of a bulk job, and shows its page.
+pub(super) async fn start_run(State(app): State<App>, sent: Sent) -> Response {
+    let started = async {
+        let store = acting(&app, &sent)?;
+        let parameters: Parameters =
+            serde_json::from_str(&document(&sent, "parameters")).map_err(|error| {
+                Flash::refused(format!("nothing was done: the parameters are no JSON object: {error}"))
+            })?;
+        let job = new_run(sent.needed("name")?, &parameters, store.as_ref()).await?;
+        let started = store.start_bulk(&scheduled(job, &sent)?).await?;
+        Ok((format!("/bulk/{}", started.job), started.duplicate))
+    };
+    show(&sent, "run", started.await)
+}
+
+/// Starts a batch, and shows its page.
+pub(super) async fn start_a_batch(State(app): State<App>, sent: Sent) -> Response {
+    let started = async {
+        let store = acting(&app, &sent)?;
+        let no_json = |why: String| Flash::refused(format!("nothing was done: the input is no JSON: {why}"));
+        let input =
+            RawValue::from_string(document(&sent, "input")).map_err(|error| no_json(error.to_string()))?;
+        let mut batch =
+            NewBatch::new(sent.needed("dag")?, &input).map_err(|error| no_json(error.to_string()))?;
+        batch.key = sent.field("key").map(str::to_owned);
+        let started = start_checked(&app, store.as_ref(), batch, None).await?;
+        Ok((format!("/batches/{}", started.batch), started.duplicate))
+    };
+    show(&sent, "batch", started.await)
+}
+
+/// Shows the page of what was made, or the refusal on the page of the form.
+fn show(sent: &Sent, noun: &str, made: Result<(String, bool), Flash>) -> Response {
+    match made {
+        Ok((page, false)) => Flash::done(format!("The {noun} was created.")).on(&page),
+        Ok((page, true)) => {
+            Flash::done(format!("A {noun} with this key exists already, this one; nothing was changed."))
+                .on(&page)
+        }
+        Err(flash) => sent.answer(Err(flash)),
+    }
+}
+
+/// Sets the options that jobs and runs have.
+fn scheduled(mut job: NewJob, sent: &Sent) -> Result<NewJob, Flash> {
+    job.key = sent.field("key").map(str::to_owned);
+    if let Some(priority) = sent.read::<u8>("priority")? {
+        job.priority = Priority::try_from(priority).map_err(refused)?;
+    }
+    job.start = sent.wait()?.map_or(StartAt::Now, StartAt::After);
+    job.check(PAYLOAD_BYTES_MAX).map_err(refused)?;
+    Ok(job)
+}
+
+fn document(sent: &Sent, name: &str) -> String {
+    sent.field(name).unwrap_or("{}").to_owned()
+}
+
+fn refused(invalid: InvalidJob) -> Flash {
+    Flash::refused(format!("nothing was done: {invalid}"))
+}
