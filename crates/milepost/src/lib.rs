@@ -12,7 +12,6 @@ mod end_channel;
 mod executor;
 mod handler;
 mod heartbeat;
-mod held_ends;
 mod maintenance;
 mod options;
 mod outcome;

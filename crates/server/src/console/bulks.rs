@@ -9,6 +9,7 @@ use milepost_core::actions::Action as _;
 use milepost_core::actions::bulk_run::RunAction;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::bulk::operation;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::port::Store;
@@ -214,7 +215,12 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
         wanted: state,
         told: told(state),
         rows: views.into_iter().map(|view| Row::of(view, &app.paces, &page)).collect(),
-        definitions: definitions.into_iter().enumerate().map(|its| Defined::of(its, &page)).collect(),
+        definitions: definitions
+            .into_iter()
+            .filter(|its| its.name != operation::NAME)
+            .enumerate()
+            .map(|its| Defined::of(its, &page))
+            .collect(),
         more_wait: beyond == Some(false),
         next: next.map(|run| url(Some(run))),
         later: before.is_some(),

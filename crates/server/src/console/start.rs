@@ -68,7 +68,7 @@ fn json(name: &'static str, label: &'static str) -> Field {
 }
 
 fn priority() -> Field {
-    Field::shown("priority", "Priority", "", "the usual; or from 1 (first) to 4 (last)")
+    Field::shown("priority", "Priority", "", "from 1 (first) to 4 (last)")
 }
 
 fn delay() -> Field {

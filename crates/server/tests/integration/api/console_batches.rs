@@ -80,3 +80,31 @@ pub(crate) async fn a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_
     assert!(preview.contains("u199 and 50 more") && !preview.contains("u200"), "{preview}");
     assert!(preview.contains("t199 and 100 more") && !preview.contains("t200"), "{preview}");
 }
+
+pub(crate) async fn a_batch_is_started_in_the_console_with_its_input(place: Place) {
+    let schema = json!({"type": "object", "required": ["day"]});
+    let dag = json!({"name": "settlement", "input_schema": schema, "tasks": {"a": {"kind": "k"}}});
+    let defined = place.post("/v1/dags", &dag).await;
+    assert!(defined.status.is_success(), "{defined:?}");
+    let html = place.page("/batches").await.1;
+    assert!(html.contains(r#"action="/batches/start""#), "{html}");
+    let start = async |input: &str| {
+        let fields = [
+            ("dag", "settlement"),
+            ("input", input),
+            ("key", "monday"),
+            ("reason", "late"),
+            ("back", "/batches"),
+        ];
+        place.form("/batches/start", &fields).await
+    };
+    for (input, fault) in [("{", "no JSON"), ("{}", "day")] {
+        let (back, said) = start(input).await;
+        assert!(back == "/batches" && said.contains(fault), "{said}");
+    }
+    let (page, said) = start(r#"{"day": "2026-11-28"}"#).await;
+    let batch = page.strip_prefix("/batches/").expect(&said);
+    let view = place.get(&format!("/v1/batches/{batch}")).await.body;
+    assert_eq!((&view["key"], &view["input"]), (&json!("monday"), &json!({"day": "2026-11-28"})));
+    assert_eq!(start(r#"{"day": "2026-11-29"}"#).await.0, page, "its key exists");
+}

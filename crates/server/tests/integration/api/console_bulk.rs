@@ -1,6 +1,7 @@
 //! Tests of the console's list of bulk jobs: filter by state, and pages.
 
 use milepost_core::bulk::definition::Definition;
+use milepost_core::bulk::staged::{ColumnType, Columns};
 use milepost_core::schedule::Source;
 use reqwest::StatusCode;
 use serde_json::json;
@@ -71,4 +72,39 @@ pub(crate) async fn the_buttons_of_a_bulk_job_say_what_they_did(place: Place) {
         assert_eq!(operate(operation).await, words);
     }
     assert!(operate("skip").await.starts_with("refused"));
+}
+
+pub(crate) async fn a_run_is_started_in_the_console_with_its_parameters(place: Place) {
+    let columns = Columns::new([("id", ColumnType::Integer)]).unwrap();
+    let of_file = Definition { columns: Some(columns), ..Definition::new("from_file") };
+    for definition in [&Definition::new("popular"), &of_file] {
+        place.store.put_bulk(definition, Source::Operator).await.unwrap();
+    }
+    let html = place.page("/bulk").await.1;
+    assert_eq!(html.matches(r#"action="/bulk/start""#).count(), 1, "not for targets from a file: {html}");
+    assert!(html.contains("milepost bulk start from_file --from FILE"), "{html}");
+    let start = async |name: &str, parameters: &str| {
+        let fields = [
+            ("name", name),
+            ("parameters", parameters),
+            ("key", "monday"),
+            ("priority", "1"),
+            ("reason", "announcement"),
+            ("back", "/bulk"),
+        ];
+        place.form("/bulk/start", &fields).await
+    };
+    let (page, said) = start("popular", r#"{"place": 100000000000000000001}"#).await;
+    let run = page.strip_prefix("/bulk/").expect(&said);
+    let job = place.store.job(run.parse().unwrap()).await.unwrap().unwrap();
+    assert!(job.payload.get().contains("100000000000000000001"), "all digits of the parameter are kept");
+    assert_eq!(start("popular", "{}").await.0, page, "its key exists");
+    for (name, parameters, fault) in [
+        ("popular", "[1]", "no JSON object"),
+        ("gone", "{}", "no bulk job"),
+        ("from_file", "{}", "from a file"),
+    ] {
+        let (back, said) = start(name, parameters).await;
+        assert!(back == "/bulk" && said.contains(fault), "{said}");
+    }
 }

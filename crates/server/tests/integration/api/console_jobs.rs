@@ -160,5 +160,5 @@ pub(crate) async fn a_job_is_created_in_the_console_once_under_its_key(place: Pl
         let (back, said) = place.form("/jobs/create", &wrong).await;
         assert!(back == "/jobs?kind=mail" && said.contains(fault), "{name}: {said}");
     }
-    assert_eq!(place.get("/v1/jobs").await.body["jobs"].as_array().unwrap().len(), 1);
+    assert_eq!(place.get("/v1/jobs").await.body["items"].as_array().unwrap().len(), 1);
 }

@@ -106,12 +106,14 @@ on_both! {
     }
     console_batches {
         a_batch_is_stopped_goes_on_and_runs_again
+        a_batch_is_started_in_the_console_with_its_input
         a_long_history_begins_with_what_happened_last
         a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
     }
     console_bulk {
         bulk_jobs_are_listed_by_state_and_page_by_page
         the_buttons_of_a_bulk_job_say_what_they_did
+        a_run_is_started_in_the_console_with_its_parameters
     }
     console_jobs {
         jobs_that_failed_since_a_time_are_found_and_retried

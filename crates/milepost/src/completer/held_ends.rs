@@ -8,7 +8,7 @@ use milepost_core::finish::Finish;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use crate::completer::{acknowledge, tell};
+use super::{acknowledge, tell};
 use crate::end_channel::BATCH_MAX;
 use crate::shared::Shared;
 

@@ -1,5 +1,5 @@
 //! Stores the ends of runs: many at a time, retrying until the store answers. Those that an open transaction holds do not delay the others:
-//! [`held_ends`](crate::held_ends) stores them.
+//! [`held_ends`] stores them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,10 @@ use milepost_core::finish::{End, Failure, Finish, Finished};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::end_channel::BATCH_MAX;
-use crate::held_ends;
 use crate::outcome::NOT_COMMITTED;
 use crate::shared::Shared;
+
+mod held_ends;
 
 /// The most ends in one call if some are tasks of batches. Their consequences are applied in the same transaction, and other calls with
 /// ends of tasks wait for it only if they have common successors.
@@ -73,7 +74,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
 
 /// Sends a batch until the store accepts it. If the store refuses its values, each half is sent separately, so that one end that cannot be
 /// stored does not delay the others. Returns the ends that an open transaction holds.
-pub(crate) fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, Vec<Finish>> {
+fn tell(shared: &Arc<Shared>, batch: Vec<Finish>) -> BoxFuture<'_, Vec<Finish>> {
     async move {
         let mut wait = Duration::from_millis(50);
         loop {
@@ -130,7 +131,7 @@ async fn refused(shared: &Arc<Shared>, mut batch: Vec<Finish>, error: &StoreErro
 }
 
 /// Releases the runs whose ends were stored or refused. Returns those that are held.
-pub(crate) fn acknowledge(shared: &Shared, batch: Vec<Finish>, answers: &[Finished]) -> Vec<Finish> {
+fn acknowledge(shared: &Shared, batch: Vec<Finish>, answers: &[Finished]) -> Vec<Finish> {
     let stats = &shared.stats;
     let mut answers = answers.iter();
     let (held, batch): (Vec<_>, Vec<_>) = batch
