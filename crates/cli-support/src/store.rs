@@ -187,7 +187,16 @@ impl StoreWait {
 
 /// Returns whether the store could not be reached, so that a later attempt may succeed.
 pub fn is_unreachable(error: &anyhow::Error) -> bool {
-    error.chain().filter_map(|cause| cause.downcast_ref::<StoreError>()).any(StoreError::is_transient)
+    store_errors(error).any(|error| matches!(error, StoreError::Unavailable { .. }))
+}
+
+/// Returns whether an open transaction of another program held what the call needs.
+pub fn is_held(error: &anyhow::Error) -> bool {
+    store_errors(error).any(|error| matches!(error, StoreError::Held { .. }))
+}
+
+fn store_errors(error: &anyhow::Error) -> impl Iterator<Item = &StoreError> {
+    error.chain().filter_map(|cause| cause.downcast_ref())
 }
 
 /// Checks the tables of an open store.

@@ -8,7 +8,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use milepost_cli_support::operator::{GraceArgs, ReasonArgs, help};
 use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers;
-use milepost_cli_support::store::is_unreachable;
+use milepost_cli_support::store::{is_held, is_unreachable};
 use milepost_core::actions::job::{ActionError, Inputs, JobAction};
 use milepost_core::actions::select::select;
 use milepost_core::actions::{Action, Input};
@@ -175,6 +175,9 @@ impl OperateCommand {
                 Ok(()) => operate(self.action, job, &self.inputs, &teller, store).await,
                 Err(changed) => Err(changed),
             };
+            let operated = operated.map_err(|error| {
+                if is_held(&error) { error.context(format!("job {job} was not changed")) } else { error }
+            });
             let left = jobs.len() - at - 1;
             if operated.as_ref().is_err_and(is_unreachable) && left > 0 {
                 output::note(format_args!(

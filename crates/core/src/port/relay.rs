@@ -39,8 +39,10 @@ pub trait RelayStore: Send + Sync {
     async fn pause_subscription(&self, subscription: &str, why: &str) -> StoreResult<()>;
 
     /// Returns due parked events of held slots, of up to `aggregates_max` aggregates: one event of an aggregate with a failed
-    /// event, several of one whose events only waited behind it.
-    async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents>;
+    /// event, several of one whose events only waited behind it. Together they are a page: when it is full, the later ones are left for the next
+    /// call.
+    async fn due(&self, publisher: &Publisher, aggregates_max: u32, size: PageSize)
+    -> StoreResult<DueEvents>;
 
     /// Records the results of parked events. Returns the aggregates without further parked events, whose new events are
     /// published normally again. Nothing is written for slots that other publishers have taken over.

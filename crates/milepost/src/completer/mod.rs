@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Failure, Finish, Finished};
 use tokio::sync::{Semaphore, mpsc};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::end_channel::BATCH_MAX;
 use crate::outcome::NOT_COMMITTED;
@@ -32,7 +33,7 @@ const RETRY_WAIT_MAX: Duration = Duration::from_secs(5);
 pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
     let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
     let (held, arriving) = mpsc::channel(IN_FLIGHT_MAX);
-    let storing_held = tokio::spawn(held_ends::run(shared.clone(), arriving));
+    let storing_held = AbortOnDropHandle::new(tokio::spawn(held_ends::run(shared.clone(), arriving)));
     let mut rest = Vec::new();
     loop {
         let mut batch = std::mem::take(&mut rest);

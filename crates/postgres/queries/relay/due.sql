@@ -1,5 +1,5 @@
 -- Parked events that are due, of at most $3 aggregates in slots that a publisher ($2) holds: only the first event if it has
--- failed, otherwise up to $4.
+-- failed, otherwise up to $4; $5 events in all. Without their payloads, unless an operator has edited them.
 with due as materialized (
     select a.slot, s.token, a.aggregate_type, a.aggregate_id, a.deliveries, a.next_delivery_at
     from milepost.parked_aggregate a
@@ -9,7 +9,7 @@ with due as materialized (
     limit $3
 )
 select d.slot, d.token, d.deliveries, d.next_delivery_at, e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type,
-       e.headers::text as headers, coalesce(p.edited, e.payload)::text as payload, e.emitted_at
+       e.headers::text as headers, p.edited::text as edited, e.emitted_at
 from due d
 cross join lateral (
     select p.pos, p.edited from milepost.parked_event p
@@ -19,3 +19,4 @@ cross join lateral (
 ) p
 join milepost.event e on e.slot = d.slot and e.pos = p.pos
 order by d.next_delivery_at, d.aggregate_type, d.aggregate_id, p.pos
+limit $5

@@ -12,4 +12,4 @@ with recursive payload as (
     ) e
     where p.n < cardinality($2) and p.bytes < $3
 )
-select slot, pos, payload from payload where n > 0
+select slot, pos, payload from payload where n > 0 order by n

@@ -10,7 +10,7 @@ mod subscription;
 
 use async_trait::async_trait;
 use milepost_core::audit::AuditedAction;
-use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, RelayError, Retried};
+use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, PageSize, Publisher, RelayError, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 use milepost_core::sql;
 
@@ -68,8 +68,13 @@ impl RelayStore for PostgresStore {
         }
     }
 
-    async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents> {
-        self.due_events(publisher, aggregates_max).await.map_err(|e| self.fail("due", e))
+    async fn due(
+        &self,
+        publisher: &Publisher,
+        aggregates_max: u32,
+        size: PageSize,
+    ) -> StoreResult<DueEvents> {
+        self.due_events(publisher, aggregates_max, size).await.map_err(|e| self.fail("due", e))
     }
 
     async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use jiff_sqlx::ToSqlx;
-use milepost_core::event::{Aggregate, DueAggregate, DueEvents, Publisher, Retried};
+use milepost_core::event::{Aggregate, DueAggregate, DueEvents, PageSize, Publisher, Retried};
 use milepost_core::sql;
 use serde_json::Value;
 use sqlx::Row;
+use sqlx::postgres::PgRow;
 
 use super::outcome::{abandoned, wait_ms};
-use crate::event::read_event;
+use crate::event::read_event_with;
 use crate::row::{self, Decoded, value};
 use crate::store::PostgresStore;
 
@@ -17,15 +18,30 @@ use crate::store::PostgresStore;
 const BEHIND_MAX: i64 = 100;
 
 impl PostgresStore {
-    pub(super) async fn due_events(&self, publisher: &Publisher, aggregates_max: u32) -> Decoded<DueEvents> {
+    pub(super) async fn due_events(
+        &self,
+        publisher: &Publisher,
+        aggregates_max: u32,
+        size: PageSize,
+    ) -> Decoded<DueEvents> {
         let query = sqlx::query(sql!("relay/due"))
             .bind(publisher.subscription.clone())
             .bind(publisher.id.0)
             .bind(i64::from(aggregates_max))
-            .bind(BEHIND_MAX);
+            .bind(BEHIND_MAX)
+            .bind(i64::try_from(size.events_max).unwrap_or(i64::MAX));
+        let rows = self.inner.hot.rows(query).await?;
+        let mut payloads = self.payloads_of(&rows, size).await?.into_iter();
         let mut due = DueEvents::default();
-        for row in &self.inner.hot.rows(query).await? {
-            let event = read_event(row)?;
+        for row in &rows {
+            let payload = match row.try_get::<Option<String>, _>("edited")? {
+                Some(edited) => edited,
+                None => match payloads.next() {
+                    Some(payload) => payload,
+                    None => break,
+                },
+            };
+            let event = read_event_with(row, payload)?;
             match due.aggregates.last_mut() {
                 Some(last) if last.aggregate == event.aggregate => last.events.push(event),
                 _ => due.aggregates.push(DueAggregate {
@@ -45,6 +61,24 @@ impl PostgresStore {
             due.next_in = next_ms.map(|ms| Duration::from_millis(ms.max(0).unsigned_abs()));
         }
         Ok(due)
+    }
+
+    /// Returns the payloads of the events that are not edited, in their order, until they have the bytes of a page.
+    async fn payloads_of(&self, rows: &[PgRow], size: PageSize) -> Decoded<Vec<String>> {
+        let (mut slots, mut positions) = (Vec::<i16>::new(), Vec::<i64>::new());
+        for row in rows {
+            if row.try_get::<Option<&str>, _>("edited")?.is_none() {
+                slots.push(row.try_get("slot")?);
+                positions.push(row.try_get("pos")?);
+            }
+        }
+        if slots.is_empty() {
+            return Ok(Vec::new());
+        }
+        let bytes_max = i64::try_from(size.bytes_max).unwrap_or(i64::MAX);
+        let query = sqlx::query(sql!("relay/payloads")).bind(slots).bind(positions).bind(bytes_max);
+        let rows = self.inner.hot.rows(query).await?;
+        rows.iter().map(|row| row.try_get("payload")).collect()
     }
 
     pub(super) async fn settle_each(

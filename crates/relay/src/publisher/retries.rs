@@ -45,7 +45,7 @@ async fn retry_due(shared: &Shared) -> Result<Option<Duration>, StoreError> {
     if let Some(wait) = shared.breaker.wait() {
         return Ok(Some(wait));
     }
-    let due = shared.store.due(&shared.publisher, AGGREGATES_MAX).await?;
+    let due = shared.store.due(&shared.publisher, AGGREGATES_MAX, shared.options.page).await?;
     if due.aggregates.is_empty() {
         return Ok(Some(due.next_in.unwrap_or(LOOK_EVERY).min(LOOK_EVERY)));
     }

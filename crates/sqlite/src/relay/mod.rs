@@ -8,7 +8,7 @@ mod subscription;
 
 use async_trait::async_trait;
 use milepost_core::audit::AuditedAction;
-use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Publisher, RelayError, Retried};
+use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, PageSize, Publisher, RelayError, Retried};
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 use milepost_core::sql;
 
@@ -82,9 +82,14 @@ impl RelayStore for SqliteStore {
         .await
     }
 
-    async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents> {
+    async fn due(
+        &self,
+        publisher: &Publisher,
+        aggregates_max: u32,
+        size: PageSize,
+    ) -> StoreResult<DueEvents> {
         let publisher = publisher.clone();
-        self.read("due", move |conn| parked::due(conn, &publisher, aggregates_max)).await
+        self.read("due", move |conn| parked::due(conn, &publisher, aggregates_max, size)).await
     }
 
     async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {

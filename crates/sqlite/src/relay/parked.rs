@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use milepost_core::event::{
-    Aggregate, DueAggregate, DueEvents, Failure as Undeliverable, Publisher, Retried, Undelivered,
+    Aggregate, DueAggregate, DueEvents, Failure as Undeliverable, PageSize, Publisher, Retried, Undelivered,
 };
 use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension};
@@ -29,20 +29,31 @@ pub(super) fn due(
     conn: &Connection,
     publisher: &Publisher,
     aggregates_max: u32,
+    size: PageSize,
 ) -> Result<DueEvents, Failure> {
     let (name, now) = (&publisher.subscription, now_ms());
     let mut due = DueEvents::default();
     let Some(token) = held_token(conn, publisher)? else { return Ok(due) };
     let mut find = conn.prepare_cached(sql!("relay/due"))?;
     let mut rows = find.query((name, now, aggregates_max))?;
-    while let Some(row) = rows.next()? {
+    let (mut events_left, mut bytes) = (size.events_max, 0);
+    while let Some(row) = rows.next()?.filter(|_| events_left > 0 && bytes < size.bytes_max) {
         let aggregate = Aggregate { kind: row.get(0)?, id: row.get(1)? };
         let deliveries: u32 = row.get(2)?;
         let due_at = row::time(row, 3)?;
         let many = if deliveries > 0 { 1 } else { BEHIND_MAX };
         let mut find = conn.prepare_cached(sql!("relay/due_events"))?;
-        let events = find.query_map((name, &aggregate.kind, &aggregate.id, many), read_event)?;
-        let events = events.map(|logged| Ok(logged?.event)).collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut found = find.query_map((name, &aggregate.kind, &aggregate.id, many), read_event)?;
+        let mut events = Vec::new();
+        while events_left > 0
+            && bytes < size.bytes_max
+            && let Some(logged) = found.next()
+        {
+            let event = logged?.event;
+            bytes += event.payload.get().len();
+            events_left -= 1;
+            events.push(event);
+        }
         if !events.is_empty() {
             due.aggregates.push(DueAggregate { aggregate, slot: SLOT, token, deliveries, due_at, events });
         }

@@ -7,7 +7,9 @@ use milepost_core::event::listing::{AggregatePlace, DeadPlace, EventFilter, Logg
 use milepost_core::event::relay_listing::{
     DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView,
 };
-use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, Emitted, NewEvent, Publisher, Retried};
+use milepost_core::event::{
+    Aggregate, Begin, Changes, DueEvents, Emitted, NewEvent, PageSize, Publisher, Retried,
+};
 use milepost_core::ident::EventId;
 use milepost_core::port::{EventLog, LogReader, RelayStore, StoreResult, SubscriptionStore, WakeStream};
 
@@ -60,8 +62,13 @@ impl RelayStore for Faulty {
         self.pass("pause_subscription", self.inner.pause_subscription(subscription, why)).await
     }
 
-    async fn due(&self, publisher: &Publisher, aggregates_max: u32) -> StoreResult<DueEvents> {
-        self.pass("due", self.inner.due(publisher, aggregates_max)).await
+    async fn due(
+        &self,
+        publisher: &Publisher,
+        aggregates_max: u32,
+        size: PageSize,
+    ) -> StoreResult<DueEvents> {
+        self.pass("due", self.inner.due(publisher, aggregates_max, size)).await
     }
 
     async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {

@@ -143,10 +143,12 @@ fn a_subscription_goes_on_exactly_where_it_was() {
         assert_eq!(parked, [Aggregate::new("order", "b")], "the state that a starting relay reads");
         assert_eq!(relay.publish_all(&["b"]).await, published(&[("a", 3), ("c", 2), ("d", 1)]));
         assert_eq!(relay.publish_all(&["b"]).await, []);
-        let due = store.due(&relay.publisher, 10).await.unwrap();
+        let due =
+            store.due(&relay.publisher, 10, PageSize { events_max: 100, bytes_max: 1 << 20 }).await.unwrap();
         assert!(due.aggregates.is_empty(), "it waits for an operator: {due:?}");
         store.change_parked("s", &Aggregate::new("order", "b"), None, &ParkedVerb::Retry).await.unwrap();
-        let due = store.due(&relay.publisher, 10).await.unwrap();
+        let due =
+            store.due(&relay.publisher, 10, PageSize { events_max: 100, bytes_max: 1 << 20 }).await.unwrap();
         let sequences: Vec<i64> = due.aggregates[0].events.iter().map(|event| event.sequence).collect();
         assert_eq!((due.aggregates.len(), sequences), (1, vec![1, 2]));
         relay.leave().await;

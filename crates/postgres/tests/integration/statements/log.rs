@@ -22,7 +22,7 @@ const PUBLISHING: &[(&str, &str)] = &[
         "relay/page",
         "'{1,2}', '{1:1:,1:1:}', '{null,null}', '{0,0}', '{0,0}', '{50,50}', null, null, 100, null",
     ),
-    ("relay/due", "'s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c', 10, 100"),
+    ("relay/due", "'s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c', 10, 100, 5000"),
     ("relay/payloads", "'{1,2}', '{1,2}', 1000"),
     ("relay/next_due", "'s', '0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c'"),
     ("relay/parked_of", "'s', '{1,2}'"),

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::{DeadVerb, ParkedVerb, Replay};
-use milepost_core::event::{Aggregate, Exhausted, NewEvent, RelayError};
+use milepost_core::event::{Aggregate, Exhausted, NewEvent, PageSize, RelayError};
 use milepost_core::ident::EventId;
 use milepost_testkit::wait;
 use tokio::runtime::Handle;
 
 use crate::common::script::Answer;
-use crate::publishing::desk::{Desk, Running, giving_up, options, up_to};
+use crate::publishing::desk::{ALL, Desk, Running, giving_up, options, up_to};
 
 fn order(id: &str) -> Aggregate {
     Aggregate::new("order", id)
@@ -297,4 +297,42 @@ pub(crate) async fn a_paused_subscription_goes_on_when_it_is_resumed(desk: Desk)
     assert!(!desk.store.resume_subscription("s").await.unwrap());
     desk.until_taken(2).await;
     running.stop().await;
+}
+
+pub(crate) async fn what_is_published_again_is_read_page_by_page(desk: Desk) {
+    const AGGREGATES: usize = 6;
+    let long = "x".repeat(500_000);
+    for n in 0..2 * AGGREGATES {
+        let event = NewEvent::new(order(&(n % AGGREGATES).to_string()), "order.changed", &long).unwrap();
+        desk.store.emit(&event).await.unwrap();
+    }
+    let mut small = options("s");
+    small.page = PageSize { events_max: 1_000, bytes_max: 1_600_000 };
+    let running = desk.run(small.clone());
+    desk.until_taken(2 * AGGREGATES).await;
+    wait::until("all results are stored", || async {
+        desk.store.subscriptions().await.unwrap()[0].backlog == 0
+    })
+    .await;
+    running.stop().await;
+    let since = desk.sink.taken().iter().map(|event| event.emitted_at).min().unwrap();
+    assert_eq!(desk.store.replay("s", &Replay::Since(since)).await.unwrap(), 2 * AGGREGATES as u64);
+    let (publisher, mut reader) = desk.reader("s", Duration::from_secs(60)).await;
+    reader.balance().await.unwrap();
+    let due = desk.store.due(&publisher, 100, small.page).await.unwrap();
+    let events: usize = due.aggregates.iter().map(|of| of.events.len()).sum();
+    // The first payload beyond the limit ends the page.
+    assert!((1..=4).contains(&events), "{events}");
+    let few = PageSize { events_max: 3, ..ALL };
+    let due = desk.store.due(&publisher, 100, few).await.unwrap();
+    assert_eq!(due.aggregates.iter().map(|of| of.events.len()).sum::<usize>(), 3);
+    desk.store.leave(&publisher).await.unwrap();
+    let running = desk.run(small);
+    wait::until("all events are published again", || async { desk.sink.taken().len() == 4 * AGGREGATES })
+        .await;
+    running.stop().await;
+    for n in 0..AGGREGATES {
+        let of_one = desk.sink.taken().into_iter().filter(|event| event.aggregate.id == n.to_string());
+        assert_eq!(of_one.map(|event| event.sequence).collect::<Vec<_>>(), [1, 2, 1, 2], "order {n}");
+    }
 }
