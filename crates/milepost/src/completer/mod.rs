@@ -61,7 +61,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut ends: mpsc::Receiver<Finish>) {
         tokio::spawn(async move {
             let rest = tell(&shared, batch).await;
             if !rest.is_empty() {
-                // The receiver is gone if the worker has given up.
+                // The receiver is gone if the worker does not wait any more.
                 let _ = held.send(rest).await;
             }
             drop(place);

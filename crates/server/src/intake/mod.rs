@@ -5,7 +5,7 @@
 //! reason, share a transaction.
 //!
 //! A transaction of another program can hold what a job needs, such as its key, for as long as it is open. A shared transaction does not wait for
-//! it: its jobs are then stored one by one, and those that are still held wait [apart](held).
+//! it: its jobs are then stored one by one, and those that are still held wait [apart](held_jobs).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use milepost_core::port::Store;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
-use self::held::HeldJobs;
+use self::held_jobs::HeldJobs;
 use crate::problem::{Code, Problem};
 
-mod held;
+mod held_jobs;
 
 /// Maximum number of jobs in one transaction.
 const JOBS_MAX: usize = 500;
