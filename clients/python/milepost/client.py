@@ -142,7 +142,8 @@ class Client:
         self, method: str, path: str, body: Any = None, *,
         headers: dict[str, str] | None = None, tries: int = 1, timeout_s: float | None = None,
     ) -> Any:
-        """Sends a request. Raises `Problem` if the server rejects it, and `Unreachable` if all attempts remain unanswered."""
+        """Sends a request. Raises `Problem` if the server rejects it, and `Unreachable` if all attempts remain unanswered. `body`: a
+        value that can be converted to JSON, or JSON as `bytes`."""
         for failures in range(tries):
             try:
                 return self._ask_once(method, path, body, headers or {}, timeout_s or self._timeout_s)
@@ -153,16 +154,18 @@ class Client:
         raise ValueError("`tries` must be at least 1")
 
     def _ask_once(self, method: str, path: str, body: Any, headers: dict[str, str], timeout_s: float) -> Any:
-        text = None if body is None else json.dumps(body, allow_nan=False).encode()
+        text = body if body is None or isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
         connection = self._connection(timeout_s)
         # The socket's timeout applies to each read: a slow, steady answer would never exceed it.
         limit, until = threading.Timer(min(timeout_s, threading.TIMEOUT_MAX), _cut, (connection,)), time.monotonic() + timeout_s
         limit.daemon = True
         limit.start()
         try:
-            connection.request(method, self._place.path.rstrip("/") + path, text, {**self._headers, **headers})
+            sent = _send(connection, method, self._place.path.rstrip("/") + path, text, {**self._headers, **headers})
             response = connection.getresponse()
             answer = response.read()
+            if not sent:
+                connection.close()  # The next request opens it again.
             if time.monotonic() >= until:  # Truncated headers look complete.
                 raise TimeoutError(f"no complete answer within {timeout_s} s")
         except BaseException as error:
@@ -202,6 +205,18 @@ class Client:
         if connection.sock is not None:
             connection.sock.settimeout(timeout_s)
         return connection
+
+
+def _send(connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bool:
+    """Sends a request. Returns whether it was sent completely: a server that rejects a large request answers, and closes the connection,
+    before it has received all of it."""
+    try:
+        connection.request(method, path, body, headers)
+    except ConnectionError:
+        if connection.sock is None:  # The connection could not be opened.
+            raise
+        return False
+    return True
 
 
 def _cut(connection: http.client.HTTPConnection) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
-import queue
 import socket
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,11 @@ from .client import Client, Problem, Unreachable, part, pause_after
 log = logging.getLogger("milepost")
 
 LOOK_EVERY_S = 30.0  # Interval between queries for the jobs that the server has assigned to this worker.
-NOT_TAKEN = "end_not_taken"  # Error code of a run whose end the server rejects.
+NOT_TAKEN = "end_not_taken"  # Error code of a run whose end is not JSON, or is rejected by the server.
+CLAIM_MAX = 500  # Maximum number of jobs that the server returns for a claim.
+ENDS_MAX, ENDS_BYTES_MAX = 500, 8 << 20  # Limits of a request that reports ends. The server accepts 1,000 ends and 16 MiB.
+HELD_MAX = 2_000  # Maximum number of held ends that occupy no places.
+HELD_PAUSE_MIN_S, HELD_PAUSE_MAX_S = 0.1, 1.0  # Pauses between reports of held ends.
 STOPPED = {"cancel": "canceled", "abort": "aborted"}  # Outcome of a run by stop request.
 
 
@@ -28,7 +33,7 @@ class Snooze(Exception):
 
     def __init__(self, seconds: float, why: str = "") -> None:
         super().__init__(why)
-        self.delay_ms, self.why = int(seconds * 1000), why
+        self.delay_ms, self.why = _whole_ms(seconds), why
 
 
 class Failed(Exception):
@@ -37,7 +42,7 @@ class Failed(Exception):
     def __init__(self, message: str, code: str = "failed", retryable: bool = True, delay_s: float | None = None) -> None:
         super().__init__(message)
         self.code, self.retryable, self.delay_s = code, retryable, delay_s
-        self.delay = {} if delay_s is None else {"delay_ms": int(delay_s * 1000)}
+        self.delay = {} if delay_s is None else {"delay_ms": _whole_ms(delay_s)}
 
 
 class Cancelled(Exception):
@@ -61,7 +66,10 @@ class Job:
     _holder: int = field(repr=False)  # The id of the worker that claimed the job.
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
     _reason: str = ""  # Why it must stop: `cancel`, `abort`, `timeout` or `lost` (its end is not reported).
-    _ended: bool = False
+    _ended: bool = False  # Whether the end is decided.
+    _told: bool = False  # Whether the end is reported, or must not be.
+    _held: bool = False  # Whether an open transaction of another program holds the end.
+    _returned: bool = False  # Whether the handler has returned.
 
     @property
     def stop_requested(self) -> bool:
@@ -92,7 +100,7 @@ class Job:
 
 CLAIMED = ("id", "kind", "payload", "checkpoint", "attempt", "max_attempts", "timeout_ms", "run", "traceparent")
 Handler = Callable[[Job], Any]
-End = tuple[Job, dict[str, Any]]
+End = tuple[Job, bytes]  # A job, and the end of its run as JSON.
 
 
 class Worker:
@@ -113,10 +121,11 @@ class Worker:
         # When to query the assigned jobs; 0 after a claim whose result is unknown.
         self._look_at = 0.0
         self._stopping = False  # Not an `Event`, because signal handlers call `stop`.
-        self._lock = threading.Lock()
-        self._running: dict[str, Job] = {}
-        self._ends: queue.Queue[End] = queue.Queue()
-        self._free = threading.Semaphore(concurrency)
+        self._changed = threading.Condition()  # Guards the following fields, and is notified when they change.
+        self._running: dict[str, Job] = {}  # Jobs whose handler has not returned or whose end is not reported.
+        self._ends: deque[End] = deque()
+        self._held_ends: deque[End] = deque()  # Ends that open transactions of other programs hold.
+        self._apart: set[str] = set()  # Runs whose handler has returned and whose end is held.
 
     def stop(self) -> None:
         """Stops claiming jobs; `run` returns when the running jobs have ended. Returns immediately."""
@@ -125,15 +134,14 @@ class Worker:
     def run(self) -> None:
         """Runs jobs until `stop` is called, then waits for the running ones. Raises `Problem` if the server rejects the registration."""
         over = threading.Event()
-        beside = [threading.Thread(target=loop, args=(over,), daemon=True) for loop in (self._heartbeats, self._tell_ends)]
+        beside = [threading.Thread(target=loop, args=(over,), daemon=True) for loop in (self._heartbeats, self._tell_ends, self._tell_held)]
         for thread in beside:
             thread.start()
         try:
             while not self._stopping:
                 self._go_on(self._id)
-            for _ in range(self._concurrency):
-                self._free.acquire()
-            self._ends.join()
+            with self._changed:
+                self._changed.wait_for(lambda: not self._running)
         finally:
             over.set()
             for thread in beside:
@@ -170,7 +178,7 @@ class Worker:
 
     def _lose(self, holder: int, why: str) -> None:
         """Stops the running jobs, because other workers take them over, and reports nothing more about them. `run` registers again."""
-        with self._lock:
+        with self._changed:
             if self._id != holder:
                 return
             self._id = None
@@ -179,31 +187,32 @@ class Worker:
                     job._ask_to_stop("lost")
         log.error("the lease is lost: %s; stopping the running jobs, which will be retried", why)
 
+    def _free(self) -> int:
+        """Returns the number of free places, for a caller that holds the lock. A place is occupied until the handler has returned and the end
+        is reported. Held ends occupy places only beyond the first `HELD_MAX`."""
+        return self._concurrency - len(self._running) + min(len(self._apart), HELD_MAX)
+
     def _claim(self, holder: int) -> None:
-        """Claims up to as many jobs as there are free threads, and waits if there are none."""
-        if not self._free.acquire(timeout=1.0):
+        """Claims up to as many jobs as there are free places, and waits if there are none."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._free() > 0, timeout=1.0)
+            free = min(self._free(), CLAIM_MAX)
+        if free <= 0:
             return
-        free = 1
-        while free < self._concurrency and self._free.acquire(blocking=False):
-            free += 1
         body = {**self._serves, "limit": free, "wait_ms": int(self._wait_s * 1000)}
+        claimed: Any = self._adopt(holder, free) if time.monotonic() >= self._look_at else []
+        claimed = claimed or self._tell(holder, "claim", body, "jobs", timeout_s=self._wait_s + 30.0)
         jobs: list[Job] = []
-        try:
-            claimed: Any = self._adopt(holder, free) if time.monotonic() >= self._look_at else []
-            claimed = claimed or self._tell(holder, "claim", body, "jobs", timeout_s=self._wait_s + 30.0)
-            with self._lock:
-                if self._id == holder:  # Start nothing if the lease was lost in between.
-                    jobs = [Job(**{name: job.get(name) for name in CLAIMED}, _worker=self, _holder=holder) for job in claimed]
-                    self._running.update((job.run, job) for job in jobs)
-            for job in jobs:
-                threading.Thread(target=self._run_one, args=(job,), daemon=True).start()
-        finally:
-            for _ in range(free - len(jobs)):
-                self._free.release()
+        with self._changed:
+            if self._id == holder:  # Start nothing if the lease was lost in between.
+                jobs = [Job(**{name: job.get(name) for name in CLAIMED}, _worker=self, _holder=holder) for job in claimed]
+                self._running.update((job.run, job) for job in jobs)
+        for job in jobs:
+            threading.Thread(target=self._run_one, args=(job,), daemon=True).start()
 
     def _adopt(self, holder: int, free: int) -> list[dict[str, Any]]:
         """Returns jobs that the server has assigned to this worker but the worker does not know: the response to their claim was lost."""
-        with self._lock:  # Before the request, so that a run that ends in between is known.
+        with self._changed:  # Before the request, so that a run that ends in between is known.
             known = set(self._running)
         held = part(self._client.ask("GET", f"/v1/workers/{holder}/jobs"), "jobs", list)
         unknown = [job for job in held if job["run"] not in known]
@@ -213,14 +222,14 @@ class Worker:
     def _run_one(self, job: Job) -> None:
         deadline = threading.Timer(min((job.timeout_ms or 0) / 1000, threading.TIMEOUT_MAX), self._time_out, (job,))
         deadline.daemon = True
-        try:
-            self._end(job, self._end_of(job, deadline))
-        finally:
-            deadline.cancel()
-            self._free.release()
+        self._end(job, self._end_of(job, deadline))
+        deadline.cancel()
+        with self._changed:
+            job._returned = True
+            self._let_go(job)
 
     def _time_out(self, job: Job) -> None:
-        """Ends a job that has exceeded its time limit. Its thread cannot be stopped and stays occupied until the handler returns; the
+        """Ends a job that has exceeded its time limit. Its thread cannot be stopped and keeps its place until the handler returns; the
         result of the handler is ignored."""
         late = _failure("timeout", f"the attempt took longer than {job.timeout_ms} ms")
         end = {"outcome": STOPPED[job._reason]} if job._reason in STOPPED else late
@@ -229,86 +238,88 @@ class Worker:
         job._ask_to_stop("timeout")
 
     def _end(self, job: Job, end: dict[str, Any]) -> None:
-        with self._lock:
+        encoded = _encoded(job, end)
+        with self._changed:
             if job._ended:
                 return
             job._ended = True
             if job._reason == "lost":
-                self._running.pop(job.run, None)
-                return
-        self._ends.put((job, {"run": job.run, **end}))
+                job._told = True
+            else:
+                self._ends.append((job, encoded))
+            self._changed.notify_all()
+
+    def _let_go(self, job: Job) -> None:
+        """Frees the place of a job that has ended, for a caller that holds the lock."""
+        if job._returned and job._told:
+            self._running.pop(job.run, None)
+            self._apart.discard(job.run)
+        elif job._returned and job._held:
+            self._apart.add(job.run)
+        self._changed.notify_all()
 
     def _end_of(self, job: Job, deadline: threading.Timer) -> dict[str, Any]:
         try:
             if job.timeout_ms is not None:
                 deadline.start()
             return {"outcome": "succeeded", "result": self._handlers[job.kind](job)}
-        except Snooze as snooze:
-            return {"outcome": "snoozed", "delay_ms": snooze.delay_ms, "message": _text(snooze.why)}
-        except Cancelled:
-            return {"outcome": STOPPED.get(job._reason, "canceled")}
-        except Failed as failed:
-            return {**_failure(failed.code, str(failed)), "retryable": failed.retryable, **failed.delay}
         except BaseException as error:  # noqa: BLE001: any error of a handler, including `sys.exit`, ends its attempt
-            return _failure(type(error).__name__, traceback.format_exc(limit=-5)[-2000:])
+            return _end_after(error, job)
 
     def _tell_ends(self, over: threading.Event) -> None:
-        """Reports ends in batches and repeats each report until the server answers. Ends that an open transaction holds are reported again
-        once a second, apart from the others."""
-        held: list[End] = []
-        again_at = 0.0
+        """Reports ends in batches."""
         while not over.is_set():
-            if held and time.monotonic() >= again_at:
-                held, again_at = self._report(held), time.monotonic() + 1.0
-            try:
-                ends = [self._ends.get(timeout=0.1)]
-            except queue.Empty:
-                continue
-            while len(ends) < 500 and not self._ends.empty():
-                ends.append(self._ends.get_nowait())
-            held.extend(self._report(ends))
+            with self._changed:
+                self._changed.wait_for(lambda: self._ends, timeout=0.1)
+                ends = _next_batch(self._ends)
+            if ends:
+                self._report(ends)
 
-    def _report(self, ends: list[End]) -> list[End]:
-        """Reports ends. Returns those that an open transaction holds."""
-        held: list[End] = []
-        try:
-            held = self._tell_until_heard(ends)
-        except Exception as error:  # noqa: BLE001: `run` waits for this thread, which must not end first
-            log.exception("the ends of %d runs could not be reported", len(ends))
+    def _tell_held(self, over: threading.Event) -> None:
+        """Reports held ends again, until their transactions have ended. A separate thread does this, so that they do not delay other ends."""
+        pause_s = HELD_PAUSE_MIN_S
+        while not over.wait(pause_s):
+            with self._changed:
+                held, self._held_ends = self._held_ends, deque()
+            pause_s = min(pause_s * 2, HELD_PAUSE_MAX_S) if held else HELD_PAUSE_MIN_S
+            while held:
+                self._report(_next_batch(held))
+
+    def _report(self, ends: list[End]) -> None:
+        """Reports ends, and keeps those that an open transaction holds."""
+        held = self._tell_until_heard(ends)
+        waiting = {job.run for job, _ in held}
+        with self._changed:
+            self._held_ends.extend(held)
             for job, _ in ends:
-                self._lose(job._holder, f"ends of runs could not be reported: {error!r}")
-        over = [job for job, _ in ends if all(job is not other for other, _ in held)]
-        with self._lock:
-            for job in over:
-                self._running.pop(job.run, None)
-        for _ in over:
-            self._ends.task_done()
-        return held
+                job._held = job.run in waiting
+                job._told = not job._held
+                self._let_go(job)
 
     def _tell_until_heard(self, ends: list[End]) -> list[End]:
         """Reports ends for up to the duration of a lease. After that the worker stops renewing its lease, so that it expires and the jobs are
-        retried. An end that the server rejects, for example because the result is not JSON, is reported as a failure. Returns the ends that
-        an open transaction holds."""
+        retried. An end that the server rejects is reported as a failure. Returns the ends that an open transaction holds."""
         give_up_at, failures = time.monotonic() + self._lease_s, 0
         while True:
             try_s = max(min(self._lease_s / 3, give_up_at - time.monotonic()), 0.001)
             try:
-                answers = self._tell(ends[0][0]._holder, "finish", {"runs": [end for _, end in ends]}, "runs", timeout_s=try_s)
+                body = b'{"runs":[' + b",".join(end for _, end in ends) + b"]}"
+                answers = self._tell(ends[0][0]._holder, "finish", body, "runs", timeout_s=try_s)
                 if len(answers) == len(ends):
                     break
                 raise Unreachable(f"the answer is not from Milepost: it answers {len(answers)} of {len(ends)} ends")
-            except (Unreachable, Problem, TypeError, ValueError, RecursionError) as error:
+            except Exception as error:  # noqa: BLE001: the ends must be reported after any error
                 left, why = give_up_at - time.monotonic(), error
-            if getattr(why, "status", 422) in (400, 413, 422) and not isinstance(why, Unreachable):
-                if len(ends) > 1:
-                    return [held for end in ends for held in self._tell_until_heard([end])]
-                ends = [(job, {"run": job.run, **_failure(NOT_TAKEN, str(why)[:2000])}) for job, _ in ends]
+            if isinstance(why, Problem) and why.status in (400, 413, 422):
+                if (half := len(ends) // 2) > 0:
+                    return self._tell_until_heard(ends[:half]) + self._tell_until_heard(ends[half:])
+                ends = [(job, _encoded(job, _failure(NOT_TAKEN, why))) for job, _ in ends]
             if left <= 0 or all(job._holder != self._id for job, _ in ends):
-                log.error("the ends of %d runs could not be reported: %s", len(ends), why)
+                log.error("the ends of %d runs could not be reported: %r", len(ends), why)
                 for job, _ in ends:
                     self._lose(job._holder, "ends of runs could not be reported")
                 return []
-            log.warning("%s; reporting the ends of runs again", why)
+            log.warning("%r; reporting the ends of runs again", why)
             time.sleep(min(pause_after(why, failures), left))
             failures += 1
         for (job, _), said in zip(ends, answers):
@@ -334,7 +345,7 @@ class Worker:
                 self._lose(holder, str(error))
             return min(max(pause_after(error, 0), self._lease_s / 15), third)
         self._held_until = asked_at + self._lease_s
-        with self._lock:
+        with self._changed:
             for job in self._running.values():
                 for run, verb in stops:
                     if job.run.startswith(run):
@@ -342,10 +353,53 @@ class Worker:
         return third
 
 
-def _failure(code: str, message: str) -> dict[str, Any]:
-    return {"outcome": "failed", "error_code": _text(code), "message": _text(message)}
+def _end_after(error: BaseException, job: Job) -> dict[str, Any]:
+    """Returns the end of a run whose handler raised an error. Each run gets an end, also after an error that cannot be described."""
+    with contextlib.suppress(BaseException):  # For example, a subclass that has not called `__init__`.
+        if isinstance(error, Snooze):
+            return {"outcome": "snoozed", "delay_ms": error.delay_ms, "message": _text(error.why)}
+        if isinstance(error, Cancelled):
+            return {"outcome": STOPPED.get(job._reason, "canceled")}
+        if isinstance(error, Failed):
+            return {**_failure(error.code, error), "retryable": bool(error.retryable), **error.delay}
+    try:
+        return _failure(type(error).__name__, traceback.format_exc(limit=-5)[-2000:])
+    except BaseException:  # noqa: BLE001
+        return _failure("failed", "the error that the handler raised cannot be described")
 
 
-def _text(words: str) -> str:
-    """Returns text that the server accepts: halves of surrogate pairs, which file names can contain, are replaced."""
-    return words.encode("utf-8", "replace").decode()
+def _failure(code: Any, message: Any) -> dict[str, Any]:
+    return {"outcome": "failed", "error_code": _text(code, 200) or "failed", "message": _text(message)}
+
+
+def _encoded(job: Job, end: dict[str, Any]) -> bytes:
+    """Returns the end of a run as JSON. A result that is not JSON fails the run."""
+    try:
+        return json.dumps({"run": job.run, **end}, allow_nan=False).encode()
+    except BaseException:  # noqa: BLE001: the result can be an object of any class
+        why = traceback.format_exc(limit=0)[-2000:]
+        return json.dumps({"run": job.run, **_failure(NOT_TAKEN, f"the result is not JSON: {why}")}).encode()
+
+
+def _next_batch(ends: deque[End]) -> list[End]:
+    """Removes and returns the ends of the next request. They belong to one registration of the worker, because the request names it."""
+    batch: list[End] = []
+    size = 0
+    while ends and len(batch) < ENDS_MAX:
+        job, encoded = ends[0]
+        size += len(encoded) + 1
+        if batch and (size > ENDS_BYTES_MAX or job._holder != batch[0][0]._holder):
+            break
+        batch.append(ends.popleft())
+    return batch
+
+
+def _whole_ms(seconds: float) -> int:
+    """Returns a delay in whole milliseconds. The server reduces long delays to a hundred years; longer ones than this are not integers there."""
+    return min(max(int(float(seconds) * 1000), 0), 2**63)
+
+
+def _text(words: Any, chars_max: int = 10_000) -> str:
+    """Returns text that the server accepts, of at most as many characters as it keeps. Halves of surrogate pairs, which file names can
+    contain, are replaced."""
+    return ("" if words is None else str(words))[:chars_max].encode("utf-8", "replace").decode()

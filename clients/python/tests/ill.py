@@ -18,6 +18,9 @@ class IllServer:
 
     def __init__(self, url, fault=lambda method, path: None):
         self.fault, self.asked, self.drops_idle = fault, [], False
+        # `refuses` returns the fault of a report of the ends of these jobs. `held` contains the jobs whose ends an open transaction holds.
+        self.refuses, self.held = (lambda jobs: None), set()
+        self.finished = []  # The jobs of each report.
         self._behind = urlsplit(url).netloc
         self._over = threading.Event()
         outer = self
@@ -50,6 +53,14 @@ class IllServer:
     def _answer(self, request):
         body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
         fault = self.fault(request.command, request.path)
+        if request.path.endswith("/finish"):
+            ends = json.loads(body)["runs"]
+            jobs = [end["run"].split(".")[0] for end in ends]
+            held = set(self.held)
+            self.finished.append(jobs)
+            fault = fault or self.refuses(jobs)
+            if held.intersection(jobs):
+                fault = fault or (200, {}, self._finish_beside_held(request, ends, held))
         if fault is HANG:
             self.asked.append((request.command, request.path, "hangs", dict(request.headers)))
             self._over.wait()
@@ -85,6 +96,12 @@ class IllServer:
             request.send_header("Content-Length", str(len(answer)))
         request.end_headers()
         request.wfile.write(answer if status != 204 else b"")
+
+    def _finish_beside_held(self, request, ends, held):
+        """Reports the ends that are not held. Returns the answer to all."""
+        free = [end for end in ends if end["run"].split(".")[0] not in held]
+        told = iter(json.loads(self._pass_on(request, json.dumps({"runs": free}))[2])["runs"] if free else [])
+        return json.dumps({"runs": [next(told) if end in free else "held" for end in ends]}).encode()
 
     def _pass_on(self, request, body):
         connection = http.client.HTTPConnection(self._behind, timeout=60)

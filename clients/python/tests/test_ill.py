@@ -1,6 +1,7 @@
 """Tests of the client during and after faults of the server, with a faulty proxy in front of the real server."""
 
 import asyncio
+import socket
 import sys
 import threading
 import time
@@ -81,6 +82,26 @@ class CreateIllTest(IllTest):
             self.client.ask("GET", f"/v1/jobs/{job}")
         self.assertEqual(self.client.ask("GET", f"/v1/jobs/{job}")["id"], job)
 
+    def test_a_request_that_is_rejected_before_it_is_read_raises_a_problem(self):
+        answer = b'HTTP/1.1 413 \r\nContent-Length: 44\r\n\r\n{"code": "body_too_large", "detail": "long"}'
+        server = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(server.close)
+
+        def refuse():
+            for _ in range(2):
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(1000)
+                    connection.sendall(answer)
+
+        threading.Thread(target=refuse, daemon=True).start()
+        client = Client(f"http://127.0.0.1:{server.getsockname()[1]}")
+        self.addCleanup(client.close)
+        for _ in range(2):  # The second on a new connection.
+            with self.assertRaises(Problem) as refused:
+                client.create(NewJob("k", "x" * 50_000_000))
+            self.assertEqual(refused.exception.status, 413)
+
     def test_an_answer_that_trickles_in_is_given_up_in_time(self):
         job = self.create()
         self.meets("GET", job, TRICKLE)
@@ -100,6 +121,105 @@ class WorkerIllTest(IllTest):
         self.work(lambda job: "done")
         self.assertEqual(self.ended(job)["result"], "done")
         until("the report of the end is answered", lambda: len(self.ill.answered("POST", "/finish")) == 3)
+
+    def registrations(self):
+        return self.ill.answered("POST", "/v1/workers")
+
+    def test_ends_are_reported_in_requests_that_the_server_accepts(self):
+        returned, all_returned = threading.Semaphore(0), threading.Event()
+        self.ill.refuses = lambda jobs: all_returned.wait(120) and None
+        sizes = [17_000_000] + [1_000_000] * 24
+
+        def handler(job):
+            returned.release()
+            return "x" * sizes[job.payload]
+
+        self.work(handler, concurrency=len(sizes))
+        large, *jobs = [self.create(payload=n, max_attempts=1) for n in range(len(sizes))]
+        for _ in sizes:
+            self.assertTrue(returned.acquire(timeout=120))
+        all_returned.set()
+        for job in jobs:
+            self.assertEqual(self.ended(job)["attempt"], 1)
+        self.ended(large, "failed")
+        self.assertEqual(self.attempts(large), ["end_not_taken"])
+        sent = [(jobs, int(headers["Content-Length"])) for jobs, headers in zip(self.ill.finished, self.headers_of("/finish"))]
+        self.assertLess(max(size for jobs, size in sent if len(jobs) > 1), 8 << 20)
+        self.assertEqual(self.registrations(), [201])
+
+    def headers_of(self, end):
+        return [headers for _, path, _, headers in list(self.ill.asked) if path.endswith(end)]
+
+    def test_an_end_that_the_server_rejects_fails_only_its_run(self):
+        returned, all_returned = threading.Semaphore(0), threading.Event()
+        poison = self.create(payload="poison", max_attempts=1)
+        left = [poison] * 4  # Refused in a report of all, of a half, of a quarter, and alone.
+
+        def refuses(jobs):
+            all_returned.wait(120)
+            return (422, {}) if poison in jobs and left and left.pop() else None
+
+        self.ill.refuses = refuses
+        self.work(lambda job: returned.release(), concurrency=9)
+        jobs = [self.create() for _ in range(8)]
+        for _ in range(9):
+            self.assertTrue(returned.acquire(timeout=120))
+        all_returned.set()
+        for job in jobs:
+            self.assertEqual(self.ended(job)["attempt"], 1)
+        self.ended(poison, "failed")
+        self.assertEqual(self.attempts(poison), ["end_not_taken"])
+        self.assertEqual(self.registrations(), [201])
+
+    def test_a_place_is_occupied_until_the_end_of_its_run_is_reported(self):
+        began, seen = [], []
+
+        def refuses(jobs):
+            if len(seen) < 4:
+                seen.append(len(began))
+                return 503, {}
+
+        self.ill.refuses = refuses
+        self.work(lambda job: began.append(job.id), concurrency=1)
+        jobs = [self.create(), self.create()]
+        for job in jobs:
+            self.ended(job)
+        self.assertEqual(seen, [1] * 4)
+
+    def test_held_ends_occupy_no_places_and_delay_no_other_ends(self):
+        held = [self.create() for _ in range(4)]
+        self.ill.held.update(held)
+        worker, thread = self.run_worker({"k": lambda job: None}, concurrency=2)
+        until("all are held", lambda: {job for jobs in self.ill.finished for job in jobs} == set(held))
+        others = [self.create() for _ in range(6)]
+        for job in others:
+            self.ended(job)
+        again = [jobs for jobs in self.ill.finished if set(jobs) & set(others)]
+        self.assertFalse([jobs for jobs in again if set(jobs) & set(held)])
+        worker.stop()
+        reports = len(self.ill.finished)
+        until("the held ends are reported again", lambda: len(self.ill.finished) > reports + 2)
+        self.assertTrue(thread.is_alive())
+        self.ill.held.clear()
+        for job in held:
+            self.assertEqual(self.ended(job)["attempt"], 1)
+        thread.join(120)
+        self.assertFalse(thread.is_alive())
+        self.assertEqual(self.registrations(), [201])
+
+    def test_many_held_ends_occupy_places_and_are_reported_in_requests_that_the_server_accepts(self):
+        created = [job.id for job in self.healthy.create_many([NewJob("k", queue=self.queue) for _ in range(2_700)])]
+        self.ill.held.update(created)
+        self.work(lambda job: None, concurrency=600)
+        reported = lambda: {job for jobs in list(self.ill.finished) for job in jobs}
+        until("2,000 ends are held, and more occupy the places", lambda: len(reported()) >= 2_600)
+        reports = len(self.ill.finished)
+        until("the held ends are reported again", lambda: len(self.ill.finished) > reports + 12)
+        self.assertEqual(len(reported()), 2_600)
+        self.ill.held.clear()
+        until("all have ended", lambda: sum(1 for _ in self.healthy.jobs(queue=self.queue, state="succeeded")) == len(created))
+        self.assertLessEqual(max(map(len, self.ill.finished)), 500)
+        self.assertEqual(self.registrations(), [201])
 
     def test_a_claim_answered_in_another_shape_is_made_again(self):
         self.meets_other_shapes("/claim", b"{}", b"null", b'{"jobs": {}}')
@@ -142,10 +262,11 @@ class WorkerIllTest(IllTest):
         self.work(lambda job: until("a heartbeat is sent after the error", lambda: self.ill.answered("POST", "/heartbeat")))
         self.assertEqual(self.ended(self.create())["attempt"], 1)
 
-    def test_a_job_whose_end_meets_an_unheard_of_error_is_tried_again(self):
+    def test_an_end_that_meets_an_unheard_of_error_is_reported_again(self):
         self.raises_once("/finish")
-        self.work(lambda job: job.attempt, lease_s=2.0)
-        self.assertGreaterEqual(self.ended(self.create())["result"], 2)
+        self.work(lambda job: job.attempt)
+        self.assertEqual(self.ended(self.create())["result"], 1)
+        self.assertEqual(self.registrations(), [201])
 
     def test_an_answer_that_never_comes_costs_no_lease(self):
         self.meets("POST", "/finish", HANG)

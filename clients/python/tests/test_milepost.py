@@ -1,5 +1,6 @@
 """Tests of the client against the real server at MILEPOST_URL."""
 
+import threading
 import time
 import unittest
 import uuid
@@ -107,6 +108,71 @@ class WorkerTest(Workplace):
         job = self.create("k", max_attempts=1)
         self.ended(job, "failed")
         self.assertEqual(self.attempts(job), ["end_not_taken"])
+
+    def test_a_result_whose_encoding_raises_any_error_fails_only_its_attempt(self):
+        class Evil(Exception):
+            def __str__(self):
+                raise self
+
+        class Odd(dict):
+            def items(self):
+                raise [RuntimeError("no items"), KeyError("no"), Evil(), SystemExit(1)][self["n"]]
+
+        over = threading.Event()
+        self.addCleanup(over.set)
+        self.run_worker({"odd": lambda job: Odd(n=job.payload), "good": lambda job: over.wait(600) and job.attempt}, concurrency=5)
+        good = self.create("good")
+        for n in range(4):
+            job = self.create("odd", n, max_attempts=1)
+            self.ended(job, "failed")
+            self.assertEqual(self.attempts(job), ["end_not_taken"])
+        over.set()
+        self.assertEqual(self.ended(good)["result"], 1)
+
+    def test_an_error_with_parts_of_wrong_types_ends_its_attempt(self):
+        class Bare(Failed):
+            def __init__(self):
+                pass
+
+        class Evil(Exception):
+            def __str__(self):
+                raise self
+
+            __repr__ = __str__
+
+        raised = [
+            (lambda: Failed("no", code=404), "404"), (lambda: Failed(None), "failed"), (lambda: Failed("no", code=None), "failed"),
+            (lambda: Failed("no", code=""), "failed"), (lambda: Failed("no", code="odd", retryable="no"), "odd"),
+            (lambda: Failed("no", code="late", delay_s=1e30), "late"), (lambda: Failed("no", code=Evil()), "Failed"), (Bare, "Bare"),
+            (Evil, "Evil"), (lambda: Failed("x" * 17_000_000, code="long" * 1_000_000), "long" * 50), (lambda: Snooze("x"), "ValueError"),
+        ]
+
+        def handler(job):
+            raise raised[job.payload][0]()
+
+        self.run_worker({"k": handler}, concurrency=8)
+        for n, (_, code) in enumerate(raised):
+            job = self.create("k", n, max_attempts=1)
+            self.ended(job, "failed")
+            self.assertEqual(self.attempts(job), [code])
+
+    def test_a_snooze_with_a_delay_or_a_reason_of_another_kind_is_a_snooze(self):
+        raised = [Snooze(-1), Snooze(0.05, None), Snooze("0.05", 404)]
+        self.assertLessEqual(Snooze(1e30).delay_ms, 2**63)  # The server accepts no longer delay.
+        seen = []
+
+        def handler(job):
+            seen.append(job.attempt)
+            if len(seen) <= len(raised):
+                raise raised[len(seen) - 1]
+
+        self.run_worker({"k": handler})
+        self.ended(self.create("k", 1, max_attempts=1))
+        self.assertEqual(seen, [1] * 4)
+
+    def test_more_places_than_a_claim_can_ask_for_are_used(self):
+        self.run_worker({"k": lambda job: None}, concurrency=600)
+        self.ended(self.create("k"))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ class Workplace(unittest.TestCase):
             self.assertFalse(thread.is_alive(), "the worker stops when its jobs have ended")
 
         self.addCleanup(leave)
+        return worker, thread
 
     def create(self, kind="k", payload=None, **more):
         return self.healthy.create(NewJob(kind, payload, queue=self.queue, **more)).id

@@ -177,7 +177,10 @@ export class Client {
     return answer;
   }
 
-  /** Sends a request. Throws `Problem` if the server rejects it, and `Unreachable` if all attempts remain unanswered. */
+  /**
+   * Sends a request. Throws `Problem` if the server rejects it, and `Unreachable` if all attempts remain unanswered. `body`: a value that can be
+   * converted to JSON, or JSON as bytes.
+   */
   async ask<T>(method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<T> {
     for (let failures = 0; ; failures += 1) {
       try {
@@ -192,7 +195,7 @@ export class Client {
   async #askOnce(method: string, path: string, body: unknown, options: AskOptions): Promise<unknown> {
     const token = this.#token ? { Authorization: `Bearer ${this.#token}` } : {};
     const headers = { "Content-Type": "application/json", ...token, ...options.headers };
-    const text = body === undefined ? null : JSON.stringify(body);
+    const text = body === undefined ? null : body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body);
     const limitMs = Math.min(Math.ceil(options.timeoutMs ?? this.#timeoutMs), 2 ** 31 - 1);
     const { response, answer } = await within(limitMs, async (signal) => {
       // A redirect would turn a POST into a GET.

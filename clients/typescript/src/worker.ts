@@ -7,6 +7,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, listOf, passes, pauseAfter, Problem, Unreachable } from "./client.js";
 import type { Json } from "./client.js";
 
+/** Error code of a run whose end is not JSON, or is rejected by the server. */
+const NOT_TAKEN = "end_not_taken";
+/** Maximum number of jobs that the server returns for a claim. */
+const CLAIM_MAX = 500;
+/** Limits of a request that reports ends. The server accepts 1,000 ends and 16 MiB. */
+const ENDS_MAX = 500;
+const ENDS_BYTES_MAX = 8 * 2 ** 20;
+/** Maximum number of held ends that occupy no places. */
+const HELD_MAX = 2000;
+/** Pauses between reports of held ends. */
+const HELD_PAUSE_MIN_MS = 100;
+const HELD_PAUSE_MAX_MS = 1000;
+
 /** Thrown by a handler: releases the job for the given time; the attempt does not count. */
 export class Snooze extends Error {
   override readonly name = "Snooze";
@@ -30,24 +43,20 @@ export class Cancelled extends Error {
   override readonly name = "Cancelled";
 }
 
-/** Returns text that the server accepts: halves of surrogate pairs are replaced, also one that a cut leaves. */
-function text(words: unknown, charsMax = Infinity): string {
-  return String(words).slice(0, charsMax).replace(/\p{Surrogate}/gu, "\uFFFD");
+/** Returns text that the server accepts, of at most as many characters as it keeps. Halves of surrogate pairs are replaced. */
+function text(words: unknown, charsMax = 10_000): string {
+  return String(words ?? "").slice(0, charsMax).replace(/\p{Surrogate}/gu, "\uFFFD");
 }
 
-/** Describes any value that a handler can throw, also one that cannot be converted to a string. */
-function described(thrown: unknown): { error_code: string; message: string } {
-  try {
-    const [name, words] = thrown instanceof Error ? [thrown.name, thrown.stack ?? thrown.message] : ["Error", thrown];
-    return { error_code: text(name), message: text(words, 2000) };
-  } catch {
-    return { error_code: "Error", message: "the handler threw a value that has no text" };
-  }
+function failure(code: unknown, message: unknown): Said {
+  return { outcome: "failed", error_code: text(code, 200) || "failed", message: text(message) };
 }
 
-/** Returns a delay in whole milliseconds, as the server requires them. */
+/** Returns a delay in whole milliseconds, as the server requires them. It reduces long delays to a hundred years. */
 function wholeMs(delayMs: number): number {
-  return Math.max(Math.ceil(delayMs), 0);
+  const ms = Math.min(Math.max(Math.ceil(delayMs), 0), Number.MAX_SAFE_INTEGER);
+  if (Number.isNaN(ms)) throw new TypeError("the delay is not a number");
+  return ms;
 }
 
 /** A claimed run, as the server returns it. */
@@ -55,7 +64,7 @@ type Claimed = Pick<Job, "id" | "kind" | "payload" | "checkpoint" | "attempt" | 
 
 /** The end of a run, as reported to the server. */
 type Said = { outcome: string } & Record<string, unknown>;
-type End = { job: Job; said: Said };
+type End = { job: Job; json: string };
 
 /** Why a job must stop; `lost`: its end is not reported. */
 type Reason = "cancel" | "abort" | "timeout" | "lost";
@@ -64,8 +73,11 @@ type Reason = "cancel" | "abort" | "timeout" | "lost";
 export class Job {
   /** @internal */
   reason: Reason | undefined;
-  /** @internal Whether the end is decided, whether it is reported, and whether the handler has returned. */
-  readonly is = { ended: false, told: false, returned: false };
+  /**
+   * @internal Whether the end is decided, whether it is reported, whether an open transaction of another program holds it, and whether the
+   * handler has returned.
+   */
+  readonly is = { ended: false, told: false, held: false, returned: false };
   readonly #stop = new AbortController();
   /** Aborted when the job must stop; the reason is `cancel`, `abort`, `timeout` or `lost`. Pass it to long-running operations. */
   readonly signal = this.#stop.signal;
@@ -122,7 +134,9 @@ export class Worker {
   #lookAt = 0; // When to query the assigned jobs; 0 after a claim whose result is unknown.
   #stopping = false;
   readonly #running = new Map<string, Job>(); // Jobs whose handler has not returned or whose end is not reported.
-  #ends: End[] = [];
+  readonly #apart = new Set<string>(); // Runs whose handler has returned and whose end is held.
+  readonly #ends: End[] = [];
+  #heldEnds: End[] = []; // Ends that open transactions of other programs hold.
   readonly #places = new EventEmitter();
 
   constructor(client: Client, handlers: Readonly<Record<string, Handler>>, options: WorkerOptions = {}) {
@@ -141,7 +155,7 @@ export class Worker {
   /** Runs jobs until `stop` is called, then waits for the running ones. Rejects with `Problem` if the server rejects the registration. */
   async run(): Promise<void> {
     const over = new AbortController();
-    const beside = [this.#heartbeats(over.signal), this.#tellEnds(over.signal)];
+    const beside = [this.#heartbeats(over.signal), this.#tellEnds(over.signal), this.#tellHeld(over.signal)];
     try {
       while (!this.#stopping) await this.#goOn(this.#id);
       while (this.#running.size > 0) await once(this.#places, "free");
@@ -188,10 +202,18 @@ export class Worker {
     this.#options.log(`the lease is lost: ${why}; stopping the running jobs, which will be retried`);
   }
 
+  /**
+   * Returns the number of free places. A place is occupied until the handler has returned and the end is reported. Held ends occupy places only
+   * beyond the first `HELD_MAX`.
+   */
+  #free(): number {
+    return this.#options.concurrency - this.#running.size + Math.min(this.#apart.size, HELD_MAX);
+  }
+
   /** Claims up to as many jobs as there are free places, and waits if there are none. */
   async #claim(holder: number): Promise<void> {
-    const { queues, concurrency, waitMs } = this.#options;
-    const free = concurrency - this.#running.size;
+    const { queues, waitMs } = this.#options;
+    const free = Math.min(this.#free(), CLAIM_MAX);
     if (free <= 0) return void (await once(this.#places, "free"));
     let jobs = performance.now() >= this.#lookAt ? await this.#adopt(holder, free) : [];
     if (jobs.length === 0) {
@@ -228,7 +250,7 @@ export class Worker {
 
   /** Ends a job that has exceeded its time limit. Its handler cannot be stopped and keeps its place until it returns; its result is ignored. */
   #timeOut(job: Job): void {
-    const late = { outcome: "failed", error_code: "timeout", message: `the attempt took longer than ${job.timeoutMs} ms` };
+    const late = failure("timeout", `the attempt took longer than ${job.timeoutMs} ms`);
     this.#end(job, job.signal.aborted ? stopped(job) : late);
     job.stop("timeout");
   }
@@ -237,12 +259,16 @@ export class Worker {
     if (job.is.ended) return;
     job.is.ended = true;
     if (job.reason === "lost") job.is.told = true;
-    else this.#ends.push({ job, said });
+    else this.#ends.push({ job, json: encoded(job, said) });
   }
 
+  /** Frees the place of a job that has ended. */
   #letGo(job: Job): void {
-    if (!job.is.returned || !job.is.told) return;
-    this.#running.delete(job.run);
+    if (!job.is.returned || !(job.is.told || job.is.held)) return;
+    if (job.is.told) {
+      this.#running.delete(job.run);
+      this.#apart.delete(job.run);
+    } else this.#apart.add(job.run);
     this.#places.emit("free");
   }
 
@@ -250,43 +276,40 @@ export class Worker {
     try {
       return { outcome: "succeeded", result: (await this.#handlers[job.kind]!(job)) ?? null };
     } catch (error) {
-      if (error instanceof Snooze) return { outcome: "snoozed", delay_ms: wholeMs(error.delayMs), message: text(error.message) };
-      if (error instanceof Cancelled || job.signal.aborted) return stopped(job);
-      if (error instanceof Failed) {
-        const { code = "failed", retryable = true, delayMs } = error.options;
-        const delay = delayMs === undefined ? {} : { delay_ms: wholeMs(delayMs) };
-        return { outcome: "failed", error_code: text(code), message: text(error.message), retryable, ...delay };
-      }
-      return { outcome: "failed", ...described(error) };
+      return endAfter(error, job);
     }
   }
 
-  /**
-   * Reports ends in batches and repeats each report until the server answers. Ends that an open transaction holds are reported again once a
-   * second, apart from the others.
-   */
+  /** Reports ends in batches. */
   async #tellEnds(over: AbortSignal): Promise<void> {
-    let held: End[] = [];
-    for (let againAt = 0; !over.aborted; ) {
-      if (held.length > 0 && performance.now() >= againAt) {
-        held = await this.#report(held);
-        againAt = performance.now() + 1000;
-      }
-      const ends = this.#ends.splice(0, 500);
-      if (ends.length === 0) await sleep(5);
-      else held.push(...(await this.#report(ends)));
+    while (!over.aborted) {
+      if (this.#ends.length === 0) await sleep(5);
+      else await this.#report(nextBatch(this.#ends));
     }
   }
 
-  /** Reports ends. Returns those that an open transaction holds. */
-  async #report(ends: End[]): Promise<End[]> {
+  /** Reports held ends again, until their transactions have ended. A separate loop does this, so that they do not delay other ends. */
+  async #tellHeld(over: AbortSignal): Promise<void> {
+    for (let pause = HELD_PAUSE_MIN_MS; ; ) {
+      await sleep(pause, undefined, { signal: over }).catch(() => undefined);
+      if (over.aborted) return;
+      const held = this.#heldEnds;
+      this.#heldEnds = [];
+      pause = held.length > 0 ? Math.min(pause * 2, HELD_PAUSE_MAX_MS) : HELD_PAUSE_MIN_MS;
+      while (held.length > 0) await this.#report(nextBatch(held));
+    }
+  }
+
+  /** Reports ends, and keeps those that an open transaction holds. */
+  async #report(ends: End[]): Promise<void> {
     const held = await this.#tellUntilHeard(ends);
+    this.#heldEnds.push(...held);
+    const waiting = new Set(held.map(({ job }) => job));
     for (const { job } of ends) {
-      if (held.some((end) => end.job === job)) continue;
-      job.is.told = true;
+      job.is.held = waiting.has(job);
+      job.is.told = !job.is.held;
       this.#letGo(job);
     }
-    return held;
   }
 
   /**
@@ -298,21 +321,20 @@ export class Worker {
     for (let failures = 0; ; failures += 1) {
       let why: unknown;
       const tryMs = Math.max(Math.min(this.#options.leaseMs / 3, giveUpAt - performance.now()), 1);
-      const runs = ends.map(({ job, said }) => ({ run: job.run, ...said }));
-      const telling = this.#tell(ends[0]!.job.holder, "finish", { runs }, 1, tryMs).then((answer) => listOf<string>(answer, "runs"));
-      const told = await telling.catch((error) => void (why = error));
-      if (told) {
-        told.forEach((said, n) => said === "fenced" && this.#options.log(`the job had left run ${runs[n]?.run}; the end of the run was ignored`));
+      try {
+        const body = Buffer.from(`{"runs":[${ends.map(({ json }) => json).join()}]}`);
+        const told = listOf<string>(await this.#tell(ends[0]!.job.holder, "finish", body, 1, tryMs), "runs");
+        if (told.length !== ends.length) throw new Unreachable(`the answer is not from Milepost: it answers ${told.length} of ${ends.length} ends`);
+        told.forEach((said, n) => said === "fenced" && this.#options.log(`the job had left run ${ends[n]!.job.run}; the end of the run was ignored`));
         return ends.filter((_, n) => told[n] === "held");
+      } catch (error) {
+        why = error;
       }
-      if (!passes(why) && !(why instanceof Problem && ![400, 413, 422].includes(why.status))) {
-        if (ends.length > 1) {
-          const held: End[] = [];
-          for (const end of ends) held.push(...(await this.#tellUntilHeard([end])));
-          return held;
-        }
-        const said = { outcome: "failed", error_code: "end_not_taken", message: text(why, 2000) };
-        ends = ends.map(({ job }) => ({ job, said }));
+      if (why instanceof Problem && [400, 413, 422].includes(why.status)) {
+        const half = Math.floor(ends.length / 2);
+        if (half > 0) return [...(await this.#tellUntilHeard(ends.slice(0, half))), ...(await this.#tellUntilHeard(ends.slice(half)))];
+        const said = failure(NOT_TAKEN, why);
+        ends = ends.map(({ job }) => ({ job, json: encoded(job, said) }));
       }
       const left = giveUpAt - performance.now();
       if (left <= 0 || ends.every(({ job }) => job.holder !== this.#id)) {
@@ -353,3 +375,47 @@ export class Worker {
 }
 
 const stopped = (job: Job): Said => ({ outcome: job.reason === "abort" ? "aborted" : "canceled" });
+
+/** Returns the end of a run whose handler threw a value. Each run gets an end, also after a value that cannot be described. */
+function endAfter(thrown: unknown, job: Job): Said {
+  try {
+    if (thrown instanceof Snooze) return { outcome: "snoozed", delay_ms: wholeMs(thrown.delayMs), message: text(thrown.message) };
+    if (thrown instanceof Cancelled || job.signal.aborted) return stopped(job);
+    if (thrown instanceof Failed) {
+      const { code = "failed", retryable = true, delayMs } = thrown.options ?? {};
+      const delay = delayMs === undefined || delayMs === null ? {} : { delay_ms: wholeMs(delayMs) };
+      return { ...failure(code, thrown.message), retryable: Boolean(retryable), ...delay };
+    }
+  } catch {
+    // For example, a `Failed` with options of other types.
+  }
+  return described(thrown);
+}
+
+/** Describes any value that was thrown as a failure, also one that cannot be converted to a string. */
+function described(thrown: unknown): Said {
+  try {
+    return thrown instanceof Error ? failure(thrown.name, text(thrown.stack ?? thrown.message, 2000)) : failure("Error", text(String(thrown), 2000));
+  } catch {
+    return failure("Error", "the handler threw a value that has no text");
+  }
+}
+
+/** Returns the end of a run as JSON. A result that is not JSON fails the run. */
+function encoded(job: Job, said: Said): string {
+  try {
+    return JSON.stringify({ run: job.run, ...said });
+  } catch (error) {
+    return JSON.stringify({ run: job.run, ...failure(NOT_TAKEN, `the result is not JSON: ${described(error)["message"]}`) });
+  }
+}
+
+/** Removes and returns the ends of the next request. They belong to one registration of the worker, because the request names it. */
+function nextBatch(ends: End[]): End[] {
+  let [count, bytes] = [0, 0];
+  for (; count < Math.min(ends.length, ENDS_MAX); count += 1) {
+    bytes += Buffer.byteLength(ends[count]!.json) + 1;
+    if (count > 0 && (bytes > ENDS_BYTES_MAX || ends[count]!.job.holder !== ends[0]!.job.holder)) break;
+  }
+  return ends.splice(0, count);
+}

@@ -32,6 +32,7 @@ async function hospital(t: TestContext) {
       worker.stop();
       await running;
     });
+    return { worker, running };
   };
   const create = async (more = {}) => (await healthy.create({ kind: "k", queue, ...more })).id;
   const registered = () => ill.answered("POST", "/v1/workers").length;
@@ -85,6 +86,95 @@ test("an end that an open transaction holds is reported again", async (t) => {
   work(() => "done");
   assert.deepEqual(await ended(await create()), { result: "done", codes: [undefined] });
   await until("the report of the end is answered", () => ill.answered("POST", "/finish").length === 3);
+});
+
+test("ends are reported in requests that the server accepts", async (t) => {
+  const { ill, work, create, registered } = await hospital(t);
+  const sizes = [17_000_000, ...Array<number>(24).fill(1_000_000)];
+  let [returned, allReturned] = [0, () => {}];
+  const all = new Promise<undefined>((resolve) => (allReturned = () => resolve(undefined)));
+  ill.refuses = () => all;
+  work((job) => {
+    returned += 1;
+    return "x".repeat(sizes[job.payload as number]!);
+  }, { concurrency: sizes.length });
+  const [large, ...ids] = await Promise.all(sizes.map((_, n) => create({ payload: n, max_attempts: 1 })));
+  await until("all handlers have returned", () => returned === sizes.length);
+  allReturned();
+  for (const id of ids) assert.deepEqual((await ended(id)).codes, [undefined]);
+  assert.deepEqual((await ended(large!, "failed")).codes, ["end_not_taken"]);
+  assert.ok(ill.finished.every(({ jobs, bytes }) => jobs.length === 1 || bytes < 8 * 2 ** 20));
+  assert.equal(registered(), 1);
+});
+
+test("an end that the server rejects fails only its run", async (t) => {
+  const { ill, work, create, registered } = await hospital(t);
+  const poison = await create({ max_attempts: 1 });
+  let [refusals, returned, allReturned] = [0, 0, () => {}];
+  const all = new Promise<void>((resolve) => (allReturned = resolve));
+  ill.refuses = async (jobs) => {
+    await all;
+    // Refused in a report of all, of a half, of a quarter, and alone.
+    return jobs.includes(poison) && (refusals += 1) <= 4 ? { status: 422 } : undefined;
+  };
+  work(() => void (returned += 1), { concurrency: 9 });
+  const ids = await Promise.all(Array.from({ length: 8 }, () => create()));
+  await until("all handlers have returned", () => returned === 9);
+  allReturned();
+  for (const id of ids) assert.deepEqual((await ended(id)).codes, [undefined]);
+  assert.deepEqual((await ended(poison, "failed")).codes, ["end_not_taken"]);
+  assert.equal(registered(), 1);
+});
+
+test("a place is occupied until the end of its run is reported", async (t) => {
+  const { ill, work, create } = await hospital(t);
+  const seen: number[] = [];
+  let began = 0;
+  ill.refuses = () => (seen.length < 4 && seen.push(began) ? { status: 503 } : undefined);
+  work(() => void (began += 1), { concurrency: 1 });
+  for (const id of await Promise.all([create(), create()])) await ended(id);
+  assert.deepEqual(seen, [1, 1, 1, 1]);
+});
+
+test("held ends occupy no places and delay no other ends", async (t) => {
+  const { ill, work, create, registered } = await hospital(t);
+  const held = await Promise.all(Array.from({ length: 4 }, () => create()));
+  held.forEach((id) => ill.held.add(id));
+  const { worker, running } = work(() => {}, { concurrency: 2 });
+  await until("all are held", () => held.every((id) => ill.finished.some(({ jobs }) => jobs.includes(id))));
+  const others = await Promise.all(Array.from({ length: 6 }, () => create()));
+  for (const id of others) await ended(id);
+  for (const { jobs } of ill.finished) assert.ok(!jobs.some((id) => others.includes(id)) || !jobs.some((id) => held.includes(id)));
+  let over = false;
+  void running.then(() => (over = true));
+  worker.stop();
+  const reports = ill.finished.length;
+  await until("the held ends are reported again", () => ill.finished.length > reports + 2);
+  assert.equal(over, false);
+  ill.held.clear();
+  for (const id of held) assert.deepEqual((await ended(id)).codes, [undefined]);
+  await running;
+  assert.equal(registered(), 1);
+});
+
+test("many held ends occupy places and are reported in requests that the server accepts", async (t) => {
+  const { ill, queue, work, registered } = await hospital(t);
+  const created = await healthy.createMany(Array.from({ length: 2_700 }, () => ({ kind: "k", queue })));
+  created.forEach(({ id }) => ill.held.add(id));
+  work(() => {}, { concurrency: 600 });
+  const reported = () => new Set(ill.finished.flatMap(({ jobs }) => jobs)).size;
+  await until("2,000 ends are held, and more occupy the places", () => reported() >= 2_600);
+  const reports = ill.finished.length;
+  await until("the held ends are reported again", () => ill.finished.length > reports + 12);
+  assert.equal(reported(), 2_600);
+  ill.held.clear();
+  await until("all have ended", async () => {
+    let succeeded = 0;
+    for await (const _ of healthy.jobs({ queue, state: "succeeded" })) succeeded += 1;
+    return succeeded === created.length;
+  });
+  assert.ok(ill.finished.every(({ jobs }) => jobs.length <= 500));
+  assert.equal(registered(), 1);
 });
 
 test("a success is reported until the server accepts it", async (t) => {

@@ -13,6 +13,12 @@ export type Fault = "lose" | "deny" | "hang" | { status: number; retryAfter?: nu
 
 export class IllServer {
   fault: (method: string, path: string) => Fault = () => undefined;
+  /** Returns the fault of a report of the ends of these jobs. */
+  refuses: (jobs: string[]) => Fault | Promise<Fault> = () => undefined;
+  /** The jobs whose ends an open transaction holds. */
+  readonly held = new Set<string>();
+  /** The jobs of each report of ends, and its size. */
+  readonly finished: { jobs: string[]; bytes: number }[] = [];
   readonly asked: { method: string; path: string; status: number | "lost" | "hangs" }[] = [];
   readonly #server = createServer((request, response) => void this.#answer(request, response));
 
@@ -41,7 +47,15 @@ export class IllServer {
     const { method = "GET", url = "/" } = request;
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const fault = this.fault(method, url);
+    const body = Buffer.concat(chunks);
+    let fault = this.fault(method, url);
+    if (url.endsWith("/finish")) {
+      const { runs } = JSON.parse(body.toString()) as { runs: { run: string }[] };
+      const [jobs, held] = [runs.map(jobOf), new Set(this.held)];
+      this.finished.push({ jobs, bytes: body.length });
+      fault ??= await this.refuses(jobs);
+      if (jobs.some((job) => held.has(job))) fault ??= { status: 200, answer: await this.#finishBesideHeld(url, runs, held) };
+    }
     if (fault === "hang") return void this.asked.push({ method, path: url, status: "hangs" });
     let status: number;
     let answer = JSON.stringify({ code: "ill", detail: "injected fault" });
@@ -54,7 +68,7 @@ export class IllServer {
       const headers: Record<string, string> = { "Content-Type": "application/json" };
       const key = request.headers["idempotency-key"];
       if (typeof key === "string") headers["Idempotency-Key"] = key;
-      const passed = await fetch(this.behind + url, { method, headers, body: chunks.length > 0 ? Buffer.concat(chunks) : null });
+      const passed = await fetch(this.behind + url, { method, headers, body: body.length > 0 ? body : null });
       const text = await passed.text();
       [status, answer] = fault === "deny" ? [503, answer] : [passed.status, text];
     }
@@ -62,4 +76,15 @@ export class IllServer {
     if (fault === "lose") request.socket.destroy();
     else response.writeHead(status).end(answer);
   }
+
+  /** Reports the ends that are not held. Returns the answer to all. */
+  async #finishBesideHeld(url: string, ends: { run: string }[], held: Set<string>): Promise<string> {
+    const runs = ends.filter((end) => !held.has(jobOf(end)));
+    const headers = { "Content-Type": "application/json" };
+    const passed = runs.length > 0 ? await fetch(this.behind + url, { method: "POST", headers, body: JSON.stringify({ runs }) }) : undefined;
+    const told = ((await passed?.json()) as { runs: string[] } | undefined)?.runs ?? [];
+    return JSON.stringify({ runs: ends.map((end) => (held.has(jobOf(end)) ? "held" : told.shift())) });
+  }
 }
+
+const jobOf = ({ run }: { run: string }): string => run.split(".")[0]!;

@@ -121,9 +121,48 @@ test("half a surrogate pair in an error keeps its code and its delay", async (t)
 });
 
 test("a value without a text fails the attempt, and the worker continues", async (t) => {
-  const thrown = [Object.create(null), Object.assign(new Error("no"), { stack: {} }), Symbol("no")];
+  const revoked = Proxy.revocable(new Error("no"), {});
+  revoked.revoke();
+  const thrown = [Object.create(null), Object.assign(new Error("no"), { stack: {} }), Symbol("no"), revoked.proxy];
   const create = work(t, { k: (job) => { throw thrown[job.payload as number]; } });
   for (const n of thrown.keys()) await ended(await create("k", n, { max_attempts: 1 }), "failed");
+});
+
+test("an error with parts of wrong types ends its attempt", async (t) => {
+  const odd = (message: unknown, options?: unknown) => new Failed(message as string, options as { code: string });
+  const cases: [Error, string][] = [
+    [odd("no", null), "failed"],
+    [odd(undefined, { code: 404 }), "404"],
+    [odd("no", { code: null }), "failed"],
+    [odd("no", { code: "" }), "failed"],
+    [odd("no", { code: Object.create(null) }), "Failed"],
+    [odd("no", { code: "odd", retryable: "no" }), "odd"],
+    [odd("no", { code: "late", delayMs: 1e30 }), "late"],
+    [odd("no", { code: "late", delayMs: Infinity }), "late"],
+    [odd("x".repeat(17_000_000), { code: "long".repeat(1_000_000) }), "long".repeat(50)],
+    [new Snooze(NaN), "Snooze"],
+  ];
+  const create = work(t, { k: (job) => { throw cases[job.payload as number]![0]; } }, 10);
+  for (const [n, [, code]] of cases.entries()) {
+    const id = await create("k", n, { max_attempts: 1 });
+    await ended(id, "failed");
+    assert.deepEqual(await codes(id), [code]);
+  }
+});
+
+test("a result whose encoding throws any error fails only its attempt", async (t) => {
+  const thrown = [new RangeError("no"), new Unreachable("no"), new Problem(503, "store_unavailable", "no"), Object.create(null), new Snooze(1)];
+  const create = work(t, { k: (job) => ({ toJSON: () => { throw thrown[job.payload as number]; } }) as unknown as Json });
+  for (const n of thrown.keys()) {
+    const id = await create("k", n, { max_attempts: 1 });
+    await ended(id, "failed");
+    assert.deepEqual(await codes(id), ["end_not_taken"]);
+  }
+});
+
+test("more places than a claim can ask for are used", async (t) => {
+  const create = work(t, { k: () => {} }, 600);
+  await ended(await create("k"));
 });
 
 test("delays are rounded to whole milliseconds", async (t) => {
