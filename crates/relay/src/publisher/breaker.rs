@@ -1,4 +1,8 @@
 //! Circuit breaker: stops publishing for a while when the sink accepts nothing, without counting failures of single events.
+//!
+//! Whether the sink is unavailable, or a long run of events is refused for their own fault, shows only when one is accepted. So each probe tries events
+//! that were not tried before, twice as many as the last one as long as the sink refuses all of them, and those that fail are parked: whatever the
+//! first events are, others are tried after them.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,6 +16,9 @@ pub(super) const FAILURES_MAX: usize = 5;
 /// First and longest time for which the breaker stays open.
 const WAIT: RetryPolicy =
     RetryPolicy { base: Duration::from_millis(200), cap: Duration::from_secs(30), jitter: 0.2 };
+
+/// A probe has at most `FAILURES_MAX` times two to the power of this: more than one wave.
+const DOUBLED_MAX: u32 = 10;
 
 /// After this number of consecutive trips (about three seconds), the publisher releases its slots to others until it tries the sink again.
 const TRIPS_ASIDE: u32 = 4;
@@ -27,6 +34,12 @@ struct State {
     /// Number of consecutive trips.
     trips: u32,
     failures_in_a_row: usize,
+    /// By how many times the number of events in a probe has been doubled.
+    doubled: u32,
+    /// Whether no event is left that was not tried before, so that only parked ones show whether the sink works.
+    nothing_new: bool,
+    /// The trip after which parked events were tried.
+    parked_tried_after: u32,
 }
 
 /// What the results of a wave show about the sink.
@@ -34,8 +47,10 @@ struct State {
 pub(super) enum Verdict {
     /// The sink is considered to work. `closed`: whether this closed the breaker.
     Works { closed: bool },
-    /// The sink is considered unavailable. Of the events of the wave, the first `charged` have used an attempt.
+    /// The sink is considered unavailable from now on. Of the events of the wave, the first `charged` have used an attempt.
     Down { why: String, charged: usize },
+    /// The sink is still considered unavailable; no event of the wave has used an attempt. `opens`: whether the breaker opens again.
+    StillDown { why: String, opens: bool },
 }
 
 impl Breaker {
@@ -50,9 +65,26 @@ impl Breaker {
         self.state().trips >= TRIPS_ASIDE && self.wait().is_some()
     }
 
-    /// Returns how many events may be sent at the same time: only a few until the sink has accepted something again.
+    /// Returns how many events that were not tried before may be sent at the same time: only a few until the sink has accepted something again.
     pub(super) fn wave_max(&self, wave_max: usize) -> usize {
+        let state = self.state();
+        if state.trips > 0 { (FAILURES_MAX << state.doubled).min(wave_max) } else { wave_max }
+    }
+
+    /// Returns the same for parked events.
+    pub(super) fn parked_wave_max(&self, wave_max: usize) -> usize {
         if self.state().trips > 0 { FAILURES_MAX } else { wave_max }
+    }
+
+    /// Returns whether parked events may be sent: after each trip once, and further only if there are no others.
+    pub(super) fn may_try_parked(&self) -> bool {
+        let state = self.state();
+        state.trips == 0 || state.nothing_new || state.parked_tried_after != state.trips
+    }
+
+    /// Notes that no event is left that was not tried before.
+    pub(super) fn found_nothing_new(&self) {
+        self.state().nothing_new = true;
     }
 
     /// Opens the breaker, for at least `asked` if given; `random` adds jitter. Returns for how long.
@@ -75,16 +107,24 @@ impl Breaker {
                 Delivery::Refused { why } | Delivery::Unknown { why } => last = Some(why),
                 // An event that the sink rejects as unacceptable shows that the sink works.
                 Delivery::Acknowledged | Delivery::Unacceptable { .. } => {
-                    state.failures_in_a_row = 0;
-                    state.open_until = None;
-                    let closed = std::mem::take(&mut state.trips) > 0;
+                    let closed = state.trips > 0;
+                    *state = State::default();
                     return Verdict::Works { closed };
                 }
             }
         }
         let Some(why) = last.cloned() else { return Verdict::Works { closed: false } };
+        if state.trips > 0 && are_new {
+            if answers.iter().all(|answer| matches!(answer, Delivery::Refused { .. })) {
+                state.doubled = (state.doubled + 1).min(DOUBLED_MAX);
+            }
+            state.nothing_new = false;
+            return Verdict::StillDown { why, opens: true };
+        }
         if state.trips > 0 {
-            return Verdict::Down { why, charged: 0 };
+            state.parked_tried_after = state.trips;
+            // Not before new events have been tried: parked ones may fail for ever.
+            return Verdict::StillDown { why, opens: std::mem::take(&mut state.nothing_new) };
         }
         if !are_new {
             return Verdict::Works { closed: false };
@@ -116,6 +156,10 @@ mod tests {
         Verdict::Down { why: "no".to_owned(), charged }
     }
 
+    fn still_down(opens: bool) -> Verdict {
+        Verdict::StillDown { why: "no".to_owned(), opens }
+    }
+
     #[test]
     fn one_event_that_fails_among_others_is_not_the_sinks_fault() {
         let breaker = Breaker::default();
@@ -139,10 +183,43 @@ mod tests {
             assert_eq!(breaker.count(&[failed()], false), WORKS);
         }
         breaker.trip(None, 0.5);
-        assert_eq!(breaker.count(&[failed()], false), down(0));
-        assert_eq!(breaker.count(&[failed(), failed()], true), down(0));
+        assert_eq!(breaker.count(&[failed()], false), still_down(false));
+        assert_eq!(breaker.count(&[failed(), failed()], true), still_down(true));
         assert_eq!(breaker.count(&[Delivery::Acknowledged], false), Verdict::Works { closed: true });
         assert_eq!(breaker.count(&[failed()], false), WORKS);
+    }
+
+    #[test]
+    fn parked_events_are_tried_once_after_each_trip_and_open_the_breaker_only_if_there_are_no_others() {
+        let breaker = Breaker::default();
+        assert!(breaker.may_try_parked());
+        breaker.trip(None, 0.5);
+        assert!(breaker.may_try_parked());
+        assert_eq!(breaker.count(&[failed()], false), still_down(false));
+        assert!(!breaker.may_try_parked());
+        breaker.found_nothing_new();
+        assert!(breaker.may_try_parked());
+        assert_eq!(breaker.count(&[failed()], false), still_down(true));
+        breaker.trip(None, 0.5);
+        assert!(breaker.may_try_parked());
+    }
+
+    #[test]
+    fn each_probe_tries_more_new_events_as_long_as_all_are_refused() {
+        let breaker = Breaker::default();
+        breaker.trip(None, 0.5);
+        let mut tried = Vec::new();
+        for _ in 0..9 {
+            tried.push(breaker.wave_max(1_000));
+            breaker.count(&[failed()], true);
+        }
+        assert_eq!(tried, [5, 10, 20, 40, 80, 160, 320, 640, 1_000]);
+        assert_eq!(breaker.parked_wave_max(1_000), 5);
+        let unknown = Delivery::Unknown { why: "no answer".to_owned() };
+        let slow = Breaker::default();
+        slow.trip(None, 0.5);
+        slow.count(&[failed(), unknown], true);
+        assert_eq!(slow.wave_max(1_000), 5, "a sink that does not answer is not given more");
     }
 
     #[test]
@@ -151,7 +228,7 @@ mod tests {
         let first = breaker.trip(None, 0.5);
         assert!(breaker.wait().is_some_and(|wait| wait <= first));
         assert_eq!(breaker.wave_max(1_000), 5);
-        assert_eq!(breaker.count(&[failed()], false), down(0));
+        assert_eq!(breaker.count(&[failed()], true), still_down(true));
         assert_eq!(breaker.trip(None, 0.5), first * 2);
         assert_eq!(breaker.trip(Some(Duration::from_secs(90)), 0.5), Duration::from_secs(90));
         assert_eq!(breaker.count(&[Delivery::Acknowledged], true), Verdict::Works { closed: true });

@@ -166,7 +166,7 @@ impl Shared {
         self.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
     }
 
-    /// Sends one wave. Returns the results of its first events; for the following events the result is unknown, and the sink accepts nothing at
+    /// Sends one wave. Returns the results of its first events; the following events have to be tried again, because the sink accepts nothing at
     /// present. `attempts`: previous attempts of each event. `are_new`: whether there are none.
     async fn send(
         &self,
@@ -194,8 +194,29 @@ impl Shared {
                 self.trip(&format!("every event fails: {why}"), None).await;
                 answers.truncate(charged);
             }
+            Verdict::StillDown { why, opens } => {
+                if opens {
+                    self.trip(&format!("every event fails: {why}"), None).await;
+                }
+                return if are_new { self.set_aside(wave, answers) } else { Vec::new() };
+            }
         }
         wave.iter().zip(answers).map(|(event, answer)| self.end(event, attempts(event), answer)).collect()
+    }
+
+    /// Parks events that failed while the sink was considered unavailable, without using an attempt, so that others are tried after them.
+    fn set_aside(&self, wave: &[Event], answers: Vec<Delivery>) -> Vec<Option<Failure>> {
+        let Subscription { name, backoff, .. } = &self.options.subscription;
+        tracing::warn!(
+            subscription = name,
+            events = answers.len(),
+            "parked events without using an attempt, to try others"
+        );
+        let parked = |(event, answer): (&Event, &Delivery)| {
+            let then = Undelivered::Retry(backoff.delay(1, fastrand::f64()));
+            Some(Failure { event: event.id, deliveries: 0, why: stored_why(answer.why()), then })
+        };
+        wave.iter().zip(&answers).map(parked).collect()
     }
 
     /// Converts the sink's answer for an event to a failure; `None`: it was delivered.
@@ -209,7 +230,7 @@ impl Shared {
             Delivery::Unacceptable { why } => (why, false),
         };
         self.stats.failed.add(1);
-        let why = without_nul(&why.chars().take(WHY_CHARS_MAX).collect::<String>());
+        let why = stored_why(&why);
         let deliveries = attempts + 1;
         let then = self.options.subscription.after_failure(deliveries, acceptable, None, fastrand::f64());
         match then {
@@ -264,6 +285,11 @@ impl Shared {
     fn lost(&self) {
         self.held_until.send_replace(Instant::now());
     }
+}
+
+/// Returns a sink's error as it is stored.
+fn stored_why(why: &str) -> String {
+    without_nul(&why.chars().take(WHY_CHARS_MAX).collect::<String>())
 }
 
 /// Returns whether the aggregate is parked after this failure.

@@ -130,6 +130,9 @@ impl Pages<'_> {
         if any {
             self.deliver(page).await?;
         } else {
+            if !more {
+                shared.breaker.found_nothing_new();
+            }
             // Skips events that the subscription does not select.
             self.pass(0);
         }
@@ -165,8 +168,11 @@ impl Pages<'_> {
         if !self.subscribed {
             let name = &shared.publisher.subscription;
             if shared.store.subscribe(name, shared.options.begin).await? {
-                tracing::info!(subscription = name, begin = ?shared.options.begin,
-                    "created a new subscription");
+                tracing::info!(
+                    subscription = name,
+                    begin = shared.options.begin.as_str(),
+                    "created a new subscription"
+                );
             }
             self.subscribed = true;
         }
@@ -235,15 +241,20 @@ impl Pages<'_> {
     /// Publishes a page wave by wave and stores the results.
     async fn deliver(&mut self, page: Page) -> Result<(), StoreError> {
         let shared = self.shared;
-        let (events, mut outcome) = (page.events.len(), Outcome::default());
+        let (events, more, mut outcome) = (page.events.len(), page.more, Outcome::default());
+        let mut sent = 0;
         let mut held = shared.parked.of(page.events.iter().map(|event| &event.aggregate));
         let mut waves = Waves::of(page.events);
         held.iter().for_each(|aggregate| waves.hold(aggregate.clone()));
         while shared.may_send() && shared.breaker.wait().is_none() {
             let wave = waves.next(shared.breaker.wave_max(WAVE_MAX));
             if wave.is_empty() {
+                if sent == 0 && !more {
+                    shared.breaker.found_nothing_new();
+                }
                 break;
             }
+            sent += wave.len();
             let ends = shared.send(&wave, |_| 0, true).await;
             outcome.untried.extend(wave[ends.len()..].iter().map(|event| event.id));
             let all_tried = ends.len() == wave.len();

@@ -45,6 +45,9 @@ async fn retry_due(shared: &Shared) -> Result<Option<Duration>, StoreError> {
     if let Some(wait) = shared.breaker.wait() {
         return Ok(Some(wait));
     }
+    if !shared.breaker.may_try_parked() {
+        return Ok(Some(LOOK_EVERY));
+    }
     let due = shared.store.due(&shared.publisher, AGGREGATES_MAX, shared.options.page).await?;
     if due.aggregates.is_empty() {
         return Ok(Some(due.next_in.unwrap_or(LOOK_EVERY).min(LOOK_EVERY)));
@@ -77,7 +80,7 @@ async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
     }
     let mut waves = Waves::of(events);
     while shared.may_send() && shared.breaker.wait().is_none() {
-        let wave = waves.next(shared.breaker.wave_max(WAVE_MAX));
+        let wave = waves.next(shared.breaker.parked_wave_max(WAVE_MAX));
         if wave.is_empty() {
             break;
         }

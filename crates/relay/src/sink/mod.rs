@@ -72,6 +72,16 @@ pub enum Delivery {
     },
 }
 
+impl Delivery {
+    /// Returns why the event was not delivered; empty if it was.
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Acknowledged => "",
+            Self::Refused { why } | Self::Unacceptable { why } | Self::Unknown { why } => why,
+        }
+    }
+}
+
 /// A sink that cannot accept events at present.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place} does not accept events: {why}")]

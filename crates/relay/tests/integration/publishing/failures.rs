@@ -172,6 +172,20 @@ pub(crate) async fn a_sink_that_refuses_everything_parks_few(desk: Desk) {
     }
 }
 
+pub(crate) async fn more_refused_events_than_a_page_has_do_not_stop_the_others(desk: Desk) {
+    desk.emit_of("bad", 60, 60).await;
+    desk.emit_of("good", 5, 5).await;
+    desk.sink.answer(|e| if e.aggregate.kind == "bad" { Answer::Refuse } else { Answer::Take });
+    let mut options = giving_up("s", 2, Exhausted::DeadLetter);
+    options.page.events_max = 10;
+    let running = desk.run(options);
+    desk.until_taken(5).await;
+    wait::until("the refused events are dead letters", || async { running.stats.view().dead == 60 }).await;
+    running.stop().await;
+    let dead = desk.store.dead_events(None, None, 100).await.unwrap();
+    assert!(dead.iter().all(|event| event.deliveries == 2), "a probe uses no attempt");
+}
+
 pub(crate) async fn a_receiver_that_wants_no_more_pauses_the_subscription(desk: Desk) {
     desk.emit("1", 1).await;
     desk.sink.answer(|_| Answer::Gone);
