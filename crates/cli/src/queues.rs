@@ -117,6 +117,7 @@ struct QueueDocument<'a> {
     name: &'a str,
     paused_at: Option<Timestamp>,
     workers: i64,
+    oldest_due_at: Option<Timestamp>,
     counts: BTreeMap<JobState, i64>,
 }
 
@@ -133,6 +134,7 @@ fn list(queues: &[QueueView], json: bool) -> Result<()> {
     let mut listing = Listing::new([
         Column::new("QUEUE"),
         Column::unbroken("TAKES JOBS"),
+        Column::unbroken("OLDEST DUE"),
         Column::unbroken("PENDING"),
         Column::unbroken("RUNNING"),
         Column::unbroken("RETRY"),
@@ -151,7 +153,9 @@ fn list(queues: &[QueueView], json: bool) -> Result<()> {
         let count = |state| Field::text(counts.get(&state).unwrap_or(&0).to_string());
         let [pending, running, retry_wait, failed, blocked, aborted] = COUNTED.map(count);
         let name = Field::text(&queue.name);
-        listing.row([name, takes, pending, running, retry_wait, failed, blocked, aborted]);
+        let oldest =
+            queue.oldest_due_at.map_or_else(|| Field::text(""), |since| Field::text(relative(since, now)));
+        listing.row([name, takes, oldest, pending, running, retry_wait, failed, blocked, aborted]);
     }
     Ok(listing.print()?)
 }
@@ -161,6 +165,7 @@ fn document(queue: &QueueView) -> QueueDocument<'_> {
         name: &queue.name,
         paused_at: queue.paused_at,
         workers: queue.workers,
+        oldest_due_at: queue.oldest_due_at,
         counts: queue.counts.iter().copied().collect(),
     }
 }

@@ -177,6 +177,25 @@ pub async fn jobs_whose_time_has_come_are_counted_apart(scene: Scene) {
     assert_eq!(due().await, [("pending", 3, 2), ("running", 1, 0)], "a pause does not change these counts");
 }
 
+pub async fn a_queue_tells_since_when_its_oldest_due_job_has_been_due(scene: Scene) {
+    let oldest = async || {
+        let by_kind = scene.store.queues_by_kind(9).await.unwrap();
+        let told: Vec<_> = by_kind.iter().map(|queue| queue.oldest_due_at()).collect();
+        let queues = scene.store.queues().await.unwrap();
+        assert_eq!(queues.iter().map(|queue| queue.oldest_due_at).collect::<Vec<_>>(), told);
+        told
+    };
+    scene.enqueue(Scene::job().start(StartAt::After(LONG))).await;
+    assert_eq!(oldest().await, [None], "a job whose time has not come is not due");
+    let first = scene.enqueue(Scene::job()).await;
+    scene.enqueue(Scene::job()).await;
+    let first_due_at = scene.view(first).await.row.ready_at;
+    assert!(first_due_at.is_some());
+    assert_eq!(oldest().await, [first_due_at]);
+    scene.claim(2).await;
+    assert_eq!(oldest().await, [None], "running jobs are not due");
+}
+
 pub async fn workers_are_listed_with_what_they_hold(scene: Scene) {
     scene.enqueue(Scene::job()).await;
     scene.claim(1).await;

@@ -63,6 +63,7 @@ macro_rules! conformance {
                 only_living_workers_serve_a_queue
                 kinds_are_counted_exactly_and_the_rarest_as_one
                 jobs_whose_time_has_come_are_counted_apart
+                a_queue_tells_since_when_its_oldest_due_job_has_been_due
                 workers_are_listed_with_what_they_hold
                 a_retried_dead_letter_gets_its_attempts_again
                 a_rerun_goes_on_from_the_last_token

@@ -218,6 +218,8 @@ pub struct QueueView {
     pub paused_at: Option<Timestamp>,
     /// The number of active workers that serve it.
     pub workers: i64,
+    /// When the job that has waited longest for a claim became due; missing if no job is due.
+    pub oldest_due_at: Option<Timestamp>,
     /// The number of its jobs that have not ended, by state.
     pub counts: Vec<(JobState, i64)>,
 }
@@ -238,6 +240,12 @@ impl QueueKinds {
     #[must_use]
     pub fn waiting(&self) -> i64 {
         self.counts.iter().filter(|count| count.state.is_waiting()).map(|count| count.jobs).sum()
+    }
+
+    /// Returns when the job that has waited longest for a claim became due; `None` if no job is due.
+    #[must_use]
+    pub fn oldest_due_at(&self) -> Option<Timestamp> {
+        self.counts.iter().filter_map(|count| count.oldest_due_at).min()
     }
 
     /// Returns the number of its unfinished jobs.
@@ -280,4 +288,6 @@ pub struct KindCount {
     pub jobs: i64,
     /// The number of these that are due for a claim. A pause of the queue is not considered.
     pub due: i64,
+    /// When the first of the due jobs became due; `None` if none is.
+    pub oldest_due_at: Option<Timestamp>,
 }

@@ -1,6 +1,9 @@
--- Every queue that has live jobs, is served or was paused, with its workers and its live jobs by state.
+-- Every queue that has live jobs, is served or was paused, with its workers, its live jobs by state, and since when the first of them that are due
+-- has been due.
 with counted as (
-    select queue, state, count(*) as jobs from milepost.live group by queue, state
+    select queue, state, count(*) as jobs, min(ready_at) filter (where ready_at <= now()) as oldest_due_at
+    from milepost.live
+    group by queue, state
 ),
 served as (
     select s.queue, count(*) as workers
@@ -13,7 +16,8 @@ named as (
     union select name from milepost.queue
     union select queue from served
 )
-select n.name, q.paused_at, coalesce(s.workers, 0) as workers, c.state::text as state, coalesce(c.jobs, 0) as jobs
+select n.name, q.paused_at, coalesce(s.workers, 0) as workers, c.state::text as state, coalesce(c.jobs, 0) as jobs,
+       c.oldest_due_at
 from named n
 left join milepost.queue q on q.name = n.name
 left join served s on s.queue = n.name

@@ -178,11 +178,14 @@ fn queue_views(rows: &[PgRow]) -> Decoded<Vec<QueueView>> {
                 name,
                 paused_at: paused_at.map(jiff_sqlx::Timestamp::to_jiff),
                 workers: row.try_get("workers")?,
+                oldest_due_at: None,
                 counts: Vec::new(),
             });
         }
         if let Some(view) = views.last_mut().filter(|_| row.try_get_raw("state").is_ok_and(|s| !s.is_null()))
         {
+            let oldest_due_at = row::time(row, "oldest_due_at")?;
+            view.oldest_due_at = view.oldest_due_at.into_iter().chain(oldest_due_at).min();
             view.counts.push((named(row, "state")?, row.try_get("jobs")?));
         }
     }
@@ -201,7 +204,8 @@ fn queues_with_kinds(rows: &[PgRow]) -> Decoded<Vec<QueueKinds>> {
         }
         if let (Some(queue), Some(jobs)) = (queues.last_mut(), row.try_get("jobs")?) {
             let (kind, state) = (row.try_get("kind")?, named(row, "state")?);
-            queue.counts.push(KindCount { kind, state, jobs, due: row.try_get("due")? });
+            let (due, oldest_due_at) = (row.try_get("due")?, row::time(row, "oldest_due_at")?);
+            queue.counts.push(KindCount { kind, state, jobs, due, oldest_due_at });
         }
     }
     Ok(queues)

@@ -101,10 +101,9 @@ impl PostgresStore {
             }
             tokio::time::sleep(TRY_EVERY).await;
         }
-        Err(StoreError::Unavailable {
-            place: format!("the limit of {name}"),
-            cause: "a transaction that enqueues jobs of its groups is still open; lower the limit when that transaction has ended"
-                .into(),
+        Err(StoreError::Held {
+            verb: "put_limit",
+            cause: format!("a transaction that enqueues jobs of {name} is still open").into(),
         })
     }
 }

@@ -169,12 +169,14 @@ pub(crate) fn read_entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
 /// Returns every queue that has live jobs, is served or is paused.
 pub(crate) fn queues(conn: &Connection) -> Result<Vec<QueueView>, Failure> {
     let mut counted = conn.prepare_cached(sql!("count_by_queue"))?;
-    let counted = counted.query_map((), |row| Ok((row.get(0)?, (row::word(row, 1)?, row.get(2)?))))?;
+    let counted = counted.query_map([now_ms()], |row| {
+        Ok((row.get(0)?, ((row::word(row, 1)?, row.get(2)?), row::time_opt(row, 3)?)))
+    })?;
     let mut counts = by_queue(counted)?;
     let known = service(conn, counts.keys())?;
     let view = |(name, Service { paused_at, workers })| {
-        let counts = counts.remove(&name).unwrap_or_default();
-        QueueView { name, paused_at, workers, counts }
+        let (counts, due): (Vec<_>, Vec<_>) = counts.remove(&name).unwrap_or_default().into_iter().unzip();
+        QueueView { name, paused_at, workers, oldest_due_at: due.into_iter().flatten().min(), counts }
     };
     Ok(known.into_iter().map(view).collect())
 }
@@ -184,7 +186,8 @@ pub(crate) fn queues_by_kind(conn: &Connection, kinds_max: u32) -> Result<Vec<Qu
     let mut counted = conn.prepare_cached(sql!("count_by_kind"))?;
     let counted = counted.query_map((kinds_max, now_ms()), |row| {
         let (kind, state) = (row.get(1)?, row::word(row, 2)?);
-        Ok((row.get(0)?, KindCount { kind, state, jobs: row.get(3)?, due: row.get(4)? }))
+        let (due, oldest_due_at) = (row.get(4)?, row::time_opt(row, 5)?);
+        Ok((row.get(0)?, KindCount { kind, state, jobs: row.get(3)?, due, oldest_due_at }))
     })?;
     let mut counts = by_queue(counted)?;
     let known = service(conn, counts.keys())?;

@@ -25,7 +25,8 @@ Without --seq, the event gets the next sequence of its aggregate. With --seq,
 it must be that sequence, or a later one with --allow-gap; the first event of
 an aggregate may have any sequence.
 
-The payload is stored and published byte by byte, without changes.
+The payload is stored and published byte by byte, except for white space around
+it.
 
 Examples:
   milepost events emit order 17 order.paid --payload '{\"cents\": 1200}'

@@ -14,7 +14,6 @@ use milepost_cli_support::store::{self, Schema};
 use milepost_core::actions::Action as _;
 use milepost_core::actions::parked::ParkedAction;
 use milepost_core::actions::subscription::SubscriptionAction;
-use milepost_core::event::Aggregate;
 
 use crate::selection::Selection;
 
@@ -89,27 +88,5 @@ pub(crate) async fn run(command: EventsCommand, selection: &Selection) -> Result
         EventsCommand::Replay(args) => parked::replay(args, store).await,
         EventsCommand::Prune(args) => upkeep::prune(&args, selection, store).await,
         EventsCommand::Reseed(args) => upkeep::reseed(&args, store).await,
-    }
-}
-
-/// Parses an aggregate in the form `TYPE/ID`; everything after the first slash is the id.
-pub(crate) fn aggregate(text: &str) -> Result<Aggregate, String> {
-    match text.split_once('/') {
-        Some((kind, id)) if !kind.is_empty() && !id.is_empty() => Ok(Aggregate::new(kind, id)),
-        _ => Err("give an aggregate as TYPE/ID, such as order/17".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_aggregate_is_a_type_and_an_id() {
-        assert_eq!(aggregate("order/17"), Ok(Aggregate::new("order", "17")));
-        assert_eq!(aggregate("file/a/b"), Ok(Aggregate::new("file", "a/b")));
-        for text in ["order", "order/", "/17", ""] {
-            assert!(aggregate(text).is_err_and(|why| why.contains("order/17")), "{text}");
-        }
     }
 }

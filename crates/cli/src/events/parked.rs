@@ -10,9 +10,10 @@ use milepost_cli_support::parsers::{duration, point_in_time};
 use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::actions::dead_letter::DeadEventAction;
 use milepost_core::actions::parked::ParkedAction;
-use milepost_core::event::Aggregate;
+use milepost_core::error::StoreError;
 use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
 use milepost_core::event::relay_listing::{ParkedView, Replay};
+use milepost_core::event::{Aggregate, RelayError};
 use milepost_core::ident::EventId;
 use milepost_core::port::Store;
 
@@ -39,7 +40,7 @@ pub(crate) struct Which {
     /// The subscription
     subscription: String,
     /// The parked aggregate
-    #[arg(value_name = "TYPE/ID", value_parser = super::aggregate, required_unless_present = "all")]
+    #[arg(value_name = "TYPE/ID", required_unless_present = "all")]
     aggregate: Option<Aggregate>,
     /// All parked aggregates
     #[arg(long, conflicts_with = "aggregate")]
@@ -56,7 +57,7 @@ pub(crate) struct EditArgs {
     /// The subscription
     subscription: String,
     /// The parked aggregate
-    #[arg(value_name = "TYPE/ID", value_parser = super::aggregate)]
+    #[arg(value_name = "TYPE/ID")]
     aggregate: Aggregate,
     /// Only if this is its first parked event
     #[arg(long, value_name = "EVENT_ID")]
@@ -95,6 +96,8 @@ pub(crate) struct DeadArgs {
 const REPLAY_HELP: &str = "\
 Consumers receive these events again, with the same ids; consumers that record
 processed ids ignore them. Events are published in the order of each aggregate.
+The payload is the one that was emitted, also of an event that was edited while
+it was parked.
 
 Examples:
   milepost events replay orders --aggregate order/17 --from-seq 3
@@ -106,7 +109,7 @@ pub(crate) struct ReplayArgs {
     /// The subscription
     subscription: String,
     /// The events of this aggregate
-    #[arg(long, value_name = "TYPE/ID", value_parser = super::aggregate)]
+    #[arg(long, value_name = "TYPE/ID")]
     aggregate: Option<Aggregate>,
     /// The first sequence to publish again
     #[arg(long, value_name = "N", default_value_t = 1, requires = "aggregate", value_parser = clap::value_parser!(i64).range(1..))]
@@ -199,7 +202,18 @@ pub(super) async fn change(
     }
     let store = which.reason.acting(store)?;
     for (aggregate, event) in aggregates {
-        store.change_parked(name, &aggregate, event, &verb).await?;
+        match store.change_parked(name, &aggregate, event, &verb).await {
+            // The relay has published or parked events since they were listed.
+            Err(StoreError::Relay(RelayError::NotParked { .. } | RelayError::NotFirst { .. }))
+                if which.all =>
+            {
+                output::note(format_args!(
+                    "{aggregate}  not changed: its first parked event is another one now"
+                ));
+                continue;
+            }
+            changed => changed?,
+        }
         output::change(format_args!("{aggregate}  {}", action.result()))?;
     }
     Ok(Outcome::Done)

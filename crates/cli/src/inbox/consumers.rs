@@ -17,7 +17,6 @@ use milepost_core::retention::{Keep, Pace, RetentionPolicy};
 use serde_json::json;
 
 use super::known;
-use crate::events::aggregate;
 use crate::selection::Selection;
 use crate::time::relative;
 
@@ -114,7 +113,7 @@ pub(crate) struct ExpectArgs {
     /// The consumer
     consumer: String,
     /// The aggregate
-    #[arg(value_name = "TYPE/ID", value_parser = aggregate)]
+    #[arg(value_name = "TYPE/ID")]
     aggregate: Aggregate,
     /// The sequence of the next event to process
     #[arg(value_name = "SEQ", value_parser = clap::value_parser!(i64).range(1..))]

@@ -19,8 +19,8 @@ actions! {
         Replay = "replay" {
             title: "Replay",
             summary: "Publish events again",
-            effect: "Publishes events again: those of one aggregate from a sequence on, or all since a time, in the order of each aggregate. \
-                     Receivers that do not record processed ids process them twice.",
+            effect: "Publishes events again: those of one aggregate from a sequence on, or all since a time, in the order of each aggregate, \
+                     with the payloads that were emitted. Receivers that do not record processed ids process them twice.",
             is_destructive: true,
         }
     }

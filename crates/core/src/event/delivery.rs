@@ -34,6 +34,16 @@ pub enum Begin {
     Now,
 }
 
+impl Begin {
+    /// Returns its name in settings and logs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Beginning => "beginning",
+            Self::Now => "now",
+        }
+    }
+}
+
 /// The slots of a publisher after [`balance`](crate::port::LogReader::balance).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holding {

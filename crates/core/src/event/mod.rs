@@ -12,6 +12,7 @@ mod subscription;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -55,9 +56,27 @@ impl Aggregate {
     }
 }
 
+/// `TYPE/ID`. In the type, `/` is written as `%2F`, and `%` as `%25`, so that it has only one meaning.
 impl fmt::Display for Aggregate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kind, self.id)
+        write!(f, "{}/{}", self.kind.replace('%', "%25").replace('/', "%2F"), self.id)
+    }
+}
+
+impl FromStr for Aggregate {
+    type Err = String;
+
+    /// Parses `TYPE/ID`, as it is displayed.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((kind, id)) if !kind.is_empty() && !id.is_empty() => {
+                Ok(Self::new(kind.replace("%2F", "/").replace("%25", "%"), id))
+            }
+            _ => {
+                Err("give an aggregate as TYPE/ID, such as order/17; write / in a type as %2F, and % as %25"
+                    .to_owned())
+            }
+        }
     }
 }
 
@@ -93,4 +112,23 @@ pub struct Emitted {
     pub sequence: i64,
     /// Whether an event with the same id and content already existed; then nothing was changed.
     pub duplicate: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_aggregate_is_parsed_as_it_is_displayed() {
+        let parsed = |text: &str| text.parse::<Aggregate>();
+        assert_eq!(parsed("order/17"), Ok(Aggregate::new("order", "17")));
+        assert_eq!(parsed("file/a/b"), Ok(Aggregate::new("file", "a/b")));
+        for kind in ["order", "a/b", "a%2Fb", "100%", "%25"] {
+            let aggregate = Aggregate::new(kind, "c/d%");
+            assert_eq!(parsed(&aggregate.to_string()), Ok(aggregate), "{kind}");
+        }
+        for text in ["order", "order/", "/17", ""] {
+            assert!(parsed(text).is_err_and(|why| why.contains("order/17")), "{text}");
+        }
+    }
 }

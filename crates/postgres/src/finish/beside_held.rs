@@ -37,6 +37,7 @@ pub(super) async fn end_others(
     fastrand::shuffle(&mut others);
     let mut told = vec![Finished::Held; finishes.len()];
     let (began, mut parts) = (Instant::now(), vec![others, alone]);
+    parts.retain(|part| !part.is_empty());
     while let Some(part) = parts.pop().filter(|_| began.elapsed() < SEARCH_MAX) {
         let these: Vec<Finish> = part.iter().map(|at| finishes[*at].clone()).collect();
         let sorted = in_order(&these);

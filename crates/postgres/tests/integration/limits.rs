@@ -44,7 +44,7 @@ async fn ends_and_enqueues_do_not_wait_for_an_open_enqueue_and_a_limit_is_not_lo
     assert_eq!(scene.state(next).await, JobState::Pending, "the first slot is passed on nevertheless");
 
     let refused = at_once(slots(1)).await;
-    assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Held { .. })), "{refused:?}");
     at_once(slots(3)).await.unwrap();
     at_once(slots(2)).await.unwrap_err();
     tx.commit().await.unwrap();

@@ -24,7 +24,7 @@ use crate::actor::RequestActor;
 use crate::app::App;
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
-use crate::intake::{WhenHeld, held, store_each};
+use crate::intake::store_each_in_time;
 use crate::params::Query;
 use crate::problem::{Code, Problem};
 
@@ -307,8 +307,7 @@ async fn each(
             Err(problem) => answers.push(Some(OneOfMany::Refused { problem })),
         }
     }
-    let stored = store_each(store, &accepted, WhenHeld::Wait).await?.into_iter();
-    let mut stored: Vec<_> = stored.map(|stored| stored.unwrap_or_else(|| Err(held()))).collect();
+    let mut stored = store_each_in_time(store, &accepted).await?;
     let is_repeatable = |index: usize| repeatable.binary_search(&places[index]).is_ok();
     refuse_taken(store, &accepted, &mut stored, is_repeatable).await;
     for (place, stored) in places.into_iter().zip(stored) {

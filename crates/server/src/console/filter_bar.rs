@@ -97,7 +97,13 @@ mod tests {
         let of = |name: &str, jobs| QueueKinds {
             name: name.to_owned(),
             paused_at: None,
-            counts: vec![KindCount { kind: None, state: JobState::Failed, jobs, due: 0 }],
+            counts: vec![KindCount {
+                kind: None,
+                state: JobState::Failed,
+                jobs,
+                due: 0,
+                oldest_due_at: None,
+            }],
         };
         let queues = [of("post", 2), of("mail", 1_000)];
         let failed = |search: &str| {

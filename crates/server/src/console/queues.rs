@@ -43,6 +43,7 @@ struct Row {
     /// Whether jobs wait but no active worker serves the queue.
     forsaken: bool,
     waiting: String,
+    oldest_due_at: Option<Timestamp>,
     counts: Vec<(&'static str, String)>,
     stack: StateBar,
     action: Option<Action>,
@@ -78,6 +79,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
             workers: served,
             forsaken: served == 0 && queue.waiting() > 0,
             waiting: count(queue.waiting()),
+            oldest_due_at: queue.oldest_due_at(),
             counts: some.map(|(state, number): &(JobState, i64)| (state.as_str(), count(*number))).collect(),
             stack: StateBar::of_jobs(&counts, longest),
             action: action.map(|action| action.among(place)),

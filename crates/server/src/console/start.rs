@@ -119,7 +119,7 @@ pub(super) async fn start_a_batch(State(app): State<App>, sent: Sent) -> Respons
     show(&sent, "batch", started.await)
 }
 
-/// Shows the page of what was made, or the refusal on the page of the form.
+/// Shows the page of the job, run or batch that was created, or the refusal on the page of the form.
 fn show(sent: &Sent, noun: &str, made: Result<(String, bool), Flash>) -> Response {
     match made {
         Ok((page, false)) => Flash::done(format!("The {noun} was created.")).on(&page),

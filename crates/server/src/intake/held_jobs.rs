@@ -106,6 +106,7 @@ impl HeldJobs {
 
     /// Tries one job until it is not held any more, then stores the others that need the same.
     async fn try_for_all(self: Arc<Self>, need: Need, mut first: Waiting) {
+        let _panics = ForgetOnPanic { jobs: &self, need: &need };
         let mut pause = PAUSE_MIN;
         while let Some(held) = self.try_alone(first).await {
             sleep(pause).await;
@@ -147,5 +148,19 @@ impl HeldJobs {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Need, Vec<Waiting>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets a need if the task that tries its job panics: its callers are answered with an error then, and later jobs are tried again.
+struct ForgetOnPanic<'a> {
+    jobs: &'a HeldJobs,
+    need: &'a Need,
+}
+
+impl Drop for ForgetOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.jobs.lock().remove(self.need);
+        }
     }
 }

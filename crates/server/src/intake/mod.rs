@@ -11,16 +11,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::audit::Actor;
-use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::Store;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
 use self::held_jobs::HeldJobs;
+pub(crate) use self::store_each::store_each_in_time;
+use self::store_each::{WhenHeld, store_each};
 use crate::problem::{Code, Problem};
 
 mod held_jobs;
+mod store_each;
 
 /// Maximum number of jobs in one transaction.
 const JOBS_MAX: usize = 500;
@@ -164,7 +166,7 @@ fn in_parts(gathered: Vec<Waiting>) -> Vec<Transaction> {
 async fn store_unless_held(store: &dyn Store, waiting: Vec<Waiting>) -> Vec<Waiting> {
     let (jobs, callers): (Vec<_>, Vec<_>) =
         waiting.into_iter().map(|Waiting { job, actor, caller }| (job, (actor, caller))).unzip();
-    let stored = match store_each(store, &jobs, WhenHeld::ReturnNone).await {
+    let stored = match store_each(store, &jobs, WhenHeld::LeaveAll).await {
         Ok(stored) => stored,
         Err(error) => {
             let problem = Problem::from(error);
@@ -180,53 +182,6 @@ async fn store_unless_held(store: &dyn Store, waiting: Vec<Waiting>) -> Vec<Wait
         }
     }
     held
-}
-
-/// What happens if an open transaction holds what a transaction with some of the jobs needs.
-#[derive(Clone, Copy)]
-pub(crate) enum WhenHeld {
-    /// These jobs have no result.
-    ReturnNone,
-    /// The store tries again for as long as it waits.
-    Wait,
-}
-
-/// Stores the jobs that the store accepts and returns the reason for each refused one; the results are in the order of `jobs`.
-/// Uses one transaction if all are accepted. Otherwise the jobs are split in halves, since a database does not always report
-/// which job is invalid.
-pub(crate) async fn store_each(
-    store: &dyn Store,
-    jobs: &[NewJob],
-    when_held: WhenHeld,
-) -> Result<Vec<Option<Result<Enqueued, Problem>>>, StoreError> {
-    let mut answers = Vec::with_capacity(jobs.len());
-    let mut left = vec![jobs];
-    while let Some(some) = left.pop() {
-        let stored = match when_held {
-            WhenHeld::ReturnNone => store.enqueue_unless_held(some).await,
-            WhenHeld::Wait => store.enqueue_many(some).await.map(Some),
-        };
-        match stored {
-            Ok(Some(stored)) => answers.extend(stored.into_iter().map(|stored| Some(Ok(stored)))),
-            Ok(None) => answers.resize_with(answers.len() + some.len(), || None),
-            Err(StoreError::Invalid { .. }) if some.len() > 1 => {
-                let (first, second) = some.split_at(some.len() / 2);
-                left.extend([second, first]);
-            }
-            Err(StoreError::Invalid { invalid, .. }) => {
-                answers.push(Some(Err(Problem::new(Code::InvalidJob, invalid.to_string()))));
-            }
-            Err(error) if answers.is_empty() => return Err(error),
-            // Earlier jobs are committed, so each caller gets the result of its own job. A failing store gets no further
-            // requests.
-            Err(error) => {
-                let problem = Problem::from(error);
-                answers.resize_with(jobs.len(), || Some(Err(problem.clone())));
-                break;
-            }
-        }
-    }
-    Ok(answers)
 }
 
 #[cfg(test)]

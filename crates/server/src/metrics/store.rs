@@ -39,10 +39,10 @@ pub(super) async fn is_up(store: &dyn Store) -> Result<(), StoreError> {
 pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError> {
     // The cheapest query first: if the store has no time for it, the others are not sent.
     let workers = in_time(store.workers()).await?;
-    let mut all = of_queues(&store.queues_by_kind(KINDS_MAX).await?);
+    let now = Timestamp::now();
+    let mut all = of_queues(&store.queues_by_kind(KINDS_MAX).await?, now);
     all.extend(of_workers(&workers));
     all.extend(of_batches(&store.count_batches().await?));
-    let now = Timestamp::now();
     all.extend(
         store.subscriptions().await?.iter().flat_map(|subscription| of_subscription(subscription, now)),
     );
@@ -51,7 +51,7 @@ pub(super) async fn samples(store: &dyn Store) -> Result<Vec<Sample>, StoreError
     Ok(all)
 }
 
-fn of_queues(queues: &[QueueKinds]) -> Vec<Sample> {
+fn of_queues(queues: &[QueueKinds], now: Timestamp) -> Vec<Sample> {
     let jobs = queues.iter().flat_map(|queue| {
         queue.counts.iter().map(|count| {
             Sample::gauge("jobs", "Unfinished and failed jobs, by queue, kind and state", count.jobs as f64)
@@ -64,11 +64,16 @@ fn of_queues(queues: &[QueueKinds]) -> Vec<Sample> {
         let due: i64 = queue.counts.iter().map(|count| count.due).sum();
         Sample::gauge("jobs_due", "Jobs that are due and not claimed", due as f64).of("queue", &queue.name)
     });
+    let oldest = queues.iter().map(|queue| {
+        let age_s = queue.oldest_due_at().map_or(0.0, |at| seconds_since(at, now));
+        Sample::gauge("queue_backlog_age_seconds", "How long the oldest due job has been due", age_s)
+            .of("queue", &queue.name)
+    });
     let paused = queues.iter().map(|queue| {
         let paused = f64::from(u8::from(queue.paused_at.is_some()));
         Sample::gauge("queue_paused", "Whether the queue is paused", paused).of("queue", &queue.name)
     });
-    jobs.chain(due).chain(paused).collect()
+    jobs.chain(due).chain(oldest).chain(paused).collect()
 }
 
 fn of_batches(counts: &[(BatchState, i64)]) -> impl Iterator<Item = Sample> {

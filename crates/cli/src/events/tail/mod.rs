@@ -30,7 +30,7 @@ Examples:
 #[command(after_help = HELP)]
 pub(crate) struct TailArgs {
     /// Only events of this aggregate
-    #[arg(long, value_name = "TYPE/ID", value_parser = super::aggregate)]
+    #[arg(long, value_name = "TYPE/ID")]
     pub(super) aggregate: Option<Aggregate>,
     /// Only events of this type
     #[arg(long = "type", value_name = "EVENT_TYPE")]

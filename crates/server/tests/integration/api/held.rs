@@ -48,6 +48,31 @@ async fn jobs_whose_key_is_held_by_an_open_transaction_stop_no_others() {
     assert_eq!(jobs, 1);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_held_job_among_many_that_are_created_separately_delays_only_its_own_result() {
+    let (database, store) = place::on_postgres().await;
+    let mut holder = PgConnection::connect(&database.url()).await.unwrap();
+    holder.execute("begin; select milepost.enqueue('mail', key => 'held')").await.unwrap();
+    let place = Arc::new(Place::serve(store).await);
+    let mut jobs = vec![json!({"kind": "mail"}); 5];
+    jobs.insert(2, json!({"kind": "mail", "key": "held"}));
+    let (asking, body) = (Arc::clone(&place), json!({"jobs": jobs}));
+    let created = tokio::spawn(async move { asking.post("/v1/jobs/create-many?each=true", &body).await });
+    wait::until("the others are stored", || async { stored(&database.url()).await == 5 }).await;
+    assert!(!created.is_finished(), "its key is still held");
+    holder.execute("commit").await.unwrap();
+    let answer = created.await.unwrap();
+    let duplicates: Vec<bool> =
+        answer.body["jobs"].as_array().unwrap().iter().map(|job| job["duplicate"] == json!(true)).collect();
+    assert_eq!(duplicates, [false, false, true, false, false, false]);
+}
+
+/// Returns how many jobs are stored.
+async fn stored(url: &str) -> i64 {
+    let mut watcher = PgConnection::connect(url).await.unwrap();
+    sqlx::query_scalar("select count(*) from milepost.job").fetch_one(&mut watcher).await.unwrap()
+}
+
 /// Returns how many sessions of the database wait for a lock.
 async fn waiting(url: &str) -> i64 {
     let mut watcher = PgConnection::connect(url).await.unwrap();

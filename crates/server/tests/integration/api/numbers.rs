@@ -57,9 +57,14 @@ pub(crate) async fn metrics_tell_of_jobs_that_are_due_and_not_of_reminders(place
         "milepost_jobs{queue=\"later\",kind=\"reminder\",state=\"pending\"} 2.0",
         "milepost_jobs_due{queue=\"later\"} 0.0",
         "milepost_jobs_due{queue=\"now\"} 1.0",
+        "milepost_queue_backlog_age_seconds{queue=\"later\"} 0.0",
     ] {
         assert!(tells(&answer, line), "{line} is not in\n{}", answer.body);
     }
+    let text = answer.body.as_str().unwrap();
+    let prefix = "milepost_queue_backlog_age_seconds{queue=\"now\"} ";
+    let age = text.lines().find_map(|line| line.strip_prefix(prefix));
+    assert!(age.is_some_and(|age| age.parse::<f64>().unwrap() > 0.0), "{age:?}");
 }
 
 pub(crate) async fn the_worker_that_a_server_keeps_for_operators_is_not_counted(place: Place) {
