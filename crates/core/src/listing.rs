@@ -218,7 +218,7 @@ pub struct QueueView {
     pub paused_at: Option<Timestamp>,
     /// The number of active workers that serve it.
     pub workers: i64,
-    /// When the job that has waited longest for a claim became due; missing if no job is due.
+    /// When the job that has waited longest for a claim became due, if a job is due.
     pub oldest_due_at: Option<Timestamp>,
     /// The number of its jobs that have not ended, by state.
     pub counts: Vec<(JobState, i64)>,

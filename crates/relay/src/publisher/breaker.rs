@@ -34,6 +34,8 @@ struct State {
     /// Number of consecutive trips.
     trips: u32,
     failures_in_a_row: usize,
+    /// Whether the sink has accepted an event since the publisher started.
+    accepted: bool,
     /// By how many times the number of events in a probe has been doubled.
     doubled: u32,
     /// Whether no event is left that was not tried before, so that only parked ones show whether the sink works.
@@ -98,7 +100,7 @@ impl Breaker {
     }
 
     /// Counts the results of a wave. `are_new`: whether these events were not attempted before; failures of others can be their own fault,
-    /// unless nothing was accepted since the breaker opened.
+    /// unless nothing was accepted since the breaker opened, or since the publisher started: it may have started during an outage.
     pub(super) fn count(&self, answers: &[Delivery], are_new: bool) -> Verdict {
         let mut state = self.state();
         let mut last = None;
@@ -108,7 +110,7 @@ impl Breaker {
                 // An event that the sink rejects as unacceptable shows that the sink works.
                 Delivery::Acknowledged | Delivery::Unacceptable { .. } => {
                     let closed = state.trips > 0;
-                    *state = State::default();
+                    *state = State { accepted: true, ..State::default() };
                     return Verdict::Works { closed };
                 }
             }
@@ -126,7 +128,7 @@ impl Breaker {
             // Not before new events have been tried: parked ones may fail for ever.
             return Verdict::StillDown { why, opens: std::mem::take(&mut state.nothing_new) };
         }
-        if !are_new {
+        if !are_new && state.accepted {
             return Verdict::Works { closed: false };
         }
         let before = state.failures_in_a_row;
@@ -179,6 +181,7 @@ mod tests {
     #[test]
     fn failures_of_parked_events_are_their_own_until_the_breaker_has_opened() {
         let breaker = Breaker::default();
+        breaker.count(&[Delivery::Acknowledged], true);
         for _ in 0..20 {
             assert_eq!(breaker.count(&[failed()], false), WORKS);
         }
@@ -187,6 +190,13 @@ mod tests {
         assert_eq!(breaker.count(&[failed(), failed()], true), still_down(true));
         assert_eq!(breaker.count(&[Delivery::Acknowledged], false), Verdict::Works { closed: true });
         assert_eq!(breaker.count(&[failed()], false), WORKS);
+    }
+
+    #[test]
+    fn a_publisher_that_starts_during_an_outage_notices_it_by_parked_events() {
+        let breaker = Breaker::default();
+        assert_eq!(breaker.count(&[failed(), failed(), failed()], false), WORKS);
+        assert_eq!(breaker.count(&[failed(), failed(), failed()], false), down(2));
     }
 
     #[test]

@@ -172,6 +172,29 @@ pub(crate) async fn a_sink_that_refuses_everything_parks_few(desk: Desk) {
     }
 }
 
+pub(crate) async fn a_publisher_that_starts_during_an_outage_uses_up_no_attempts_of_parked_events(
+    desk: Desk,
+) {
+    desk.emit_mixed(40, 80).await;
+    desk.sink.answer(|_| Answer::Refuse);
+    let first = desk.run(giving_up("s", 3, Exhausted::DeadLetter));
+    wait::until("all aggregates are parked", || async { first.stats.view().parked_aggregates == 40 }).await;
+    first.stop().await;
+    let asked = desk.sink.asked();
+    let second = desk.run(giving_up("s", 3, Exhausted::DeadLetter));
+    wait::until("the sink was tried several times", || async { desk.sink.asked() > asked + 20 }).await;
+    let stats = second.stats.view();
+    assert!(
+        stats.failed <= 5 && stats.dead == 0,
+        "{} attempts were used, {} events are dead",
+        stats.failed,
+        stats.dead
+    );
+    desk.sink.answer(|_| Answer::Take);
+    desk.until_taken(80).await;
+    second.stop().await;
+}
+
 pub(crate) async fn more_refused_events_than_a_page_has_do_not_stop_the_others(desk: Desk) {
     desk.emit_of("bad", 60, 60).await;
     desk.emit_of("good", 5, 5).await;

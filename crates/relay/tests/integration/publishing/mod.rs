@@ -77,6 +77,7 @@ on_both! {
         what_can_never_be_taken_is_a_dead_letter_at_once
         a_sink_that_is_down_parks_nothing
         a_sink_that_refuses_everything_parks_few
+        a_publisher_that_starts_during_an_outage_uses_up_no_attempts_of_parked_events
         more_refused_events_than_a_page_has_do_not_stop_the_others
         a_receiver_that_wants_no_more_pauses_the_subscription
         what_is_emitted_for_a_parked_aggregate_waits_behind
