@@ -30,6 +30,20 @@ pub async fn a_key_twice_in_one_call_makes_one_job(scene: Scene) {
     assert_eq!(scene.store.jobs(&JobFilter::default()).await.unwrap().len(), 2);
 }
 
+pub async fn of_many_jobs_with_one_key_in_a_call_the_first_is_made(scene: Scene) {
+    for others in [0, 1, 20, 98, 300] {
+        let key = format!("shared-{others}");
+        let shared = || Scene::job().key(&key);
+        let mut jobs = vec![shared()];
+        jobs.extend((0..others).map(|n| Scene::job().key(format!("{others}-{n}"))));
+        jobs.push(shared());
+        let answers = scene.store.enqueue_many(&jobs).await.unwrap();
+        let (first, last) = (answers[0], answers[answers.len() - 1]);
+        assert_eq!((first.duplicate, last.duplicate), (false, true), "{others} jobs in between");
+        assert_eq!((first.job, last.job), (jobs[0].id, jobs[0].id));
+    }
+}
+
 pub async fn fifty_callers_with_one_key_make_one_job(scene: Scene) {
     let calls = (0..50).map(|_| {
         let scene = scene.clone();

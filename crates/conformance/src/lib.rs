@@ -166,6 +166,7 @@ macro_rules! conformance {
             intake {
                 a_key_has_at_most_one_job
                 a_key_twice_in_one_call_makes_one_job
+                of_many_jobs_with_one_key_in_a_call_the_first_is_made
                 fifty_callers_with_one_key_make_one_job
                 calls_with_the_same_keys_in_opposite_order_both_return
                 a_call_repeated_after_a_lost_answer_changes_nothing

@@ -221,11 +221,11 @@ begin
     if exists (select from unnest(keys) k where k is not null) then
         loop
             -- A separate statement, so that the loser of a race sees the winner's row in the next statement; sorted, so that
-            -- two calls with the same keys cannot deadlock.
+            -- two calls with the same keys cannot deadlock; of jobs with the same key, the first one of the call gets it.
             insert into milepost.job_key (kind, key, job_id)
-            select i.kind, i.key, i.id from unnest(kinds, keys, ids) i(kind, key, id)
+            select i.kind, i.key, i.id from unnest(kinds, keys, ids) with ordinality i(kind, key, id, ord)
             where i.key is not null
-            order by i.kind, i.key
+            order by i.kind, i.key, i.ord
             on conflict do nothing;
 
             -- The row of this call first: in repeatable read, a row that was deleted since the snapshot is visible beside
