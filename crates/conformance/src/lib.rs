@@ -80,6 +80,7 @@ macro_rules! conformance {
                 every_change_by_an_actor_leaves_one_row
                 without_an_actor_nothing_is_written
                 what_changes_nothing_leaves_no_row
+                each_action_on_a_job_leaves_a_row_even_if_its_state_stays
                 what_is_refused_leaves_no_row
                 a_configuration_leaves_rows_for_what_it_changes
                 the_audit_is_read_by_who_what_and_subject_in_pages

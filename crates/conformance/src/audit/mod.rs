@@ -5,14 +5,16 @@ mod walk;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use milepost_core::audit::{Actor, AuditEntry, AuditFilter, WHATS};
 use milepost_core::bulk;
 use milepost_core::error::StoreError;
 use milepost_core::event::{Begin, RelayError};
+use milepost_core::finish::End;
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate, Source};
-use milepost_core::port::{Operation, Store};
+use milepost_core::port::{Operated, Operation, Store};
 use milepost_core::precedence::Put;
 use milepost_core::transition::Verb;
 
@@ -96,6 +98,21 @@ pub async fn what_changes_nothing_leaves_no_row(scene: Scene) {
     store.define_dag(&Dag::check(graph("d", &[("a", &[])])).unwrap()).await.unwrap();
     assert!(!store.resume_subscription("s").await.unwrap());
     assert_eq!(log(&scene.store).await, []);
+}
+
+pub async fn each_action_on_a_job_leaves_a_row_even_if_its_state_stays(scene: Scene) {
+    let store = acting(&scene.store);
+    let runs = scene.running(Scene::job()).await;
+    let cancel = Operation::new(Verb::Cancel).grace(Duration::from_secs(600));
+    for reason in ["wrong address", "wrong customer"] {
+        assert_eq!(
+            store.operate(runs.run.job, &cancel.clone().note(reason)).await.unwrap(),
+            Operated::StopRequested
+        );
+    }
+    let rows: Vec<String> = log(&scene.store).await.into_iter().map(|entry| entry.what).collect();
+    assert_eq!(rows, ["job.cancel", "job.cancel"], "the reason of the second request replaced the first");
+    scene.finish(&runs, End::Cancel).await;
 }
 
 pub async fn what_is_refused_leaves_no_row(scene: Scene) {

@@ -31,10 +31,14 @@ impl AuditedAction {
     /// `None` when nothing changed.
     #[must_use]
     pub fn note(&self, before: Option<Value>, after: Option<Value>, told: Option<Value>) -> Option<Note> {
-        // These fail if there is nothing to change: the event was parked, or became a dead letter, between the look at it and the change.
-        let is_changed_unseen =
-            before.is_none() && matches!(self.subject, Subject::Parked(..) | Subject::DeadEvent(..));
-        if told.is_none() && before == after && !is_changed_unseen {
+        let changes_always = match self.subject {
+            // An action on a job is refused, or in its history: a second request to stop, or a snooze to the same time, leaves its state equal.
+            Subject::Job(_) => true,
+            // These fail if there is nothing to change: the event was parked, or became a dead letter, between the look at it and the change.
+            Subject::Parked(..) | Subject::DeadEvent(..) => before.is_none(),
+            _ => false,
+        };
+        if told.is_none() && before == after && !changes_always {
             return None;
         }
         let mut detail = Map::new();

@@ -13,6 +13,8 @@ use crate::problem::{Code, Problem};
 
 /// The pause before held jobs are tried again.
 const PAUSE: Duration = Duration::from_millis(500);
+/// By how much a part with an invalid or held job is too large. A held one costs its wait for the lock, so few such parts are to be tried.
+const SHRINK: usize = 8;
 
 /// What happens if an open transaction holds what some of the jobs need.
 #[derive(Clone, Copy)]
@@ -47,8 +49,8 @@ pub(crate) async fn store_each_in_time(
 }
 
 /// Stores the jobs that the store accepts and returns the reason for each refused one; the results are in the order of `jobs`, `None` for those that
-/// are held. Uses one transaction if all are accepted. Otherwise the jobs are split in halves, since a database does not always report which job is
-/// invalid or held.
+/// are held. Uses one transaction if all are accepted. Otherwise smaller parts are tried, since a database does not always report which job is invalid
+/// or held, and larger ones again after each that is accepted.
 pub(super) async fn store_each(
     store: &dyn Store,
     jobs: &[NewJob],
@@ -56,13 +58,18 @@ pub(super) async fn store_each(
 ) -> Result<Vec<Option<Result<Enqueued, Problem>>>, StoreError> {
     let divides = || matches!(when_held, WhenHeld::Divide { until } if Instant::now() < until);
     let mut answers = Vec::with_capacity(jobs.len());
-    let mut left = vec![jobs];
-    while let Some(some) = left.pop() {
-        match store.enqueue_unless_held(some).await {
-            Ok(Some(stored)) => answers.extend(stored.into_iter().map(|stored| Some(Ok(stored)))),
-            Ok(None) if some.len() > 1 && divides() => left.extend(halves(some)),
-            Ok(None) => answers.resize_with(answers.len() + some.len(), || None),
-            Err(StoreError::Invalid { .. }) if some.len() > 1 => left.extend(halves(some)),
+    let mut part_max = jobs.len();
+    while answers.len() < jobs.len() {
+        let left = &jobs[answers.len()..];
+        let part = &left[..part_max.min(left.len())];
+        match store.enqueue_unless_held(part).await {
+            Ok(Some(stored)) => {
+                part_max = part.len() * 2;
+                answers.extend(stored.into_iter().map(|stored| Some(Ok(stored))));
+            }
+            Ok(None) if part.len() > 1 && divides() => part_max = part.len().div_ceil(SHRINK),
+            Ok(None) => answers.resize_with(answers.len() + part.len(), || None),
+            Err(StoreError::Invalid { .. }) if part.len() > 1 => part_max = part.len().div_ceil(SHRINK),
             Err(StoreError::Invalid { invalid, .. }) => {
                 answers.push(Some(Err(Problem::new(Code::InvalidJob, invalid.to_string()))));
             }
@@ -72,15 +79,8 @@ pub(super) async fn store_each(
             Err(error) => {
                 let problem = Problem::from(error);
                 answers.resize_with(jobs.len(), || Some(Err(problem.clone())));
-                break;
             }
         }
     }
     Ok(answers)
-}
-
-/// Returns the halves in the order in which they are to be pushed on a stack.
-fn halves(jobs: &[NewJob]) -> [&[NewJob]; 2] {
-    let (first, second) = jobs.split_at(jobs.len() / 2);
-    [second, first]
 }
