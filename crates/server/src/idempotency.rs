@@ -39,10 +39,7 @@ impl IdempotencyKey {
     /// Returns an id for the item at this index of the request; a repeated request gets the same id. `None` without the header.
     pub(crate) fn id(&self, index: usize) -> Option<Uuid> {
         let given = self.given.as_ref()?;
-        let hash = Sha256::digest(format!("milepost idempotency {given}\u{0}{index}"));
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&hash[..16]);
-        Some(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+        Some(id_of(&format!("milepost idempotency {given}\u{0}{index}")))
     }
 
     /// Sets the key from the header if `key` is `None`; `index` is the position in the request. Returns whether it did.
@@ -73,6 +70,14 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
             .at("header Idempotency-Key")),
         }
     }
+}
+
+/// Returns an id that only this text has.
+pub(crate) fn id_of(text: &str) -> Uuid {
+    let hash = Sha256::digest(text);
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
 /// Builds the response for an object that was created (201), or that existed under its key (200).

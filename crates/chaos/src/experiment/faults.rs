@@ -97,63 +97,33 @@ impl Faults {
         processes: &mut Processes,
         place: &mut Place,
     ) -> Result<bool> {
-        let is_done = match fault {
-            Fault::KillWorker => processes.kill(random, &Role::WORKERS).await?,
-            Fault::KillClient => processes.kill(random, &Role::CLIENTS).await?,
-            Fault::KillReader => processes.kill(random, &[Role::Reader]).await?,
-            Fault::KillServer => processes.kill(random, &[Role::Server]).await?,
-            Fault::StopWorker => self.stop_process(random, processes, &Role::WORKERS)?,
-            Fault::StopServer => self.stop_process(random, processes, &[Role::Server])?,
-            Fault::FillDisk => {
-                place.fill_disk().await?;
-                true
+        match fault {
+            Fault::KillWorker
+            | Fault::KillClient
+            | Fault::KillReader
+            | Fault::KillServer
+            | Fault::StopWorker
+            | Fault::StopServer => self.of_process(fault, random, processes).await,
+            Fault::LosePower | Fault::ReadOnlyDisk | Fault::DumpAndRestore | Fault::UpgradeServer => {
+                self.with_all_stopped(fault, processes, place).await
             }
-            Fault::AddColumns => {
-                place.add_columns().await?;
-                true
+            Fault::FailOverAsync | Fault::Restore => self.lose_commits(fault, random, processes, place).await,
+            Fault::FillDisk | Fault::AddColumns | Fault::Prune | Fault::FailOver => {
+                of_store(fault, place).await.map(|()| true)
             }
             Fault::Roll => {
                 place.migrate().await?;
-                processes.roll(random).await?
+                processes.roll(random).await
             }
-            Fault::LosePower => {
-                place.lose_power(processes).await?;
-                self.stopped.clear();
-                true
-            }
-            Fault::FailOver => {
-                place.fail_over().await?;
-                true
-            }
-            Fault::FailOverAsync | Fault::Restore => {
-                self.lose_commits(fault, random, processes, place).await?
-            }
-            Fault::DumpAndRestore => {
-                self.stopped.clear();
-                place.dump_and_restore(processes).await?
-            }
-            Fault::UpgradeServer => {
-                self.stopped.clear();
-                place.upgrade_server(processes).await?
-            }
-            Fault::ReadOnlyDisk => {
-                place.make_disk_read_only(processes).await?;
-                self.stopped.clear();
-                true
-            }
-            Fault::Prune => {
-                place.home.store().prune(&KEPT, Pace { limit: 1_000, rest: 0 }).await?;
-                true
-            }
-            Fault::RestartPooler => place.restart_pooler().await?,
-            Fault::JumpClock => jump(random, processes.clock()).await?,
-            Fault::JumpServerClock => jump(random, place.clock()).await?,
+            Fault::RestartPooler => place.restart_pooler().await,
+            Fault::JumpClock => jump(random, processes.clock()).await,
+            Fault::JumpServerClock => jump(random, place.clock()).await,
             Fault::KillRedis
             | Fault::StopRedis
             | Fault::FlushRedis
             | Fault::KillBroker
-            | Fault::LoseAcknowledgements => place.services.inject(fault).await,
-            Fault::Move => place.move_to_database(random, processes, &self.witness).await?,
+            | Fault::LoseAcknowledgements => Ok(place.services.inject(fault).await),
+            Fault::Move => place.move_to_database(random, processes, &self.witness).await,
             Fault::CrashServer
             | Fault::KillBackends
             | Fault::CutNetwork
@@ -161,14 +131,44 @@ impl Faults {
             | Fault::LoseAnswers
             | Fault::LimitConnections
             | Fault::TimeOutSessions => match &place.database {
-                Some(database) => {
-                    of_database(fault, database).await?;
-                    true
-                }
-                None => false,
+                Some(database) => of_database(fault, database).await.map(|()| true),
+                None => Ok(false),
             },
+        }
+    }
+
+    /// Kills a process, or stops it for a while.
+    async fn of_process(
+        &mut self,
+        fault: Fault,
+        random: &mut Rng,
+        processes: &mut Processes,
+    ) -> Result<bool> {
+        match fault {
+            Fault::KillWorker => processes.kill(random, &Role::WORKERS).await,
+            Fault::KillClient => processes.kill(random, &Role::CLIENTS).await,
+            Fault::KillReader => processes.kill(random, &[Role::Reader]).await,
+            Fault::KillServer => processes.kill(random, &[Role::Server]).await,
+            Fault::StopWorker => self.stop_process(random, processes, &Role::WORKERS),
+            _ => self.stop_process(random, processes, &[Role::Server]),
+        }
+    }
+
+    /// Injects a fault for which all processes end and start again.
+    async fn with_all_stopped(
+        &mut self,
+        fault: Fault,
+        processes: &mut Processes,
+        place: &mut Place,
+    ) -> Result<bool> {
+        let is_done = match fault {
+            Fault::LosePower => place.lose_power(processes).await.map(|()| true),
+            Fault::ReadOnlyDisk => place.make_disk_read_only(processes).await.map(|()| true),
+            Fault::DumpAndRestore => place.dump_and_restore(processes).await,
+            _ => place.upgrade_server(processes).await,
         };
-        Ok(is_done)
+        self.stopped.clear();
+        is_done
     }
 
     /// Loses the commits of a short time, and notes which ones.
@@ -226,6 +226,19 @@ impl Faults {
     pub(super) fn count(&self) -> Vec<(Fault, u32)> {
         let kinds = self.kinds.iter().copied();
         kinds.map(|fault| (fault, self.count.get(&fault).copied().unwrap_or_default())).collect()
+    }
+}
+
+/// Injects a fault of the store.
+async fn of_store(fault: Fault, place: &mut Place) -> Result<()> {
+    match fault {
+        Fault::FillDisk => place.fill_disk().await,
+        Fault::AddColumns => place.add_columns().await,
+        Fault::FailOver => place.fail_over().await,
+        _ => {
+            place.home.store().prune(&KEPT, Pace { limit: 1_000, rest: 0 }).await?;
+            Ok(())
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Forms that change something: each asks for confirmation and a reason, and returns to the page it was opened on.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +25,12 @@ use super::page::Page;
 use crate::access::Identity;
 use crate::actor::RequestActor;
 use crate::app::App;
+use crate::idempotency::id_of;
 use crate::problem::{Code, Problem};
 use crate::redirect::own_path;
+
+/// The hidden field with the id of a form that creates something.
+pub(crate) const FORM_ID: &str = "form";
 
 /// A button that opens a form with a confirmation.
 #[derive(Debug, Template)]
@@ -187,6 +191,17 @@ impl Sent {
     /// Returns a required field.
     pub(crate) fn needed(&self, name: &str) -> Result<&str, Flash> {
         self.field(name).ok_or_else(|| Flash::refused(format!("nothing was done: {name} is missing")))
+    }
+
+    /// Returns the key of what the form creates: the one in the field `key`, otherwise one that the form has only if it is submitted again with the
+    /// same content.
+    pub(crate) fn key(&self) -> Option<String> {
+        if let Some(key) = self.field("key") {
+            return Some(key.to_owned());
+        }
+        self.field(FORM_ID)?;
+        let content: BTreeMap<&String, &String> = self.fields.iter().collect();
+        Some(format!("form:{}", id_of(&format!("{content:?}"))))
     }
 
     /// Parses an optional field.

@@ -12,9 +12,10 @@ use milepost_core::bulk::parameters::Parameters;
 use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use super::flash::Flash;
-use super::form::{Action, Field, Sent, acting};
+use super::form::{Action, FORM_ID, Field, Sent, acting};
 use super::page::Page;
 use crate::api::batches::start_checked;
 use crate::api::bulk::new_run;
@@ -31,7 +32,8 @@ pub(super) fn job_form(page: &Page, kind: &str, queue: &str) -> Option<Action> {
         .with(Field::shown("key", "Key", "", "none; with a key, the job is created once"))
         .with(Field::shown("group", "Group", "", "none; jobs of a group run one at a time"))
         .with(priority())
-        .with(delay());
+        .with(delay())
+        .with(once());
     page.viewer.operates.then_some(form)
 }
 
@@ -44,6 +46,7 @@ pub(super) fn run_form(page: &Page, definition: &Definition, place: usize) -> Op
         .with(Field::shown("key", "Key", "", "none; with a key, the run is started once"))
         .with(priority())
         .with(delay())
+        .with(once())
         .among(place);
     (page.viewer.operates && definition.columns.is_none()).then_some(form)
 }
@@ -55,6 +58,7 @@ pub(super) fn batch_form(page: &Page, dag: &str, place: usize) -> Option<Action>
         .with(Field::hidden("dag", dag))
         .with(json("input", "Input, JSON"))
         .with(Field::shown("key", "Key", "", "none; with a key, the batch is started once"))
+        .with(once())
         .among(place);
     page.viewer.operates.then_some(form)
 }
@@ -73,6 +77,11 @@ fn priority() -> Field {
 
 fn delay() -> Field {
     Field::shown("wait", "Starts in", "", "now; or 90s, 10m, 2h, 1d")
+}
+
+/// Returns the field by which a form that is submitted twice is detected.
+fn once() -> Field {
+    Field::hidden(FORM_ID, Uuid::now_v7().simple().to_string())
 }
 
 /// Creates a job, and shows its page.
@@ -112,7 +121,7 @@ pub(super) async fn start_a_batch(State(app): State<App>, sent: Sent) -> Respons
             RawValue::from_string(document(&sent, "input")).map_err(|error| no_json(error.to_string()))?;
         let mut batch =
             NewBatch::new(sent.needed("dag")?, &input).map_err(|error| no_json(error.to_string()))?;
-        batch.key = sent.field("key").map(str::to_owned);
+        batch.key = sent.key();
         let started = start_checked(&app, store.as_ref(), batch, None).await?;
         Ok((format!("/batches/{}", started.batch), started.duplicate))
     };
@@ -123,6 +132,9 @@ pub(super) async fn start_a_batch(State(app): State<App>, sent: Sent) -> Respons
 fn show(sent: &Sent, noun: &str, made: Result<(String, bool), Flash>) -> Response {
     match made {
         Ok((page, false)) => Flash::done(format!("The {noun} was created.")).on(&page),
+        Ok((page, true)) if sent.field("key").is_none() => {
+            Flash::done(format!("This form was submitted before. It created this {noun}.")).on(&page)
+        }
         Ok((page, true)) => {
             Flash::done(format!("A {noun} with this key exists already, this one; nothing was changed."))
                 .on(&page)
@@ -133,7 +145,7 @@ fn show(sent: &Sent, noun: &str, made: Result<(String, bool), Flash>) -> Respons
 
 /// Sets the options that jobs and runs have.
 fn scheduled(mut job: NewJob, sent: &Sent) -> Result<NewJob, Flash> {
-    job.key = sent.field("key").map(str::to_owned);
+    job.key = sent.key();
     if let Some(priority) = sent.read::<u8>("priority")? {
         job.priority = Priority::try_from(priority).map_err(refused)?;
     }

@@ -162,3 +162,25 @@ pub(crate) async fn a_job_is_created_in_the_console_once_under_its_key(place: Pl
     }
     assert_eq!(place.get("/v1/jobs").await.body["items"].as_array().unwrap().len(), 1);
 }
+
+pub(crate) async fn a_form_that_is_submitted_twice_creates_one_job(place: Place) {
+    let html = place.page("/jobs").await.1;
+    let id = html.split(r#"name="form" value=""#).nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let create = async |payload: &str| {
+        let fields = [
+            ("kind", "mail"),
+            ("payload", payload),
+            ("queue", "letters"),
+            ("key", ""),
+            ("reason", "asked by phone"),
+            ("form", &id),
+        ];
+        place.form("/jobs/create", &fields).await
+    };
+    let (page, _) = create(r#"{"to": "ada"}"#).await;
+    let (again, said) = create(r#"{"to": "ada"}"#).await;
+    assert!(again == page && said.contains("submitted before"), "{again}: {said}");
+    let (other, said) = create(r#"{"to": "bea"}"#).await;
+    assert!(other != page && said.contains("was created"), "edited after a step back: {said}");
+    assert_eq!(place.get("/v1/jobs").await.body["items"].as_array().unwrap().len(), 2);
+}

@@ -118,6 +118,7 @@ on_both! {
     console_jobs {
         jobs_that_failed_since_a_time_are_found_and_retried
         a_job_is_created_in_the_console_once_under_its_key
+        a_form_that_is_submitted_twice_creates_one_job
         all_jobs_that_are_changed_are_counted_before
         of_a_long_history_the_newest_changes_are_drawn
         characters_that_reverse_text_are_replaced_in_pages
