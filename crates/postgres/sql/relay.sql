@@ -23,7 +23,9 @@ begin
     if not found then
         return false;
     end if;
-    insert into milepost.subscription_slot (subscription, slot) select subscribe.name, slot from generate_series(0, 63) slot;
+    -- Tokens of a subscription that is created again exceed those of the deleted one, whose publisher may still be frozen.
+    insert into milepost.subscription_slot (subscription, slot, token)
+    select subscribe.name, slot, (extract(epoch from clock_timestamp()) * 1000000)::bigint from generate_series(0, 63) slot;
     insert into milepost.slot_position (subscription, slot, seen, floor)
     select subscribe.name, slot, case when not from_now then '1:1:'::pg_snapshot end, drawn
     from generate_series(0, 63) slot;

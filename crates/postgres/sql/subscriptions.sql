@@ -126,8 +126,8 @@ begin
         order by r.aggregate_type, r.aggregate_id
         on conflict on constraint parked_aggregate_pkey do update set deliveries = 0, next_delivery_at = clock_timestamp()
     )
-    insert into milepost.parked_event (subscription, aggregate_type, aggregate_id, pos, slot, event_id)
-    select subscription, r.aggregate_type, r.aggregate_id, r.pos, r.slot, r.event_id from again r
+    insert into milepost.parked_event (subscription, aggregate_type, aggregate_id, pos, slot, event_id, replayed)
+    select subscription, r.aggregate_type, r.aggregate_id, r.pos, r.slot, r.event_id, true from again r
     on conflict do nothing;
     get diagnostics again = row_count;
     return again;

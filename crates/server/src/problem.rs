@@ -91,6 +91,13 @@ impl Problem {
         self
     }
 
+    /// Adds where the object is in which it found the place of the error.
+    #[must_use]
+    pub(crate) fn within(mut self, place: &str) -> Self {
+        self.at = Some(self.at.map_or_else(|| place.to_owned(), |at| format!("{place}.{at}")));
+        self
+    }
+
     /// Adds a list of individual errors.
     #[must_use]
     pub(crate) fn faults(mut self, faults: Vec<Fault>) -> Self {

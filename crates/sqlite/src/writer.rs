@@ -239,6 +239,10 @@ impl Desk {
 
     /// Runs one write transaction: this command and those that wait behind it.
     fn transact(&mut self, first: Box<dyn Command>) {
+        if let Some(error) = self.file.replaced() {
+            // The log has the same name as before: what is written to it would be read as a part of the new file.
+            return self.turn_away(first, error);
+        }
         self.patience.extend(first.queued_at() + self.busy_timeout);
         match run_together(&self.conn, &mut self.queue, first) {
             Ok(mut group) => {
@@ -300,6 +304,10 @@ impl Desk {
     }
 
     fn empty_log(&mut self) {
+        if self.file.replaced().is_some() {
+            // The log belongs to the new file now.
+            return;
+        }
         match self.log.empty(&self.conn, &self.patience) {
             Ok(true) => self.written = Duration::ZERO,
             Ok(false) => {}

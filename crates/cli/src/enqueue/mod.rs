@@ -55,7 +55,7 @@ pub(crate) struct EnqueueArgs {
     kind: String,
 
     /// The payload of one job, as JSON; null if it is not given
-    #[arg(long, value_name = "JSON", conflicts_with = "from")]
+    #[arg(long, value_name = "JSON", conflicts_with = "from", allow_hyphen_values = true)]
     payload: Option<String>,
     /// A key that at most one job of the kind has
     #[arg(long, conflicts_with = "from")]

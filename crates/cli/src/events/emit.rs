@@ -46,7 +46,7 @@ pub(crate) struct EmitArgs {
     /// The event type, such as order.paid
     event_type: String,
     /// The payload, as JSON; @FILE reads it from a file [default: {}]
-    #[arg(long, value_name = "JSON|@FILE")]
+    #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
     payload: Option<String>,
     /// The event's id, a UUID [default: a new one]
     #[arg(long, value_name = "UUID", value_parser = event_id)]
@@ -97,6 +97,9 @@ impl EmitArgs {
     }
 }
 
+/// White space around a payload, as JSON defines it.
+const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+
 fn payload(given: &str) -> Result<Box<RawValue>> {
     let (text, place) = match given.strip_prefix('@') {
         Some(path) => {
@@ -106,7 +109,7 @@ fn payload(given: &str) -> Result<Box<RawValue>> {
         }
         None => (given.to_owned(), "--payload"),
     };
-    RawValue::from_string(text.trim().to_owned()).with_context(|| format!("{place} is not JSON"))
+    RawValue::from_string(text.trim_matches(SPACE).to_owned()).with_context(|| format!("{place} is not JSON"))
 }
 
 pub(super) async fn run(args: &EmitArgs, event: &NewEvent, store: &dyn Store) -> Result<Outcome> {

@@ -287,9 +287,11 @@ pub(super) async fn replay(args: ReplayArgs, store: &dyn Store) -> Result<Outcom
         (None, None) => bail!("give --aggregate TYPE/ID or --since TIME"),
     };
     let again = args.reason.acting(store)?.replay(&args.subscription, &replay).await?;
-    let events =
-        if again == 1 { "1 event is".to_owned() } else { format!("{} events are", HumanCount(again)) };
-    output::change(format_args!("{events} published again"))?;
+    let (events, them) = match again {
+        1 => ("1 event is".to_owned(), "it"),
+        _ => (format!("{} events are", HumanCount(again)), "them"),
+    };
+    output::change(format_args!("{events} published again, if the filter selects {them}"))?;
     Ok(Outcome::Done)
 }
 

@@ -138,7 +138,9 @@ pub enum InvalidBulk {
         job: JobId,
     },
     /// The run has no failures that can be retried.
-    #[error("job {job} has no failures, or all of them are being retried already")]
+    #[error(
+        "job {job} has no failures, or all of them were retried; a failure of a retry is retried by the id of that run"
+    )]
     NoFailures {
         /// The job.
         job: JobId,

@@ -160,6 +160,9 @@ pub struct DueAggregate {
     pub due_at: Timestamp,
     /// The events in order; at least one.
     pub events: Vec<Event>,
+    /// Those of them that an operator publishes again. They are sent only if the subscription selects them; for the others, that was decided
+    /// when they were read.
+    pub replayed: Vec<EventId>,
 }
 
 /// The results of a parked aggregate's events.

@@ -9,10 +9,10 @@ with due as materialized (
     limit $3
 )
 select d.slot, d.token, d.deliveries, d.next_delivery_at, e.pos, e.event_id, e.aggregate_type, e.aggregate_id, e.aggregate_seq, e.event_type,
-       e.headers::text as headers, p.edited::text as edited, e.emitted_at
+       e.headers::text as headers, p.edited::text as edited, e.emitted_at, p.replayed
 from due d
 cross join lateral (
-    select p.pos, p.edited from milepost.parked_event p
+    select p.pos, p.edited, p.replayed from milepost.parked_event p
     where p.subscription = $1 and p.aggregate_type = d.aggregate_type and p.aggregate_id = d.aggregate_id
     order by p.pos
     limit case when d.deliveries > 0 then 1 else $4 end

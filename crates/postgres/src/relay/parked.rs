@@ -42,8 +42,12 @@ impl PostgresStore {
                 },
             };
             let event = read_event_with(row, payload)?;
+            let replayed = row.try_get::<bool, _>("replayed")?.then_some(event.id);
             match due.aggregates.last_mut() {
-                Some(last) if last.aggregate == event.aggregate => last.events.push(event),
+                Some(last) if last.aggregate == event.aggregate => {
+                    last.events.push(event);
+                    last.replayed.extend(replayed);
+                }
                 _ => due.aggregates.push(DueAggregate {
                     aggregate: event.aggregate.clone(),
                     slot: row.try_get("slot")?,
@@ -51,6 +55,7 @@ impl PostgresStore {
                     deliveries: u32::try_from(row.try_get::<i32, _>("deliveries")?).unwrap_or(0),
                     due_at: row::time(row, "next_delivery_at")?.ok_or(sqlx::Error::RowNotFound)?,
                     events: vec![event],
+                    replayed: replayed.into_iter().collect(),
                 }),
             }
         }

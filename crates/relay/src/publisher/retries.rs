@@ -69,9 +69,12 @@ async fn send(shared: &Shared, due: Vec<DueAggregate>) -> Vec<Retried> {
     let mut events = Vec::new();
     for of in due {
         attempts.extend(of.events.first().map(|first| (first.id, of.deliveries)));
-        // Events that are published again may include some that the subscription does not select.
-        let (wanted, others): (Vec<Event>, Vec<Event>) =
-            of.events.into_iter().partition(|event| shared.publisher.filter.has(event));
+        // Events that are published again may include some that the subscription does not select. The filter may have changed since others were
+        // parked, but it has selected these.
+        let (wanted, others): (Vec<Event>, Vec<Event>) = of
+            .events
+            .into_iter()
+            .partition(|event| !of.replayed.contains(&event.id) || shared.publisher.filter.has(event));
         events.extend(wanted);
         let (aggregate, slot, token, due_at) = (of.aggregate.clone(), of.slot, of.token, of.due_at);
         let delivered = others.iter().map(|event| event.id).collect();

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -150,8 +151,8 @@ impl Output {
             }
             Self::File { path, file } => {
                 let mut open = match file.take() {
-                    Some(file) => file,
-                    None => open_whole(path)?,
+                    Some(file) if is_at(&file, path) => file,
+                    _ => open_whole(path)?,
                 };
                 open.write_all(lines)?;
                 open.sync_data()?;
@@ -161,6 +162,12 @@ impl Output {
             }
         }
     }
+}
+
+/// Returns whether the file is still the one at this path: it may have been removed, or renamed to begin a new one.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(there)) = (file.metadata(), path.metadata()) else { return false };
+    (open.dev(), open.ino()) == (there.dev(), there.ino())
 }
 
 /// Opens a file for appending and removes an incomplete last line.

@@ -47,6 +47,20 @@ async fn a_payload_of_many_lines_is_one_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_renamed_or_removed_is_followed_by_a_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, first] = ["events.jsonl", "events.1"].map(|name| folder.path().join(name));
+    let sink = common::open(&settings(&path));
+    common::publish_all(&*sink, &common::events("order", 3)).await;
+    fs::rename(&path, &first).unwrap();
+    common::publish_all(&*sink, &common::events("order", 2)).await;
+    assert_eq!((read(&first).len(), read(&path).len()), (3, 2));
+    fs::remove_file(&path).unwrap();
+    common::publish_all(&*sink, &common::events("order", 1)).await;
+    assert_eq!(read(&path).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_line_that_a_crash_left_half_written_is_cut_off() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("events.jsonl");

@@ -128,6 +128,12 @@ async fn a_stream_that_is_missing_is_told_with_what_to_make_and_made_on_request(
     let sink = common::open(&format!("{settings}create_stream = \"{name}\"\n"));
     let stream = Stream { url, name };
     common::two_thousand_events_of_one_call_arrive(&*sink, &stream).await;
+    stream.jetstream().await.delete_stream(&stream.name).await.unwrap();
+    sink.publish(&common::events("order", 1))
+        .await
+        .expect_err("the attempt that notices it makes the stream");
+    common::publish_all(&*sink, &common::events("order", 1)).await;
+    assert_eq!(stream.messages().await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

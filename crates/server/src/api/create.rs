@@ -22,7 +22,7 @@ use utoipa_axum::routes;
 use super::page;
 use crate::actor::RequestActor;
 use crate::app::App;
-use crate::body::Body;
+use crate::body::{self, Body};
 use crate::idempotency::{self, IdempotencyKey};
 use crate::intake::store_each_in_time;
 use crate::params::Query;
@@ -95,12 +95,13 @@ impl JobRequest {
     }
 
     /// Converts one of the jobs of a request.
-    fn into_one_of_many(self) -> Result<NewJob, Problem> {
-        if self.reason.is_some() {
+    fn one_of_many(json: &RawValue) -> Result<NewJob, Problem> {
+        let request: Self = body::read(json.get().as_bytes())?;
+        if request.reason.is_some() {
             let words = "a request for many jobs has one reason; give it beside jobs";
             return Err(Problem::new(Code::InvalidJob, words));
         }
-        self.into_job()
+        request.into_job()
     }
 }
 
@@ -173,8 +174,8 @@ async fn create_job(
 #[serde(deny_unknown_fields)]
 struct JobsRequest {
     /// The jobs.
-    #[schema(min_items = 1, max_items = 5000)]
-    jobs: Vec<JobRequest>,
+    #[schema(value_type = Vec<JobRequest>, min_items = 1, max_items = 5000)]
+    jobs: Vec<Box<RawValue>>,
     /// The reason, for the audit log.
     #[schema(max_length = 1000)]
     reason: Option<String>,
@@ -228,8 +229,9 @@ async fn create_jobs(
     page::check_count(request.jobs.len(), JOBS_MAX, "jobs")?;
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let (mut asked, mut repeatable) = (Vec::with_capacity(request.jobs.len()), Vec::new());
-    for (index, request) in request.jobs.into_iter().enumerate() {
-        let mut job = request.into_one_of_many().map_err(|problem| problem.at(format!("jobs[{index}]")));
+    for (index, json) in request.jobs.iter().enumerate() {
+        let mut job =
+            JobRequest::one_of_many(json).map_err(|problem| problem.within(&format!("jobs[{index}]")));
         if let Ok(job) = &mut job
             && idempotency.give(&mut job.key, index)
         {

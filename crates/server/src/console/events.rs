@@ -225,7 +225,7 @@ pub(super) async fn replay(State(app): State<App>, sent: Sent) -> Response {
             _ => return Err(Flash::refused("nothing was done: give a time, or type and id of an aggregate")),
         };
         let events = store.replay(name, &replay).await?;
-        Ok(format!("{} events of {name} are published again.", count(events)))
+        Ok(format!("{} events of {name} are published again, if its filter selects them.", count(events)))
     };
     let done = done.await;
     sent.answer(done)

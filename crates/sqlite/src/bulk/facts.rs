@@ -8,12 +8,11 @@ use milepost_core::bulk::parameters::Parameters;
 use milepost_core::bulk::run::{Order, Survey, Total};
 use milepost_core::bulk::staged::ORIGIN;
 use milepost_core::ident::JobId;
-use rusqlite::types::{Value as Sql, ValueRef};
+use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, Statement};
-use serde_json::Value;
 
 use super::row as bulk_row;
-use super::row::{to_json, to_sql};
+use super::row::{Bound, to_json, to_sql};
 use super::spec::Spec;
 use super::sql::Pages;
 use crate::error::Failure;
@@ -60,21 +59,23 @@ impl Facts {
         Ok(())
     }
 
-    fn value(&self, name: &str, place: Selection<'_>) -> Sql {
+    fn value(&self, name: &str, place: Selection<'_>) -> Bound {
         let column = |key: Option<&Key>, at: &str| {
             let value = at.parse().ok().and_then(|at: usize| key?.0.get(at));
-            value.map_or(Sql::Null, to_sql)
+            value.map_or(Bound::Value(Sql::Null), to_sql)
         };
-        match name.strip_prefix("milepost_").and_then(|own| own.split_once('_').or(Some((own, "")))) {
-            Some(("limit", _)) => Sql::Integer(1),
-            Some(("skip", _)) => Sql::Integer(place.skip.into()),
-            Some(("run", _)) => Sql::Blob(self.order.run.job.0.as_bytes().to_vec()),
-            Some(("cursor", "0")) if self.over_failures && place.cursor.is_none() => Sql::Integer(0),
-            Some(("cursor", at)) => column(place.cursor, at),
-            Some(("upper", at)) => column(place.upper, at),
-            Some(("bound", at)) => column(place.bound, at),
-            _ => self.parameter(name).unwrap_or(Sql::Null),
-        }
+        let plain =
+            match name.strip_prefix("milepost_").and_then(|own| own.split_once('_').or(Some((own, "")))) {
+                Some(("limit", _)) => Sql::Integer(1),
+                Some(("skip", _)) => Sql::Integer(place.skip.into()),
+                Some(("run", _)) => Sql::Blob(self.order.run.job.0.as_bytes().to_vec()),
+                Some(("cursor", "0")) if self.over_failures && place.cursor.is_none() => Sql::Integer(0),
+                Some(("cursor", at)) => return column(place.cursor, at),
+                Some(("upper", at)) => return column(place.upper, at),
+                Some(("bound", at)) => return column(place.bound, at),
+                _ => self.parameter(name).unwrap_or(Sql::Null),
+            };
+        plain.into()
     }
 
     fn parameter(&self, name: &str) -> Option<Sql> {
@@ -112,10 +113,6 @@ pub(super) fn targets(conn: &Connection, facts: &Facts) -> Result<Survey, Failur
 
 /// Reads a row that consists of a key.
 pub(super) fn key_of(row: &Row<'_>) -> rusqlite::Result<Key> {
-    let value = |column| match row.get_ref(column)? {
-        // Invalid UTF-8 would be changed by the conversion, so it is an error.
-        ValueRef::Text(_) => row.get::<_, String>(column).map(Value::from),
-        value => Ok(to_json(value)),
-    };
+    let value = |column| Ok(to_json(row.get_ref(column)?));
     (0..row.as_ref().column_count()).map(value).collect::<rusqlite::Result<_>>().map(Key)
 }

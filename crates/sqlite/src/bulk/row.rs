@@ -14,7 +14,7 @@ use milepost_core::job::Priority;
 use milepost_core::json::is_same_json;
 use milepost_core::schedule::Source;
 use rusqlite::functions::FunctionFlags;
-use rusqlite::types::{Type, Value as Sql, ValueRef};
+use rusqlite::types::{ToSql, ToSqlOutput, Type, Value as Sql, ValueRef};
 use rusqlite::{Connection, Row, RowIndex};
 use serde_json::Value;
 use uuid::Uuid;
@@ -26,6 +26,31 @@ const BLOB: &str = "$blob";
 /// The JSON member that represents an infinite number.
 const REAL: &str = "$real";
 
+/// The JSON member that represents a text that is not UTF-8.
+const TEXT: &str = "$text";
+
+/// An SQLite value. Unlike that of rusqlite, a text can be any bytes.
+#[derive(Debug)]
+pub(super) enum Bound {
+    Value(Sql),
+    Text(Vec<u8>),
+}
+
+impl From<Sql> for Bound {
+    fn from(value: Sql) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl ToSql for Bound {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match self {
+            Self::Value(value) => value.to_sql(),
+            Self::Text(bytes) => Ok(ToSqlOutput::Borrowed(ValueRef::Text(bytes))),
+        }
+    }
+}
+
 /// Converts an SQLite value to JSON.
 pub(super) fn to_json(value: ValueRef<'_>) -> Value {
     match value {
@@ -33,17 +58,25 @@ pub(super) fn to_json(value: ValueRef<'_>) -> Value {
         ValueRef::Integer(number) => number.into(),
         ValueRef::Real(number) if number.is_infinite() => serde_json::json!({ REAL: number.to_string() }),
         ValueRef::Real(number) => number.into(),
-        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
-        ValueRef::Blob(bytes) => {
-            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            serde_json::json!({ BLOB: hex })
-        }
+        ValueRef::Text(bytes) => match str::from_utf8(bytes) {
+            Ok(text) => text.into(),
+            Err(_) => serde_json::json!({ TEXT: hex(bytes) }),
+        },
+        ValueRef::Blob(bytes) => serde_json::json!({ BLOB: hex(bytes) }),
     }
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Converts a JSON value to an SQLite value.
-pub(super) fn to_sql(value: &Value) -> Sql {
-    match value {
+pub(super) fn to_sql(value: &Value) -> Bound {
+    let word = |name| value.get(name).and_then(Value::as_str);
+    let text = || word(TEXT).and_then(bytes).map(Bound::Text);
+    let blob = || word(BLOB).and_then(bytes).map(Sql::Blob);
+    let real = || word(REAL).and_then(|number| number.parse().ok()).map(Sql::Real);
+    let plain = match value {
         Value::Null => Sql::Null,
         Value::Bool(truth) => Sql::Integer((*truth).into()),
         Value::Number(number) => match number.as_i64() {
@@ -51,14 +84,13 @@ pub(super) fn to_sql(value: &Value) -> Sql {
             None => Sql::Real(number.as_f64().unwrap_or(f64::NAN)),
         },
         Value::String(text) => Sql::Text(text.clone()),
-        Value::Object(object) => {
-            let word = |name| object.get(name).and_then(Value::as_str);
-            let blob = || word(BLOB).and_then(bytes).map(Sql::Blob);
-            let real = || word(REAL).and_then(|number| number.parse().ok()).map(Sql::Real);
-            blob().or_else(real).unwrap_or_else(|| Sql::Text(value.to_string()))
-        }
+        Value::Object(_) => match text() {
+            Some(text) => return text,
+            None => blob().or_else(real).unwrap_or_else(|| Sql::Text(value.to_string())),
+        },
         Value::Array(_) => Sql::Text(value.to_string()),
-    }
+    };
+    plain.into()
 }
 
 /// Converts a parameter to an SQLite value. A number that SQLite would round is passed as text with all its digits.
@@ -87,7 +119,7 @@ pub(crate) fn add_key_function(conn: &Connection) -> rusqlite::Result<()> {
         let key: Vec<Value> = serde_json::from_str(context.get_raw(0).as_str()?)
             .map_err(|error| rusqlite::Error::UserFunctionError(error.into()))?;
         let column = context.get::<u16>(1)?;
-        Ok(key.get(usize::from(column)).map_or(Sql::Null, to_sql))
+        Ok(key.get(usize::from(column)).map_or(Bound::Value(Sql::Null), to_sql))
     })
 }
 

@@ -43,19 +43,30 @@ pub(super) fn due(
         let due_at = row::time(row, 3)?;
         let many = if deliveries > 0 { 1 } else { BEHIND_MAX };
         let mut find = conn.prepare_cached(sql!("relay/due_events"))?;
-        let mut found = find.query_map((name, &aggregate.kind, &aggregate.id, many), read_event)?;
-        let mut events = Vec::new();
+        let mut found = find.query_map((name, &aggregate.kind, &aggregate.id, many), |row| {
+            Ok((read_event(row)?.event, row.get::<_, bool>(9)?))
+        })?;
+        let (mut events, mut replayed) = (Vec::new(), Vec::new());
         while events_left > 0
             && bytes < size.bytes_max
-            && let Some(logged) = found.next()
+            && let Some(found) = found.next()
         {
-            let event = logged?.event;
+            let (event, is_replayed) = found?;
+            replayed.extend(is_replayed.then_some(event.id));
             bytes += event.payload.get().len();
             events_left -= 1;
             events.push(event);
         }
         if !events.is_empty() {
-            due.aggregates.push(DueAggregate { aggregate, slot: SLOT, token, deliveries, due_at, events });
+            due.aggregates.push(DueAggregate {
+                aggregate,
+                slot: SLOT,
+                token,
+                deliveries,
+                due_at,
+                events,
+                replayed,
+            });
         }
     }
     if due.aggregates.is_empty() {

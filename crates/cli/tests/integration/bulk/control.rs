@@ -91,7 +91,7 @@ fn targets_that_failed_are_listed_and_tried_again(place: Place) {
     assert_eq!(members.number(&format!("select count(*) from note where run = '{id}'")), 200);
     let none = members.bulk(&["retry-failures", &id]);
     assert!(
-        none.status == 1 && none.err.contains("has no failures, or all of them are being retried"),
+        none.status == 1 && none.err.contains("has no failures, or all of them were retried"),
         "{}",
         none.err
     );

@@ -76,6 +76,8 @@ pub(crate) async fn each_sort_of_key_leads_through_all_targets(members: Members)
             .await;
         go_through(&members, "blob", "blob", &owned(&["x''", "x'00'", "x'ff00'", "x'61'", "x'7b7d'"])).await;
         go_through(&members, "mixed", "", &owned(&["-1", "0.5", "1", "'1'", "'a'", "x'31'", "x'00'"])).await;
+        let broken = ["cast(x'61ff' as text)", "cast(x'ff' as text)", "'a'", "'ÿ'"];
+        go_through(&members, "broken", "text", &owned(&broken)).await;
         go_through(&members, "folded", "text collate nocase", &owned(&["'a'", "'B'", "'c'", "'D'", "'e'"]))
             .await;
         return;

@@ -78,6 +78,8 @@ pub struct HeldEvent {
     pub event: EventId,
     /// The payload that is published instead of the original one, JSON.
     pub edited: Option<String>,
+    /// Whether an operator publishes it again.
+    pub replayed: bool,
 }
 
 impl Row for HeldEvent {

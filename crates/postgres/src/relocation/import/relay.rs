@@ -37,6 +37,7 @@ pub(super) fn held_events(rows: &[HeldEvent]) -> Query {
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| r.event.0))
         .bind(each(rows, |r| r.edited.as_deref()))
+        .bind(each(rows, |r| r.replayed))
 }
 
 pub(super) fn dead_events(rows: &[DeadEvent]) -> Query {

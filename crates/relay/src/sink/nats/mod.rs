@@ -136,10 +136,15 @@ impl Nats {
 
     fn no_stream(&self, subject: &str) -> String {
         let all = self.subjects.all();
-        format!(
-            "no JetStream stream accepts the subject {subject:?}, or JetStream is not ready; create one, as with \
-             `nats stream add EVENTS --subjects '{all}'`, or name it in `create_stream`"
-        )
+        let remedy = match &self.create_stream {
+            Some(stream) => {
+                format!("the stream {stream} is created if it is missing, for the subjects '{all}'")
+            }
+            None => format!(
+                "create one, as with `nats stream add EVENTS --subjects '{all}'`, or name it in `create_stream`"
+            ),
+        };
+        format!("no JetStream stream accepts the subject {subject:?}, or JetStream is not ready; {remedy}")
     }
 }
 
@@ -151,6 +156,11 @@ impl Sink for Nats {
         let publishing: Vec<_> =
             events.iter().map(|event| self.publish_one(&line, event, deadline)).collect();
         let answers: Vec<_> = futures::stream::iter(publishing).buffered(IN_FLIGHT_MAX).collect().await;
+        let is_missing = answers.iter().any(|answer| matches!(answer, PublishResult::NoStream { .. }));
+        if let Some(stream) = self.create_stream.as_ref().filter(|_| is_missing) {
+            // Deleted since the connection was opened. The next attempt finds it.
+            line.create_stream(stream, self.subjects.all()).await?;
+        }
         self.deliveries(answers)
     }
 }

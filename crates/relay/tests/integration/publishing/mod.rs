@@ -96,6 +96,8 @@ on_both! {
         all_is_published_again_since_a_time
         only_what_a_subscription_wants_is_published_again
         what_is_published_again_is_read_page_by_page
+        a_changed_filter_leaves_parked_events_and_dead_letters_alone
+        a_frozen_publisher_changes_nothing_of_a_subscription_that_was_created_again
         a_subscription_that_is_deleted_while_it_is_published_starts_again
         only_what_every_subscription_has_passed_is_forgotten
         a_paused_subscription_goes_on_when_it_is_resumed

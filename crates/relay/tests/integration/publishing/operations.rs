@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::{DeadVerb, ParkedVerb, Replay};
-use milepost_core::event::{Aggregate, Exhausted, NewEvent, PageSize, RelayError};
+use milepost_core::event::{Aggregate, Exhausted, NewEvent, Outcome, PageSize, RelayError};
 use milepost_core::ident::EventId;
 use milepost_testkit::wait;
 use tokio::runtime::Handle;
@@ -227,6 +227,48 @@ pub(crate) async fn only_what_a_subscription_wants_is_published_again(desk: Desk
     running.stop().await;
     let sequences: Vec<i64> = desk.sink.taken().iter().map(|event| event.sequence).collect();
     assert_eq!(sequences, [1, 2, 4, 1, 2, 4]);
+}
+
+pub(crate) async fn a_changed_filter_leaves_parked_events_and_dead_letters_alone(desk: Desk) {
+    desk.emit("1", 3).await;
+    desk.emit("2", 1).await;
+    desk.sink.answer(|e| if e.aggregate.id == "2" { Answer::Unacceptable } else { Answer::Refuse });
+    let running = desk.run(options("s"));
+    wait::until("the aggregate is parked, and there is a dead letter", || async {
+        let parked = desk.store.parked(None, None, 10).await.unwrap();
+        let dead = desk.store.dead_events(None, None, 10).await.unwrap();
+        parked.iter().map(|of| of.events).sum::<i64>() == 3 && dead.len() == 1
+    })
+    .await;
+    running.stop().await;
+    let dead = desk.store.dead_events(Some("s"), None, 10).await.unwrap()[0].event.id;
+    desk.sink.answer(|_| Answer::Take);
+    let mut others = options("s");
+    others.subscription.filter.aggregate_types = vec!["invoice".to_owned()];
+    let running = desk.run(others);
+    desk.store.change_dead("s", dead, DeadVerb::Retry).await.unwrap();
+    desk.until_taken(4).await;
+    desk.emit("1", 1).await;
+    wait::until("the log is passed", || async { desk.store.subscriptions().await.unwrap()[0].backlog == 0 })
+        .await;
+    running.stop().await;
+    assert_eq!((desk.sink.firsts("1"), desk.sink.firsts("2")), (up_to(3), up_to(1)));
+}
+
+pub(crate) async fn a_frozen_publisher_changes_nothing_of_a_subscription_that_was_created_again(desk: Desk) {
+    desk.emit("1", 4).await;
+    let (frozen, mut its) = desk.reader("s", Duration::from_secs(600)).await;
+    its.balance().await.unwrap();
+    its.page(ALL).await.unwrap();
+    assert!(its.pass());
+    assert!(desk.store.remove_subscription("s").await.unwrap());
+    let (next, mut other) = desk.reader("s", Duration::from_secs(600)).await;
+    other.balance().await.unwrap();
+    let _ = its.commit(&Outcome::default()).await;
+    assert_eq!(desk.store.subscriptions().await.unwrap()[0].backlog, 4, "all are to be published again");
+    assert_eq!(other.page(ALL).await.unwrap().events.len(), 4);
+    desk.store.leave(&frozen).await.unwrap();
+    desk.store.leave(&next).await.unwrap();
 }
 
 pub(crate) async fn a_subscription_that_is_deleted_while_it_is_published_starts_again(desk: Desk) {

@@ -68,7 +68,7 @@ impl ReplayRequest {
 /// The result.
 #[derive(Debug, Serialize, ToSchema)]
 struct ReplayAnswer {
-    /// Number of events that are published again.
+    /// Number of events that are published again, including those that the filter of the subscription leaves out. These are not published.
     events: u64,
 }
 

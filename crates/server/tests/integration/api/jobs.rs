@@ -195,9 +195,17 @@ pub(crate) async fn what_one_of_many_callers_gives_wrong_is_refused_alone(place:
 }
 
 pub(crate) async fn each_of_many_is_answered_when_asked_for(place: Place) {
-    let jobs = json!({"jobs": [{"kind": "k"}, {"kind": ""}, {"kind": "k", "priority": 4}]});
+    let jobs = json!({"jobs": [{"kind": "k"}, {"kind": ""}, {"kind": "k", "priority": 4}, {"kind": "k", "priority": 9}, null]});
+    let all = place.post("/v1/jobs/create-many", &jobs).await;
+    assert_eq!(
+        (all.status, &all.body["at"]),
+        (StatusCode::UNPROCESSABLE_ENTITY, &json!("jobs[1]")),
+        "{all:?}"
+    );
     let answer = place.post("/v1/jobs/create-many?each=true", &jobs).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    assert_eq!(answer.body["jobs"][3]["problem"]["at"], "jobs[3].priority", "{answer:?}");
+    assert_eq!(answer.body["jobs"][4]["problem"]["code"], "invalid_body", "{answer:?}");
     let jobs = &answer.body["jobs"];
     assert_eq!(jobs[1]["problem"]["code"], "invalid_job");
     assert_eq!(jobs[1]["problem"]["at"], "jobs[1]");

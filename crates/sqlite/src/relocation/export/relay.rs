@@ -40,6 +40,7 @@ pub(super) fn held_event(row: &Row<'_>) -> Sql<HeldEvent> {
         pos: row.get(3)?,
         event: event_id(row, 4)?,
         edited: row.get(5)?,
+        replayed: row.get(6)?,
     })
 }
 

@@ -62,6 +62,11 @@ async fn nothing_is_acknowledged_after_the_file_was_replaced() {
             refused.chain()
         );
     }
+    // The write-ahead log was not replaced: other processes read it as a part of the new file.
+    let other = rusqlite::Connection::open(&path).unwrap();
+    let jobs: i64 = other.query_row("SELECT count(*) FROM milepost_job", (), |row| row.get(0)).unwrap();
+    assert!(jobs <= 1, "{jobs} jobs: what was refused was written");
+    drop(other);
     std::fs::remove_file(&path).unwrap();
     assert!(store.enqueue_many(&[job()]).await.is_err(), "it was deleted");
 }
