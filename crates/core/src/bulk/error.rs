@@ -147,7 +147,7 @@ pub enum InvalidBulk {
     },
     /// Its connections would go through a transaction pooler.
     #[error(
-        "a bulk job needs a dedicated permanent connection, but this store is reached through a transaction pooler; set PostgresOptions::direct to the address of the database itself"
+        "a bulk job needs a dedicated permanent connection, but this store is reached through a transaction pooler; add `&direct=HOST:PORT` of the database itself to the address of the store (in Rust: PostgresOptions::direct)"
     )]
     NoDirect,
     /// A chunk whose effects are outside the store's database was not applied.
