@@ -41,8 +41,9 @@ begin
         on conflict do nothing;
         delete from milepost.parked_event p
         where p.subscription = subscription and p.aggregate_type = aggregate_type and p.aggregate_id = aggregate_id and p.pos = first.pos;
-    elsif verb = 'edit' then
-        update milepost.parked_event p set edited = payload
+    else
+        -- The operator wants this event to be published, whatever the filter says about events that are published again.
+        update milepost.parked_event p set edited = case when verb = 'edit' then payload else p.edited end, replayed = false
         where p.subscription = subscription and p.aggregate_type = aggregate_type and p.aggregate_id = aggregate_id and p.pos = first.pos;
     end if;
     if verb = 'skip' and not exists (

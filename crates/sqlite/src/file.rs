@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -66,23 +67,39 @@ pub(crate) struct OpenedFile {
     path: PathBuf,
     /// Device and inode; none if there is no file, as for a database in memory.
     identity: Identity,
+    /// The same of the write-ahead log, once there is one. SQLite keeps it as long as a connection is open. So if it is gone, somebody deleted it,
+    /// usually to copy a backup over the file, which then is the same file.
+    log: Arc<OnceLock<(u64, u64)>>,
 }
 
 impl OpenedFile {
     /// Returns the file of a connection.
     pub(crate) fn of(conn: &Connection) -> Self {
         let path = PathBuf::from(conn.path().unwrap_or_default());
-        Self { identity: identity(&path).ok().flatten(), path }
+        Self { identity: identity(&path).ok().flatten(), path, log: Arc::default() }
     }
 
     /// Returns why what was written is not in the file that other processes open: it was replaced or deleted.
     pub(crate) fn replaced(&self) -> Option<rusqlite::Error> {
-        if self.identity.is_none() || !is_another(self.identity, identity(&self.path)) {
+        if self.identity.is_none()
+            || !is_another(self.identity, identity(&self.path)) && !self.has_another_log()
+        {
             return None;
         }
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY_DBMOVED);
         let words = "the file was replaced or deleted while this process used it; restart the process";
         Some(rusqlite::Error::SqliteFailure(code, Some(words.to_owned())))
+    }
+
+    fn has_another_log(&self) -> bool {
+        let mut path = self.path.clone().into_os_string();
+        path.push("-wal");
+        let found = identity(Path::new(&path));
+        if let (None, Ok(Some(log))) = (self.log.get(), &found) {
+            // Another clone may have noted the same.
+            let _ = self.log.set(*log);
+        }
+        self.log.get().is_some_and(|log| is_another(Some(*log), found))
     }
 }
 

@@ -91,7 +91,7 @@ pub(super) fn print(failures: &[TargetFailure]) -> Result<()> {
     let mut listing = Listing::new(columns.into_iter().flatten());
     for failure in failures {
         let fields = [
-            Some(Field::text(failure.key.to_string())),
+            Some(Field::text(failure.key.to_string().replace(['\n', '\r'], " "))),
             Some(Field::text(&failure.code)),
             Some(Field::text(&failure.message)),
             Some(Field::text(relative(failure.at, now))),

@@ -82,6 +82,7 @@ pub(super) async fn list(args: &ListArgs, store: &dyn Store) -> Result<Outcome> 
                 Field::text(publisher.token.map(|token| token.to_string()).unwrap_or_default()),
                 Field::text(relative(publisher.started_at, now)),
                 Field::text(match (publisher.down_since, &publisher.down_why) {
+                    (Some(_), _) if !subscription.is_down(publisher) => "not tried".to_owned(),
                     (Some(since), why) => {
                         format!("down since {}: {}", relative(since, now), why.as_deref().unwrap_or_default())
                     }

@@ -1,5 +1,6 @@
 //! State of one run of a bulk job: its position, the results of its chunks, and its settings.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -347,7 +348,7 @@ impl Chunk<'_> {
         let child = |target: &Target| {
             let job = NewJob::from_json(template.kind.clone(), target.row.clone())
                 .map_err(|error| BadTarget { code: "target".to_owned(), message: error.to_string() })?;
-            let key = serde_json::Value::from(target.key.0.clone());
+            let key = without_controls(&serde_json::Value::from(target.key.0.clone()).to_string());
             Ok(NewJob {
                 queue: template.queue.clone(),
                 priority: template.priority,
@@ -362,6 +363,19 @@ impl Chunk<'_> {
     }
 }
 
+/// Escapes the control characters that JSON allows in a text, but keys of jobs do not.
+fn without_controls(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for char in json.chars() {
+        if char.is_control() {
+            let _ = write!(text, "\\u{:04x}", u32::from(char));
+        } else {
+            text.push(char);
+        }
+    }
+    text
+}
+
 /// Checks that each target of a chunk got its own job. The jobs were enqueued in the transaction of the chunk, so a job that existed before
 /// belongs to another target with the same key. All targets with this key fail together.
 ///
@@ -373,4 +387,14 @@ pub fn check_children(made: &[Enqueued]) -> Result<(), BadTarget> {
     }
     let message = "another target of this run has the same key, and there is one job for each key".to_owned();
     Err(BadTarget { code: "same_key".to_owned(), message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_a_job_has_no_control_characters_of_the_targets_key() {
+        assert_eq!(without_controls("[\"d\u{7f}\u{85}é\",1]"), "[\"d\\u007f\\u0085é\",1]");
+    }
 }

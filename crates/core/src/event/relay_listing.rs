@@ -39,10 +39,23 @@ pub struct SubscriptionView {
 }
 
 impl SubscriptionView {
+    /// Returns the first publisher whose sink is unavailable.
+    #[must_use]
+    pub fn down(&self) -> Option<&PublisherView> {
+        self.publishers.iter().find(|publisher| self.is_down(publisher))
+    }
+
+    /// Returns whether the sink of a publisher is unavailable, as far as it knows: one without slots does not try it, unless none has any.
+    #[must_use]
+    pub fn is_down(&self, publisher: &PublisherView) -> bool {
+        let tries = publisher.slots > 0 || self.publishers.iter().all(|other| other.slots == 0);
+        tries && publisher.down_since.is_some()
+    }
+
     /// Returns its state: whether events are published, and if not all are, why.
     #[must_use]
     pub fn state(&self) -> &'static str {
-        let is_down = self.publishers.iter().any(|publisher| publisher.down_since.is_some());
+        let is_down = self.down().is_some();
         if self.reseed_needed {
             "halted"
         } else if self.paused_at.is_some() {

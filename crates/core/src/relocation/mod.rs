@@ -95,7 +95,9 @@ pub enum MoveError {
         workers: Vec<String>,
     },
     /// The target store is not empty. Nothing is overwritten or merged.
-    #[error("{why}; a move needs a database without data of Milepost: drop its schema `milepost` if you do not need it")]
+    #[error(
+        "{why}; a move needs a database without data of Milepost: drop its schema `milepost` if you do not need it"
+    )]
     NotEmpty {
         /// The content of the store.
         why: String,

@@ -229,7 +229,7 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         alerts.push(held);
     }
     let behind = several(of.backlog.unsigned_abs(), "event", "events");
-    let down = of.publishers.iter().find_map(|publisher| Some((publisher, publisher.down_since?)));
+    let down = of.down().and_then(|publisher| Some((publisher, publisher.down_since?)));
     if let Some((publisher, since)) = down {
         let why = publisher.down_why.as_deref().unwrap_or("no reason given");
         let words = format!("Since {}, {behind} behind: {}", relative(since, page.now), cut(why, 200));

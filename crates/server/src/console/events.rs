@@ -131,7 +131,7 @@ impl Events {
 }
 
 fn subscription(view: SubscriptionView, place: usize, page: &Page) -> Subscription {
-    let down = view.publishers.iter().find(|publisher| publisher.down_since.is_some());
+    let down = view.down();
     Subscription {
         lag: view.oldest_at.map_or_else(|| "–".to_owned(), |at| length(between(at, page.now))),
         down: down.map(|publisher| cut(publisher.down_why.as_deref().unwrap_or("no reason given"), 200)),

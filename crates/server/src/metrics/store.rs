@@ -146,7 +146,7 @@ fn of_subscription(subscription: &SubscriptionView, now: Timestamp) -> Vec<Sampl
         samples.push(gauge(
             "relay_sink_down",
             "Whether the publisher's sink is down",
-            f64::from(u8::from(publisher.down_since.is_some())),
+            f64::from(u8::from(subscription.is_down(publisher))),
         ));
     }
     samples

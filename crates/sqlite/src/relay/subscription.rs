@@ -233,7 +233,9 @@ fn change_parked(
         return Err(told(RelayError::NotFirst { subscription, aggregate, event: named }));
     }
     match verb {
-        ParkedVerb::Retry => {}
+        ParkedVerb::Retry => {
+            conn.prepare_cached(sql!("relay/edit"))?.execute((subscription, kind, id, pos, None::<&str>))?;
+        }
         ParkedVerb::Skip => {
             let skipped = Undeliverable { event: EventId(event), deliveries, why, then: Undelivered::Skip };
             parked::give_up(conn, subscription, &skipped)?;
@@ -248,7 +250,7 @@ fn change_parked(
             }
         }
         ParkedVerb::Edit(payload) => {
-            conn.prepare_cached(sql!("relay/edit"))?.execute((subscription, kind, id, pos, payload))?;
+            conn.prepare_cached(sql!("relay/edit"))?.execute((subscription, kind, id, pos, Some(payload)))?;
         }
     }
     let now = (subscription, kind, id, 0, Some(now_ms()), None::<String>);

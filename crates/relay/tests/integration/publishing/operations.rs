@@ -245,7 +245,7 @@ pub(crate) async fn a_changed_filter_leaves_parked_events_and_dead_letters_alone
     desk.sink.answer(|_| Answer::Take);
     let mut others = options("s");
     others.subscription.filter.aggregate_types = vec!["invoice".to_owned()];
-    let running = desk.run(others);
+    let running = desk.run(others.clone());
     desk.store.change_dead("s", dead, DeadVerb::Retry).await.unwrap();
     desk.until_taken(4).await;
     desk.emit("1", 1).await;
@@ -253,6 +253,15 @@ pub(crate) async fn a_changed_filter_leaves_parked_events_and_dead_letters_alone
         .await;
     running.stop().await;
     assert_eq!((desk.sink.firsts("1"), desk.sink.firsts("2")), (up_to(3), up_to(1)));
+    // Of events that are published again, the filter leaves out all but the one that the operator names.
+    desk.store.replay("s", &Replay::Aggregate { aggregate: order("1"), from: 1 }).await.unwrap();
+    desk.store.change_parked("s", &order("1"), None, &ParkedVerb::Retry).await.unwrap();
+    let running = desk.run(others);
+    wait::until("nothing is parked", || async { desk.store.parked(None, None, 1).await.unwrap().is_empty() })
+        .await;
+    running.stop().await;
+    let again: Vec<i64> = desk.sink.taken()[4..].iter().map(|event| event.sequence).collect();
+    assert_eq!(again, [1]);
 }
 
 pub(crate) async fn a_frozen_publisher_changes_nothing_of_a_subscription_that_was_created_again(desk: Desk) {

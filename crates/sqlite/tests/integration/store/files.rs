@@ -71,6 +71,25 @@ async fn nothing_is_acknowledged_after_the_file_was_replaced() {
     assert!(store.enqueue_many(&[job()]).await.is_err(), "it was deleted");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn nothing_is_acknowledged_after_a_backup_was_copied_over_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, log, backup] = ["m.db", "m.db-wal", "backup.db"].map(|name| dir.path().join(name));
+    let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    let job = || NewJob::new("k", &()).unwrap();
+    store.enqueue_many(&[job()]).await.unwrap();
+    std::fs::copy(&path, &backup).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    std::fs::copy(&backup, &path).unwrap();
+    for _ in 0..2 {
+        let refused = store.enqueue_many(&[job()]).await.unwrap_err();
+        assert!(refused.chain().contains("the file was replaced or deleted"), "{}", refused.chain());
+    }
+    assert!(!log.exists(), "a new log would belong to the copy");
+}
+
 #[test]
 fn a_file_that_is_no_database_is_refused() {
     let dir = tempfile::tempdir().unwrap();
