@@ -130,6 +130,9 @@ impl std::fmt::Debug for Options {
     }
 }
 
+/// The pause before the store is asked again for tokens at the start.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+
 /// The reason why a server cannot start or continue.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -258,7 +261,8 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), ServerError> {
     let address = listener.local_addr().map_err(ServerError::Address)?;
-    let exposure = options.exposure(store.as_ref()).await?;
+    let asking = options.exposure_when_available(store.as_ref());
+    let Some(exposure) = stop.run_until_cancelled(asking).await.transpose()? else { return Ok(()) };
     exposure.check(address)?;
     // If only this machine reaches the server, the flag changes nothing: only names of this machine and allowed ones are answered.
     options.access.open_to_all &= exposure.is_reached(address);
@@ -275,6 +279,22 @@ pub async fn serve(
 }
 
 impl Options {
+    /// As [`exposure`](Self::exposure), but asks again while the store cannot be used: an outage at this moment does not end the process.
+    async fn exposure_when_available(&self, store: &dyn Store) -> Result<Exposure, StoreError> {
+        loop {
+            match self.exposure(store).await {
+                Err(error) if error.is_transient() => {
+                    tracing::warn!(
+                        error = error.chain(),
+                        "the store cannot be asked for tokens; trying again"
+                    );
+                    tokio::time::sleep(ASK_AGAIN).await;
+                }
+                answered => return answered,
+            }
+        }
+    }
+
     /// Returns how the server is protected against other clients on the network.
     ///
     /// # Errors

@@ -187,7 +187,8 @@ impl Processes {
                 }
             };
             if tokio::time::timeout(READY_MAX, asking).await.is_err() {
-                unready.push(format!("server {} does not become ready", server.index));
+                let words = self.programs.last_words_of_server(server.index);
+                unready.push(format!("server {} does not become ready{words}", server.index));
             }
         }
         unready

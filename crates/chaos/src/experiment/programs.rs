@@ -1,10 +1,12 @@
 //! The programs of the processes: this one, `milepost`, and Python; during a rolling upgrade also those of the version before.
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use milepost_testkit::port;
+use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use super::clock::Clock;
@@ -14,6 +16,8 @@ use super::role::{Role, SERVERS};
 const HTTP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/http/load.py");
 /// How long a server waits at its start for a store that faults make unreachable.
 const STORE_WAIT: &str = "10m";
+/// How many lines of the log of a server that failed are shown.
+const LOG_LINES: usize = 5;
 
 /// The version of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +51,8 @@ pub(super) struct Programs {
     store_name: Option<&'static str>,
     /// The folder of the witness.
     folder: PathBuf,
+    /// The folder of the servers' logs.
+    logs: TempDir,
     /// The seed of the load.
     seed: u64,
     /// The clock that processes see, if it is not that of the machine.
@@ -66,7 +72,8 @@ impl Programs {
     ) -> Result<Self> {
         let this = std::env::current_exe()?;
         let ports = std::array::from_fn(|_| port::free());
-        let programs = Self { this, previous, ports, store_name: None, folder, seed, clock, services };
+        let logs = TempDir::new()?;
+        let programs = Self { this, previous, ports, store_name: None, folder, logs, seed, clock, services };
         let program = programs.milepost_of(programs.first());
         ensure!(program.exists(), "{} is missing: build it, too (--bin milepost)", program.display());
         Ok(programs)
@@ -174,10 +181,23 @@ impl Programs {
         for (_, url) in self.services.iter().filter(|(option, _)| *option == "--redis") {
             command.args(["--redis", url]);
         }
-        // In a folder without a configuration, and without the log messages about faults.
-        command.args(["--store-wait", STORE_WAIT]).current_dir(&self.folder);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        // In a folder without a configuration. The log has many messages about faults: it is shown only if the server fails.
+        command.args(["--store-wait", STORE_WAIT]).current_dir(&self.folder).stdout(Stdio::null());
+        let log = OpenOptions::new().create(true).append(true).open(self.log_of_server(start.index));
+        command.stderr(log.map_or_else(|_| Stdio::null(), Stdio::from));
         command
+    }
+
+    fn log_of_server(&self, index: usize) -> PathBuf {
+        self.logs.path().join(format!("server-{index}.log"))
+    }
+
+    /// Returns the last lines of a server's log.
+    pub(super) fn last_words_of_server(&self, index: usize) -> String {
+        let log = std::fs::read(self.log_of_server(index)).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let last: Vec<&str> = log.lines().rev().take(LOG_LINES).collect();
+        last.into_iter().rev().flat_map(|line| ["\n      ", line]).collect()
     }
 
     fn milepost_of(&self, version: Version) -> PathBuf {

@@ -78,6 +78,8 @@ pub struct Faults {
     pub changes_lost: AtomicUsize,
     /// This number of queries for the jobs of a worker returns an error.
     pub looks_lost: AtomicUsize,
+    /// This number of queries whether there are tokens returns an error.
+    pub access_lost: AtomicUsize,
     /// While true, answers to queries for the jobs of a worker and for the list of workers are held back.
     looks_held: watch::Sender<bool>,
     /// The number of answers that are held back.

@@ -5,7 +5,7 @@ use milepost_core::port::{SessionStore, StoreResult, TokenStore};
 use milepost_core::session::{FoundSession, NewSession, SessionTimes};
 use milepost_core::token::{Digest, FoundToken, NewToken, TokenView};
 
-use super::Faulty;
+use super::{Faulty, lost, suffers};
 
 impl Faulty {
     /// Holds back, or releases, answers to queries whether there are tokens.
@@ -30,6 +30,9 @@ impl TokenStore for Faulty {
 
     async fn has_tokens(&self) -> StoreResult<bool> {
         self.access_held.subscribe().wait_for(|held| !held).await.expect("the sender was dropped");
+        if suffers(&self.access_lost) {
+            return lost();
+        }
         self.pass("has_tokens", self.inner.has_tokens()).await
     }
 

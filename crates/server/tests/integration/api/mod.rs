@@ -254,6 +254,7 @@ on_both! {
         metrics_tell_of_jobs_that_are_due_and_not_of_reminders
         the_worker_that_a_server_keeps_for_operators_is_not_counted
         a_store_that_does_not_answer_is_told_before_prometheus_gives_up
+        a_store_that_is_away_at_the_start_does_not_end_the_server
         how_many_jobs_wait_is_charted_also_while_nobody_looks
     }
     described {

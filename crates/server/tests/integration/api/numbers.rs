@@ -1,6 +1,7 @@
 //! Tests of `/metrics`.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use milepost_core::bulk::operation;
@@ -110,6 +111,14 @@ pub(crate) async fn a_store_that_does_not_answer_is_told_before_prometheus_gives
         "{}",
         answer.body
     );
+}
+
+pub(crate) async fn a_store_that_is_away_at_the_start_does_not_end_the_server(place: Place) {
+    let away = Faulty::before(Arc::clone(&place.store));
+    away.access_lost.store(2, Ordering::SeqCst);
+    let server = Place::serve(away.clone()).await;
+    assert_eq!(server.get("/readyz").await.status, StatusCode::OK);
+    assert_eq!(away.access_lost.load(Ordering::SeqCst), 0);
 }
 
 pub(crate) async fn how_many_jobs_wait_is_charted_also_while_nobody_looks(place: Place) {
