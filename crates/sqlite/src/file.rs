@@ -67,8 +67,8 @@ pub(crate) struct OpenedFile {
     path: PathBuf,
     /// Device and inode; none if there is no file, as for a database in memory.
     identity: Identity,
-    /// The same of the write-ahead log, once there is one. SQLite keeps it as long as a connection is open. So if it is gone, somebody deleted it,
-    /// usually to copy a backup over the file, which then is the same file.
+    /// The same of the write-ahead log, once there is one. SQLite keeps it as long as a connection is open. So if it is missing, it was
+    /// deleted by an operator, usually to copy a backup over the file, whose device and inode then stay the same.
     log: Arc<OnceLock<(u64, u64)>>,
 }
 
@@ -79,7 +79,7 @@ impl OpenedFile {
         Self { identity: identity(&path).ok().flatten(), path, log: Arc::default() }
     }
 
-    /// Returns why what was written is not in the file that other processes open: it was replaced or deleted.
+    /// Returns an error if other processes open another file: this one was replaced or deleted.
     pub(crate) fn replaced(&self) -> Option<rusqlite::Error> {
         if self.identity.is_none()
             || !is_another(self.identity, identity(&self.path)) && !self.has_another_log()
@@ -107,7 +107,7 @@ impl OpenedFile {
 type Identity = Option<(u64, u64)>;
 
 /// Returns whether a name no longer leads to the opened file. While the folder cannot be searched, its permission was taken away for example, that is
-/// not known, and what was written is in the opened file.
+/// not known, and commits are in the opened file.
 fn is_another(opened: Identity, found: io::Result<Identity>) -> bool {
     match found {
         Ok(found) => found != opened,
