@@ -19,6 +19,7 @@ pub mod lost_answers;
 pub mod rates;
 pub mod rescue;
 pub mod retention;
+pub mod rollups;
 pub mod runtime;
 pub mod schedules;
 pub mod search;
@@ -147,6 +148,13 @@ macro_rules! conformance {
                 what_came_after_a_position_can_be_left_for_later
                 what_began_and_ended_is_counted_once
                 how_long_jobs_waited_and_ran_is_told_of_some
+            }
+            rollups {
+                starts_and_ends_are_counted_once_whoever_counts
+                counts_are_of_a_queue_and_a_kind
+                a_rollup_waits_until_it_is_due
+                the_numbers_of_many_changes_are_exact
+                changes_of_deleted_jobs_are_counted_if_their_history_is_left
             }
             search {
                 jobs_are_found_by_what_is_in_their_payload

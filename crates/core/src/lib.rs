@@ -62,6 +62,7 @@ pub mod relocation;
 pub mod rescue;
 pub mod retention;
 pub mod retry;
+pub mod rollup;
 pub mod schedule;
 pub mod schema;
 pub mod search;

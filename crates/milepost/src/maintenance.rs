@@ -1,4 +1,4 @@
-//! Maintenance that any worker performs: recovery of jobs, overdue stops, missed group slots, inbox gaps, server promotions.
+//! Maintenance that any worker performs: recovery of jobs, overdue stops, missed group slots, inbox gaps, server promotions, rollups.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use milepost_core::inbox::listing::GivenUp;
 use milepost_core::port::StoreResult;
 use milepost_core::retry::RetryPolicy;
+use milepost_core::rollup;
 
 use crate::shared::Shared;
 
@@ -17,14 +18,16 @@ const FILL_SHARE: u32 = 20;
 const GAPS_EVERY: Duration = Duration::from_secs(5);
 /// The interval between two checks for a promotion of the database server.
 const PROMOTIONS_EVERY: Duration = Duration::from_secs(5);
+/// The interval in which a worker checks whether the next rollup is due. One of all workers makes it.
+const ROLLUPS_EVERY: Duration = Duration::from_secs(5);
 /// The most events dead-lettered at a time.
 const GAP_EVENTS_MAX: u32 = 500;
 
 /// Runs until the registration ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let interval = (shared.options.lease / 10).clamp(Duration::from_millis(100), Duration::from_secs(1));
-    let (mut fill_after, mut gaps_after, mut promotions_after) =
-        (Instant::now(), Instant::now(), Instant::now());
+    let (mut fill_after, mut gaps_after, mut promotions_after, mut rollup_after) =
+        (Instant::now(), Instant::now(), Instant::now(), Instant::now());
     loop {
         // Jitter, so that workers do not check at the same time.
         tokio::time::sleep(interval.mul_f64(0.75 + 0.5 * fastrand::f64())).await;
@@ -35,6 +38,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             fill_groups(&shared, &mut fill_after).await,
             give_up_gaps(&shared, &mut gaps_after).await,
             notice_promotion(&shared, &mut promotions_after).await,
+            roll_up(&shared, &mut rollup_after).await,
         ];
         for error in steps.into_iter().filter_map(Result::err) {
             tracing::warn!(error = error.chain(), "maintenance failed; trying again");
@@ -108,5 +112,15 @@ async fn notice_promotion(shared: &Shared, after: &mut Instant) -> StoreResult<(
             "the database server was promoted or restored; commits that its predecessor had acknowledged but not replicated are lost"
         );
     }
+    Ok(())
+}
+
+/// Counts starts and ends of jobs for charts.
+async fn roll_up(shared: &Shared, after: &mut Instant) -> StoreResult<()> {
+    if Instant::now() < *after {
+        return Ok(());
+    }
+    *after = Instant::now() + ROLLUPS_EVERY;
+    shared.store.roll_up(rollup::EVERY).await?;
     Ok(())
 }

@@ -31,7 +31,10 @@ pub async fn forget_events(store: Arc<dyn Store>, keep: Keep) {
     let Some(period) = keep.period() else { return };
     loop {
         let began = tokio::time::Instant::now();
-        let pruned = store.prune_log(period).await;
+        let pruned = match store.may_delete().await {
+            Ok(true) => store.prune_log(period).await,
+            waits => waits.map(|_| None),
+        };
         if let Ok(Some(events @ 1..)) = pruned {
             tracing::debug!(events, "deleted published events");
         }
@@ -55,6 +58,9 @@ async fn rest(took: Duration, more: StoreResult<bool>) {
 
 async fn once(shared: &Shared) -> StoreResult<Pruned> {
     let policy = &shared.options.retention;
+    if !shared.store.may_delete().await? {
+        return Ok(Pruned::default());
+    }
     let mut pruned = shared.store.prune(policy, PACE).await?;
     if let Some(period) = policy.batches.period() {
         let rows = shared.store.prune_batches(period).await?;

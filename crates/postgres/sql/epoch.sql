@@ -23,6 +23,12 @@ begin
     set id = excluded.id, started_at = excluded.started_at, relation = excluded.relation,
         history_floor = excluded.history_floor, batch_history_floor = excluded.batch_history_floor
     where (left(e.id, 8), e.started_at, e.relation) is distinct from (left(excluded.id, 8), excluded.started_at, excluded.relation);
+    -- The sequence of a restored or promoted store can be lower than ids that workers of before still use. With one of their ids, a new worker
+    -- would share their lease and their runs. Not in a new store.
+    if (select s.is_called from milepost.worker_id_seq s)
+       or not exists (select from milepost.timeline t where t.id = milepost.current_timeline()) then
+        perform count(nextval('milepost.worker_id_seq')) from generate_series(1, 10000 + floor(random() * 10000)::int);
+    end if;
     -- Either the new epoch, or that of a concurrent caller.
     return (select e.id from milepost.running_epoch e);
 end

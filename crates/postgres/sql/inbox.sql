@@ -149,7 +149,8 @@ begin
     if (milepost.settings_of(give_up_gap.consumer)).gap_policy = 'skip_gap' then
         insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why)
         values (give_up_gap.consumer, give_up_gap.aggregate_type, give_up_gap.aggregate_id, stands.last_seq + 1, first - 1, 'never_came', give_up_gap.why);
-        update milepost.aggregate_checkpoint c set last_seq = first - 1, ready = true, gives_up_at = null
+        update milepost.aggregate_checkpoint c
+        set last_seq = first - 1, ready = true, gives_up_at = null, applied_at = null, last_event_id = null
         where c.consumer = give_up_gap.consumer and c.aggregate_type = give_up_gap.aggregate_type and c.aggregate_id = give_up_gap.aggregate_id;
         return 1;
     end if;
@@ -179,9 +180,27 @@ begin
 end
 $$;
 
+-- Keeps an event that cannot be processed any more as a dead letter. Returns whether it was not kept yet.
+create or replace function milepost.keep_late(
+    consumer text, aggregate_type text, aggregate_id text, aggregate_seq bigint, event_id uuid, event_type text, payload json, headers jsonb,
+    emitted_at timestamptz, why text
+) returns boolean language plpgsql as $$
+#variable_conflict use_column
+begin
+    insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type, headers,
+                                     payload, emitted_at)
+    values (keep_late.consumer, keep_late.aggregate_type, keep_late.aggregate_id, keep_late.aggregate_seq, keep_late.aggregate_seq, 'late',
+            keep_late.why, keep_late.event_id, keep_late.event_type, nullif(keep_late.headers, '{}'), coalesce(keep_late.payload, '{}'),
+            coalesce(keep_late.emitted_at, now()))
+    on conflict do nothing;
+    return found;
+end
+$$;
+
 -- Receives an event of an aggregate, in the caller's transaction, if it is the next one. verdict: 'apply': process the event
 -- in this transaction; 'duplicate': it was received before; 'parked': an earlier event is missing, and this one is kept
--- until that arrives; 'late': the consumer has skipped it, and it is kept as a dead letter. more: kept events may follow
+-- until that arrives; 'late': the consumer has skipped it,
+-- or another event has its sequence, and it is kept as a dead letter. more: kept events may follow
 -- now: call next_parked. Other transactions that receive events of this aggregate for this consumer wait until the caller's
 -- transaction ends.
 create or replace function milepost.receive(
@@ -198,6 +217,9 @@ declare
     settings milepost.inbox_consumer;
     refused text;
     header_bytes bigint;
+    other_gone int;
+    waiting uuid;
+    late text;
 begin
     perform milepost.check_consumer(receive.consumer);
     perform milepost.check_place(receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq);
@@ -229,10 +251,12 @@ begin
     end if;
 
     -- For an event that is the next one, this statement is sufficient.
-    insert into milepost.aggregate_checkpoint as c (consumer, aggregate_type, aggregate_id, last_seq)
-    values (receive.consumer, receive.aggregate_type, receive.aggregate_id, case when receive.aggregate_seq = 1 then 1 else 0 end)
+    insert into milepost.aggregate_checkpoint as c (consumer, aggregate_type, aggregate_id, last_seq, applied_at, last_event_id)
+    values (receive.consumer, receive.aggregate_type, receive.aggregate_id, case when receive.aggregate_seq = 1 then 1 else 0 end,
+            case when receive.aggregate_seq = 1 then clock_timestamp() end, case when receive.aggregate_seq = 1 then receive.event_id end)
     on conflict (consumer, aggregate_type, aggregate_id) do update
-    set last_seq = receive.aggregate_seq, ready = c.parked + c.dead > 0, gives_up_at = null
+    set last_seq = receive.aggregate_seq, ready = c.parked + c.dead > 0, gives_up_at = null, applied_at = clock_timestamp(),
+        last_event_id = receive.event_id
     where c.last_seq = receive.aggregate_seq - 1
     returning c.* into stands;
     is_new := found;
@@ -246,18 +270,21 @@ begin
         select c.* into stands from milepost.aggregate_checkpoint c
         where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id;
         if receive.aggregate_seq <= stands.last_seq then
-            -- An event that the consumer skipped was not received before.
-            insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type,
-                                             headers, payload, emitted_at)
-            select d.consumer, d.aggregate_type, d.aggregate_id, receive.aggregate_seq, receive.aggregate_seq, 'late',
-                   'it arrived after its consumer had passed its sequence', receive.event_id, receive.event_type,
-                   nullif(receive.headers, '{}'), coalesce(receive.payload, '{}'), coalesce(receive.emitted_at, now())
-            from milepost.inbox_dead d
-            where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
-              and d.event_id is null and d.aggregate_seq <= receive.aggregate_seq and d.seq_to >= receive.aggregate_seq
-            limit 1
-            on conflict do nothing;
-            if found then
+            -- An event that the consumer skipped was not received before, and neither was one that was emitted after a later one was processed.
+            -- The clocks of the two databases may differ by ten seconds.
+            late := case
+                when exists (select from milepost.inbox_dead d
+                             where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type
+                               and d.aggregate_id = receive.aggregate_id and d.event_id is null
+                               and d.aggregate_seq <= receive.aggregate_seq and d.seq_to >= receive.aggregate_seq)
+                    then 'it arrived after its consumer had passed its sequence'
+                when receive.aggregate_seq = stands.last_seq and stands.last_event_id = receive.event_id then null
+                when receive.aggregate_seq = stands.last_seq and stands.last_event_id is not null
+                  or receive.emitted_at > stands.applied_at + interval '10 seconds'
+                    then 'another event with its sequence was processed before; perhaps its log was restored to an earlier time' end;
+            if late is not null and milepost.keep_late(receive.consumer, receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq,
+                receive.event_id, receive.event_type, receive.payload, receive.headers, receive.emitted_at, late)
+            then
                 return query select 'late', false;
                 return;
             end if;
@@ -266,15 +293,28 @@ begin
             return;
         end if;
     elsif stands.last_seq = receive.aggregate_seq then
-        -- The event may also be among the kept ones.
+        -- The event may also be among the kept ones, or another one with its sequence, which is kept for operators.
+        insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type, headers,
+                                         payload, emitted_at)
+        select p.consumer, p.aggregate_type, p.aggregate_id, p.aggregate_seq, p.aggregate_seq, 'late',
+               'another event with its sequence was processed', p.event_id, p.event_type, p.headers, p.payload, p.emitted_at
+        from milepost.inbox_parked p
+        where p.consumer = receive.consumer and p.aggregate_type = receive.aggregate_type and p.aggregate_id = receive.aggregate_id
+          and p.aggregate_seq = receive.aggregate_seq and p.event_id <> receive.event_id
+        on conflict do nothing;
         delete from milepost.inbox_parked p
         where p.consumer = receive.consumer and p.aggregate_type = receive.aggregate_type and p.aggregate_id = receive.aggregate_id
           and p.aggregate_seq = receive.aggregate_seq;
         get diagnostics parked_gone = row_count;
+        update milepost.inbox_dead d set reason = 'late', why = 'another event with its sequence was processed'
+        where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
+          and d.aggregate_seq = receive.aggregate_seq and d.reason = 'gap' and d.event_id <> receive.event_id;
+        get diagnostics other_gone = row_count;
         delete from milepost.inbox_dead d
         where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
-          and d.aggregate_seq = receive.aggregate_seq and d.event_id is not null;
+          and d.aggregate_seq = receive.aggregate_seq and d.reason = 'gap' and d.event_id = receive.event_id;
         get diagnostics dead_gone = row_count;
+        dead_gone := dead_gone + other_gone;
         if parked_gone + dead_gone > 0 then
             update milepost.aggregate_checkpoint c set parked = c.parked - parked_gone, dead = c.dead - dead_gone
             where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id;
@@ -285,17 +325,33 @@ begin
 
     settings := milepost.settings_of(receive.consumer);
     if is_new and settings.begins_anywhere then
-        update milepost.aggregate_checkpoint c set last_seq = receive.aggregate_seq
+        update milepost.aggregate_checkpoint c
+        set last_seq = receive.aggregate_seq, applied_at = clock_timestamp(), last_event_id = receive.event_id
         where c.consumer = receive.consumer and c.aggregate_type = receive.aggregate_type and c.aggregate_id = receive.aggregate_id;
         return query select 'apply', false;
         return;
     end if;
-    if stands.dead > 0 and exists (
-        select from milepost.inbox_dead d
+    waiting := (
+        select p.event_id from milepost.inbox_parked p
+        where p.consumer = receive.consumer and p.aggregate_type = receive.aggregate_type and p.aggregate_id = receive.aggregate_id
+          and p.aggregate_seq = receive.aggregate_seq
+        union all
+        select d.event_id from milepost.inbox_dead d
         where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
-          and d.aggregate_seq = receive.aggregate_seq and d.event_id is not null)
-    then
+          and d.aggregate_seq = receive.aggregate_seq and d.reason = 'gap' and stands.dead > 0
+        limit 1);
+    if waiting = receive.event_id then
         return query select 'parked', stands.ready;
+        return;
+    elsif waiting is not null then
+        if milepost.keep_late(receive.consumer, receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq, receive.event_id,
+            receive.event_type, receive.payload, receive.headers, receive.emitted_at, 'another event with its sequence waits')
+        then
+            return query select 'late', false;
+            return;
+        end if;
+        perform milepost.note_duplicate(receive.consumer);
+        return query select 'duplicate', false;
         return;
     end if;
     insert into milepost.inbox_parked (consumer, aggregate_type, aggregate_id, aggregate_seq, event_id, event_type, headers, payload, emitted_at)
@@ -345,7 +401,8 @@ begin
             returning p.event_id, p.aggregate_seq, p.event_type, p.payload, p.headers, p.emitted_at;
         if found then
             update milepost.aggregate_checkpoint c
-            set last_seq = c.last_seq + 1, parked = c.parked - 1, ready = c.parked - 1 + c.dead > 0, gives_up_at = null
+            set last_seq = c.last_seq + 1, parked = c.parked - 1, ready = c.parked - 1 + c.dead > 0, gives_up_at = null,
+                applied_at = clock_timestamp(), last_event_id = null
             where c.consumer = next_parked.consumer and c.aggregate_type = next_parked.aggregate_type
               and c.aggregate_id = next_parked.aggregate_id;
             return;
@@ -359,7 +416,8 @@ begin
             returning d.event_id, d.aggregate_seq, d.event_type, d.payload, d.headers, d.emitted_at;
         if found then
             update milepost.aggregate_checkpoint c
-            set last_seq = c.last_seq + 1, dead = c.dead - 1, ready = c.parked + c.dead - 1 > 0, gives_up_at = null
+            set last_seq = c.last_seq + 1, dead = c.dead - 1, ready = c.parked + c.dead - 1 > 0, gives_up_at = null,
+                applied_at = clock_timestamp(), last_event_id = null
             where c.consumer = next_parked.consumer and c.aggregate_type = next_parked.aggregate_type
               and c.aggregate_id = next_parked.aggregate_id;
             return;
@@ -385,7 +443,9 @@ begin
     perform milepost.check_place(expect_from.aggregate_type, expect_from.aggregate_id, expect_from.seq);
     insert into milepost.aggregate_checkpoint as c (consumer, aggregate_type, aggregate_id, last_seq)
     values (expect_from.consumer, expect_from.aggregate_type, expect_from.aggregate_id, expect_from.seq - 1)
-    on conflict (consumer, aggregate_type, aggregate_id) do update set last_seq = excluded.last_seq where c.last_seq < excluded.last_seq;
+    on conflict (consumer, aggregate_type, aggregate_id) do update
+    set last_seq = excluded.last_seq, applied_at = null, last_event_id = null
+    where c.last_seq < excluded.last_seq;
     if not found then
         return false;
     end if;

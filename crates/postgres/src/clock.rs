@@ -1,7 +1,8 @@
 //! Repair of times that were computed while the server's clock was ahead.
 
-use milepost_core::clock::{Noted, OF_PUBLISHERS, OF_WORKERS};
+use milepost_core::clock::{DELETION_WAIT_MS, Noted, OF_DELETION, OF_PUBLISHERS, OF_WORKERS, may_delete};
 use milepost_core::sql;
+use sqlx::Row;
 
 use crate::row::{self, Decoded};
 use crate::session::Session;
@@ -33,6 +34,14 @@ impl PostgresStore {
             Noted::LongAgo => {
                 self.inner.hot.execute(sqlx::query(sql!("clock/note")).bind(name)).await?;
             }
+            Noted::Jumped(_) => {
+                let note =
+                    sqlx::query(sql!("clock/note_jump")).bind(name).bind(OF_DELETION).bind(DELETION_WAIT_MS);
+                self.inner.hot.execute(note).await?;
+                tracing::info!(
+                    "no worker ran for an hour, or the clock was put forward; retention waits for ten minutes"
+                );
+            }
             Noted::Ahead(_) => {
                 let back_ms = self.inner.hot.atomically(async |tx| set_back(tx, name, moves).await).await?;
                 if let Some(back_ms) = back_ms {
@@ -44,6 +53,15 @@ impl PostgresStore {
             }
         }
         Ok(())
+    }
+}
+
+impl PostgresStore {
+    pub(crate) async fn may_delete_by_clock(&self) -> Decoded<bool> {
+        let steady =
+            sqlx::query(sql!("clock/steady")).bind(vec![OF_WORKERS, OF_PUBLISHERS]).bind(OF_DELETION);
+        let row = self.inner.hot.row(steady).await?.ok_or(sqlx::Error::RowNotFound)?;
+        Ok(may_delete(row.try_get("noted_ms")?, row.try_get("waits")?))
     }
 }
 

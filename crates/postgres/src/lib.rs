@@ -36,6 +36,7 @@ mod relay;
 mod relocation;
 mod rescue;
 mod retention;
+mod rollup;
 mod row;
 mod schedule;
 mod search;

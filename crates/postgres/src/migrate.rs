@@ -27,6 +27,18 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0003/replayed.sql"),
     },
+    Migration {
+        name: "rollups",
+        summary: "creates the tables of numbers for charts",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0004/rollups.sql"),
+    },
+    Migration {
+        name: "used_sequences",
+        summary: "adds columns to positions of consumers, and builds an index of dead letters of inboxes again",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0005/used_sequences.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -307,7 +319,13 @@ mod tests {
         let checksums: Vec<String> = MIGRATIONS.0.iter().map(|its| checksum(its.sql)).collect();
         assert_eq!(
             checksums,
-            ["76012f6ed6cf869d", "a0bb6f118691954a", "a131c85005cb2405"],
+            [
+                "76012f6ed6cf869d",
+                "a0bb6f118691954a",
+                "a131c85005cb2405",
+                "2aac421710526ddb",
+                "f0dd9c05c7b6f540"
+            ],
             "add a migration instead of editing a released one"
         );
     }

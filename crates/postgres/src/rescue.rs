@@ -60,6 +60,10 @@ impl MaintenanceStore for PostgresStore {
         Ok(timeline.and_then(|timeline| u32::try_from(timeline).ok()))
     }
 
+    async fn may_delete(&self) -> StoreResult<bool> {
+        self.may_delete_by_clock().await.map_err(|e| self.fail("may_delete", e))
+    }
+
     async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
         policy.check()?;
         self.prune_batch(policy, pace).await

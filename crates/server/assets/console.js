@@ -136,28 +136,52 @@ function lines(names, colors) {
 }
 
 const clock = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);
+const weekday = (seconds) => new Date(seconds * 1000).toLocaleDateString(undefined, { weekday: "short", day: "numeric" });
+const ROLLUPS_EVERY_MS = 10000; // Longer ranges change that often.
+let range = "hour";
+try { range = localStorage.getItem("milepost-range") || range; } catch (_) { /* Storage may be forbidden. */ }
+let chartedAt = 0;
 
-function chart(box, data) {
+function chart(box, data, range) {
   const spec = JSON.parse(box.dataset.chart);
   const axis = { stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { show: false } };
   const options = {
     width: box.clientWidth, height: 150, series: lines(spec.names, spec.colors), cursor: { y: false },
-    axes: [{ ...axis, values: (_, at) => at.map(clock) }, { ...axis, size: 44 }], scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    axes: [{ ...axis, values: (_, at) => at.map(range === "week" ? weekday : clock) }, { ...axis, size: 44 }], scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
   };
   const values = [data.at, ...spec.keys.map((key) => data[key])];
   const known = charts.get(box);
-  if (known && known.u.width === options.width && known.theme === theme()) return known.u.setData(values);
+  if (known && known.u.width === options.width && known.theme === theme() && known.range === range) return known.u.setData(values);
   if (known) known.u.destroy();
-  charts.set(box, { u: new uPlot(options, values, box), theme: theme() });
+  charts.set(box, { u: new uPlot(options, values, box), theme: theme(), range });
 }
 
-async function draw() {
-  const boxes = all("[data-chart]");
-  if (boxes.length === 0 || !window.uPlot) return;
+// `anew`: also if the data is recent.
+async function draw(anew) {
+  const place = one("[data-series]");
+  if (!place || !window.uPlot) return;
+  const buttons = all("[data-range]", place);
+  const shown = buttons.some((button) => button.dataset.range === range) ? range : "hour";
+  buttons.forEach((button) => button.setAttribute("aria-pressed", button.dataset.range === shown));
+  const recent = shown === "recent";
+  if (!recent && anew !== true && Date.now() - chartedAt < ROLLUPS_EVERY_MS) return;
+  const url = recent ? "/series-recent.json" : `/series.json?range=${shown}${place.dataset.series}`;
   try {
-    const data = await (await get("/series.json", "application/json", false)).json();
-    boxes.forEach((box) => chart(box, data));
+    chartedAt = Date.now();
+    const data = await (await get(url, "application/json", false)).json();
+    for (const box of all("[data-chart]", place)) {
+      const known = JSON.parse(box.dataset.chart).keys.every((key) => data[key]);
+      box.hidden = !known;
+      if (box.nextElementSibling) box.nextElementSibling.hidden = known;
+      if (known) chart(box, data, shown);
+    }
   } catch (_) { /* The next refresh tries again. */ }
+}
+
+function pickRange(button) {
+  range = button.dataset.range;
+  remember("range", range);
+  draw(true);
 }
 
 // --- Light and dark theme; relative and absolute times.
@@ -169,7 +193,7 @@ function switchTheme() {
   const next = theme() === "dark" ? "light" : "dark";
   document.documentElement.dataset.theme = next;
   remember("theme", next);
-  draw();
+  draw(true);
 }
 
 function switchTimes() {
@@ -269,7 +293,7 @@ function key(event) {
 
 function click(event) {
   const button = event.target.closest("[data-does]");
-  const does = { theme: switchTheme, times: switchTimes, rest }[button?.dataset.does];
+  const does = { theme: switchTheme, times: switchTimes, range: pickRange, rest }[button?.dataset.does];
   if (does) does(button);
 }
 
@@ -293,7 +317,7 @@ document.addEventListener("input", checkJson);
 document.addEventListener("keydown", key);
 document.addEventListener("click", click);
 document.addEventListener("change", change);
-addEventListener("resize", draw);
+addEventListener("resize", () => draw(true));
 if (one("#page")?.dataset.live !== undefined) {
   later();
   document.addEventListener("visibilitychange", () => {
@@ -310,4 +334,4 @@ for (const it of all("nav [aria-current], svg.machine .now")) {
 }
 localize();
 sort();
-draw();
+draw(true);

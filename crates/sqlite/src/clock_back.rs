@@ -1,6 +1,6 @@
 //! Repair of times that were computed while the clock was ahead.
 
-use milepost_core::clock::{Noted, OF_PUBLISHERS, OF_WORKERS};
+use milepost_core::clock::{self, DELETION_WAIT_MS, Noted, OF_DELETION, OF_PUBLISHERS, OF_WORKERS};
 use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -23,6 +23,14 @@ fn noted_as(conn: &Connection, name: &str) -> Result<Noted, Failure> {
     Ok(Noted::of(seen.optional()?))
 }
 
+/// Returns whether retention may delete by the clock.
+pub(crate) fn may_delete(conn: &Connection) -> Result<bool, Failure> {
+    let names = (now_ms(), OF_WORKERS, OF_PUBLISHERS, OF_DELETION);
+    let (noted_ms, waits) =
+        conn.prepare_cached(sql!("clock/steady"))?.query_row(names, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(clock::may_delete(noted_ms, waits))
+}
+
 /// Notes the time for workers. If the clock was set back since, moves back the times that retention and rates wait for; those are never reached
 /// otherwise before the clock has been ahead once more.
 pub(crate) fn follow(conn: &Connection) -> Result<(), Failure> {
@@ -40,6 +48,12 @@ fn follow_as(conn: &Connection, name: &str, moves: &[&str]) -> Result<(), Failur
         return Ok(());
     }
     conn.prepare_cached(sql!("clock/note"))?.execute((now_ms, name))?;
+    if let Noted::Jumped(_) = noted {
+        conn.prepare_cached(sql!("clock/note"))?.execute((now_ms + DELETION_WAIT_MS, OF_DELETION))?;
+        tracing::info!(
+            "no worker ran for an hour, or the clock was put forward; retention waits for ten minutes"
+        );
+    }
     if let Noted::Ahead(back_ms) = noted {
         for sql in moves {
             conn.prepare(sql)?.execute([now_ms, back_ms])?;

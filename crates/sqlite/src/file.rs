@@ -37,28 +37,60 @@ pub(crate) fn open_writer(path: &Path, busy_timeout: Duration) -> StoreResult<(C
     Ok((conn, patience))
 }
 
-/// Refuses a file with several hard links. SQLite derives the name of the write-ahead log from the name of the file, so that processes which open
-/// it by different names do not see each other's commits, and destroy the file.
+/// Refuses a file that other processes may use with another write-ahead log, so that processes do not see each other's commits, and destroy the file:
+/// SQLite derives the name of the log from the name of the file.
 #[cfg(unix)]
 fn check_names(path: &Path) -> StoreResult<()> {
     use std::os::unix::fs::MetadataExt;
 
-    match std::fs::metadata(path) {
-        Ok(file) if file.is_file() && file.nlink() > 1 => {
-            let words = format!(
-                "the file has {} names (hard links), each of which would get its own write-ahead log; delete the other names, or open a copy",
-                file.nlink()
-            );
-            let place = path.display().to_string();
-            Err(StoreError::Unavailable { place, cause: Box::new(io::Error::other(words)) })
-        }
-        _ => Ok(()),
-    }
+    let words = match std::fs::metadata(path) {
+        Ok(file) if file.is_file() && file.nlink() > 1 => format!(
+            "the file has {} names (hard links), each of which would get its own write-ahead log; delete the other names, or open a copy",
+            file.nlink()
+        ),
+        Ok(file) if file.is_file() && is_mounted(path) => "the file is mounted by itself (a volume of one file), so that its write-ahead log would not be beside it; \
+             mount its folder"
+            .to_owned(),
+        Ok(file) if file.len() > 0 || !file.is_file() => return Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(()),
+        // A process that still uses a deleted file would destroy the new one at its end.
+        _ if has_log(path) => "the file is missing or empty, but its write-ahead log (-wal) has data: it was deleted, perhaps while a process used it; stop all \
+             processes that use it, restore a backup, or move the -wal and -shm files away to begin with an empty store"
+            .to_owned(),
+        _ => return Ok(()),
+    };
+    let place = path.display().to_string();
+    Err(StoreError::Unavailable { place, cause: Box::new(io::Error::other(words)) })
 }
 
 #[cfg(not(unix))]
 fn check_names(_: &Path) -> StoreResult<()> {
     Ok(())
+}
+
+/// Returns whether the file has a write-ahead log with frames.
+#[cfg(unix)]
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+}
+
+/// Returns whether the file itself is a mount point, as a volume of a container can be. Only Linux tells.
+#[cfg(unix)]
+fn is_mounted(path: &Path) -> bool {
+    let (Ok(path), Ok(mounts)) = (path.canonicalize(), std::fs::read_to_string("/proc/self/mountinfo"))
+    else {
+        return false;
+    };
+    // The fifth field is the mount point, in which some characters are octal escapes.
+    let path = path
+        .to_string_lossy()
+        .replace('\\', "\\134")
+        .replace(' ', "\\040")
+        .replace('\t', "\\011")
+        .replace('\n', "\\012");
+    mounts.lines().any(|mount| mount.split(' ').nth(4) == Some(path.as_str()))
 }
 
 /// The file that was opened. Its name can lead to another one later: a backup that was restored while a process worked.
@@ -67,39 +99,53 @@ pub(crate) struct OpenedFile {
     path: PathBuf,
     /// Device and inode; none if there is no file, as for a database in memory.
     identity: Identity,
-    /// The same of the write-ahead log, once there is one. SQLite keeps it as long as a connection is open. So if it is missing, it was
-    /// deleted by an operator, usually to copy a backup over the file, whose device and inode then stay the same.
-    log: Arc<OnceLock<(u64, u64)>>,
+    /// The write-ahead log and its index. SQLite keeps them as long as a connection is open. So if one is missing, it was deleted by an
+    /// operator: to copy a backup over the file, for example, whose device and inode then stay the same. The commits of processes that use
+    /// different ones are lost.
+    beside: [Beside; 2],
 }
 
 impl OpenedFile {
     /// Returns the file of a connection.
     pub(crate) fn of(conn: &Connection) -> Self {
-        let path = PathBuf::from(conn.path().unwrap_or_default());
-        Self { identity: identity(&path).ok().flatten(), path, log: Arc::default() }
+        let path = conn.path().unwrap_or_default();
+        Self {
+            identity: identity(Path::new(path)).ok().flatten(),
+            path: path.into(),
+            beside: ["-wal", "-shm"]
+                .map(|end| Beside { path: format!("{path}{end}").into(), identity: Arc::default() }),
+        }
     }
 
     /// Returns an error if other processes open another file: this one was replaced or deleted.
     pub(crate) fn replaced(&self) -> Option<rusqlite::Error> {
         if self.identity.is_none()
-            || !is_another(self.identity, identity(&self.path)) && !self.has_another_log()
+            || !is_another(self.identity, identity(&self.path)) && !self.beside.iter().any(Beside::is_another)
         {
             return None;
         }
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY_DBMOVED);
-        let words = "the file was replaced or deleted while this process used it; restart the process";
+        let words = "the file, its -wal or its -shm was replaced or deleted while this process used it; restart the process";
         Some(rusqlite::Error::SqliteFailure(code, Some(words.to_owned())))
     }
+}
 
-    fn has_another_log(&self) -> bool {
-        let mut path = self.path.clone().into_os_string();
-        path.push("-wal");
-        let found = identity(Path::new(&path));
-        if let (None, Ok(Some(log))) = (self.log.get(), &found) {
+/// A file beside the database.
+#[derive(Clone, Debug)]
+struct Beside {
+    path: PathBuf,
+    /// Its device and inode, once there is one.
+    identity: Arc<OnceLock<(u64, u64)>>,
+}
+
+impl Beside {
+    fn is_another(&self) -> bool {
+        let found = identity(&self.path);
+        if let (None, Ok(Some(first))) = (self.identity.get(), &found) {
             // Another clone may have noted the same.
-            let _ = self.log.set(*log);
+            let _ = self.identity.set(*first);
         }
-        self.log.get().is_some_and(|log| is_another(Some(*log), found))
+        self.identity.get().is_some_and(|first| is_another(Some(*first), found))
     }
 }
 

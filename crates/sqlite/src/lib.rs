@@ -47,6 +47,7 @@ mod relocation;
 mod report;
 mod rescue;
 mod retention;
+mod rollup;
 mod row;
 mod schedule;
 mod search;

@@ -17,6 +17,18 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0002/replayed.sql"),
     },
+    Migration {
+        name: "rollups",
+        summary: "creates the tables of numbers for charts",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0003/rollups.sql"),
+    },
+    Migration {
+        name: "used_sequences",
+        summary: "adds columns to positions of consumers, and builds an index of dead letters of inboxes again",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0004/used_sequences.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -119,7 +131,7 @@ mod tests {
         let checksums: Vec<String> = MIGRATIONS.0.iter().map(|its| checksum(its.sql)).collect();
         assert_eq!(
             checksums,
-            ["a3980df14d7c8bec", "bf73074594d96c95"],
+            ["a3980df14d7c8bec", "bf73074594d96c95", "2a3979cc4c497de7", "8f9f8b5d34df3680"],
             "add a migration instead of editing a released one"
         );
     }

@@ -171,6 +171,10 @@ impl MaintenanceStore for SqliteStore {
         Ok(None)
     }
 
+    async fn may_delete(&self) -> StoreResult<bool> {
+        self.read("may_delete", clock_back::may_delete).await
+    }
+
     async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
         policy.check()?;
         let policy = *policy;

@@ -304,13 +304,12 @@ impl Desk {
     }
 
     fn empty_log(&mut self) {
-        if self.file.replaced().is_some() {
-            // The log belongs to the new file now.
+        // The log of a file that was replaced belongs to the new file.
+        if !self.log.is_long(&self.conn) || self.file.replaced().is_some() {
             return;
         }
         match self.log.empty(&self.conn, &self.patience) {
-            Ok(true) => self.written = Duration::ZERO,
-            Ok(false) => {}
+            Ok(()) => self.written = Duration::ZERO,
             Err(error) if is_busy(&error) => {}
             Err(error) => tracing::error!(place = %self.place, %error, "the log cannot be truncated"),
         }

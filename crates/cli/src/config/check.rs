@@ -25,8 +25,8 @@ pub(super) fn check(root: &Node, schema: &Json, folder: &Path, faults: &mut Faul
 
 impl Check<'_> {
     fn node(&mut self, node: &Node, schema: &Json, name: &str) {
-        // A schema that accepts anything is `true`.
-        let Some(schema) = schema.as_object() else { return };
+        // A schema that accepts anything is `true`: the value is part of a payload or an input.
+        let Some(schema) = schema.as_object() else { return node.check_numbers(self.faults) };
         if let Some(wanted) = schema.get("type").and_then(Json::as_str)
             && !is(node, wanted)
         {
@@ -38,7 +38,8 @@ impl Check<'_> {
             Value::Table(_) => self.table(node, schema, name),
             Value::List(nodes) => self.list(node, nodes, schema, name),
             Value::Integer(number) => self.number(node, *number as f64, schema, name),
-            Value::Float(number) => self.number(node, *number, schema, name),
+            Value::Rounded { .. } if !schema.contains_key("type") => node.check_numbers(self.faults),
+            Value::Float(number) | Value::Rounded { number, .. } => self.number(node, *number, schema, name),
             Value::Text { text, from_environment } => self.text(node, text, *from_environment, schema, name),
             Value::Bool(_) => {}
         }
@@ -151,7 +152,7 @@ fn is(node: &Node, wanted: &str) -> bool {
     match &node.value {
         Value::Text { .. } => wanted == "string",
         Value::Integer(_) => wanted == "integer" || wanted == "number",
-        Value::Float(_) => wanted == "number",
+        Value::Float(_) | Value::Rounded { .. } => wanted == "number",
         Value::Bool(_) => wanted == "boolean",
         Value::List(_) => wanted == "array",
         Value::Table(_) => wanted == "object",
@@ -162,7 +163,7 @@ const fn kind_of(node: &Node) -> &'static str {
     match &node.value {
         Value::Text { .. } => "a text",
         Value::Integer(_) => "a whole number",
-        Value::Float(_) => "a number with a fraction, or too large",
+        Value::Float(_) | Value::Rounded { .. } => "a number with a fraction, or too large",
         Value::Bool(_) => "true or false",
         Value::List(_) => "a list",
         Value::Table(_) => "a table",

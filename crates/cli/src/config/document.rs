@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use milepost_core::json::is_same_json;
 use serde_json::{Map, Number, Value as Json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -27,9 +28,17 @@ pub(crate) struct Node {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    Text { text: String, from_environment: bool },
+    Text {
+        text: String,
+        from_environment: bool,
+    },
     Integer(i64),
     Float(f64),
+    /// A number that JSON values cannot keep: infinite, too large, or with more digits than `number`, the nearest one, has.
+    Rounded {
+        number: f64,
+        digits: String,
+    },
     Bool(bool),
     List(Vec<Node>),
     Table(Vec<Entry>),
@@ -150,9 +159,11 @@ fn node(value: Spanned<DeValue<'_>>) -> Node {
     let span = value.span();
     let value = match value.into_inner() {
         DeValue::String(text) => Value::Text { text: text.into_owned(), from_environment: false },
-        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
-            .map_or_else(|_| Value::Float(f64::INFINITY), Value::Integer),
-        DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
+            Ok(number) => Value::Integer(number),
+            Err(_) => Value::Rounded { number: f64::INFINITY, digits: number.as_str().to_owned() },
+        },
+        DeValue::Float(number) => float(number.as_str()),
         DeValue::Boolean(yes) => Value::Bool(yes),
         DeValue::Datetime(time) => Value::Text { text: time.to_string(), from_environment: false },
         DeValue::Array(nodes) => Value::List(nodes.into_iter().map(node).collect()),
@@ -161,7 +172,27 @@ fn node(value: Spanned<DeValue<'_>>) -> Node {
     Node { span, value }
 }
 
+fn float(digits: &str) -> Value {
+    let number: f64 = digits.parse().unwrap_or(f64::NAN);
+    let is_exact = number.is_finite() && is_same_json(&number.to_string(), digits.trim_start_matches('+'));
+    if is_exact { Value::Float(number) } else { Value::Rounded { number, digits: digits.to_owned() } }
+}
+
 impl Node {
+    /// Reports the numbers in a JSON value that would become another number, or none.
+    pub(crate) fn check_numbers(&self, faults: &mut Faults) {
+        match &self.value {
+            Value::Rounded { digits, .. } => faults.add(
+                self.span.start,
+                format!("the number {digits} has no exact 64-bit form"),
+                "write it as a string in quotes",
+            ),
+            Value::List(nodes) => nodes.iter().for_each(|node| node.check_numbers(faults)),
+            Value::Table(entries) => entries.iter().for_each(|entry| entry.node.check_numbers(faults)),
+            Value::Text { .. } | Value::Integer(_) | Value::Float(_) | Value::Bool(_) => {}
+        }
+    }
+
     pub(crate) const fn is_table(&self) -> bool {
         matches!(self.value, Value::Table(_))
     }
@@ -208,7 +239,9 @@ impl Node {
         match self.value {
             Value::Text { text, .. } => Json::String(text),
             Value::Integer(number) => Json::Number(number.into()),
-            Value::Float(number) => Number::from_f64(number).map_or(Json::Null, Json::Number),
+            Value::Float(number) | Value::Rounded { number, .. } => {
+                Number::from_f64(number).map_or(Json::Null, Json::Number)
+            }
             Value::Bool(yes) => Json::Bool(yes),
             Value::List(nodes) => Json::Array(nodes.into_iter().map(Self::into_json).collect()),
             Value::Table(entries) => {

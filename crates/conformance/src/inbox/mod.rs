@@ -9,10 +9,12 @@ pub mod together;
 use std::collections::BTreeMap;
 
 use milepost_core::event::{Aggregate, Event};
+use milepost_core::hash::fnv1a;
 use milepost_core::ident::EventId;
 use milepost_core::inbox::{Consumer, InvalidInbox, Received};
 use milepost_core::port::StoreResult;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 /// Generates a test from every function of the inbox suite. `$fresh` is an async function without parameters that returns a guard and a
 /// [`Desk`](milepost_testkit::inbox::Desk) on a fresh, migrated store.
@@ -30,6 +32,9 @@ macro_rules! inbox_conformance {
                 a_consumer_without_a_name_is_refused
             }
             order {
+                another_event_with_a_used_sequence_is_kept_for_operators
+                another_event_with_the_sequence_of_one_that_waits_is_kept_for_operators
+                an_event_that_was_emitted_after_a_later_one_was_processed_is_another_one
                 events_are_applied_in_order_and_once
                 an_event_that_comes_too_early_waits_for_the_one_before_it
                 an_event_that_waits_and_comes_again_is_applied_once
@@ -93,10 +98,10 @@ pub fn order(id: &str) -> Aggregate {
     Aggregate::new("order", id)
 }
 
-/// Returns an event of an order.
+/// Returns an event of an order. Its id is always the same.
 pub fn event(order: &str, sequence: i64) -> Event {
     Event {
-        id: EventId::new(),
+        id: EventId(Uuid::from_u64_pair(fnv1a(order), sequence.unsigned_abs())),
         aggregate: self::order(order),
         sequence,
         event_type: "order.changed".to_owned(),

@@ -7,12 +7,14 @@ mod consumer;
 mod error;
 pub mod listing;
 
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub use consumer::{Consumer, GAP_WAIT_DEFAULT, GapPolicy, PARKED_MAX_DEFAULT, PARKED_MAX_LIMIT};
 pub use error::InvalidInbox;
 
 use crate::event::{Aggregate, Event, SEQUENCE_MAX};
+use crate::ident::EventId;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX, check_key, check_name};
 use crate::json::check_payload;
 
@@ -37,7 +39,7 @@ pub enum Received {
         /// Whether parked events may follow nevertheless, because a gap was skipped.
         more: bool,
     },
-    /// The consumer has already continued without it. It is kept as a dead letter for an operator.
+    /// The consumer has already continued without it, or another event has its sequence. It is kept as a dead letter for an operator.
     Late,
 }
 
@@ -72,6 +74,41 @@ impl SequencePosition {
             Some(last) if sequence - 1 == last => Self::Next,
             Some(_) => Self::Ahead,
         }
+    }
+}
+
+/// How much the clocks of a log of events and of an inbox may differ.
+const CLOCKS_DIFFER_MAX: SignedDuration = SignedDuration::from_secs(10);
+/// Why an event is a dead letter: its consumer skipped it.
+pub const SEQUENCE_PASSED: &str = "it arrived after its consumer had passed its sequence";
+/// Another event had its sequence.
+pub const SEQUENCE_USED: &str =
+    "another event with its sequence was processed before; perhaps its log was restored to an earlier time";
+/// Another event has its sequence.
+pub const SEQUENCE_PROCESSED: &str = "another event with its sequence was processed";
+/// Another event with its sequence waits for an earlier one.
+pub const SEQUENCE_WAITS: &str = "another event with its sequence waits";
+
+/// The last event of an aggregate that a consumer has processed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastEvent {
+    /// Its sequence; 0 before the first one.
+    pub sequence: i64,
+    /// When it was processed, if that is known.
+    pub applied_at: Option<Timestamp>,
+    /// Its id, if that is known.
+    pub id: Option<EventId>,
+}
+
+impl LastEvent {
+    /// Returns whether an event with a sequence up to this one is another one than the event that was processed with that sequence. Ids of
+    /// earlier events are not kept, but an event that was emitted after this one was processed cannot be one of them.
+    #[must_use]
+    pub fn is_before_another(&self, event: &Event) -> bool {
+        if event.sequence == self.sequence && self.id.is_some() {
+            return self.id != Some(event.id);
+        }
+        self.applied_at.is_some_and(|at| event.emitted_at.duration_since(at) > CLOCKS_DIFFER_MAX)
     }
 }
 

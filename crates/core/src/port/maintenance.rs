@@ -34,6 +34,10 @@ pub trait MaintenanceStore: Send + Sync {
     /// may be missing. Returns the new timeline number, to one caller only. Always `None` on SQLite.
     async fn notice_promotion(&self) -> StoreResult<Option<u32>>;
 
+    /// Returns whether old data may be deleted by the clock: not for ten minutes after it jumped. Ask before each deletion that nobody
+    /// asked for.
+    async fn may_delete(&self) -> StoreResult<bool>;
+
     /// Deletes what the policy no longer keeps: at most one batch of each type, each in a transaction that deletes jobs
     /// completely. Jobs that are being changed are skipped, and later changes to a deleted job do not find it. Does
     /// nothing when it is another process's turn.

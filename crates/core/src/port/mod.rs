@@ -16,6 +16,7 @@ mod intake;
 mod limit;
 mod maintenance;
 mod relay;
+mod rollup;
 mod schedule;
 mod search;
 mod subscription;
@@ -36,6 +37,7 @@ pub use intake::{IntakeStore, check_together};
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
 pub use relay::{LogReader, RelayStore};
+pub use rollup::RollupStore;
 pub use schedule::{ScheduleStore, check_kind_of_ticks};
 pub use search::SearchStore;
 pub use subscription::SubscriptionStore;
@@ -68,6 +70,7 @@ pub trait Store:
     + SessionStore
     + DoctorStore
     + FeedStore
+    + RollupStore
     + SearchStore
 {
 }
@@ -91,6 +94,8 @@ impl<T> Store for T where
         + SessionStore
         + DoctorStore
         + FeedStore
+        + RollupStore
+        + RollupStore
         + SearchStore
 {
 }

@@ -10,6 +10,7 @@ use milepost_core::sql;
 use serde_json::value::RawValue;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
+use uuid::Uuid;
 
 use crate::row::Decoded;
 use crate::session::Query;
@@ -53,12 +54,20 @@ pub(crate) fn read_event(row: &PgRow) -> Decoded<Event> {
     read_event_with(row, row.try_get("payload")?)
 }
 
-/// Decodes the event of a row, with the given payload.
+/// Decodes the event of a row, with the given payload. An error names the event.
 pub(crate) fn read_event_with(row: &PgRow, payload: String) -> Decoded<Event> {
+    let id: Uuid = row.try_get("event_id")?;
+    decode(row, EventId(id), payload).map_err(|error| {
+        let words = format!("the row of event {id} in the log cannot be read; correct or delete it: {error}");
+        sqlx::Error::Decode(words.into())
+    })
+}
+
+fn decode(row: &PgRow, id: EventId, payload: String) -> Decoded<Event> {
     let headers: Option<&str> = row.try_get("headers")?;
     let headers = headers.map_or(Ok(BTreeMap::new()), serde_json::from_str).map_err(odd)?;
     Ok(Event {
-        id: EventId(row.try_get("event_id")?),
+        id,
         aggregate: Aggregate { kind: row.try_get("aggregate_type")?, id: row.try_get("aggregate_id")? },
         sequence: row.try_get("aggregate_seq")?,
         event_type: row.try_get("event_type")?,

@@ -15,7 +15,8 @@ use milepost_core::sql;
 use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
 
-use self::position::{HistoryKind, Position, Within};
+pub(crate) use self::position::Position;
+use self::position::{HistoryKind, Within};
 use crate::row::{self, Decoded, count, named};
 use crate::store::PostgresStore;
 
@@ -62,7 +63,7 @@ impl PostgresStore {
     ///
     /// # Errors
     /// The epoch of the position has ended, or the position is beyond what the server has reached.
-    fn window_end(&self, verb: &'static str, rows: &[PgRow]) -> StoreResult<String> {
+    pub(crate) fn window_end(&self, verb: &'static str, rows: &[PgRow]) -> StoreResult<String> {
         let Some(row) = rows.first() else { return Err(InvalidFeed::Foreign.into()) };
         let window = row.try_get("upto").and_then(|upto| Ok((upto, row.try_get("forward")?)));
         match window.map_err(|e| self.fail(verb, e))? {

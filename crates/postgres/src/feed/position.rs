@@ -5,11 +5,11 @@ use milepost_core::feed::{FeedPosition, InvalidFeed};
 /// A position in the feed. `EPOCH/SEEN`: after everything that a snapshot sees. `EPOCH/SEEN/UPTO/j4711`: in the window between two snapshots, after
 /// position 4711 of the job history (`j`), or after all of the job history and a position of the batch history (`b`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Position {
+pub(crate) struct Position {
     /// The epoch of the database, in which transaction ids are unique: see `migrations/0001/epoch.sql`.
-    pub(super) epoch: String,
+    pub(crate) epoch: String,
     /// The snapshot whose changes have all been reported.
-    pub(super) seen: Snapshot,
+    pub(crate) seen: Snapshot,
     /// The position in the window that follows, if it has been entered.
     pub(super) within: Option<Within>,
 }
@@ -33,7 +33,7 @@ pub(super) enum HistoryKind {
 }
 
 impl Position {
-    pub(super) fn parse(position: &FeedPosition) -> Result<Self, InvalidFeed> {
+    pub(crate) fn parse(position: &FeedPosition) -> Result<Self, InvalidFeed> {
         let parts: Vec<&str> = position.as_str().split('/').collect();
         let (epoch, seen, within) = match parts[..] {
             [epoch, seen] => (epoch, seen, None),
@@ -53,7 +53,7 @@ impl Position {
     }
 
     /// Returns the position after everything that a snapshot of the same epoch sees.
-    pub(super) fn behind(&self, seen: &str) -> FeedPosition {
+    pub(crate) fn behind(&self, seen: &str) -> FeedPosition {
         FeedPosition::new(format!("{}/{seen}", self.epoch))
     }
 
@@ -83,9 +83,9 @@ impl Within {
 
 /// A snapshot: the transactions that had ended at a point in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Snapshot {
+pub(crate) struct Snapshot {
     /// PostgreSQL's text form: `xmin:xmax:` and the transactions in flight between them.
-    pub(super) text: String,
+    pub(crate) text: String,
     xmax: u64,
     flying: Vec<u64>,
 }

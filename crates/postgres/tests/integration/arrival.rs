@@ -169,7 +169,7 @@ async fn numbers_that_were_given_out_elsewhere_are_not_given_out_again() {
     // The worker's row is gone, but the history may still refer to it.
     store.complete_move(id, &Marks { worker_last: 41 }, "ada@host").await.unwrap();
     let scene = milepost_testkit::Scene::on(std::sync::Arc::new(store.clone())).await;
-    assert_eq!(scene.worker.0, 42);
+    assert!(scene.worker.0 > 41, "{:?}", scene.worker);
     let note = "select who || ' ' || what || ' ' || (detail -> 'after' ->> 'from') from milepost.audit";
     let note: String = sqlx::query_scalar(note).fetch_one(store.pool()).await.unwrap();
     assert_eq!(note, format!("ada@host move {FROM}"));

@@ -75,3 +75,33 @@ async fn leases_of_dead_publishers_and_waits_of_parked_events_are_moved_back() {
     let wait = "select extract(epoch from next_delivery_at - now())::float8 from milepost.parked_aggregate";
     assert!(number(&store, wait).await <= BUSY_S);
 }
+
+async fn change(store: &PostgresStore, sql: &'static str) {
+    sqlx::query(sql).execute(store.pool()).await.unwrap();
+}
+
+#[tokio::test]
+async fn retention_waits_after_the_clock_jumped() {
+    let (_database, store) = Database::with_store().await;
+    assert!(store.may_delete().await.unwrap(), "in a new store");
+    upkeep(&store).await;
+    assert!(store.may_delete().await.unwrap());
+    change(&store, "update milepost.turn set until = now() - interval '59 minutes' where name = 'clock'")
+        .await;
+    assert!(store.may_delete().await.unwrap());
+    // As after the clock was put a year forward.
+    change(&store, "update milepost.turn set until = now() - interval '1 year' where name = 'clock'").await;
+    assert!(!store.may_delete().await.unwrap(), "before a worker notes it");
+    upkeep(&store).await;
+    assert!(!store.may_delete().await.unwrap(), "after a worker noted it");
+    // As after it was put back by a year.
+    change(&store, "update milepost.turn set until = until + interval '1 year' where name <> 'retention'")
+        .await;
+    assert!(!store.may_delete().await.unwrap());
+    upkeep(&store).await;
+    assert!(!store.may_delete().await.unwrap(), "ten minutes have not passed");
+    let waits = "select extract(epoch from until - now())::float8 from milepost.turn where name = 'deletion'";
+    assert!((0.0..=600.0).contains(&number(&store, waits).await), "the time is moved back");
+    change(&store, "update milepost.turn set until = now() where name = 'deletion'").await;
+    assert!(store.may_delete().await.unwrap(), "the time has come");
+}

@@ -18,6 +18,7 @@ mod keys;
 mod limits;
 mod retention;
 mod roles;
+mod rollups;
 mod schedules;
 mod schema;
 mod statements;

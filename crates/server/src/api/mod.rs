@@ -18,6 +18,7 @@ mod page;
 pub(crate) mod protocol;
 mod queues;
 pub(crate) mod schedules;
+pub(crate) mod series;
 mod subscriptions;
 mod workers;
 
@@ -43,6 +44,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(protocol::routes())
         .merge(queues::routes())
         .merge(schedules::routes())
+        .merge(series::routes())
         .merge(subscriptions::routes())
         .merge(workers::routes())
 }

@@ -15,6 +15,7 @@ use milepost_core::port::Store;
 use milepost_core::search::{JobFilter, time_of};
 use milepost_core::state::JobState;
 
+use super::charts::Charts;
 use super::filter_bar::{self, Chip, Tab};
 use super::form::Action;
 use super::format::cut;
@@ -145,6 +146,8 @@ struct Jobs {
     actions: &'static [JobAction],
     /// The form that creates a job, for operators.
     create: Option<Action>,
+    /// Of the queue and kind in the filter.
+    charts: Option<Charts>,
     rows: Vec<Row>,
     windows: [Window; 5],
     /// The time that the search has reached, if it is incomplete.
@@ -180,6 +183,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
         chips: filter_bar::chips(&search),
         actions: JobAction::ALL,
         create: start::job_form(&page, kind, queue),
+        charts: Charts::of(queue, kind),
         windows: Window::ALL,
         looked_to: found.next.filter(|_| found.gave_up).map(time_of),
         next: found.next.map(|job| search.query(Some(job))),

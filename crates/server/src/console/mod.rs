@@ -73,6 +73,7 @@ pub(crate) fn routes() -> Pages {
     Pages::default()
         .add(Method::GET, "/", VIEWER, get(overview::show))
         .add(Method::GET, "/series.json", VIEWER, get(charts::get))
+        .add(Method::GET, "/series-recent.json", VIEWER, get(charts::recent))
         .add(Method::GET, "/jobs", VIEWER, get(jobs::list))
         .add(Method::POST, "/jobs/create", OPERATOR, post(start::create_job))
         .add(Method::GET, "/jobs/change", OPERATOR, get(change_jobs::preview))

@@ -8,6 +8,7 @@ use milepost_core::state::JobState;
 
 use super::alert::Alert;
 use super::alert_facts::Facts;
+use super::charts::Charts;
 use super::format::{between, count, length};
 use super::in_progress::InProgress;
 use super::page::{Drawn, Page, draw};
@@ -33,6 +34,7 @@ struct Overview {
     knows_relay: bool,
     in_progress: InProgress,
     tiles: Vec<Tile>,
+    charts: Charts,
     queues: Vec<Backlog>,
     relay: Vec<Lag>,
 }
@@ -84,6 +86,7 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
         knows_queues: facts.queues.is_some(),
         knows_relay: facts.subscriptions.is_some(),
         in_progress: InProgress::of(&facts, &app.paces, &page),
+        charts: Charts::of_all(),
         tiles: tiles(&facts, waits, app.series.last_minute(page.now)),
         queues: queues.into_iter().take(QUEUES).map(|queue| backlog(queue, longest)).collect(),
         relay: facts.subscriptions.iter().flatten().map(|of| lag(of, &page)).collect(),

@@ -16,7 +16,7 @@ use milepost_core::schedule::Source;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{ToSql, ToSqlOutput, Type, Value as Sql, ValueRef};
 use rusqlite::{Connection, Row, RowIndex};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::row::{job_id, odd, time, time_opt, word, word_opt};
@@ -72,25 +72,26 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Converts a JSON value to an SQLite value.
 pub(super) fn to_sql(value: &Value) -> Bound {
-    let word = |name| value.get(name).and_then(Value::as_str);
-    let text = || word(TEXT).and_then(bytes).map(Bound::Text);
-    let blob = || word(BLOB).and_then(bytes).map(Sql::Blob);
-    let real = || word(REAL).and_then(|number| number.parse().ok()).map(Sql::Real);
-    let plain = match value {
-        Value::Null => Sql::Null,
-        Value::Bool(truth) => Sql::Integer((*truth).into()),
+    match value {
+        Value::Null => Sql::Null.into(),
+        Value::Bool(truth) => Sql::Integer((*truth).into()).into(),
         Value::Number(number) => match number.as_i64() {
-            Some(number) => Sql::Integer(number),
-            None => Sql::Real(number.as_f64().unwrap_or(f64::NAN)),
+            Some(number) => Sql::Integer(number).into(),
+            None => Sql::Real(number.as_f64().unwrap_or(f64::NAN)).into(),
         },
-        Value::String(text) => Sql::Text(text.clone()),
-        Value::Object(_) => match text() {
-            Some(text) => return text,
-            None => blob().or_else(real).unwrap_or_else(|| Sql::Text(value.to_string())),
-        },
-        Value::Array(_) => Sql::Text(value.to_string()),
-    };
-    plain.into()
+        Value::String(text) => Sql::Text(text.clone()).into(),
+        Value::Object(members) => of_members(members).unwrap_or_else(|| Sql::Text(value.to_string()).into()),
+        Value::Array(_) => Sql::Text(value.to_string()).into(),
+    }
+}
+
+/// Returns the SQLite value that an object stands for because JSON cannot represent it.
+fn of_members(members: &Map<String, Value>) -> Option<Bound> {
+    let word = |name| members.get(name).and_then(Value::as_str);
+    let text = || word(TEXT).and_then(bytes).map(Bound::Text);
+    let blob = || word(BLOB).and_then(bytes).map(|bytes| Sql::Blob(bytes).into());
+    let real = || word(REAL).and_then(|number| number.parse().ok()).map(|number| Sql::Real(number).into());
+    text().or_else(blob).or_else(real)
 }
 
 /// Converts a parameter to an SQLite value. A number that SQLite would round is passed as text with all its digits.

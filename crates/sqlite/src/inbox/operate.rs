@@ -126,7 +126,7 @@ fn give_up(conn: &Connection, consumer: Option<&str>, limit: u32) -> Result<Give
         let left = u64::from(limit).saturating_sub(given_up.letters);
         let Some(left) = u32::try_from(left).ok().filter(|&left| left > 0) else { break };
         let seat = ConsumerAggregate { conn, consumer: &consumer, aggregate: &aggregate };
-        let missing = seat.stand()?.map_or(1, |stand| stand.last + 1);
+        let missing = seat.stand()?.map_or(1, |stand| stand.last.sequence + 1);
         let wait_s = settings(conn, &consumer)?.gap_wait.as_secs_f64();
         given_up.letters +=
             seat.give_up(&format!("sequence {missing} did not arrive within {wait_s} s"), left)?;

@@ -2,7 +2,10 @@
 
 use milepost_core::event::{Aggregate, Event};
 use milepost_core::ident::EventId;
-use milepost_core::inbox::{Received, SequencePosition, check_consumer, check_position, check_received};
+use milepost_core::inbox::{
+    LastEvent, Received, SEQUENCE_PASSED, SEQUENCE_USED, SEQUENCE_WAITS, SequencePosition, check_consumer,
+    check_position, check_received,
+};
 use milepost_core::port::StoreResult;
 use milepost_core::sql;
 use rusqlite::{Connection, Transaction};
@@ -85,27 +88,40 @@ impl ConsumerAggregate<'_> {
     fn receive(&self, event: &Event) -> Sql<Received> {
         let stand = self.stand()?;
         let begins_anywhere = stand.is_none() && event.sequence > 1 && self.settings()?.begins_anywhere;
-        match (SequencePosition::of(event.sequence, stand.map(|stand| stand.last), begins_anywhere), stand) {
+        let last = stand.map(|stand| stand.last.sequence);
+        match (SequencePosition::of(event.sequence, last, begins_anywhere), stand) {
             (SequencePosition::Next, Some(stand)) if stand.keeps() => {
-                self.overtake(event.sequence)?;
+                self.overtake(event)?;
                 Ok(Received::Apply { more: true })
             }
             (SequencePosition::Next, _) => {
-                self.move_on(event.sequence)?;
+                self.move_on(event)?;
                 Ok(Received::Apply { more: false })
             }
-            (SequencePosition::Behind, _) => self.behind(event),
+            (SequencePosition::Behind, stand) => self.behind(event, stand.map(|stand| stand.last)),
             (SequencePosition::Ahead, None) => {
-                self.move_on(0)?;
-                self.ahead(event, Checkpoint { last: 0, parked: 0, dead: 0, ready: false })
+                self.move_to(0, None)?;
+                self.ahead(event, Checkpoint { last: LastEvent::default(), parked: 0, dead: 0, ready: false })
             }
             (SequencePosition::Ahead, Some(stand)) => self.ahead(event, stand),
         }
     }
 
-    /// Handles an event before the position. A skipped event is stored as late; it is not a duplicate.
-    fn behind(&self, event: &Event) -> Sql<Received> {
-        if self.was_passed(event.sequence)? && self.keep_late(event)? {
+    /// Handles an event before the position. A skipped event, or another one with a sequence that was used, is stored as late; it is not a
+    /// duplicate.
+    fn behind(&self, event: &Event, last: Option<LastEvent>) -> Sql<Received> {
+        if self.was_passed(event.sequence)? {
+            return self.late(event, SEQUENCE_PASSED);
+        }
+        if last.is_some_and(|last| last.is_before_another(event)) {
+            return self.late(event, SEQUENCE_USED);
+        }
+        note_duplicate(self.conn, self.consumer)?;
+        Ok(Received::Duplicate)
+    }
+
+    fn late(&self, event: &Event, why: &str) -> Sql<Received> {
+        if self.keep_late(event, why)? {
             return Ok(Received::Late);
         }
         note_duplicate(self.conn, self.consumer)?;
@@ -114,14 +130,19 @@ impl ConsumerAggregate<'_> {
 
     fn ahead(&self, event: &Event, stand: Checkpoint) -> Sql<Received> {
         let kept = Received::Parked { more: stand.ready };
-        if stand.dead > 0 && self.is_dead(event.sequence)? {
-            return Ok(kept);
+        match self.waiting(event.sequence)? {
+            Some(waiting) if waiting == event.id => return Ok(kept),
+            Some(_) => return self.late(event, SEQUENCE_WAITS),
+            None => {}
         }
         let settings = self.settings()?;
         let is_new = self.park(event, settings.gap_wait)?;
         let parked = stand.parked.saturating_add(1);
         if is_new && parked > settings.parked_max && !stand.ready {
-            self.give_up(&format!("{parked} events waited for sequence {}", stand.last + 1), parked)?;
+            self.give_up(
+                &format!("{parked} events waited for sequence {}", stand.last.sequence + 1),
+                parked,
+            )?;
             return Ok(Received::Parked { more: self.stand()?.is_some_and(|stand| stand.ready) });
         }
         Ok(kept)
@@ -129,7 +150,7 @@ impl ConsumerAggregate<'_> {
 
     fn next(&self) -> Sql<Option<Event>> {
         let Some(stand) = self.stand()? else { return Ok(None) };
-        let event = if stand.keeps() { self.take_kept(stand.last.saturating_add(1))? } else { None };
+        let event = if stand.keeps() { self.take_kept(stand.last.sequence.saturating_add(1))? } else { None };
         if event.is_none() && (stand.keeps() || stand.ready) {
             self.look_again()?;
         }

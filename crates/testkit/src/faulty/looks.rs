@@ -1,11 +1,14 @@
 //! Read operations of the faulty store, which have no faults.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use milepost_core::feed::{Activity, FeedPage, FeedPosition};
 use milepost_core::history::HistoryEntry;
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobsFound, LastFailure};
-use milepost_core::port::{FeedStore, SearchStore, StoreResult};
+use milepost_core::port::{FeedStore, RollupStore, SearchStore, StoreResult};
+use milepost_core::rollup::{RollupFilter, Rollups};
 use milepost_core::search::JobFilter;
 
 use super::Faulty;
@@ -27,6 +30,17 @@ impl FeedStore for Faulty {
 
     async fn activity(&self, after: &FeedPosition, lengths: u32) -> StoreResult<Activity> {
         self.pass("activity", self.inner.activity(after, lengths)).await
+    }
+}
+
+#[async_trait]
+impl RollupStore for Faulty {
+    async fn roll_up(&self, every: Duration) -> StoreResult<bool> {
+        self.pass("roll_up", self.inner.roll_up(every)).await
+    }
+
+    async fn rollups(&self, filter: &RollupFilter) -> StoreResult<Rollups> {
+        self.pass("rollups", self.inner.rollups(filter)).await
     }
 }
 

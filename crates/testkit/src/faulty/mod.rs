@@ -237,6 +237,10 @@ impl MaintenanceStore for Faulty {
         self.pass("notice_promotion", self.inner.notice_promotion()).await
     }
 
+    async fn may_delete(&self) -> StoreResult<bool> {
+        self.pass("may_delete", self.inner.may_delete()).await
+    }
+
     async fn prune(&self, policy: &RetentionPolicy, pace: Pace) -> StoreResult<Pruned> {
         self.pass("prune", self.inner.prune(policy, pace)).await
     }

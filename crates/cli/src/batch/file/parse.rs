@@ -22,7 +22,11 @@ pub(super) enum Unread {
 
 pub(super) fn toml(text: &str) -> Result<Definition, Unread> {
     let mut faults = Faults::default();
-    let root = match Document::parse(text, &mut faults) {
+    let document = Document::parse(text, &mut faults);
+    if let Some(document) = &document {
+        document.root.check_numbers(&mut faults);
+    }
+    let root = match document {
         Some(document) if faults.is_empty() => document.root,
         _ => return Err(Unread::Syntax(faults.placed(text).into_iter().map(told).collect())),
     };

@@ -96,6 +96,18 @@ fn what_is_misspelt_is_told_with_its_task_and_place() {
 }
 
 #[test]
+fn numbers_that_would_change_are_refused() {
+    let number = |number: &str| {
+        format!("name = \"x\"\n[tasks.load]\nkind = \"k\"\npayload = {{ limit = {number} }}\n")
+    };
+    let refused =
+        "f:4:21: the number 9223372036854775808 has no exact 64-bit form; write it as a string in quotes";
+    assert_faults(Format::Toml, &number("9223372036854775808"), &[refused]);
+    assert_eq!(faults(Format::Toml, &number("inf")).len(), 1);
+    assert!(parse::toml(&number("9223372036854775807")).is_ok());
+}
+
+#[test]
 fn what_is_no_such_format_at_all_is_told_with_its_place() {
     assert_faults(Format::Toml, "name = \"x\"\ntasks = {", &["f:2:10: this is not TOML: "]);
     assert_faults(Format::Json, "{\"name\": \"x\",}", &["f:1:14: this is not JSON: trailing comma"]);

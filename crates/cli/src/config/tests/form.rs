@@ -63,6 +63,26 @@ fn numbers_out_of_range_are_refused() {
         &[("3:22 kinds.a.backoff.jitter is 1.5", "from 0 to 1")],
     );
     assert_faults(&format!("{KIND}backoff = {{ jitter = nan }}\n"), &[("3:22", "from 0 to 1")]);
+    let exact = "has no exact 64-bit form";
+    for number in
+        ["9223372036854775808", "-9223372036854775809", "1e400", "inf", "-nan", "0.10000000000000000001"]
+    {
+        let schedule = format!(
+            "[[schedules]]\nname = \"s\"\ncron = \"@daily\"\nkind = \"k\"\npayload = {{ a = [{{ b = {number} }}] }}\n"
+        );
+        let found = faults(&schedule);
+        assert!(
+            found.len() == 1 && found[0].starts_with("5:24") && found[0].contains(exact),
+            "{number}: {found:?}"
+        );
+    }
+    for number in
+        ["9223372036854775807", "-9223372036854775808", "0x7fff_ffff", "1e300", "0.1", "-0.0", "+1_000.5"]
+    {
+        let schedule =
+            format!("[[schedules]]\nname = \"s\"\ncron = \"@daily\"\nkind = \"k\"\npayload = {number}\n");
+        assert!(parse(&schedule, Path::new("/"), |_| None).is_ok(), "{number}");
+    }
     assert_faults("[worker]\nqueues = []\n", &[("2:10 worker.queues is empty", "list")]);
 }
 

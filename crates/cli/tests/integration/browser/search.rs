@@ -10,7 +10,7 @@ on_each_store! {
 }
 
 /// More jobs than a single page request searches.
-const JOBS: usize = 20_000;
+const JOBS: usize = 40_000;
 
 /// A script that delays all responses to the page until the test releases them.
 const GATE: &str = "{ const [real, open] = [fetch, new Promise((open) => { window.letGo = open; })];

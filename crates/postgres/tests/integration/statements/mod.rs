@@ -264,7 +264,7 @@ async fn explain_all(connection: &mut PgConnection, lie: &str) {
     }
 }
 
-fn statement_named(name: &str) -> &'static str {
+pub(crate) fn statement_named(name: &str) -> &'static str {
     let path = format!("{CRATE}/queries/{name}.sql");
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")).leak()
 }
@@ -283,7 +283,7 @@ async fn fill(store: &PostgresStore) {
     }
 }
 
-async fn explain(connection: &mut PgConnection, name: &str, arguments: &str) -> Vec<String> {
+pub(crate) async fn explain(connection: &mut PgConnection, name: &str, arguments: &str) -> Vec<String> {
     let prepare = format!("prepare hot as {}", statement_named(name));
     connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(prepare))).await.unwrap();
     let arguments = if arguments.is_empty() { String::new() } else { format!("({arguments})") };

@@ -125,7 +125,9 @@ pub(crate) async fn an_empty_store_has_pages_that_say_what_to_do_next(place: Pla
         assert!(tells, "{url}: {html}");
     }
     assert_eq!(place.page("/jobs/0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c").await.0, StatusCode::NOT_FOUND);
-    assert_eq!(place.page("/series.json").await.0, StatusCode::OK);
+    for url in ["/series.json", "/series.json?range=week&queue=q&kind=k", "/series-recent.json"] {
+        assert_eq!(place.page(url).await.0, StatusCode::OK, "{url}");
+    }
 }
 
 pub(crate) async fn the_first_page_is_small_and_loads_nothing_from_elsewhere(place: Place) {

@@ -279,7 +279,7 @@ pub(crate) async fn a_queue_is_paused_and_goes_on(place: Place) {
 }
 
 /// Lets a job of kind `k` fail, once for each message. The last failure is permanent.
-async fn fail(place: &Place, messages: &[String]) {
+pub(crate) async fn fail(place: &Place, messages: &[String]) {
     let store = place.store.as_ref();
     let worker = NewWorker {
         name: "w".into(),

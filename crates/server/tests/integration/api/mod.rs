@@ -256,6 +256,8 @@ on_both! {
         a_store_that_does_not_answer_is_told_before_prometheus_gives_up
         a_store_that_is_away_at_the_start_does_not_end_the_server
         how_many_jobs_wait_is_charted_also_while_nobody_looks
+        attempts_of_the_last_hour_are_told_by_minute_queue_and_kind
+        a_list_of_a_queue_or_kind_has_its_charts
     }
     described {
         people_can_read_all_that_the_document_says

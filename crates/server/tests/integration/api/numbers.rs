@@ -13,6 +13,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 use tokio::time::timeout;
 
+use crate::api::jobs::fail;
 use crate::api::place::{Answer, Place};
 
 /// The default scrape timeout of Prometheus, after which it gets no metrics at all.
@@ -126,8 +127,42 @@ pub(crate) async fn how_many_jobs_wait_is_charted_also_while_nobody_looks(place:
         place.created(&json!({"kind": "k"})).await;
     }
     wait::until("the chart shows the three jobs", || async {
-        let series = place.get("/series.json").await.body;
+        let series = place.get("/series-recent.json").await.body;
         series["backlog"].as_array().unwrap().iter().any(|jobs| *jobs == json!(3))
     })
     .await;
+}
+
+pub(crate) async fn attempts_of_the_last_hour_are_told_by_minute_queue_and_kind(place: Place) {
+    let total = |answer: &Answer, column: &str| {
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+        answer.body[column].as_array().unwrap().iter().map(|times| times.as_u64().unwrap()).sum::<u64>()
+    };
+    let told = async |query: &str| {
+        let answer = place.get(&format!("/v1/metrics/series{query}")).await;
+        [total(&answer, "started"), total(&answer, "succeeded"), total(&answer, "failed")]
+    };
+    place.created(&json!({"kind": "k", "max_attempts": 2})).await;
+    fail(&place, &["no. 1", "no. 2"].map(str::to_owned)).await;
+    place.store.roll_up(Duration::ZERO).await.unwrap();
+    for query in ["", "?range=day", "?range=week", "?queue=default", "?kind=k&queue=default"] {
+        assert_eq!(told(query).await, [2, 0, 2], "{query}");
+    }
+    assert_eq!(told("?kind=other").await, [0, 0, 0]);
+    let hour = place.get("/v1/metrics/series").await.body;
+    assert_eq!((&hour["step_s"], hour["at"].as_array().unwrap().len()), (&json!(60), 60));
+    let refused = place.get("/v1/metrics/series?range=year").await;
+    assert_eq!((refused.status, refused.at()), (StatusCode::BAD_REQUEST, "query range"), "{}", refused.body);
+    let charts = place.get("/series.json?kind=k").await.body;
+    assert!(charts["failed"].as_array().unwrap().iter().any(|rate| rate.as_f64() > Some(0.0)), "{charts}");
+}
+
+pub(crate) async fn a_list_of_a_queue_or_kind_has_its_charts(place: Place) {
+    let charts = async |path: &str| place.page(path).await.1.contains("data-series=");
+    assert!(
+        charts("/").await && charts("/jobs?queue=a%26b&state=failed").await && charts("/jobs?kind=k").await
+    );
+    assert!(!charts("/jobs").await);
+    let page = place.page("/jobs?queue=a%26b").await.1;
+    assert!(page.contains("data-series=\"&#38;queue=a%26b\""), "{page}");
 }

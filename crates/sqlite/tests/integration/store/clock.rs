@@ -76,3 +76,27 @@ async fn leases_of_dead_publishers_and_waits_of_parked_events_are_moved_back() {
         assert!(left <= BUSY_S, "{column}: {left}");
     }
 }
+
+#[tokio::test]
+async fn retention_waits_after_the_clock_jumped() {
+    let home = Home::new().await;
+    let change = |sql: &str| home.connection().execute_batch(sql).unwrap();
+    let may_delete = async || home.store.may_delete().await.unwrap();
+    assert!(may_delete().await, "in a new store");
+    upkeep(&home).await;
+    assert!(may_delete().await);
+    // As after the clock was put a year forward.
+    change("UPDATE milepost_turn SET until_ms = until_ms - 31536000000 WHERE name = 'clock'");
+    assert!(!may_delete().await, "before a worker notes it");
+    upkeep(&home).await;
+    assert!(!may_delete().await, "after a worker noted it");
+    // As after it was put back by a year.
+    change("UPDATE milepost_turn SET until_ms = until_ms + 31536000000 WHERE name <> 'retention'");
+    assert!(!may_delete().await);
+    upkeep(&home).await;
+    assert!(!may_delete().await, "ten minutes have not passed");
+    let waits = seconds_ahead(&home, "until_ms", 1_000, "milepost_turn WHERE name = 'deletion'");
+    assert!((0.0..=600.0).contains(&waits), "the time is moved back: {waits}");
+    change("UPDATE milepost_turn SET until_ms = 0 WHERE name = 'deletion'");
+    assert!(may_delete().await, "the time has come");
+}

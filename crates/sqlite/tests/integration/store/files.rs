@@ -54,10 +54,10 @@ async fn nothing_is_acknowledged_after_the_file_was_replaced() {
     std::fs::rename(&backup, &path).unwrap();
     for _ in 0..2 {
         let refused = store.enqueue_many(&[job()]).await.unwrap_err();
-        assert!(refused.chain().contains("the file was replaced or deleted"), "{}", refused.chain());
+        assert!(refused.chain().contains("was replaced or deleted"), "{}", refused.chain());
         let refused = store.check_schema().await.unwrap_err();
         assert!(
-            refused.is_transient() && refused.chain().contains("the file was replaced"),
+            refused.is_transient() && refused.chain().contains("was replaced or deleted"),
             "{}",
             refused.chain()
         );
@@ -85,9 +85,71 @@ async fn nothing_is_acknowledged_after_a_backup_was_copied_over_the_file() {
     std::fs::copy(&backup, &path).unwrap();
     for _ in 0..2 {
         let refused = store.enqueue_many(&[job()]).await.unwrap_err();
-        assert!(refused.chain().contains("the file was replaced or deleted"), "{}", refused.chain());
+        assert!(refused.chain().contains("was replaced or deleted"), "{}", refused.chain());
     }
     assert!(!log.exists(), "a new log would belong to the copy");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nothing_is_acknowledged_after_the_index_of_the_log_was_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, index] = ["m.db", "m.db-shm"].map(|name| dir.path().join(name));
+    let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    let job = || NewJob::new("k", &()).unwrap();
+    store.enqueue_many(&[job()]).await.unwrap();
+    std::fs::remove_file(&index).unwrap();
+    let other = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    other.enqueue_many(&[job()]).await.unwrap();
+    let refused = store.enqueue_many(&[job()]).await.unwrap_err();
+    assert!(refused.chain().contains("its -shm was replaced or deleted"), "{}", refused.chain());
+    drop(store);
+    let jobs: i64 = rusqlite::Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT count(*) FROM milepost_job", (), |row| row.get(0))
+        .unwrap();
+    assert_eq!(jobs, 2, "all that was acknowledged is there");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_missing_file_with_a_log_is_not_created_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, log, index] = ["m.db", "m.db-wal", "m.db-shm"].map(|name| dir.path().join(name));
+    let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    store.enqueue_many(&[NewJob::new("k", &()).unwrap()]).await.unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(refused(&path).contains("its write-ahead log (-wal) has data"), "{}", refused(&path));
+    assert!(!path.exists(), "it is not even created");
+    std::fs::write(&path, "").unwrap();
+    assert!(refused(&path).contains("its write-ahead log (-wal) has data"), "also as an empty file");
+    drop(store);
+    std::fs::remove_file(&log).ok();
+    std::fs::remove_file(&index).ok();
+    SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+}
+
+/// Mounts need a right that not every account has, so that this only runs where it can.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_is_mounted_by_itself_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, other] = ["a b.db", "other.db"].map(|name| dir.path().join(name));
+    drop(SqliteStore::open(&path, SqliteOptions::default()).unwrap());
+    std::fs::write(&other, "").unwrap();
+    let mount = |arguments: &[&std::ffi::OsStr]| {
+        let ran =
+            std::process::Command::new("mount").args(arguments).stderr(std::process::Stdio::null()).status();
+        ran.is_ok_and(|status| status.success())
+    };
+    if !mount(&["--bind".as_ref(), path.as_ref(), other.as_ref()]) {
+        return;
+    }
+    let words = refused(&other);
+    std::process::Command::new("umount").arg(&other).status().unwrap();
+    assert!(words.contains("mount its folder"), "{words}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod keys;
 mod neighbours;
 mod queries;
 mod retention;
+mod rollups;
 mod schemas;
 mod transactions;
 mod unreadable;
