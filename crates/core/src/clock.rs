@@ -6,8 +6,8 @@ pub const SET_BACK_MS_MIN: i64 = 5_000;
 /// How often the time is noted, in milliseconds.
 pub const NOTED_EVERY_MS: i64 = 10_000;
 
-/// The difference from which a clock can have been put forward, in milliseconds: an hour. Or nothing noted the time for so long.
-pub const JUMP_MS_MIN: i64 = 3_600_000;
+/// The difference from which a clock can have been put forward, in milliseconds: a day. Or nothing noted the time for so long.
+pub const JUMP_MS_MIN: i64 = 86_400_000;
 /// How long retention deletes nothing after that, in milliseconds, so that a wrong clock can be set right: ten minutes.
 pub const DELETION_WAIT_MS: i64 = 600_000;
 
@@ -65,11 +65,13 @@ mod tests {
 
     #[test]
     fn nothing_is_deleted_after_a_jump_of_the_clock() {
-        assert_eq!(Noted::of(Some(-3_599_999)), Noted::LongAgo);
-        assert_eq!(Noted::of(Some(-3_600_000)), Noted::Jumped(3_600_000));
-        assert!(may_delete(None, false) && may_delete(Some(0), false) && may_delete(Some(-3_599_999), false));
+        assert_eq!(Noted::of(Some(-86_399_999)), Noted::LongAgo);
+        assert_eq!(Noted::of(Some(-86_400_000)), Noted::Jumped(86_400_000));
         assert!(
-            !may_delete(Some(-3_600_000), false)
+            may_delete(None, false) && may_delete(Some(0), false) && may_delete(Some(-86_399_999), false)
+        );
+        assert!(
+            !may_delete(Some(-86_400_000), false)
                 && !may_delete(Some(6_000), false)
                 && !may_delete(Some(0), true)
         );

@@ -281,7 +281,7 @@ begin
                 when receive.aggregate_seq = stands.last_seq and stands.last_event_id = receive.event_id then null
                 when receive.aggregate_seq = stands.last_seq and stands.last_event_id is not null
                   or receive.emitted_at > stands.applied_at + interval '10 seconds'
-                    then 'another event with its sequence was processed before; perhaps its log was restored to an earlier time' end;
+                    then 'another event with its sequence was processed before; perhaps its log was restored to an earlier time, or a clock is wrong' end;
             if late is not null and milepost.keep_late(receive.consumer, receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq,
                 receive.event_id, receive.event_type, receive.payload, receive.headers, receive.emitted_at, late)
             then
@@ -314,6 +314,10 @@ begin
         where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
           and d.aggregate_seq = receive.aggregate_seq and d.reason = 'gap' and d.event_id = receive.event_id;
         get diagnostics dead_gone = row_count;
+        -- It is processed now, although it was kept because another one with its sequence waited.
+        delete from milepost.inbox_dead d
+        where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
+          and d.aggregate_seq = receive.aggregate_seq and d.reason = 'late' and d.event_id = receive.event_id;
         dead_gone := dead_gone + other_gone;
         if parked_gone + dead_gone > 0 then
             update milepost.aggregate_checkpoint c set parked = c.parked - parked_gone, dead = c.dead - dead_gone
@@ -350,6 +354,16 @@ begin
             return query select 'late', false;
             return;
         end if;
+        perform milepost.note_duplicate(receive.consumer);
+        return query select 'duplicate', false;
+        return;
+    end if;
+    if exists (
+        select from milepost.inbox_dead d
+        where d.consumer = receive.consumer and d.aggregate_type = receive.aggregate_type and d.aggregate_id = receive.aggregate_id
+          and d.aggregate_seq = receive.aggregate_seq and d.event_id = receive.event_id)
+    then
+        -- Operators decide about it.
         perform milepost.note_duplicate(receive.consumer);
         return query select 'duplicate', false;
         return;
@@ -395,29 +409,33 @@ begin
         return;
     end if;
     if stands.parked > 0 then
-        return query delete from milepost.inbox_parked p
-            where p.consumer = next_parked.consumer and p.aggregate_type = next_parked.aggregate_type
-              and p.aggregate_id = next_parked.aggregate_id and p.aggregate_seq = stands.last_seq + 1
-            returning p.event_id, p.aggregate_seq, p.event_type, p.payload, p.headers, p.emitted_at;
+        delete from milepost.inbox_parked p
+        where p.consumer = next_parked.consumer and p.aggregate_type = next_parked.aggregate_type
+          and p.aggregate_id = next_parked.aggregate_id and p.aggregate_seq = stands.last_seq + 1
+        returning p.event_id, p.aggregate_seq, p.event_type, p.payload, p.headers, p.emitted_at
+        into event_id, aggregate_seq, event_type, payload, headers, emitted_at;
         if found then
+            return next;
             update milepost.aggregate_checkpoint c
             set last_seq = c.last_seq + 1, parked = c.parked - 1, ready = c.parked - 1 + c.dead > 0, gives_up_at = null,
-                applied_at = clock_timestamp(), last_event_id = null
+                applied_at = clock_timestamp(), last_event_id = next_parked.event_id
             where c.consumer = next_parked.consumer and c.aggregate_type = next_parked.aggregate_type
               and c.aggregate_id = next_parked.aggregate_id;
             return;
         end if;
     end if;
     if stands.dead > 0 then
-        return query delete from milepost.inbox_dead d
-            where d.consumer = next_parked.consumer and d.aggregate_type = next_parked.aggregate_type
-              and d.aggregate_id = next_parked.aggregate_id and d.aggregate_seq = stands.last_seq + 1 and d.event_id is not null
-              and d.reason = 'gap'
-            returning d.event_id, d.aggregate_seq, d.event_type, d.payload, d.headers, d.emitted_at;
+        delete from milepost.inbox_dead d
+        where d.consumer = next_parked.consumer and d.aggregate_type = next_parked.aggregate_type
+          and d.aggregate_id = next_parked.aggregate_id and d.aggregate_seq = stands.last_seq + 1 and d.event_id is not null
+          and d.reason = 'gap'
+        returning d.event_id, d.aggregate_seq, d.event_type, d.payload, d.headers, d.emitted_at
+        into event_id, aggregate_seq, event_type, payload, headers, emitted_at;
         if found then
+            return next;
             update milepost.aggregate_checkpoint c
             set last_seq = c.last_seq + 1, dead = c.dead - 1, ready = c.parked + c.dead - 1 > 0, gives_up_at = null,
-                applied_at = clock_timestamp(), last_event_id = null
+                applied_at = clock_timestamp(), last_event_id = next_parked.event_id
             where c.consumer = next_parked.consumer and c.aggregate_type = next_parked.aggregate_type
               and c.aggregate_id = next_parked.aggregate_id;
             return;

@@ -39,7 +39,7 @@ impl PostgresStore {
                     sqlx::query(sql!("clock/note_jump")).bind(name).bind(OF_DELETION).bind(DELETION_WAIT_MS);
                 self.inner.hot.execute(note).await?;
                 tracing::info!(
-                    "no worker ran for an hour, or the clock was put forward; retention waits for ten minutes"
+                    "no worker ran for a day, or the clock was put forward; retention waits for ten minutes"
                 );
             }
             Noted::Ahead(_) => {

@@ -51,7 +51,7 @@ fn follow_as(conn: &Connection, name: &str, moves: &[&str]) -> Result<(), Failur
     if let Noted::Jumped(_) = noted {
         conn.prepare_cached(sql!("clock/note"))?.execute((now_ms + DELETION_WAIT_MS, OF_DELETION))?;
         tracing::info!(
-            "no worker ran for an hour, or the clock was put forward; retention waits for ten minutes"
+            "no worker ran for a day, or the clock was put forward; retention waits for ten minutes"
         );
     }
     if let Noted::Ahead(back_ms) = noted {

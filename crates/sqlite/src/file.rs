@@ -205,7 +205,8 @@ fn patiently<T>(
 fn create_private(path: &Path) {
     use std::os::unix::fs::OpenOptionsExt;
 
-    let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    // Also where a symbolic link leads to.
+    let _ = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
 }
 
 #[cfg(not(unix))]

@@ -34,6 +34,7 @@ macro_rules! inbox_conformance {
             order {
                 another_event_with_a_used_sequence_is_kept_for_operators
                 another_event_with_the_sequence_of_one_that_waits_is_kept_for_operators
+                an_event_that_is_kept_for_operators_is_not_processed_besides
                 an_event_that_was_emitted_after_a_later_one_was_processed_is_another_one
                 events_are_applied_in_order_and_once
                 an_event_that_comes_too_early_waits_for_the_one_before_it

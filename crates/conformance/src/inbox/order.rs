@@ -241,6 +241,30 @@ pub async fn another_event_with_the_sequence_of_one_that_waits_is_kept_for_opera
     assert_eq!(desk.take(BILLING, &event("1", 3)).await, APPLY);
 }
 
+pub async fn an_event_that_is_kept_for_operators_is_not_processed_besides(desk: Desk) {
+    assert_eq!(desk.take(BILLING, &event("1", 3)).await, PARKED);
+    let other = another("1", 3);
+    assert_eq!(desk.take(BILLING, &other).await, Received::Late);
+    // The waiting one becomes a dead letter, and is dropped; the other one arrives again.
+    desk.transactions.age().await;
+    desk.store.give_up_gaps(Some(BILLING), 100).await.unwrap();
+    let filter = DeadFilter { consumer: None, before: None, limit: 100 };
+    let all = desk.store.dead_letters(&filter).await.unwrap();
+    let gap: Vec<_> = all.iter().filter(|it| it.reason == DeadReason::Gap).map(|it| it.id).collect();
+    assert_eq!(desk.store.drop_dead(&gap).await.unwrap(), 1);
+    assert_eq!(desk.take(BILLING, &other).await, Received::Duplicate);
+    desk.transactions.age().await;
+    desk.store.give_up_gaps(Some(BILLING), 100).await.unwrap();
+    assert_eq!(letters(&desk).await, [(3, DeadReason::Late, Some(other.id))]);
+    // It can still be the next one, while others wait; then its letter goes.
+    assert_eq!(desk.take(BILLING, &event("1", 4)).await, PARKED);
+    assert!(desk.store.expect_from(BILLING, &order("1"), 3).await.unwrap());
+    assert_eq!(desk.take(BILLING, &other).await, APPLY_AND_MORE);
+    assert!(letters(&desk).await.is_empty());
+    // The last event was a parked one: another one with its sequence is noticed, too.
+    assert_eq!(desk.take(BILLING, &another("1", 4)).await, Received::Late);
+}
+
 pub async fn an_event_that_was_emitted_after_a_later_one_was_processed_is_another_one(desk: Desk) {
     for sequence in 1..=3 {
         desk.take(BILLING, &event("1", sequence)).await;

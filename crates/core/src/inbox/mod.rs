@@ -82,8 +82,7 @@ const CLOCKS_DIFFER_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// Why an event is a dead letter: its consumer skipped it.
 pub const SEQUENCE_PASSED: &str = "it arrived after its consumer had passed its sequence";
 /// Another event had its sequence.
-pub const SEQUENCE_USED: &str =
-    "another event with its sequence was processed before; perhaps its log was restored to an earlier time";
+pub const SEQUENCE_USED: &str = "another event with its sequence was processed before; perhaps its log was restored to an earlier time, or a clock is wrong";
 /// Another event has its sequence.
 pub const SEQUENCE_PROCESSED: &str = "another event with its sequence was processed";
 /// Another event with its sequence waits for an earlier one.

@@ -86,8 +86,7 @@ async fn retention_waits_after_the_clock_jumped() {
     assert!(store.may_delete().await.unwrap(), "in a new store");
     upkeep(&store).await;
     assert!(store.may_delete().await.unwrap());
-    change(&store, "update milepost.turn set until = now() - interval '59 minutes' where name = 'clock'")
-        .await;
+    change(&store, "update milepost.turn set until = now() - interval '23 hours' where name = 'clock'").await;
     assert!(store.may_delete().await.unwrap());
     // As after the clock was put a year forward.
     change(&store, "update milepost.turn set until = now() - interval '1 year' where name = 'clock'").await;

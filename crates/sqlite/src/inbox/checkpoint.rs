@@ -152,6 +152,8 @@ impl ConsumerAggregate<'_> {
         let mut other = self.conn.prepare_cached(sql!("inbox/make_other_late"))?;
         let late =
             u32::try_from(other.execute((consumer, kind, id, sequence, own, why))?).unwrap_or(u32::MAX);
+        // It is processed now, although it was kept because another one with its sequence waited.
+        self.conn.prepare_cached(sql!("inbox/drop_late"))?.execute((consumer, kind, id, sequence, own))?;
         self.take_kept(sequence)?;
         self.took_kept(sequence, 0, late, event.id)
     }
@@ -162,6 +164,13 @@ impl ConsumerAggregate<'_> {
         let mut waiting = self.conn.prepare_cached(sql!("inbox/waiting"))?;
         let read = |row: &Row<'_>| Ok(EventId(Uuid::from_bytes(row.get(0)?)));
         waiting.query_row((consumer, kind, id, sequence), read).optional()
+    }
+
+    /// Returns whether the event is kept as late.
+    pub(super) fn is_late(&self, event: &Event) -> Sql<bool> {
+        let (consumer, kind, id) = self.key();
+        let late = (consumer, kind, id, event.sequence, event.id.0.as_bytes());
+        self.conn.prepare_cached(sql!("inbox/is_late"))?.exists(late)
     }
 
     /// Returns whether the consumer skipped the event.

@@ -133,6 +133,11 @@ impl ConsumerAggregate<'_> {
         match self.waiting(event.sequence)? {
             Some(waiting) if waiting == event.id => return Ok(kept),
             Some(_) => return self.late(event, SEQUENCE_WAITS),
+            // Operators decide about it.
+            None if self.is_late(event)? => {
+                note_duplicate(self.conn, self.consumer)?;
+                return Ok(Received::Duplicate);
+            }
             None => {}
         }
         let settings = self.settings()?;

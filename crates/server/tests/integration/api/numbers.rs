@@ -164,5 +164,6 @@ pub(crate) async fn a_list_of_a_queue_or_kind_has_its_charts(place: Place) {
     );
     assert!(!charts("/jobs").await);
     let page = place.page("/jobs?queue=a%26b").await.1;
+    assert!(page.contains("uplot.min") && !place.page("/jobs").await.1.contains("uplot.min"), "{page}");
     assert!(page.contains("data-series=\"&#38;queue=a%26b\""), "{page}");
 }
