@@ -18,10 +18,10 @@ use crate::error::Failure;
 use crate::row::word;
 use crate::store::SqliteStore;
 
-/// Changes older than this can no longer begin in the future, whatever the clock was.
+/// How far in the future a period may begin, in seconds. Later ones were added while the clock was ahead, and are deleted.
 const AHEAD_S: i64 = 24 * 3600;
 
-/// What was counted since the last rollup.
+/// The counts since the last rollup.
 struct Counted {
     /// The position of the last rollup.
     last: Option<i64>,
@@ -33,7 +33,7 @@ struct Counted {
 #[async_trait]
 impl RollupStore for SqliteStore {
     async fn roll_up(&self, every: Duration) -> StoreResult<bool> {
-        // Counted by a reader, so that nobody waits for it to write.
+        // A reader counts, so that writers do not wait for it.
         let Some(counted) = self.read("roll_up", move |conn| count(conn, every, now_ms())).await? else {
             return Ok(false);
         };
