@@ -180,20 +180,24 @@ begin
 end
 $$;
 
--- Keeps an event that cannot be processed any more as a dead letter. Returns whether it was not kept yet.
-create or replace function milepost.keep_late(
+-- Keeps an event that cannot be processed any more as a dead letter. Returns its verdict: 'late', or 'duplicate' if it was kept before.
+create or replace function milepost.receive_late(
     consumer text, aggregate_type text, aggregate_id text, aggregate_seq bigint, event_id uuid, event_type text, payload json, headers jsonb,
     emitted_at timestamptz, why text
-) returns boolean language plpgsql as $$
+) returns text language plpgsql as $$
 #variable_conflict use_column
 begin
     insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why, event_id, event_type, headers,
                                      payload, emitted_at)
-    values (keep_late.consumer, keep_late.aggregate_type, keep_late.aggregate_id, keep_late.aggregate_seq, keep_late.aggregate_seq, 'late',
-            keep_late.why, keep_late.event_id, keep_late.event_type, nullif(keep_late.headers, '{}'), coalesce(keep_late.payload, '{}'),
-            coalesce(keep_late.emitted_at, now()))
+    values (receive_late.consumer, receive_late.aggregate_type, receive_late.aggregate_id, receive_late.aggregate_seq,
+            receive_late.aggregate_seq, 'late', receive_late.why, receive_late.event_id, receive_late.event_type,
+            nullif(receive_late.headers, '{}'), coalesce(receive_late.payload, '{}'), coalesce(receive_late.emitted_at, now()))
     on conflict do nothing;
-    return found;
+    if found then
+        return 'late';
+    end if;
+    perform milepost.note_duplicate(receive_late.consumer);
+    return 'duplicate';
 end
 $$;
 
@@ -282,10 +286,9 @@ begin
                 when receive.aggregate_seq = stands.last_seq and stands.last_event_id is not null
                   or receive.emitted_at > stands.applied_at + interval '10 seconds'
                     then 'another event with its sequence was processed before; perhaps its log was restored to an earlier time, or a clock is wrong' end;
-            if late is not null and milepost.keep_late(receive.consumer, receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq,
-                receive.event_id, receive.event_type, receive.payload, receive.headers, receive.emitted_at, late)
-            then
-                return query select 'late', false;
+            if late is not null then
+                return query select milepost.receive_late(receive.consumer, receive.aggregate_type, receive.aggregate_id,
+                    receive.aggregate_seq, receive.event_id, receive.event_type, receive.payload, receive.headers, receive.emitted_at, late), false;
                 return;
             end if;
             perform milepost.note_duplicate(receive.consumer);
@@ -348,14 +351,8 @@ begin
         return query select 'parked', stands.ready;
         return;
     elsif waiting is not null then
-        if milepost.keep_late(receive.consumer, receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq, receive.event_id,
-            receive.event_type, receive.payload, receive.headers, receive.emitted_at, 'another event with its sequence waits')
-        then
-            return query select 'late', false;
-            return;
-        end if;
-        perform milepost.note_duplicate(receive.consumer);
-        return query select 'duplicate', false;
+        return query select milepost.receive_late(receive.consumer, receive.aggregate_type, receive.aggregate_id, receive.aggregate_seq,
+            receive.event_id, receive.event_type, receive.payload, receive.headers, receive.emitted_at, 'another event with its sequence waits'), false;
         return;
     end if;
     if exists (

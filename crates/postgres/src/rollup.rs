@@ -33,7 +33,8 @@ impl RollupStore for PostgresStore {
         let row = row.ok_or_else(|| fail(sqlx::Error::RowNotFound))?;
         let last: Option<String> = row.try_get("position").map_err(fail)?;
         let changes: Option<i64> = row.try_get("changes").map_err(fail)?;
-        let begin = rollup::begin(every, row.try_get("age_ms").map_err(fail)?, changes.unwrap_or(0));
+        let age_ms: Option<i64> = row.try_get("age_ms").map_err(fail)?;
+        let begin = rollup::begin(every, age_ms, changes.unwrap_or(0));
         let after = match (begin, &last) {
             (Begin::Later, _) => return Ok(false),
             (Begin::AfterLast, Some(last)) => {
@@ -47,6 +48,7 @@ impl RollupStore for PostgresStore {
             Some(after) => match self.tally(&after).await {
                 // The server crashed, or the store was restored: which changes were counted is not known any more.
                 Err(StoreError::Feed(InvalidFeed::Foreign)) => (Vec::new(), self.now(changes).await?),
+                Ok((tallies, _)) if !rollup::is_stored(age_ms, &tallies) => return Ok(false),
                 tallied => tallied?,
             },
             None => (Vec::new(), self.now(changes).await?),

@@ -50,15 +50,20 @@ fn count(conn: &Connection, every: Duration, now_ms: i64) -> Result<Option<Count
     let (last, at_ms, newest): (Option<i64>, Option<i64>, i64) = conn
         .prepare_cached(sql!("rollup/position"))?
         .query_row((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let after = match rollup::begin(every, at_ms.map(|at_ms| now_ms - at_ms), newest) {
+    let age_ms = at_ms.map(|at_ms| now_ms - at_ms);
+    let after = match rollup::begin(every, age_ms, newest) {
         Begin::Later => return Ok(None),
         // After a restore, the history can end before the last rollup.
         Begin::AfterLast => last.unwrap_or(newest).min(newest),
         Begin::First => 0,
         Begin::Now => newest,
     };
-    let rollups = rollup::roll_up(&tally(conn, after, newest)?);
-    Ok(Some(Counted { last, end: newest, rollups }))
+    let tallies = tally(conn, after, newest)?;
+    let was_restored = last.is_some_and(|last| last > newest);
+    if !was_restored && !rollup::is_stored(age_ms, &tallies) {
+        return Ok(None);
+    }
+    Ok(Some(Counted { last, end: newest, rollups: rollup::roll_up(&tallies) }))
 }
 
 fn tally(conn: &Connection, after: i64, upto: i64) -> Result<Vec<Tally>, Failure> {

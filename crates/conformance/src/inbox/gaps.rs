@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use milepost_core::inbox::listing::{DeadFilter, DeadLetter, DeadReason, GivenUp};
-use milepost_core::inbox::{Consumer, GapPolicy, Received};
+use milepost_core::inbox::{Consumer, GapPolicy, Received, SEQUENCE_PASSED};
 
 use super::{APPLY, APPLY_AND_MORE, BILLING, PARKED, billing, event, order, refusal};
 use milepost_testkit::inbox::Desk;
@@ -90,6 +90,8 @@ pub async fn a_consumer_may_go_on_past_a_gap(desk: Desk) {
     assert_eq!(desk.take(BILLING, &late).await, Received::Duplicate);
     assert_eq!(desk.take(BILLING, &event("1", 4)).await, Received::Duplicate);
     assert_eq!(dead(&desk).await, [(2, 3, DeadReason::NeverCame), (3, 3, DeadReason::Late)]);
+    let filter = DeadFilter { consumer: None, before: None, limit: 1 };
+    assert_eq!(desk.store.dead_letters(&filter).await.unwrap()[0].why, SEQUENCE_PASSED);
     assert_eq!(desk.take(BILLING, &event("1", 6)).await, APPLY_AND_MORE);
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 4, 5, 6, 7]);
 }

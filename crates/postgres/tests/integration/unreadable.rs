@@ -16,7 +16,7 @@ use milepost_testkit::scene::KIND;
 use milepost_testkit::{Scene, wait};
 use serde_json::json;
 use sqlx::postgres::PgDatabaseError;
-use sqlx::{AssertSqlSafe, Executor, PgPool};
+use sqlx::{AssertSqlSafe, Executor, PgPool, Row};
 
 /// JSON that PostgreSQL accepts and readers do not: numbers out of range, too many levels, too many digits.
 fn documents() -> Vec<String> {
@@ -268,6 +268,27 @@ async fn ids_of_two_dimensions_may_be_null() {
     let call = "select count(*) from milepost.enqueue_many(array['a', 'b'], array['1', '2']::jsonb[], ids => array[[null, null]]::uuid[])";
     let made: i64 = sqlx::query_scalar(call).fetch_one(store.pool()).await.unwrap();
     assert_eq!(made, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_time_that_cannot_be_read_does_not_disturb_the_search_for_the_next_job() {
+    let (_database, store, scene) = Database::with_scene().await;
+    scene.enqueue(Scene::job()).await;
+    for time in ["infinity", "200000-01-01", "4000-01-01 BC", "-infinity"] {
+        let tamper = "update milepost.live set ready_at = $1::timestamptz, due_at = $1::timestamptz, timed = true, priority = 4";
+        sqlx::query(tamper).bind(time).execute(store.pool()).await.unwrap();
+        let peek = include_str!("../../queries/peek.sql");
+        let peek = sqlx::query(peek)
+            .bind(vec!["default"])
+            .bind(vec![KIND])
+            .bind(vec![4_i16])
+            .bind(vec![None::<String>]);
+        let row = peek.fetch_one(store.pool()).await.unwrap_or_else(|error| panic!("{time}: {error}"));
+        let (open_in_ms, timed_in_ms): (i64, i64) = (row.get("open_in_ms"), row.get("timed_in_ms"));
+        let is_future = !time.starts_with('-') && !time.ends_with("BC");
+        assert_eq!((open_in_ms > 0, timed_in_ms > 0), (is_future, is_future), "{time}");
+        row.try_get::<jiff_sqlx::Timestamp, _>("ready_at").unwrap();
+    }
 }
 
 /// Rows as only another program writes them.

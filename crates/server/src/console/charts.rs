@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::rollup;
-use serde::Serialize;
 
+use super::series::Columns;
 use crate::api::series::{self, SeriesParams};
 use crate::app::App;
 use crate::params::{Query, encoded};
@@ -45,21 +45,6 @@ impl Charts {
     }
 }
 
-/// Columns of a longer range. They have the names and units of those of the last 15 minutes.
-#[derive(Debug, Serialize)]
-struct Columns {
-    at: Vec<i64>,
-    /// Per second; `None` where nothing is counted yet.
-    started: Vec<Option<f64>>,
-    succeeded: Vec<Option<f64>>,
-    failed: Vec<Option<f64>>,
-    /// In seconds.
-    wait_p50: Vec<Option<f64>>,
-    wait_p99: Vec<Option<f64>>,
-    run_p50: Vec<Option<f64>>,
-    run_p99: Vec<Option<f64>>,
-}
-
 impl From<rollup::Series> for Columns {
     fn from(series: rollup::Series) -> Self {
         let rates = |times: &[u64]| {
@@ -76,6 +61,7 @@ impl From<rollup::Series> for Columns {
             wait_p99: series.wait_p99,
             run_p50: series.run_p50,
             run_p99: series.run_p99,
+            backlog: Vec::new(),
         }
     }
 }

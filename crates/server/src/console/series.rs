@@ -78,22 +78,23 @@ pub(crate) struct Series {
     buckets: Mutex<VecDeque<Bucket>>,
 }
 
-/// The series in columns, oldest first, without the current bucket.
+/// The data of charts in columns, oldest first.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Columns {
     /// Seconds since 1970.
-    at: Vec<i64>,
-    /// Per second; `None` where nothing was observed, for example before the server started.
-    started: Vec<Option<f64>>,
-    succeeded: Vec<Option<f64>>,
-    failed: Vec<Option<f64>>,
+    pub(super) at: Vec<i64>,
+    /// Per second; `None` where nothing is counted.
+    pub(super) started: Vec<Option<f64>>,
+    pub(super) succeeded: Vec<Option<f64>>,
+    pub(super) failed: Vec<Option<f64>>,
     /// In seconds.
-    wait_p50: Vec<Option<f64>>,
-    wait_p99: Vec<Option<f64>>,
-    run_p50: Vec<Option<f64>>,
-    run_p99: Vec<Option<f64>>,
-    /// Jobs that wait.
-    backlog: Vec<Option<i64>>,
+    pub(super) wait_p50: Vec<Option<f64>>,
+    pub(super) wait_p99: Vec<Option<f64>>,
+    pub(super) run_p50: Vec<Option<f64>>,
+    pub(super) run_p99: Vec<Option<f64>>,
+    /// Jobs that wait; only of the last 15 minutes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) backlog: Vec<Option<i64>>,
 }
 
 impl Series {
@@ -224,6 +225,8 @@ impl Series {
         minute
     }
 
+    /// Returns the columns of the charts, without the current bucket. Rates are `None` where nothing was observed, for example before the
+    /// server started.
     pub(super) fn columns(&self, now: Timestamp) -> Columns {
         let current = now.as_second().div_euclid(BUCKET_S);
         let (mut columns, per_s) = (Columns::default(), |number: u64| number as f64 / BUCKET_S as f64);
