@@ -575,7 +575,7 @@ begin
                 detail = 'missing ' || coalesce(asked::text, 'null');
         elsif letter.reason <> 'gap' then
             raise exception using errcode = 'MP019', detail = 'past ' || asked,
-                message = format('dead letter %s cannot be retried: its consumer has passed its sequence', asked),
+                message = format('dead letter %s cannot be retried: another event has its sequence, or its consumer has passed it', asked),
                 hint = 'apply the event manually, then drop the dead letter';
         end if;
         was := was || milepost.audited_letter(letter);
@@ -612,6 +612,13 @@ begin
     for letter in delete from milepost.inbox_dead d where d.pos = any (drop_letters.letters) returning d.* loop
         dropped := dropped || milepost.audited_letter(letter);
         if letter.reason = 'gap' then
+            -- The oldest other event with its sequence can follow now.
+            update milepost.inbox_dead d set reason = 'gap', why = 'the event that waited with its sequence was dropped'
+            where d.pos = (
+                select min(l.pos) from milepost.inbox_dead l
+                where l.consumer = letter.consumer and l.aggregate_type = letter.aggregate_type and l.aggregate_id = letter.aggregate_id
+                  and l.aggregate_seq = letter.aggregate_seq and l.event_id is not null and l.reason = 'late');
+            continue when found;
             update milepost.aggregate_checkpoint c set dead = c.dead - 1
             where c.consumer = letter.consumer and c.aggregate_type = letter.aggregate_type and c.aggregate_id = letter.aggregate_id;
             perform milepost.look_again(letter.consumer, letter.aggregate_type, letter.aggregate_id);

@@ -309,7 +309,7 @@ function checkJson(event) {
   const area = event.target;
   if (!area.matches("textarea[data-json]")) return;
   let fault = "";
-  try { JSON.parse(area.value); } catch (error) { fault = `This is not valid JSON: ${error.message}`; }
+  try { if (area.value.trim()) JSON.parse(area.value); } catch (error) { fault = `This is not valid JSON: ${error.message}`; }
   area.setCustomValidity(fault);
 }
 
@@ -335,3 +335,9 @@ for (const it of all("nav [aria-current], svg.machine .now")) {
 localize();
 sort();
 draw(true);
+// A link to a form opens it.
+function openLinked() {
+  if (location.hash.startsWith("#act-")) document.getElementById(location.hash.slice(1))?.showPopover();
+}
+addEventListener("hashchange", openLinked);
+openLinked();

@@ -86,7 +86,7 @@ impl Check<'_> {
             Some(nearest) => format!("did you mean {nearest}?"),
             None => format!("known keys{place} are {}", all.join(", ")),
         };
-        self.faults.add(at, format!("unknown key {key}{place}"), remedy);
+        self.faults.add_unknown_key(at, format!("unknown key {key}{place}"), remedy);
     }
 
     fn list(&mut self, node: &Node, nodes: &[Node], schema: &Map<String, Json>, name: &str) {

@@ -19,19 +19,47 @@ pub(crate) struct Faults {
 struct Found {
     /// The byte position.
     at: usize,
-    /// Whether the fault is a repeated section. Such faults are kept by [`Faults::forget`].
-    repeats: bool,
+    kind: Kind,
     what: String,
     remedy: String,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Value,
+    /// A section or key that occurs twice. Such faults are kept by [`Faults::forget`].
+    Repeated,
+    UnknownKey,
+}
+
 impl Faults {
     pub(crate) fn add(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
-        self.found.push(Found { at, repeats: false, what: what.into(), remedy: remedy.into() });
+        self.push(at, Kind::Value, what.into(), remedy.into());
     }
 
     pub(crate) fn add_repeated(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
-        self.found.push(Found { at, repeats: true, what: what.into(), remedy: remedy.into() });
+        self.push(at, Kind::Repeated, what.into(), remedy.into());
+    }
+
+    pub(crate) fn add_unknown_key(&mut self, at: usize, what: impl Into<String>, remedy: impl Into<String>) {
+        self.push(at, Kind::UnknownKey, what.into(), remedy.into());
+    }
+
+    fn push(&mut self, at: usize, kind: Kind, what: String, remedy: String) {
+        self.found.push(Found { at, kind, what, remedy });
+    }
+
+    /// Adds the unknown keys among other faults.
+    pub(crate) fn add_unknown_keys_of(&mut self, others: Self) {
+        self.found.extend(others.found.into_iter().filter(|fault| fault.kind == Kind::UnknownKey));
+    }
+
+    /// Drops the faults of other keys than this one.
+    pub(crate) fn keep_key(&mut self, text: &str, key: &str) {
+        let is_at = |at: usize| {
+            text.get(at..).is_some_and(|text| text.trim_start_matches(['"', '\'']).starts_with(key))
+        };
+        self.found.retain(|fault| is_at(fault.at));
     }
 
     /// Hides these values in all faults.
@@ -45,8 +73,9 @@ impl Faults {
 
     /// Drops the faults within repeated sections: most of them result from mixing the two sections.
     pub(crate) fn forget(&mut self, sections: &[Range<usize>]) {
-        self.found
-            .retain(|fault| fault.repeats || !sections.iter().any(|section| section.contains(&fault.at)));
+        self.found.retain(|fault| {
+            fault.kind == Kind::Repeated || !sections.iter().any(|section| section.contains(&fault.at))
+        });
     }
 
     /// Returns the faults with lines and columns, in the order of the text.

@@ -187,7 +187,8 @@ fn read(path: &Path) -> Result<String> {
 /// Reads only the store setting of a file; `None` if the file does not name a store.
 ///
 /// # Errors
-/// [`Faulty`] if the file is not TOML or its store is not usable; another error if it cannot be read at all.
+/// [`Faulty`] if the file is not TOML, if its store is not usable or named twice, or if it names no store but has an unknown key, which may be
+/// meant as one; another error if it cannot be read at all.
 pub(crate) fn store_of(path: &Path) -> Result<Option<StoreAddress>> {
     let text = read(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -204,8 +205,13 @@ pub(crate) fn parse_store(
     let Some(Document { mut root, .. }) = Document::parse(text, &mut faults) else {
         return Err(faults.placed(text));
     };
-    // Repeated keys do not affect the store setting.
-    let mut faults = Faults::default();
+    // Other repeated keys do not affect the store setting.
+    faults.keep_key(text, "store");
+    if root.get("store").is_none() {
+        let mut all = Faults::default();
+        check::check(&root, &schema::of_sections(), folder, &mut all);
+        faults.add_unknown_keys_of(all);
+    }
     if let Value::Table(entries) = &mut root.value {
         entries.retain(|entry| entry.key == "store");
     }

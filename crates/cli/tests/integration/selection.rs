@@ -55,6 +55,33 @@ fn every_command_uses_the_store_of_the_configuration(place: Place) {
 }
 
 #[test]
+fn a_file_whose_store_is_misspelt_or_named_twice_is_refused() {
+    for (text, fault) in [
+        ("stor = \"x.db\"\n", "1:1: unknown key stor"),
+        ("Store = \"x.db\"\n", "1:1: unknown key Store"),
+        ("[worker]\nstore = \"x.db\"\n", "2:1: unknown key store in worker"),
+        ("[kinds.a]\nexec = { program = \"cat\" }\nstore = \"x.db\"\n", "3:1: unknown key store in kinds.a"),
+        ("store = \"x.db\"\nstore = \"y.db\"\n", "2:1: store is defined twice"),
+        ("store = \"x.db\"\n\"store\" = \"y.db\"\n", "2:1: \"store\" is defined twice"),
+    ] {
+        let place = Place::sqlite();
+        place.write("milepost.toml", text);
+        for command in [&["enqueue", "mail"][..], &["migrate"], &["jobs", "list"]] {
+            let ran = unnamed(&place, command, &[]);
+            assert!(ran.status != 0 && ran.err.contains(fault), "{command:?}: {}", ran.err);
+        }
+        assert!(!files(&place).iter().any(|file| file.ends_with(".db")), "{text}: {:?}", files(&place));
+    }
+    // Faults that do not concern the store do not keep a command from using it.
+    let place = Place::sqlite();
+    place.write(
+        "milepost.toml",
+        "[kinds.a]\nexec = { program = \"cat\" }\n[kinds.a]\nexec = { program = 5 }\n",
+    );
+    unnamed(&place, &["enqueue", "mail"], &[]).ok();
+}
+
+#[test]
 fn a_named_store_comes_first_and_is_not_printed() {
     let place = Place::sqlite();
     place.write("milepost.toml", "store = \"other.db\"\n");

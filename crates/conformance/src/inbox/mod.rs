@@ -5,6 +5,7 @@ pub mod letters;
 pub mod once;
 pub mod order;
 pub mod together;
+pub mod used_sequences;
 
 use std::collections::BTreeMap;
 
@@ -31,11 +32,15 @@ macro_rules! inbox_conformance {
                 an_id_is_forgotten_in_time_and_new_again
                 a_consumer_without_a_name_is_refused
             }
-            order {
+            used_sequences {
                 another_event_with_a_used_sequence_is_kept_for_operators
                 another_event_with_the_sequence_of_one_that_waits_is_kept_for_operators
-                an_event_that_is_kept_for_operators_is_not_processed_besides
+                an_event_that_is_kept_for_operators_follows_when_the_one_before_it_is_dropped
+                an_event_that_is_kept_for_operators_follows_when_the_one_before_it_is_forgotten
+                the_letter_of_an_event_that_is_processed_after_all_is_deleted
                 an_event_that_was_emitted_after_a_later_one_was_processed_is_another_one
+            }
+            order {
                 events_are_applied_in_order_and_once
                 an_event_that_comes_too_early_waits_for_the_one_before_it
                 an_event_that_waits_and_comes_again_is_applied_once

@@ -1,12 +1,7 @@
 //! Processing of events in the order of their sequence.
 
-use jiff::{SignedDuration, Timestamp};
 use milepost_core::event::{Aggregate, Event, SEQUENCE_MAX};
-use milepost_core::ident::EventId;
-use milepost_core::inbox::listing::{DeadFilter, DeadReason};
-use milepost_core::inbox::{
-    Consumer, InvalidInbox, Received, SEQUENCE_PROCESSED, SEQUENCE_USED, SEQUENCE_WAITS,
-};
+use milepost_core::inbox::{Consumer, InvalidInbox, Received};
 use serde_json::value::RawValue;
 
 use super::{APPLY, APPLY_AND_MORE, BILLING, PARKED, billing, event, order, refusal};
@@ -192,101 +187,4 @@ pub async fn an_event_that_readers_cannot_hold_is_refused(desk: Desk) {
     }
     tx.commit().await;
     assert!(desk.store.gaps(None, None, 10).await.unwrap().is_empty());
-}
-
-/// Returns an event with another id than that of [`event`].
-fn another(order: &str, sequence: i64) -> Event {
-    Event { id: EventId::new(), ..event(order, sequence) }
-}
-
-/// Returns the reasons of all dead letters in words, oldest first.
-async fn whys(desk: &Desk) -> Vec<String> {
-    let filter = DeadFilter { consumer: None, before: None, limit: 100 };
-    let letters = desk.store.dead_letters(&filter).await.unwrap();
-    letters.into_iter().rev().map(|it| it.why).collect()
-}
-
-/// Returns the sequences, reasons and ids of all dead letters, oldest first.
-async fn letters(desk: &Desk) -> Vec<(i64, DeadReason, Option<EventId>)> {
-    let filter = DeadFilter { consumer: None, before: None, limit: 100 };
-    let letters = desk.store.dead_letters(&filter).await.unwrap();
-    letters
-        .iter()
-        .rev()
-        .map(|it| (*it.sequences.start(), it.reason, it.event.as_ref().map(|event| event.id)))
-        .collect()
-}
-
-pub async fn another_event_with_a_used_sequence_is_kept_for_operators(desk: Desk) {
-    assert_eq!(desk.take(BILLING, &event("1", 1)).await, APPLY);
-    let other = another("1", 1);
-    assert_eq!(desk.take(BILLING, &other).await, Received::Late);
-    assert_eq!(desk.take(BILLING, &other).await, Received::Duplicate, "it is kept already");
-    assert_eq!(desk.take(BILLING, &event("1", 1)).await, Received::Duplicate);
-    assert_eq!(letters(&desk).await, [(1, DeadReason::Late, Some(other.id))]);
-    let third = another("1", 1);
-    assert_eq!(desk.take(BILLING, &third).await, Received::Late, "several with one sequence are kept");
-    assert_eq!(whys(&desk).await, [SEQUENCE_USED; 2]);
-    assert_eq!(desk.take(BILLING, &event("1", 2)).await, APPLY, "the order goes on");
-}
-
-pub async fn another_event_with_the_sequence_of_one_that_waits_is_kept_for_operators(desk: Desk) {
-    assert_eq!(desk.take(BILLING, &event("1", 2)).await, PARKED);
-    let other = another("1", 2);
-    assert_eq!(desk.take(BILLING, &other).await, Received::Late);
-    assert_eq!(desk.take(BILLING, &event("1", 2)).await, PARKED, "the first one waits");
-    assert_eq!(letters(&desk).await, [(2, DeadReason::Late, Some(other.id))]);
-    // A consumer that does not process the parked event itself, and receives another one with its sequence.
-    let mut tx = desk.begin().await;
-    assert_eq!(tx.receive(BILLING, &event("1", 1)).await.unwrap(), APPLY_AND_MORE);
-    tx.effect(BILLING, &event("1", 1)).await;
-    tx.commit().await;
-    let next = another("1", 2);
-    assert_eq!(desk.take(BILLING, &next).await, APPLY_AND_MORE);
-    let left = [other.id, event("1", 2).id].map(|id| (2, DeadReason::Late, Some(id)));
-    assert_eq!(letters(&desk).await, left, "the one that waited is not lost");
-    assert_eq!(whys(&desk).await, [SEQUENCE_WAITS, SEQUENCE_PROCESSED]);
-    assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2]);
-    assert_eq!(desk.store.consumers().await.unwrap()[0].parked, 0);
-    assert_eq!(desk.take(BILLING, &event("1", 3)).await, APPLY);
-}
-
-pub async fn an_event_that_is_kept_for_operators_is_not_processed_besides(desk: Desk) {
-    assert_eq!(desk.take(BILLING, &event("1", 3)).await, PARKED);
-    let other = another("1", 3);
-    assert_eq!(desk.take(BILLING, &other).await, Received::Late);
-    // The waiting one becomes a dead letter, and is dropped; the other one arrives again.
-    desk.transactions.age().await;
-    desk.store.give_up_gaps(Some(BILLING), 100).await.unwrap();
-    let filter = DeadFilter { consumer: None, before: None, limit: 100 };
-    let all = desk.store.dead_letters(&filter).await.unwrap();
-    let gap: Vec<_> = all.iter().filter(|it| it.reason == DeadReason::Gap).map(|it| it.id).collect();
-    assert_eq!(desk.store.drop_dead(&gap).await.unwrap(), 1);
-    assert_eq!(desk.take(BILLING, &other).await, Received::Duplicate);
-    desk.transactions.age().await;
-    desk.store.give_up_gaps(Some(BILLING), 100).await.unwrap();
-    assert_eq!(letters(&desk).await, [(3, DeadReason::Late, Some(other.id))]);
-    // It can still be the next one, while others wait; then its letter goes.
-    assert_eq!(desk.take(BILLING, &event("1", 4)).await, PARKED);
-    assert!(desk.store.expect_from(BILLING, &order("1"), 3).await.unwrap());
-    assert_eq!(desk.take(BILLING, &other).await, APPLY_AND_MORE);
-    assert!(letters(&desk).await.is_empty());
-    // The last event was a parked one: another one with its sequence is noticed, too.
-    assert_eq!(desk.take(BILLING, &another("1", 4)).await, Received::Late);
-}
-
-pub async fn an_event_that_was_emitted_after_a_later_one_was_processed_is_another_one(desk: Desk) {
-    for sequence in 1..=3 {
-        desk.take(BILLING, &event("1", sequence)).await;
-    }
-    // As after the log was restored to the time before event 2.
-    let more_than_clocks_differ = SignedDuration::from_secs(11);
-    let anew =
-        |sequence| Event { emitted_at: Timestamp::now() + more_than_clocks_differ, ..another("1", sequence) };
-    assert_eq!(desk.take(BILLING, &anew(2)).await, Received::Late);
-    assert_eq!(desk.take(BILLING, &anew(3)).await, Received::Late);
-    assert_eq!(desk.take(BILLING, &event("1", 2)).await, Received::Duplicate);
-    assert_eq!(desk.take(BILLING, &anew(4)).await, APPLY);
-    assert_eq!(letters(&desk).await.len(), 2);
-    assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3, 4]);
 }

@@ -34,7 +34,7 @@ pub enum InvalidInbox {
     NoSuchLetter(LetterId),
     /// The consumer has already passed the event of a dead letter.
     #[error(
-        "dead letter {0} cannot be retried: its consumer has passed its sequence; apply its content by hand, then drop it"
+        "dead letter {0} cannot be retried: another event has its sequence, or its consumer has passed it; apply its content by hand, then drop it"
     )]
     Past(LetterId),
     /// The database rejected the values for another reason.

@@ -88,6 +88,9 @@ pub const SEQUENCE_PROCESSED: &str = "another event with its sequence was proces
 /// Another event with its sequence waits for an earlier one.
 pub const SEQUENCE_WAITS: &str = "another event with its sequence waits";
 
+/// The event that waited with its sequence was dropped, so that this one can follow.
+pub const SEQUENCE_FREED: &str = "the event that waited with its sequence was dropped";
+
 /// The last event of an aggregate that a consumer has processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LastEvent {

@@ -137,7 +137,7 @@ async fn versions(name: &str, store: &dyn Store) -> Result<Vec<VersionView>, Pro
 }
 
 /// Returns the version of a DAG with this number, or whose hash begins with these digits.
-pub(super) async fn version(name: &str, text: &str, store: &dyn Store) -> Result<Version, Problem> {
+pub(crate) async fn version(name: &str, text: &str, store: &dyn Store) -> Result<Version, Problem> {
     let versions = versions(name, store).await?;
     let number = text.parse::<u32>().ok();
     if let Some(found) = versions.iter().find(|version| Some(version.number) == number) {

@@ -6,7 +6,7 @@ pub(crate) mod batches;
 pub(crate) mod bulk;
 mod create;
 pub(crate) mod cursor;
-mod dags;
+pub(crate) mod dags;
 pub(crate) mod doctor;
 mod events;
 mod inbox;

@@ -104,7 +104,10 @@ pub(super) async fn show(
         let task = board.as_ref().and_then(|board| board.task(number));
         task.map_or_else(|| number.to_string(), |task| task.key.clone())
     };
-    let drawing = board.as_ref().and_then(|board| graph::draw(board, &url, &numbers));
+    let drawing = board.as_ref().and_then(|board| {
+        let state = |task: u32| Some(board.state(task));
+        graph::draw(board.graph.as_ref()?, &format!("{url}?"), state, &numbers)
+    });
     let levels = match (&board, &drawing) {
         (Some(board), None) => graph::levels(board),
         _ => Vec::new(),

@@ -7,10 +7,8 @@ use milepost_core::dag::state::{BatchState, Counts};
 use milepost_core::ident::BatchId;
 use serde::Deserialize;
 
-use super::form::Action;
 use super::format::{count, query, several};
 use super::page::{Drawn, Page, draw};
-use super::start;
 use super::state_bar::StateBar;
 use crate::app::App;
 use crate::params::{Query, encoded};
@@ -40,7 +38,7 @@ struct Batches {
     search: Search,
     states: &'static [BatchState],
     rows: Vec<Row>,
-    dags: Vec<(VersionView, Option<Action>)>,
+    dags: Vec<VersionView>,
     next: Option<String>,
 }
 
@@ -74,9 +72,6 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
         view,
     };
     let rows = found.into_iter().map(row).collect();
-    let dags = dags.into_iter().enumerate();
-    let dags = dags.map(|(place, dag)| (start::batch_form(&page, &dag.dag, place), dag));
-    let dags = dags.map(|(form, dag)| (dag, form)).collect();
     Ok(draw(&Batches { page, search, states: BatchState::ALL, rows, dags, next }))
 }
 

@@ -13,7 +13,7 @@ use milepost_core::event::relay_listing::{ParkedView, Replay, SubscriptionView};
 use serde::Deserialize;
 
 use super::flash::Flash;
-use super::form::{Action, Field, Sent, acting};
+use super::form::{Action, Control, Field, Sent, acting};
 use super::format::{between, count, cut, length, pretty, query};
 use super::page::{Drawn, Page, draw};
 use super::sublist::{PageLinks, Sublist};
@@ -178,7 +178,7 @@ fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
     let payload = pretty(view.first.payload.get());
     let with_payload = |form: Action| {
         let payload = Field::shown("payload", "Payload, JSON", &payload, "");
-        form.with(Field { required: true, long: true, ..payload })
+        form.with(Field { required: true, control: Control::Json, ..payload })
     };
     let forms = ParkedAction::ALL.iter().map(|&action| match action {
         ParkedAction::Edit => with_payload(form(action)),

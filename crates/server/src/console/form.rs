@@ -1,5 +1,6 @@
 //! Forms that change something: each asks for confirmation and a reason, and returns to the page it was opened on.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
@@ -54,30 +55,50 @@ pub(crate) struct Action {
 /// A form field.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     /// The label; empty for hidden fields.
-    pub(crate) label: &'static str,
+    pub(crate) label: Cow<'static, str>,
     pub(crate) value: String,
-    pub(crate) hint: &'static str,
+    pub(crate) hint: Cow<'static, str>,
     pub(crate) required: bool,
-    /// Whether it is a text area for JSON.
-    pub(crate) long: bool,
+    pub(crate) control: Control,
+}
+
+/// How a field is edited.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// A line of text.
+    #[default]
+    Line,
+    /// A line with a number. Numbers are text, so that they keep all digits.
+    Number,
+    Date,
+    /// A text area for JSON.
+    Json,
+    /// A list with these values and their labels.
+    Choice(Vec<(String, String)>),
 }
 
 impl Field {
     /// Creates a hidden field.
-    pub(crate) fn hidden(name: &'static str, value: impl Into<String>) -> Self {
-        Self { name, label: "", value: value.into(), hint: "", required: false, long: false }
+    pub(crate) fn hidden(name: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Self {
+        Self::shown(name, "", value, "")
     }
 
-    /// Creates a visible field.
+    /// Creates a visible field: a line of text that may be empty.
     pub(crate) fn shown(
-        name: &'static str,
-        label: &'static str,
+        name: impl Into<Cow<'static, str>>,
+        label: impl Into<Cow<'static, str>>,
         value: impl Into<String>,
-        hint: &'static str,
+        hint: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { name, label, value: value.into(), hint, required: false, long: false }
+        let (name, label, hint) = (name.into(), label.into(), hint.into());
+        Self { name, label, value: value.into(), hint, required: false, control: Control::Line }
+    }
+
+    /// Returns whether a list must offer an empty value.
+    fn may_be_unset(&self) -> bool {
+        !self.required || self.value.is_empty()
     }
 }
 
@@ -142,6 +163,11 @@ impl Action {
         self.fields.iter().find(|field| !field.label.is_empty()).is_some_and(|first| first.name == field.name)
     }
 
+    /// Returns the height of a text area in rows: less if it may be empty.
+    const fn rows(field: &Field) -> usize {
+        if field.required { 8 } else { 3 }
+    }
+
     /// Returns whether the reason is the only visible field.
     fn asks_only_why(&self) -> bool {
         self.fields.iter().all(|field| field.label.is_empty())
@@ -186,6 +212,11 @@ impl Sent {
     /// Returns a field without surrounding whitespace; `None` if it is empty.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// Returns the fields whose names begin with this prefix, by the rest of their names, without empty ones.
+    pub(crate) fn after_prefix(&self, prefix: &str) -> BTreeMap<&str, &str> {
+        self.fields.keys().filter_map(|name| Some((name.strip_prefix(prefix)?, self.field(name)?))).collect()
     }
 
     /// Returns a required field.

@@ -1,9 +1,10 @@
-//! The graph of a batch: drawn if it is small enough, otherwise summarized by level.
+//! The graph of a batch or of a DAG: drawn if it is small enough, otherwise summarized by level.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use milepost_core::dag::state::Counts;
+use milepost_core::dag::graph::Graph;
+use milepost_core::dag::state::{Counts, TaskState};
 
 use super::batch_tasks::BatchTasks;
 use super::format::cut;
@@ -26,10 +27,20 @@ pub(super) struct Level {
     pub(super) counts: Counts,
 }
 
-/// Draws the graph as SVG; `None` if it is too large. Keys of tasks are escaped here.
-pub(super) fn draw(board: &BatchTasks, batch_url: &str, path: &[u32]) -> Option<String> {
-    let graph = board.graph.as_ref()?;
-    if graph.len() > TASKS_MAX || graph.edges() > EDGES_MAX {
+/// Returns whether a graph of this size is drawn.
+pub(super) const fn is_drawn(tasks: usize, edges: usize) -> bool {
+    tasks <= TASKS_MAX && edges <= EDGES_MAX
+}
+
+/// Draws the graph as SVG; `None` if it is too large. Keys of tasks are escaped here. `url`: of the page with the tasks. `state`: of a task, none in a
+/// graph without a batch. `path`: the tasks of a path that is highlighted.
+pub(super) fn draw(
+    graph: &Graph,
+    url: &str,
+    state: impl Fn(u32) -> Option<TaskState>,
+    path: &[u32],
+) -> Option<String> {
+    if !is_drawn(graph.len(), graph.edges()) {
         return None;
     }
     // A key is preceded by a symbol and a space.
@@ -48,19 +59,21 @@ pub(super) fn draw(board: &BatchTasks, batch_url: &str, path: &[u32]) -> Option<
     }
     for &task in graph.order() {
         let (key, TaskBox { x, middle, width }) = (graph.key(task), picture.boxes[task as usize]);
-        let state = board.state(task);
+        let state = state(task).map(TaskState::as_str);
         let on_path = if path.contains(&task) { " path" } else { "" };
+        let title = state.map(|state| format!(": {state}")).unwrap_or_default();
         let _ = write!(
             svg,
-            "<a href=\"{batch_url}?task={}#tasks\"><g class=\"g-{state}{on_path}\"><title>{}: {state}</title>\
+            "<a href=\"{url}task={}#tasks\"><g class=\"g-{}{on_path}\"><title>{}{title}</title>\
              <rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{BOX_HEIGHT}\" rx=\"5\"/>\
              <text x=\"{:.1}\" y=\"{:.1}\">{} {}</text></g></a>",
             encoded(key),
+            state.unwrap_or("none"),
             escaped(key),
             middle - BOX_HEIGHT / 2.0,
             x + BOX_PADDING,
             middle + 4.0,
-            mark(state.as_str()),
+            state.map_or("", mark),
             escaped(&cut(key, KEY_CHARS)),
         );
     }

@@ -19,6 +19,7 @@ mod change_jobs;
 mod charts;
 #[cfg(test)]
 mod contrast;
+mod dag;
 mod dead_letters;
 mod error_page;
 mod events;
@@ -45,6 +46,7 @@ mod state_bar;
 mod state_diagram;
 mod sublist;
 mod time_input;
+mod typed_fields;
 mod unserved;
 mod visible_text;
 mod workers;
@@ -96,6 +98,7 @@ pub(crate) fn routes() -> Pages {
         .add(Method::GET, "/batches", VIEWER, get(batches::list))
         .add(Method::POST, "/batches/start", OPERATOR, post(start::start_a_batch))
         .add(Method::GET, "/batches/{id}", VIEWER, get(batch::show))
+        .add(Method::GET, "/dags/{name}", VIEWER, get(dag::show))
         .add(Method::POST, "/batches/{id}/operate", OPERATOR, post(batch::operate))
         .add(Method::GET, "/batches/{id}/rerun", OPERATOR, get(rerun::preview))
         .add(Method::POST, "/batches/{id}/rerun", OPERATOR, post(rerun::rerun))

@@ -110,6 +110,8 @@ impl Page {
     /// Returns whether the page is at this entry or below it.
     pub(crate) fn is_at(&self, place: &NavigationEntry) -> bool {
         let path = self.url.split('?').next().unwrap_or_default();
+        // The list of batches also lists their DAGs.
+        let path = if path.starts_with("/dags/") { "/batches" } else { path };
         path == place.url
             || (place.url != "/" && path.strip_prefix(place.url).is_some_and(|rest| rest.starts_with('/')))
     }

@@ -11,15 +11,19 @@ use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::parameters::Parameters;
 use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
-use serde_json::value::RawValue;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::flash::Flash;
-use super::form::{Action, FORM_ID, Field, Sent, acting};
+use super::form::{Action, Control, FORM_ID, Field, Sent, acting};
 use super::page::Page;
+use super::typed_fields;
 use crate::api::batches::start_checked;
 use crate::api::bulk::new_run;
 use crate::app::App;
+
+/// The field with the input of a batch, or with the members that have no field of their own.
+const INPUT: &str = "input";
 
 /// Returns the button that creates a job. The kind and the queue that the list is filtered by are filled in.
 pub(super) fn job_form(page: &Page, kind: &str, queue: &str) -> Option<Action> {
@@ -51,15 +55,16 @@ pub(super) fn run_form(page: &Page, definition: &Definition, place: usize) -> Op
     (page.viewer.operates && definition.columns.is_none()).then_some(form)
 }
 
-/// Returns the button that starts a batch of a DAG.
-pub(super) fn batch_form(page: &Page, dag: &str, place: usize) -> Option<Action> {
+/// Returns the button that starts a batch of a DAG, with a field for each property of its input.
+pub(super) fn batch_form(page: &Page, dag: &str, schema: Option<&Value>) -> Option<Action> {
+    let input = schema.and_then(|schema| typed_fields::fields(schema, INPUT));
+    let input = input.unwrap_or_else(|| vec![json(INPUT, "Input, JSON")]);
     let form = Action::new(page, "start", "/batches/start", NewBatchAction::Start)
         .asks(format!("Start a batch of {dag}"))
-        .with(Field::hidden("dag", dag))
-        .with(json("input", "Input, JSON"))
-        .with(Field::shown("key", "Key", "", "none; with a key, the batch is started once"))
-        .with(once())
-        .among(place);
+        .with(Field::hidden("dag", dag));
+    let form = input.into_iter().fold(form, Action::with);
+    let form =
+        form.with(Field::shown("key", "Key", "", "none; with a key, the batch is started once")).with(once());
     page.viewer.operates.then_some(form)
 }
 
@@ -68,7 +73,7 @@ fn required(field: Field) -> Field {
 }
 
 fn json(name: &'static str, label: &'static str) -> Field {
-    Field { long: true, ..required(Field::shown(name, label, "{}", "")) }
+    Field { control: Control::Json, ..required(Field::shown(name, label, "{}", "")) }
 }
 
 fn priority() -> Field {
@@ -116,11 +121,9 @@ pub(super) async fn start_run(State(app): State<App>, sent: Sent) -> Response {
 pub(super) async fn start_a_batch(State(app): State<App>, sent: Sent) -> Response {
     let started = async {
         let store = acting(&app, &sent)?;
-        let no_json = |why: String| Flash::refused(format!("nothing was done: the input is no JSON: {why}"));
-        let input =
-            RawValue::from_string(document(&sent, "input")).map_err(|error| no_json(error.to_string()))?;
-        let mut batch =
-            NewBatch::new(sent.needed("dag")?, &input).map_err(|error| no_json(error.to_string()))?;
+        let input = typed_fields::value(&sent, INPUT)?;
+        let mut batch = NewBatch::new(sent.needed("dag")?, &input)
+            .map_err(|error| Flash::refused(format!("nothing was done: the input is no JSON: {error}")))?;
         batch.key = sent.key();
         let started = start_checked(&app, store.as_ref(), batch, None).await?;
         Ok((format!("/batches/{}", started.batch), started.duplicate))

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use milepost_core::error::StoreError;
 use milepost_core::event::Aggregate;
-use milepost_core::inbox::InvalidInbox;
 use milepost_core::inbox::listing::{DeadReason, LetterId};
+use milepost_core::inbox::{InvalidInbox, SEQUENCE_FREED};
 use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension};
 
@@ -14,11 +14,12 @@ use crate::clock::now_ms;
 use crate::error::Failure;
 use crate::row;
 
-/// The consumer, the aggregate and the reason of a dead letter.
+/// The consumer, the aggregate, the reason and the first sequence of a dead letter.
 struct DeadLetter {
     consumer: String,
     aggregate: Aggregate,
     reason: DeadReason,
+    sequence: i64,
 }
 
 /// Parks the events again, where they wait for the missing event before them; all or none.
@@ -62,6 +63,9 @@ fn drop_one(conn: &Connection, id: LetterId) -> rusqlite::Result<bool> {
     let Some(letter) = find(conn, id)? else { return Ok(false) };
     conn.prepare_cached(sql!("inbox/drop"))?.execute([id.0])?;
     if letter.reason == DeadReason::Gap {
+        let of = &letter.aggregate;
+        let place = (&letter.consumer, &of.kind, &of.id, letter.sequence, SEQUENCE_FREED);
+        conn.prepare_cached(sql!("inbox/free_late"))?.execute(place)?;
         letter.seat(conn).look_again()?;
     }
     Ok(true)
@@ -74,6 +78,7 @@ fn find(conn: &Connection, id: LetterId) -> rusqlite::Result<Option<DeadLetter>>
             consumer: row.get(0)?,
             aggregate: Aggregate { kind: row.get(1)?, id: row.get(2)? },
             reason: row::word(row, 3)?,
+            sequence: row.get(4)?,
         })
     });
     letter.optional()

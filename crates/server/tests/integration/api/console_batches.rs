@@ -87,7 +87,7 @@ pub(crate) async fn a_batch_is_started_in_the_console_with_its_input(place: Plac
     let defined = place.post("/v1/dags", &dag).await;
     assert!(defined.status.is_success(), "{defined:?}");
     let html = place.page("/batches").await.1;
-    assert!(html.contains(r#"action="/batches/start""#), "{html}");
+    assert!(html.contains(r#"href="/dags/settlement#act-start""#), "{html}");
     let start = async |input: &str| {
         let fields = [
             ("dag", "settlement"),
@@ -107,4 +107,82 @@ pub(crate) async fn a_batch_is_started_in_the_console_with_its_input(place: Plac
     let view = place.get(&format!("/v1/batches/{batch}")).await.body;
     assert_eq!((&view["key"], &view["input"]), (&json!("monday"), &json!({"day": "2026-11-28"})));
     assert_eq!(start(r#"{"day": "2026-11-29"}"#).await.0, page, "its key exists");
+}
+
+pub(crate) async fn the_page_of_a_dag_has_a_field_for_each_property_of_its_input(place: Place) {
+    let properties = json!({
+        "day": {"type": "string", "format": "date", "title": "Day"}, "shops": {"type": "integer"}, "dry": {"type": "boolean"},
+        "mode": {"enum": ["full", "part"], "default": "full"}, "items": {"type": "array"},
+    });
+    let schema = json!({"type": "object", "required": ["day"], "properties": properties});
+    let dag = json!({"name": "settlement", "input_schema": schema, "tasks": {"a": {"kind": "k"}}});
+    assert!(place.post("/v1/dags", &dag).await.status.is_success());
+    let html = place.page("/dags/settlement").await.1;
+    for field in [
+        r#"<input type="date" name="text:day" value="" placeholder="date" required"#,
+        r#"<input inputmode="decimal" name="number:shops""#,
+        r#"<select name="json:dry"><option value="">not set</option><option value="true">true</option>"#,
+        r#"<option value="&#34;full&#34;" selected>full</option>"#,
+        r#"<textarea name="json:items""#,
+        r#"<textarea name="input""#,
+    ] {
+        assert!(html.contains(field), "{field} {html}");
+    }
+    let start = async |others: &str, shops: &str| {
+        let fields = [
+            ("dag", "settlement"),
+            ("text:day", "2026-11-28"),
+            ("number:shops", shops),
+            ("json:dry", ""),
+            ("json:mode", "\"part\""),
+            ("input", others),
+            ("reason", "late"),
+            ("back", "/dags/settlement"),
+        ];
+        place.form("/batches/start", &fields).await
+    };
+    for (others, shops, fault) in [
+        ("", "many", "shops is"),
+        ("[]", "1", "a JSON object"),
+        (r#"{"day": 1}"#, "1", "given twice"),
+        ("", "1.5", "shops"),
+    ] {
+        let (back, said) = start(others, shops).await;
+        assert!(back == "/dags/settlement" && said.contains(fault), "{said}");
+    }
+    let (page, said) = start(r#"{"note": [1]}"#, "100000000000000000001").await;
+    let batch = page.strip_prefix("/batches/").expect(&said);
+    let stored = place.page(&format!("/v1/batches/{batch}")).await.1;
+    let input = r#""input":{"day":"2026-11-28","mode":"part","note":[1],"shops":100000000000000000001}"#;
+    assert!(stored.replace(": ", ":").replace(", ", ",").contains(input), "{stored}");
+}
+
+pub(crate) async fn the_page_of_a_dag_shows_its_tasks_versions_and_batches(place: Place) {
+    let define = async |tasks: serde_json::Value| {
+        let dag = json!({"name": "nightly <b>", "tasks": tasks});
+        assert!(place.post("/v1/dags", &dag).await.status.is_success());
+    };
+    define(
+        json!({"load": {"kind": "load"}, "old": {"kind": "k"}, "mail": {"kind": "mail", "after": ["load"]}}),
+    )
+    .await;
+    define(json!({"load": {"kind": "load", "queue": "slow"}, "mail": {"kind": "mail", "after": ["load"]}, "sum": {"dag": "sums", "when": "size(tasks) > 0"}}))
+        .await;
+    let started = place.post("/v1/batches", &json!({"dag": "nightly <b>", "key": "monday"})).await.body;
+    let html = place.page("/dags/nightly%20%3Cb%3E").await.1;
+    for part in [
+        "<svg class=\"dag\"",
+        "version 2, the latest: 3 tasks, 1 edge",
+        "<dt>added</dt><dd>sum</dd><dt>removed</dt><dd>old</dd>",
+        "<dt>changed</dt><dd>load <span class=\"sub\">queue</span></dd>",
+        "when size(tasks) &#62; 0",
+        &format!("<a href=\"/batches/{}\">monday</a>", started["id"].as_str().unwrap()),
+    ] {
+        assert!(html.contains(part), "{part} {html}");
+    }
+    assert!(!html.contains("nightly <b>"), "names are escaped");
+    let first = place.page("/dags/nightly%20%3Cb%3E?version=1&task=old").await.1;
+    assert!(first.contains("This is an older version") && !first.contains("Changes since"), "{first}");
+    assert!(first.contains("All tasks") && !first.contains("<td class=\"wide\">mail</td>"), "{first}");
+    assert_eq!(place.page("/dags/none").await.0, StatusCode::NOT_FOUND);
 }

@@ -109,6 +109,8 @@ on_both! {
         a_batch_is_started_in_the_console_with_its_input
         a_long_history_begins_with_what_happened_last
         a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
+        the_page_of_a_dag_has_a_field_for_each_property_of_its_input
+        the_page_of_a_dag_shows_its_tasks_versions_and_batches
     }
     console_bulk {
         bulk_jobs_are_listed_by_state_and_page_by_page
