@@ -54,7 +54,7 @@ impl Faults {
         self.found.extend(others.found.into_iter().filter(|fault| fault.kind == Kind::UnknownKey));
     }
 
-    /// Drops the faults of other keys than this one.
+    /// Keeps only the faults at keys that begin with this text.
     pub(crate) fn keep_key(&mut self, text: &str, key: &str) {
         let is_at = |at: usize| {
             text.get(at..).is_some_and(|text| text.trim_start_matches(['"', '\'']).starts_with(key))

@@ -42,10 +42,17 @@ struct Batches {
     next: Option<String>,
 }
 
-struct Row {
-    view: BatchView,
-    progress: String,
-    stack: StateBar,
+/// A batch in a list.
+pub(super) struct Row {
+    pub(super) view: BatchView,
+    pub(super) progress: String,
+    pub(super) stack: StateBar,
+}
+
+impl Row {
+    pub(super) fn of(view: BatchView) -> Self {
+        Self { progress: progress(&view.counts), stack: StateBar::of_tasks(&view.counts), view }
+    }
 }
 
 pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
@@ -66,12 +73,7 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
         let Search { dag, state, key, inner, .. } = &search;
         query(&[("dag", dag), ("state", state), ("key", key), ("inner", inner), ("before", &before)])
     });
-    let row = |view: BatchView| Row {
-        progress: progress(&view.counts),
-        stack: StateBar::of_tasks(&view.counts),
-        view,
-    };
-    let rows = found.into_iter().map(row).collect();
+    let rows = found.into_iter().map(Row::of).collect();
     Ok(draw(&Batches { page, search, states: BatchState::ALL, rows, dags, next }))
 }
 

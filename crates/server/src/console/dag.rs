@@ -1,21 +1,21 @@
 //! `/dags/{name}`: a DAG with its graph, tasks, versions and latest batches.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use askama::Template;
 use axum::extract::State;
-use milepost_core::batch::listing::{BatchFilter, BatchView, VersionView};
+use milepost_core::batch::listing::{BatchFilter, VersionView};
 use milepost_core::dag::definition::{Definition, Task, Work};
 use milepost_core::dag::rule::Rule;
+use milepost_core::job::QUEUE_DEFAULT;
 use serde::Deserialize;
 
-use super::batches::progress;
+use super::batches::Row;
 use super::form::Action;
 use super::format::{count, pretty, several};
 use super::graph;
 use super::page::{Drawn, Page, draw};
 use super::start;
-use super::state_bar::StateBar;
 use crate::api::dags::{checked, definition, version};
 use crate::app::App;
 use crate::params::{Path, Query, encoded};
@@ -56,7 +56,7 @@ struct DagPage {
     changed: Option<(u32, Changes)>,
     versions: Vec<VersionView>,
     versions_total: usize,
-    batches: Vec<(BatchView, StateBar, String)>,
+    batches: Vec<Row>,
 }
 
 /// A task in the list.
@@ -132,7 +132,7 @@ pub(super) async fn show(
         changed,
         versions,
         versions_total,
-        batches: batches.into_iter().map(in_list).collect(),
+        batches: batches.into_iter().map(Row::of).collect(),
         view,
         page,
     }))
@@ -146,11 +146,6 @@ impl DagPage {
     fn is_shown(&self, version: &VersionView) -> bool {
         version.number == self.view.number
     }
-}
-
-fn in_list(view: BatchView) -> (BatchView, StateBar, String) {
-    let (bar, progress) = (StateBar::of_tasks(&view.counts), progress(&view.counts));
-    (view, bar, progress)
 }
 
 fn size(view: &VersionView) -> String {
@@ -173,8 +168,7 @@ impl TaskRow {
         let rule = (task.rule != Rule::default()).then(|| task.rule.as_str().replace('_', " "));
         let condition = [rule, task.when.as_ref().map(|when| format!("when {when}"))];
         let each = task.each.as_ref().map(|list| format!("each of {list}"));
-        let queue =
-            (task.queue != milepost_core::job::QUEUE_DEFAULT).then(|| format!("queue {}", task.queue));
+        let queue = (task.queue != QUEUE_DEFAULT).then(|| format!("queue {}", task.queue));
         let group = task.group.as_ref().map(|group| format!("group {group}"));
         let options = [each, queue, group];
         let joined = |words: Vec<String>| words.join(", ");
@@ -194,25 +188,27 @@ impl Changes {
     fn between(before: &Definition, now: &Definition) -> Self {
         let old: HashMap<&str, &Task> = before.tasks.iter().map(|(key, task)| (key.as_str(), task)).collect();
         let new: HashMap<&str, &Task> = now.tasks.iter().map(|(key, task)| (key.as_str(), task)).collect();
+        let is_gone = |(key, _): &&(String, Task)| !new.contains_key(key.as_str());
         let mut changes = Self { schema: before.input_schema != now.input_schema, ..Self::default() };
-        let mut listed = 0;
-        let mut add = |changes: &mut Self, add: &dyn Fn(&mut Self)| {
-            listed += 1;
-            if listed <= CHANGES { add(changes) } else { changes.more += 1 }
-        };
         for (key, task) in &now.tasks {
             match old.get(key.as_str()) {
-                None => add(&mut changes, &|it| it.added.push(key.clone())),
-                Some(was) if *was != task => {
-                    add(&mut changes, &|it| it.changed.push((key.clone(), differing(was, task))));
-                }
+                None => changes.added.push(key.clone()),
+                Some(was) if *was != task => changes.changed.push((key.clone(), differing(was, task))),
                 Some(_) => {}
             }
         }
-        for (key, _) in before.tasks.iter().filter(|(key, _)| !new.contains_key(key.as_str())) {
-            add(&mut changes, &|it| it.removed.push(key.clone()));
-        }
+        changes.removed = before.tasks.iter().filter(is_gone).map(|(key, _)| key.clone()).collect();
+        changes.shorten();
         changes
+    }
+
+    /// Keeps [`CHANGES`] tasks, and counts the others.
+    fn shorten(&mut self) {
+        let total = self.added.len() + self.changed.len() + self.removed.len();
+        self.added.truncate(CHANGES);
+        self.changed.truncate(CHANGES - self.added.len());
+        self.removed.truncate(CHANGES - self.added.len() - self.changed.len());
+        self.more = total.saturating_sub(CHANGES);
     }
 
     fn is_empty(&self) -> bool {
@@ -230,7 +226,7 @@ fn differing(was: &Task, is: &Task) -> String {
         serde_json::to_value(task).and_then(serde_json::from_value).unwrap_or_default()
     };
     let (was, is) = (members(was), members(is));
-    let names: std::collections::BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+    let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
     let names: Vec<&str> =
         names.into_iter().filter(|name| was.get(*name) != is.get(*name)).map(String::as_str).collect();
     names.join(", ")
