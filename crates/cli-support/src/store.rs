@@ -175,11 +175,12 @@ impl StoreWait {
                 Err(error) if is_unreachable(&error) => error,
                 done => return done,
             };
-            if begun.elapsed() + pause > self.store_wait {
+            let left = self.store_wait.saturating_sub(begun.elapsed());
+            if left.is_zero() {
                 return Err(error);
             }
             tracing::warn!(store = %address, error = format!("{error:#}"), "the store cannot be reached; trying again");
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(pause.min(left)).await;
             pause = (pause * 2).min(Duration::from_secs(5));
         }
     }

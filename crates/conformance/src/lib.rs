@@ -49,6 +49,7 @@ macro_rules! conformance {
                 rates {
                     the_rate_of_a_kind_is_kept_by_two_workers
                     the_rate_of_a_group_is_kept_by_two_workers
+                    the_rate_of_a_group_is_kept_after_a_time_without_claims
                     workers_wake_when_tokens_come_back
                 }
             }
@@ -212,6 +213,7 @@ macro_rules! conformance {
                 a_burst_that_is_lowered_and_raised_again_adds_no_tokens
                 a_group_keeps_its_missing_tokens_when_its_rate_changes
                 a_kind_without_tokens_holds_up_nobody_else
+                a_canceled_start_is_not_refunded
                 slots_and_rate_hold_together
                 a_retry_counts_as_a_start_of_its_group
                 an_operators_release_does_not_wait_for_the_rate_but_counts

@@ -211,11 +211,48 @@ pub async fn the_rate_of_a_group_is_kept_by_two_workers(scene: Scene) {
     scene.assert_all_succeed(&jobs).await;
     let stall = pulse.slowest();
     for group in jobs.chunks(330) {
-        assert_rate_kept(&times(&scene, group, JobState::Pending).await, STEADY, stall);
+        assert_rate_kept(&times(&scene, group, JobState::Running).await, STEADY, stall);
     }
     for worker in workers {
         worker.shutdown().await;
     }
+}
+
+pub async fn the_rate_of_a_group_is_kept_after_a_time_without_claims(scene: Scene) {
+    let rate = Rate::new(20.0, 2);
+    put(&scene, Limit::group("g").slots(50).rate(rate)).await;
+    let jobs = enqueue(&scene, (0..30).map(|_| runtime::job().group("g")).collect()).await;
+    // Tokens for ten more jobs would be refilled in this time.
+    let until = tokio::time::Instant::now() + Duration::from_millis(500);
+    while tokio::time::Instant::now() < until {
+        scene.store.fill_groups().await.unwrap();
+        assert!(the_holders(&scene, "g").await <= 2, "more jobs have slots than tokens");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let workers = two_workers(&scene).await;
+    scene.assert_all_succeed(&jobs).await;
+    // The rate need not be reached: the bucket holds the tokens of 100 ms only.
+    assert_rate_kept(&times(&scene, &jobs, JobState::Running).await, rate, Duration::MAX);
+    for worker in workers {
+        worker.shutdown().await;
+    }
+}
+
+async fn the_holders(scene: &Scene, name: &str) -> i64 {
+    let limits = scene.store.limits().await.unwrap();
+    limits.iter().find(|view| view.limit.target.name() == name).expect("the limit does not exist").holders
+}
+
+pub async fn a_canceled_start_is_not_refunded(scene: Scene) {
+    put(&scene, Limit::group("g").rate(Rate::new(HOURLY, 2))).await;
+    let jobs = enqueue(&scene, (0..4).map(|_| Scene::job().group("g")).collect()).await;
+    scene.store.fill_groups().await.unwrap();
+    assert!((-0.1..0.1).contains(&tokens(&scene, "g").await), "both tokens are reserved");
+    scene.operate(jobs[0], Operation::new(Verb::Cancel)).await.unwrap();
+    assert_eq!(scene.claim(10).await.len(), 1, "the token of the canceled job is not refunded");
+    assert!((-0.1..0.1).contains(&tokens(&scene, "g").await));
+    scene.store.fill_groups().await.unwrap();
+    assert_eq!(scene.state(jobs[2]).await, JobState::Blocked);
 }
 
 pub async fn slots_and_rate_hold_together(scene: Scene) {

@@ -27,12 +27,12 @@ floor as materialized (
     select milepost.run_token_floor() as least_token
 ),
 ready as materialized (
-    select l.place, l.state, l.ready_at
+    select l.place, l.state, l.ready_at, l.start_reserved
     from worker
     cross join unnest($4::text[], $5::text[], $6::smallint[], $7::timestamptz[]) with ordinality
         as lane(queue, kind, priority, floor, ord)
     cross join lateral (
-        select ctid as place, state, ready_at from milepost.live
+        select ctid as place, state, ready_at, start_reserved from milepost.live
         where queue = lane.queue and kind = lane.kind and priority = lane.priority
           and ready_at is not null and ready_at >= coalesce(lane.floor, '-infinity') and ready_at <= now()
         order by ready_at, id
@@ -47,15 +47,24 @@ taken as (
     update milepost.live l
     set state = 'running', ready_at = null, token = least(greatest(l.token, (select least_token from floor)), 2147483646) + 1,
         attempt = least(l.attempt, 2147483646) + 1,
-        worker_id = $1, claim_id = $2, started_at = now()
+        worker_id = $1, claim_id = $2, started_at = now(), start_reserved = null
     from ready
     -- The row version that was locked, found by ctid without a second index lookup.
     where l.ctid = ready.place
-    returning l.id, l.token, l.attempt, l.max_attempts, l.kind, ready.state, ready.ready_at
+    returning l.id, l.token, l.attempt, l.max_attempts, l.kind, l.group_key, ready.state, ready.ready_at, ready.start_reserved
 ),
 logged as (
     insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state)
     select id, token, attempt, $1, 'claim', state, 'running' from taken
+),
+noted as (
+    -- The rates of these groups count the starts.
+    insert into milepost.group_note (group_key, starts)
+    select group_key, 0 from taken where start_reserved
+    returning group_key
+),
+woken as (
+    select milepost.wake() from noted limit 1
 )
 select t.id, t.token, $2::int as claim_id, t.attempt, t.max_attempts, j.kind, j.queue, j.priority, j.group_key,
        j.timeout_ms, j.created_at, j.payload::text as payload, j.nominal_at, j.batch_id, j.traceparent, t.ready_at,
@@ -66,4 +75,5 @@ union all
 select null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null,
        now(), exists (select from worker), array(select name from paused), array(select kind from limited),
        (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000000)::bigint
-from (select count(milepost.debit(g.kind, (select count(*) from taken t where t.kind = g.kind))) from gates g) debited
+from (select count(milepost.debit(g.kind, (select count(*) from taken t where t.kind = g.kind))) from gates g) debited,
+     (select count(*) from woken) woken

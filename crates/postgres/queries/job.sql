@@ -10,7 +10,7 @@ select j.id, j.kind, j.queue, coalesce(l.state, e.state)::text as state, j.prior
        (select count(*) from milepost.group_slot s where s.group_key = j.group_key) as group_taken,
        (select case when g.slots is null
                       or (select count(*) from milepost.group_slot s where s.group_key = j.group_key) < g.slots
-               then greatest(now(), milepost.opens_at(b.full_at, g.per_second, g.burst, g.portion)) end
+               then greatest(now(), milepost.opens_at(milepost.full_without_reserved(b, g.per_second), g.per_second, g.burst, g.portion)) end
         from milepost.limit_of(j.group_key) g
         left join milepost.group_bucket b on b.group_key = j.group_key
         where g.per_second is not null) as group_opens_at,

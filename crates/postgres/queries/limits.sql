@@ -24,7 +24,7 @@ from milepost.kind_limit k left join of_kinds j on j.kind = k.kind
 union all
 select 'group', g.name, g.slots, g.per_second, g.burst, g.source,
        case when g.per_second is not null and g.name not like '%:*' then
-           coalesce((select milepost.tokens(b.full_at, g.per_second, g.burst)
+           coalesce((select milepost.tokens(milepost.full_without_reserved(b, g.per_second), g.per_second, g.burst)
                      from milepost.group_bucket b where b.group_key = g.name), g.burst) end,
        coalesce(h.jobs, 0), coalesce(w.jobs, 0)
 from milepost.group_limit g left join holders h on h.name = g.name left join waiting w on w.name = g.name

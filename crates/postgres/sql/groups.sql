@@ -31,7 +31,7 @@ create or replace function milepost.try_slot(group_name text, slot bigint) retur
 $$;
 
 -- Assigns free slots of groups to the jobs that wait for them, by priority, then due time. starts, parallel to groups: the
--- maximum number for each. hurried: for a caller that may keep its transaction open; it never waits for another transaction
+-- maximum number for each, if groups have rates: their tokens are then reserved for these jobs. hurried: for a caller that may keep its transaction open; it never waits for another transaction
 -- that works on the same group, and maintenance assigns the slots that it skipped. Returns the number of jobs released.
 create or replace function milepost.fill_slots(groups text[], starts int[], hurried boolean)
 returns table (filled text, released int) language plpgsql
@@ -101,7 +101,8 @@ begin
     ),
     freed as (
         update milepost.live l
-        set state = 'pending', ready_at = greatest(now(), l.due_at), due_at = null
+        set state = 'pending', ready_at = greatest(now(), l.due_at), due_at = null,
+            start_reserved = case when starts is not null then true end
         from taken t
         where l.id = t.job_id
         returning l.id, l.token, l.attempt, l.ready_at, l.group_key
@@ -231,14 +232,18 @@ begin
     )
     select count(*) into notes from noted;
 
-    select array_agg(b.group_key), array_agg(case when b.tokens >= b.portion then b.tokens::int else 0 end)
-    into names, allowed
-    from (
-        select d.group_key, l.portion, floor(milepost.tokens(d.full_at, l.per_second, l.burst)) as tokens
-        from (select * from milepost.group_bucket where look_at <= now() order by look_at limit 500) d
-        left join lateral milepost.limit_of(d.group_key) l on true
-    ) b;
-    if names is not null then
+    names := array(select b.group_key from milepost.group_bucket b where b.look_at <= now() order by b.look_at limit 500);
+    if cardinality(names) > 0 then
+        perform milepost.count_starts(names);
+        allowed := array(
+            select case when t.tokens >= t.portion then t.tokens::int else 0 end
+            from (
+                select n.ord, l.portion, floor(milepost.tokens(milepost.full_without_reserved(b, l.per_second), l.per_second, l.burst)) as tokens
+                from unnest(names) with ordinality n(name, ord)
+                join milepost.group_bucket b on b.group_key = n.name
+                left join lateral milepost.limit_of(n.name) l on true
+            ) t
+            order by t.ord);
         handed := array(
             select coalesce(f.released, 0)
             from unnest(names) with ordinality d(name, ord)
@@ -264,30 +269,54 @@ begin
 end
 $$;
 
--- Debits the buckets of groups by the number of jobs released (handed), and sets when to check each group again. allowed:
--- the number of jobs that the tokens allowed.
+-- Debits the buckets of groups for the reserved starts that have happened since the last check, or cannot happen any more. Counts the jobs that still
+-- wait for a claim, so that starts are also counted if a program claims that does not know of reservations.
+create or replace function milepost.count_starts(names text[]) returns void language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+    update milepost.group_bucket b
+    set full_at = case when b.reserved > c.reserved then greatest(b.full_at, now()) + milepost.cost(b.reserved - c.reserved, l.per_second) else b.full_at end,
+        reserved = c.reserved
+    from unnest(names) n(name)
+    cross join lateral (
+        select count(*) as reserved from milepost.live w where w.group_key = n.name and w.start_reserved and w.ready_at is not null
+    ) c
+    cross join lateral milepost.limit_of(n.name) l
+    where b.group_key = n.name and b.reserved <> c.reserved and l.per_second is not null;
+end
+$$;
+
+-- Returns when a bucket would be full if its reserved starts happened now.
+create or replace function milepost.full_without_reserved(bucket milepost.group_bucket, per_second float8) returns timestamptz language sql stable as $$
+    select case when bucket.reserved > 0 then greatest(bucket.full_at, now()) + milepost.cost(bucket.reserved, per_second) else bucket.full_at end
+$$;
+
+-- Reserves tokens of groups for the jobs that were released (handed), and sets when to check each group again. allowed: the number of jobs that the tokens
+-- allowed. A check that depends on a claim or on the end of a holder has no time: these add a note.
 create or replace function milepost.settle(names text[], allowed int[], handed int[]) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
     update milepost.group_bucket b
-    set full_at = greatest(b.full_at, now()) + milepost.cost(d.handed, l.per_second)
+    set reserved = b.reserved + d.handed
     from unnest(names, handed) d(name, handed)
-    cross join lateral milepost.limit_of(d.name) l
-    where b.group_key = d.name and d.handed > 0 and l.per_second is not null;
+    where b.group_key = d.name and d.handed > 0;
 
     -- The bucket is full and no job waits, or the group has no rate any more: the row is not needed.
     delete from milepost.group_bucket b
     where b.group_key = any (names)
       and (not exists (select from milepost.limit_of(b.group_key) l where l.per_second is not null)
-           or b.full_at <= now()
+           or b.full_at <= now() and b.reserved = 0
               and not exists (select from milepost.live w where w.group_key = b.group_key and w.due_at is not null and w.timed is null));
 
     update milepost.group_bucket b
     set look_at = case
-        when not exists (select from milepost.live w where w.group_key = b.group_key and w.due_at is not null and w.timed is null) then b.full_at
+        when not exists (select from milepost.live w where w.group_key = b.group_key and w.due_at is not null and w.timed is null) then
+            case when b.reserved = 0 then b.full_at end
         when d.handed >= d.allowed then
-            greatest(milepost.opens_at(b.full_at, l.per_second, l.burst, l.portion), now() + interval '1 millisecond')
-        -- The end of a holder adds a note.
+            case when b.reserved + l.portion <= l.burst then
+                greatest(milepost.opens_at(milepost.full_without_reserved(b, l.per_second), l.per_second, l.burst, l.portion),
+                         now() + interval '1 millisecond')
+            end
         when (select count(*) from milepost.group_slot h where h.group_key = b.group_key) >= l.slots then null
         else now() + interval '50 milliseconds'
         end
@@ -352,6 +381,9 @@ begin
         set slots = excluded.slots, per_second = excluded.per_second, burst = excluded.burst,
             portion = excluded.portion, source = excluded.source;
     end if;
+    delete from milepost.group_bucket b
+    where (b.group_key = limited or milepost.class_of(b.group_key) = limited)
+      and not exists (select from milepost.limit_of(b.group_key) l where l.per_second is not null);
     insert into milepost.group_note (group_key, starts)
     select b.group_key, 0 from milepost.group_bucket b
     where b.group_key = limited or milepost.class_of(b.group_key) = limited;

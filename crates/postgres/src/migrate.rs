@@ -39,6 +39,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0005/used_sequences.sql"),
     },
+    Migration {
+        name: "reserved_starts",
+        summary: "adds columns to jobs and to the buckets of groups, and an index of the jobs whose start is reserved",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0006/reserved_starts.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -324,7 +330,8 @@ mod tests {
                 "a0bb6f118691954a",
                 "a131c85005cb2405",
                 "2aac421710526ddb",
-                "f0dd9c05c7b6f540"
+                "f0dd9c05c7b6f540",
+                "5a827f54a0843a90",
             ],
             "add a migration instead of editing a released one"
         );

@@ -1,2 +1,2 @@
--- Returns when the bucket of a group is full. ?1 group
-SELECT full_at_us FROM milepost_group_bucket WHERE group_key = ?1
+-- Returns when the bucket of a group is full, and how many starts were reserved at the last check. ?1 group
+SELECT full_at_us, reserved FROM milepost_group_bucket WHERE group_key = ?1

@@ -2,6 +2,7 @@
 -- counted with its class.
 SELECT name, slots, per_second, burst, source,
        (SELECT full_at_us FROM milepost_group_bucket WHERE group_key = name),
+       (SELECT reserved FROM milepost_group_bucket WHERE group_key = name),
        (SELECT count(*) FROM milepost_group_slot AS held
         WHERE held.group_key = name
            OR substr(held.group_key, 1, instr(held.group_key, ':')) || '*' = name

@@ -1,6 +1,6 @@
 //! Claims of ready jobs by workers.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use milepost_core::claim::{Claim, ClaimedJob};
@@ -36,7 +36,8 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Result<Vec<ClaimedJob>,
         taker.take_in_turns(&lanes, priority)?;
     }
     taker.gates.close(conn, now_ms)?;
-    let Taker { taken, unreadable, .. } = taker;
+    let Taker { taken, unreadable, reserved, .. } = taker;
+    group::fill_all(conn, &reserved.into_iter().collect::<Vec<_>>(), now_ms)?;
     if !unreadable.is_empty() {
         finish_many(conn, &unreadable)?;
     }
@@ -72,12 +73,16 @@ struct Taker<'conn, 'claim> {
     taken: Vec<ClaimedJob>,
     /// The ends of claimed runs whose rows cannot be read, because another program has written them.
     unreadable: Vec<Finish>,
+    /// The groups whose rates count the starts of these jobs.
+    reserved: BTreeSet<String>,
 }
 
 /// A ready job as it is read from its lane, before it is claimed.
 struct Ready {
     job: ClaimedJob,
     state: JobState,
+    /// Whether a token of its group is reserved for it.
+    reserved: bool,
 }
 
 impl<'conn, 'claim> Taker<'conn, 'claim> {
@@ -91,6 +96,7 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
             gates: Gates::load(conn, now_ms)?,
             taken: Vec::new(),
             unreadable: Vec::new(),
+            reserved: BTreeSet::new(),
         })
     }
 
@@ -151,8 +157,11 @@ impl<'conn, 'claim> Taker<'conn, 'claim> {
     }
 
     fn take(&mut self, ready: Ready) -> rusqlite::Result<()> {
-        let Ready { job, state } = ready;
+        let Ready { job, state, reserved } = ready;
         self.start(&job.run, job.attempt, state)?;
+        if reserved && let Some(group) = &job.group {
+            self.reserved.insert(group.clone());
+        }
         self.taken.push(job);
         Ok(())
     }
@@ -225,7 +234,7 @@ fn read_ready(
         traceparent: row::trace_opt(row, 11)?,
         waited: Some(Duration::from_millis(now_ms.saturating_sub(ready_at_ms).max(0).unsigned_abs())),
     };
-    Ok(Ready { job, state: row::word(row, 1)? })
+    Ok(Ready { job, state: row::word(row, 1)?, reserved: row.get(13)? })
 }
 
 /// Returns the jobs that a worker holds according to the store, and the ends of those whose rows cannot be read.

@@ -242,7 +242,7 @@ fn free_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
 fn retake_slots(conn: &Connection, limit: u32) -> Result<Vec<String>, Failure> {
     let mut taken = Vec::new();
     for (group, job) in grouped(conn, sql!("repair/bare_holders"), limit)? {
-        if group::force(conn, &group, &job, now_ms())? {
+        if group::force(conn, &group, &job, now_ms())? != group::Admission::Waits {
             taken.push(job.to_string());
         }
     }

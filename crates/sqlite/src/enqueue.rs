@@ -15,7 +15,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Transaction}
 use crate::change::{Change, Recorder};
 use crate::clock::{later_ms, now_ms, start_ms};
 use crate::error::Failure;
-use crate::group::admit;
+use crate::group::{Admission, admit};
 use crate::row::{self, Id};
 
 /// The most jobs of one call to [`enqueue_many`](milepost_core::port::IntakeStore::enqueue_many). The call is one write transaction and
@@ -193,10 +193,11 @@ impl<'conn> Intake<'conn> {
 
     fn let_wait(&mut self, job: &NewJob) -> rusqlite::Result<()> {
         let start_ms = start_ms(job.start, self.now_ms);
-        let free = match &job.group {
+        let admission = match &job.group {
             Some(group) => admit(self.conn, group, &job.id, start_ms, self.now_ms)?,
-            None => true,
+            None => Admission::Free,
         };
+        let free = admission != Admission::Waits;
         let state = if free { JobState::Pending } else { JobState::Blocked };
         self.live.execute((
             Id(&job.id),
@@ -209,6 +210,7 @@ impl<'conn> Intake<'conn> {
             job.max_attempts,
             &job.group,
             self.now_ms,
+            (admission == Admission::Reserved).then_some(1),
         ))?;
         self.recorder.record(&Change {
             job: &job.id,

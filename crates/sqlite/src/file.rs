@@ -106,12 +106,12 @@ pub(crate) struct OpenedFile {
 }
 
 impl OpenedFile {
-    /// Returns the file of a connection.
-    pub(crate) fn of(conn: &Connection) -> Self {
+    /// Returns the file that a connection has opened by this name. The connection knows only the path behind symbolic links, which can be changed later.
+    pub(crate) fn of(conn: &Connection, name: &Path) -> Self {
         let path = conn.path().unwrap_or_default();
         Self {
             identity: identity(Path::new(path)).ok().flatten(),
-            path: path.into(),
+            path: std::path::absolute(name).unwrap_or_else(|_| path.into()),
             beside: ["-wal", "-shm"]
                 .map(|end| Beside { path: format!("{path}{end}").into(), identity: Arc::default() }),
         }

@@ -39,10 +39,70 @@ pub(crate) fn limit_of(conn: &Connection, group: &str) -> rusqlite::Result<Group
     Ok(classes.unwrap_or(GroupLimit { slots: Some(SLOTS_DEFAULT), rate: None }))
 }
 
-/// Returns when the bucket of a group is full; 0 if it was not used recently.
-pub(crate) fn full_at_us(conn: &Connection, group: &str) -> rusqlite::Result<i64> {
-    let found = conn.prepare_cached(sql!("group_bucket"))?.query_row([group], |row| row.get(0)).optional()?;
-    Ok(found.unwrap_or(0))
+/// The bucket of a group with a rate.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Bucket {
+    /// When it is full; 0 if it was not used recently.
+    full_at_us: i64,
+    /// The number of jobs that got their slots by tokens and have not started. Each start takes its token.
+    reserved: u32,
+}
+
+impl Bucket {
+    /// Reads it as it was at the last check.
+    pub(crate) fn read(conn: &Connection, group: &str) -> rusqlite::Result<Self> {
+        let mut statement = conn.prepare_cached(sql!("group_bucket"))?;
+        let found = statement.query_row([group], |row| Ok(Self::new(row.get(0)?, row.get(1)?)));
+        Ok(found.optional()?.unwrap_or_default())
+    }
+
+    pub(crate) const fn new(full_at_us: i64, reserved: u32) -> Self {
+        Self { full_at_us, reserved }
+    }
+
+    /// Reads it, and debits the reserved starts that have happened since the last check, or cannot happen any more.
+    fn count_starts(conn: &Connection, group: &str, rate: Rate, now_us: i64) -> rusqlite::Result<Self> {
+        let Self { full_at_us, reserved } = Self::read(conn, group)?;
+        let left: u32 = conn.prepare_cached(sql!("reserved_starts"))?.query_row([group], |row| row.get(0))?;
+        let gone = reserved.saturating_sub(left);
+        let full_at_us = if gone > 0 { rate.debit(full_at_us, now_us, gone) } else { full_at_us };
+        Ok(Self { full_at_us, reserved: left })
+    }
+
+    /// Returns when it would be full if the reserved starts happened now.
+    pub(crate) fn full_without_reserved_us(self, rate: Rate, now_us: i64) -> i64 {
+        if self.reserved > 0 { rate.debit(self.full_at_us, now_us, self.reserved) } else { self.full_at_us }
+    }
+
+    /// Returns how many jobs may get a slot.
+    fn allows(self, rate: Rate, now_us: i64) -> u32 {
+        rate.allows(self.full_without_reserved_us(rate, now_us), now_us)
+    }
+
+    /// Returns when it contains unreserved tokens again, plus a small margin so that they are certainly available. `None`: after a claim, which
+    /// triggers a check.
+    fn look_again_us(self, rate: Rate, now_us: i64) -> Option<i64> {
+        let opens_at_us = rate.opens_at_us(self.full_without_reserved_us(rate, now_us));
+        let claims_first = self.reserved.saturating_add(rate.portion()) > rate.burst;
+        (!claims_first).then(|| (opens_at_us + 2).max(now_us + LOOK_AGAIN_US))
+    }
+
+    fn keep(self, conn: &Connection, group: &str, look_at_us: Option<i64>) -> rusqlite::Result<()> {
+        let bucket = (group, self.full_at_us, self.reserved, look_at_us);
+        conn.prepare_cached(sql!("keep_group_bucket"))?.execute(bucket)?;
+        Ok(())
+    }
+}
+
+/// The answer of a group to a new job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It has no slot yet.
+    Waits,
+    /// It has a slot.
+    Free,
+    /// It has a slot and a reserved token.
+    Reserved,
 }
 
 /// Takes a slot for a job if the job is due, a slot is free, the rate allows it and no job waits before it. Otherwise a later check of the
@@ -53,68 +113,58 @@ pub(crate) fn admit(
     job: &JobId,
     due_at_ms: i64,
     now_ms: i64,
-) -> rusqlite::Result<bool> {
+) -> rusqlite::Result<Admission> {
     if due_at_ms > now_ms {
-        return Ok(false);
+        return Ok(Admission::Waits);
     }
     let limit = limit_of(conn, group)?;
     let Some(rate) = limit.rate else {
-        return take_slot(conn, group, job, limit.slots);
+        let taken = take_slot(conn, group, job, limit.slots)?;
+        return Ok(if taken { Admission::Free } else { Admission::Waits });
     };
     if conn.prepare_cached(sql!("next_waiting"))?.exists([group])? {
-        return Ok(false);
+        return Ok(Admission::Waits);
     }
     let now_us = micros(now_ms);
-    let full_at_us = full_at_us(conn, group)?;
-    if rate.allows(full_at_us, now_us) == 0 {
-        let look_at_us = look_again_us(rate, full_at_us, now_us);
-        keep_bucket(conn, group, full_at_us, Some(look_at_us))?;
-        return Ok(false);
+    let bucket = Bucket::count_starts(conn, group, rate, now_us)?;
+    if bucket.allows(rate, now_us) == 0 {
+        bucket.keep(conn, group, bucket.look_again_us(rate, now_us))?;
+        return Ok(Admission::Waits);
     }
-    let taken = take_slot(conn, group, job, limit.slots)?;
-    if taken {
-        let full_at_us = rate.debit(full_at_us, now_us, 1);
-        keep_bucket(conn, group, full_at_us, Some(full_at_us))?;
+    if !take_slot(conn, group, job, limit.slots)? {
+        return Ok(Admission::Waits);
     }
-    Ok(taken)
+    Bucket { reserved: bucket.reserved + 1, ..bucket }.keep(conn, group, None)?;
+    Ok(Admission::Reserved)
 }
 
 /// Takes a free slot for a job that an operator releases. The start is counted against the rate, but not limited by it.
-pub(crate) fn force(conn: &Connection, group: &str, job: &JobId, now_ms: i64) -> rusqlite::Result<bool> {
-    let taken = take_slot(conn, group, job, limit_of(conn, group)?.slots)?;
-    if taken {
-        count_start(conn, group, now_ms)?;
+pub(crate) fn force(conn: &Connection, group: &str, job: &JobId, now_ms: i64) -> rusqlite::Result<Admission> {
+    if !take_slot(conn, group, job, limit_of(conn, group)?.slots)? {
+        return Ok(Admission::Waits);
     }
-    Ok(taken)
+    count_start(conn, group, now_ms)?;
+    Ok(Admission::Free)
 }
 
 /// Counts a start of a job that keeps its slot, if the group has a rate. The bucket may become negative.
 pub(crate) fn count_start(conn: &Connection, group: &str, now_ms: i64) -> rusqlite::Result<()> {
     if let Some(rate) = limit_of(conn, group)?.rate {
-        let full_at_us = rate.debit(full_at_us(conn, group)?, micros(now_ms), 1);
+        let full_at_us = rate.debit(Bucket::read(conn, group)?.full_at_us, micros(now_ms), 1);
         conn.prepare_cached(sql!("debit_group_bucket"))?.execute((group, full_at_us))?;
     }
+    Ok(())
+}
+
+/// Notes that a token is reserved for the start of a job.
+pub(crate) fn reserve_start(conn: &Connection, job: &JobId) -> rusqlite::Result<()> {
+    conn.prepare_cached(sql!("reserve_start"))?.execute([Id(job)])?;
     Ok(())
 }
 
 fn take_slot(conn: &Connection, group: &str, job: &JobId, slots: Option<u32>) -> rusqlite::Result<bool> {
     let taken = conn.prepare_cached(sql!("take_slot"))?.execute((group, Id(job), slots))?;
     Ok(taken == 1)
-}
-
-fn keep_bucket(
-    conn: &Connection,
-    group: &str,
-    full_at_us: i64,
-    look_at_us: Option<i64>,
-) -> rusqlite::Result<()> {
-    conn.prepare_cached(sql!("keep_group_bucket"))?.execute((group, full_at_us, look_at_us))?;
-    Ok(())
-}
-
-/// Returns when a group has tokens again, plus a small margin so that they are certainly available.
-fn look_again_us(rate: Rate, full_at_us: i64, now_us: i64) -> i64 {
-    (rate.opens_at_us(full_at_us) + 2).max(now_us + LOOK_AGAIN_US)
 }
 
 /// Assigns the slot that a job held to the next waiting job.
@@ -172,8 +222,11 @@ struct Waiter {
 fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<u32, Failure> {
     let limit = limit_of(conn, group)?;
     let now_us = micros(now_ms);
-    let full_at_us = if limit.rate.is_some() { full_at_us(conn, group)? } else { 0 };
-    let allowed = limit.rate.map_or(u32::MAX, |rate| rate.allows(full_at_us, now_us));
+    let rated = match limit.rate {
+        Some(rate) => Some((rate, Bucket::count_starts(conn, group, rate, now_us)?)),
+        None => None,
+    };
+    let allowed = rated.map_or(u32::MAX, |(rate, bucket)| bucket.allows(rate, now_us));
     let mut released = 0;
     let mut waiter = next_waiting(conn, group, now_ms)?;
     let mut full = false;
@@ -185,25 +238,27 @@ fn fill(conn: &Connection, group: &str, now_ms: i64) -> Result<u32, Failure> {
             break;
         }
         release(conn, first, now_ms)?;
+        if rated.is_some() {
+            reserve_start(conn, &first.job)?;
+        }
         released += 1;
         waiter = next_waiting(conn, group, now_ms)?;
     }
-    match limit.rate {
-        Some(rate) => {
-            let full_at_us = if released > 0 { rate.debit(full_at_us, now_us, released) } else { full_at_us };
-            let look_at_us = match waiter {
-                // The end of a holder triggers the next check.
-                Some(_) if full => None,
-                Some(_) => Some(look_again_us(rate, full_at_us, now_us)),
-                None => Some(full_at_us),
-            };
-            if waiter.is_none() && full_at_us <= now_us {
-                forget_bucket(conn, group)?;
-            } else {
-                keep_bucket(conn, group, full_at_us, look_at_us)?;
-            }
-        }
-        None => forget_bucket(conn, group)?,
+    let Some((rate, bucket)) = rated else {
+        forget_bucket(conn, group)?;
+        return Ok(released);
+    };
+    let bucket = Bucket { reserved: bucket.reserved.saturating_add(released), ..bucket };
+    let look_at_us = match waiter {
+        // The end of a holder triggers the next check.
+        Some(_) if full => None,
+        Some(_) => bucket.look_again_us(rate, now_us),
+        None => (bucket.reserved == 0).then_some(bucket.full_at_us),
+    };
+    if waiter.is_none() && bucket.reserved == 0 && bucket.full_at_us <= now_us {
+        forget_bucket(conn, group)?;
+    } else {
+        bucket.keep(conn, group, look_at_us)?;
     }
     Ok(released)
 }

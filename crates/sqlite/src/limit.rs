@@ -13,6 +13,7 @@ use rusqlite::{Connection, Row};
 use crate::clock::{micros, now_ms};
 use crate::command::Hint;
 use crate::error::Failure;
+use crate::group::Bucket;
 use crate::store::SqliteStore;
 use crate::{group, row};
 
@@ -113,14 +114,17 @@ fn list(conn: &Connection) -> Result<Vec<LimitView>, Failure> {
 fn read_group(row: &Row<'_>, now_ms: i64) -> rusqlite::Result<LimitView> {
     let name: String = row.get(0)?;
     let rate = row::rate_opt(row, 2)?;
-    let full_at_us = row.get::<_, Option<i64>>(5)?.unwrap_or(0);
+    let bucket =
+        Bucket::new(row.get::<_, Option<_>>(5)?.unwrap_or(0), row.get::<_, Option<_>>(6)?.unwrap_or(0));
+    let now_us = micros(now_ms);
+    let tokens = |rate: Rate| rate.tokens(bucket.full_without_reserved_us(rate, now_us), now_us);
     let is_class = class_of(&name).as_ref() == Some(&name);
     Ok(LimitView {
-        tokens: rate.filter(|_| !is_class).map(|rate| rate.tokens(full_at_us, micros(now_ms))),
+        tokens: rate.filter(|_| !is_class).map(tokens),
         limit: Limit { target: Target::Group(name), slots: row.get(1)?, rate },
         source: row::word(row, 4)?,
-        holders: row.get(6)?,
-        waiting: row.get(7)?,
+        holders: row.get(7)?,
+        waiting: row.get(8)?,
     })
 }
 

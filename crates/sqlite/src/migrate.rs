@@ -29,6 +29,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0004/used_sequences.sql"),
     },
+    Migration {
+        name: "reserved_starts",
+        summary: "adds columns to jobs and to the buckets of groups, and an index of the jobs whose start is reserved",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0005/reserved_starts.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -131,7 +137,13 @@ mod tests {
         let checksums: Vec<String> = MIGRATIONS.0.iter().map(|its| checksum(its.sql)).collect();
         assert_eq!(
             checksums,
-            ["a3980df14d7c8bec", "bf73074594d96c95", "2a3979cc4c497de7", "8f9f8b5d34df3680"],
+            [
+                "a3980df14d7c8bec",
+                "bf73074594d96c95",
+                "2a3979cc4c497de7",
+                "8f9f8b5d34df3680",
+                "3dc2dd66ab2ca438"
+            ],
             "add a migration instead of editing a released one"
         );
     }

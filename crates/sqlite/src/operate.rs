@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use crate::batch::settle_jobs;
 use crate::clock::{later_ms, now_ms};
 use crate::error::Failure;
-use crate::group::{admit, fill_all, force};
+use crate::group::{Admission, admit, fill_all, force, reserve_start};
 use crate::mover::{Mover, Standing, Step};
 use crate::row::{self, Id};
 
@@ -59,7 +59,7 @@ pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Resul
         return Ok(Operated::StopRequested);
     }
     let ready_at_ms = later_ms(now_ms, operation.delay);
-    let to = next_state(conn, &standing, verb, ready_at_ms, now_ms)?;
+    let (to, admission) = next_state(conn, &standing, verb, ready_at_ms, now_ms)?;
     let mut mover = Mover::new(conn, now_ms)?;
     let step = Step {
         ready_at_ms: to_wait(to).then_some(ready_at_ms),
@@ -72,6 +72,9 @@ pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Resul
         Verb::Snooze => return snooze(conn, &mut mover, &standing, &step).map(Operated::Done),
         _ => mover.go(&standing, &step)?,
     }
+    if admission == Admission::Reserved {
+        reserve_start(conn, &job)?;
+    }
     Ok(Operated::Done(to))
 }
 
@@ -83,7 +86,7 @@ pub(crate) fn fence_off(
     verb: Verb,
 ) -> Result<(), Failure> {
     let Found { standing, stop_note, .. } = find(conn, job)?;
-    let to = next_state(conn, &standing, verb, mover.now_ms(), mover.now_ms())?;
+    let (to, _) = next_state(conn, &standing, verb, mover.now_ms(), mover.now_ms())?;
     let step = Step { note: stop_note.as_deref(), ..Step::new(verb, to) };
     mover.go(&standing, &step)
 }
@@ -154,31 +157,28 @@ fn check(standing: &Standing, verb: Verb) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the next state. A job in a group that becomes ready takes a slot of its group here, or waits for one.
+/// Returns the next state, and what the group answered. A job in a group that becomes ready takes a slot of its group here, or waits for one.
 fn next_state(
     conn: &Connection,
     standing: &Standing,
     verb: Verb,
     ready_at_ms: i64,
     now_ms: i64,
-) -> Result<JobState, Failure> {
+) -> Result<(JobState, Admission), Failure> {
     let comes_back = !standing.state.holds_group_slot()
         && transition(Some(standing.state), verb, Readiness::Ready) == Ok(JobState::Pending);
-    let readiness = match &standing.group {
-        Some(group) if comes_back => {
-            let taken = match verb {
-                Verb::Release => force(conn, group, &standing.job, now_ms)?,
-                _ => admit(conn, group, &standing.job, ready_at_ms, now_ms)?,
-            };
-            if taken { Readiness::Ready } else { Readiness::Held }
-        }
-        _ => Readiness::Ready,
+    let admission = match &standing.group {
+        Some(group) if comes_back && verb == Verb::Release => force(conn, group, &standing.job, now_ms)?,
+        Some(group) if comes_back => admit(conn, group, &standing.job, ready_at_ms, now_ms)?,
+        _ => Admission::Free,
     };
+    let readiness = if admission == Admission::Waits { Readiness::Held } else { Readiness::Ready };
     // A group never has more holders than slots, even if an operator releases a job.
     if verb == Verb::Release && readiness == Readiness::Held {
         return Err(illegal(standing, verb));
     }
-    transition(Some(standing.state), verb, readiness).map_err(|_| illegal(standing, verb))
+    let to = transition(Some(standing.state), verb, readiness).map_err(|_| illegal(standing, verb))?;
+    Ok((to, admission))
 }
 
 /// Returns the new attempt limit: the full number again for a failed or ended job, one more for a resumed job, otherwise unchanged.

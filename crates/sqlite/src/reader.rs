@@ -149,7 +149,7 @@ mod tests {
         let conn = Connection::open(&path).unwrap();
         conn.execute_batch("CREATE TABLE t (n)").unwrap();
         let readers =
-            Readers::new(1, OpenedFile::of(&conn), &path, SqliteOptions::default(), "the file".into());
+            Readers::new(1, OpenedFile::of(&conn, &path), &path, SqliteOptions::default(), "the file".into());
         let (go_on, told) = mpsc::channel::<()>();
         let mut read = Box::pin(readers.read("wait", move |_| Ok(told.recv().is_ok())));
         let begun = std::future::poll_fn(|context| Poll::Ready(read.as_mut().poll(context)));

@@ -83,9 +83,10 @@ impl SqliteStore {
     fn open_in(path: &Path, options: SqliteOptions, folder: Option<TempDir>) -> StoreResult<Self> {
         let place: Arc<str> = path.display().to_string().into();
         let (conn, patience) = file::open_writer(path, options.busy_timeout)?;
-        let opened = OpenedFile::of(&conn);
+        let opened = OpenedFile::of(&conn, path);
         let notifier = Arc::new(Notifier::new());
-        let writer = Writer::start(conn, patience, options, Arc::clone(&place), Arc::clone(&notifier))?;
+        let (file, told) = (opened.clone(), Arc::clone(&notifier));
+        let writer = Writer::start((conn, file), patience, options, Arc::clone(&place), told)?;
         let readers = |max| Readers::new(max, opened.clone(), path, options, Arc::clone(&place));
         let (readers, access) = (readers(READERS), readers(ACCESS_READERS));
         let (path, served) = (path.to_owned(), Served::default());

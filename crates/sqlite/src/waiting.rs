@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::clock::micros;
 use crate::error::Failure;
-use crate::group::{full_at_us, limit_of};
+use crate::group::{Bucket, limit_of};
 use crate::row::{self, Id};
 
 pub(crate) fn waiting_for(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<Option<Waiting>, Failure> {
@@ -35,7 +35,10 @@ fn of_group(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<WaitFacts, F
     let limit = limit_of(conn, group)?;
     let rate = limit.rate.filter(|_| limit.slots.is_none_or(|slots| group_taken < slots));
     let group_opens_at = match rate {
-        Some(rate) => Some(time_of(rate.opens_at_us(full_at_us(conn, group)?).max(micros(now_ms)))),
+        Some(rate) => {
+            let full_at_us = Bucket::read(conn, group)?.full_without_reserved_us(rate, micros(now_ms));
+            Some(time_of(rate.opens_at_us(full_at_us).max(micros(now_ms))))
+        }
         None => None,
     };
     let group_holder =

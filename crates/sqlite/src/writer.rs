@@ -47,7 +47,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Starts the thread, unless statements run on the threads of their callers.
     pub(crate) fn start(
-        conn: Connection,
+        opened: (Connection, OpenedFile),
         patience: Patience,
         options: SqliteOptions,
         place: Arc<str>,
@@ -55,7 +55,7 @@ impl Writer {
     ) -> StoreResult<Self> {
         let (sender, receiver) = channel();
         let cannot = |cause: Cause| StoreError::Database { verb: "open", cause };
-        let desk = Desk::new(conn, patience, options.busy_timeout, Arc::clone(&place), notifier, receiver)
+        let desk = Desk::new(opened, patience, options.busy_timeout, Arc::clone(&place), notifier, receiver)
             .map_err(|e| cannot(e.into()))?;
         if options.threads == Threads::OfCallers {
             return Ok(Self { sender, place, desk: Some(Arc::new(Mutex::new(Some(desk)))) });
@@ -161,7 +161,7 @@ struct Desk {
 
 impl Desk {
     fn new(
-        mut conn: Connection,
+        (mut conn, file): (Connection, OpenedFile),
         patience: Patience,
         busy_timeout: Duration,
         place: Arc<str>,
@@ -170,7 +170,7 @@ impl Desk {
     ) -> rusqlite::Result<Self> {
         let log = Log::follow(&mut conn)?;
         Ok(Self {
-            file: OpenedFile::of(&conn),
+            file,
             conn,
             patience,
             busy_timeout,

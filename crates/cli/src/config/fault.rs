@@ -54,10 +54,13 @@ impl Faults {
         self.found.extend(others.found.into_iter().filter(|fault| fault.kind == Kind::UnknownKey));
     }
 
-    /// Keeps only the faults at keys that begin with this text.
+    /// Keeps only the faults at this key of a table; a longer key, or one behind a dot, is another one.
     pub(crate) fn keep_key(&mut self, text: &str, key: &str) {
+        let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let is_at = |at: usize| {
-            text.get(at..).is_some_and(|text| text.trim_start_matches(['"', '\'']).starts_with(key))
+            let Some((before, after)) = text.split_at_checked(at) else { return false };
+            let rest = after.trim_start_matches(['"', '\'']).strip_prefix(key);
+            !before.trim_end().ends_with('.') && rest.is_some_and(|rest| !rest.starts_with(is_bare))
         };
         self.found.retain(|fault| is_at(fault.at));
     }

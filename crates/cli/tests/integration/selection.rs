@@ -76,7 +76,7 @@ fn a_file_whose_store_is_misspelt_or_named_twice_is_refused() {
     let place = Place::sqlite();
     place.write(
         "milepost.toml",
-        "[kinds.a]\nexec = { program = \"cat\" }\n[kinds.a]\nexec = { program = 5 }\n",
+        "store = \"own.db\"\n[kinds.storefront]\nexec = { program = \"cat\" }\n[kinds.storefront]\nexec = { program = 5 }\n",
     );
     unnamed(&place, &["enqueue", "mail"], &[]).ok();
 }

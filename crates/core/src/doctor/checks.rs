@@ -268,7 +268,7 @@ checks! {
         mend "Stop all processes, keep a copy, and restore a backup or use `.recover` of the sqlite3 shell. Check disk and memory.";
     LogHeldBack = "log_held_back", Warning, Sqlite, Quick, promise 9,
         means "The write-ahead log of the file has grown large: a reader that stays open prevents it from being emptied, and all reads become slower.",
-        mend "End the process that keeps a read transaction open; the next commits empty the log.";
+        mend "End the process that keeps a read transaction open; the log is emptied when another 32 MiB have been committed (less on a disk that is nearly full).";
     DiskShort = "disk_short", Warning, Sqlite, Quick, promise 1,
         means "The disk of the file is nearly full: soon nothing can be enqueued or ended.",
         mend "Free some disk space.";

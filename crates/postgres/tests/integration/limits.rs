@@ -83,5 +83,7 @@ async fn a_store_in_which_no_group_waits_is_not_looked_at_again() {
     for _ in 0..2 {
         scene.enqueue(grouped()).await;
     }
+    assert_eq!(again_ms().await, None, "the claim of the first job is noted");
+    assert_eq!(scene.claim(10).await.len(), 1);
     assert!(again_ms().await > Some(100_000), "the second job waits minutes for a token");
 }

@@ -20,8 +20,8 @@ const WAIT: RetryPolicy =
 /// A probe has at most `FAILURES_MAX` times two to the power of this: more than one wave.
 const DOUBLED_MAX: u32 = 10;
 
-/// After this number of consecutive trips (about three seconds), the publisher releases its slots to others until it tries the sink again.
-const TRIPS_ASIDE: u32 = 4;
+/// If the sink has accepted nothing for this time, the publisher releases its slots to others until it tries the sink again.
+const ASIDE_AFTER: Duration = Duration::from_secs(3);
 
 /// The state of the circuit breaker.
 #[derive(Debug, Default)]
@@ -31,6 +31,8 @@ pub(super) struct Breaker(Mutex<State>);
 struct State {
     /// The breaker is open until this time.
     open_until: Option<Instant>,
+    /// When the first try began that failed since the sink last accepted an event.
+    failing_since: Option<Instant>,
     /// Number of consecutive trips.
     trips: u32,
     failures_in_a_row: usize,
@@ -64,7 +66,8 @@ impl Breaker {
 
     /// Returns whether the publisher releases its slots to other publishers for now.
     pub(super) fn stands_aside(&self) -> bool {
-        self.state().trips >= TRIPS_ASIDE && self.wait().is_some()
+        self.wait().is_some()
+            && self.state().failing_since.is_some_and(|since| since.elapsed() >= ASIDE_AFTER)
     }
 
     /// Returns how many events that were not tried before may be sent at the same time: only a few until the sink has accepted something again.
@@ -89,19 +92,22 @@ impl Breaker {
         self.state().nothing_new = true;
     }
 
-    /// Opens the breaker, for at least `asked` if given; `random` adds jitter. Returns for how long.
-    pub(super) fn trip(&self, asked: Option<Duration>, random: f64) -> Duration {
+    /// Opens the breaker after a try that began at `began`, for at least `asked` if given; `random` adds jitter. Returns for how long: at least as long as
+    /// the try took, so that others have the slots half of the time if the sink does not answer.
+    pub(super) fn trip(&self, began: Instant, asked: Option<Duration>, random: f64) -> Duration {
         let mut state = self.state();
+        state.failing_since.get_or_insert(began);
         state.trips = state.trips.saturating_add(1);
         state.failures_in_a_row = 0;
-        let wait = WAIT.delay(state.trips, random).max(asked.unwrap_or_default());
+        let took = began.elapsed().min(WAIT.cap);
+        let wait = WAIT.delay(state.trips, random).max(took).max(asked.unwrap_or_default());
         state.open_until = Some(Instant::now() + wait);
         wait
     }
 
-    /// Counts the results of a wave. `are_new`: whether these events were not attempted before; failures of others can be their own fault,
+    /// Counts the results of a wave that began at `began`. `are_new`: whether these events were not attempted before; failures of others can be their own fault,
     /// unless nothing was accepted since the breaker opened, or since the publisher started: it may have started during an outage.
-    pub(super) fn count(&self, answers: &[Delivery], are_new: bool) -> Verdict {
+    pub(super) fn count(&self, answers: &[Delivery], began: Instant, are_new: bool) -> Verdict {
         let mut state = self.state();
         let mut last = None;
         for answer in answers {
@@ -131,6 +137,7 @@ impl Breaker {
         if !are_new && state.accepted {
             return Verdict::Works { closed: false };
         }
+        state.failing_since.get_or_insert(began);
         let before = state.failures_in_a_row;
         state.failures_in_a_row += answers.len();
         if state.failures_in_a_row < FAILURES_MAX {
@@ -152,6 +159,10 @@ mod tests {
         Delivery::Refused { why: "no".to_owned() }
     }
 
+    fn now() -> Instant {
+        Instant::now()
+    }
+
     const WORKS: Verdict = Verdict::Works { closed: false };
 
     fn down(charged: usize) -> Verdict {
@@ -166,7 +177,7 @@ mod tests {
     fn one_event_that_fails_among_others_is_not_the_sinks_fault() {
         let breaker = Breaker::default();
         for _ in 0..20 {
-            assert_eq!(breaker.count(&[failed(), Delivery::Acknowledged], true), WORKS);
+            assert_eq!(breaker.count(&[failed(), Delivery::Acknowledged], now(), true), WORKS);
         }
         assert_eq!(breaker.wait(), None);
     }
@@ -174,76 +185,99 @@ mod tests {
     #[test]
     fn five_failures_in_a_row_are_and_no_more_than_five_events_use_an_attempt() {
         let breaker = Breaker::default();
-        assert_eq!(breaker.count(&[failed(), failed(), failed(), failed()], true), WORKS);
-        assert_eq!(breaker.count(&[failed(), failed(), failed()], true), down(1));
+        assert_eq!(breaker.count(&[failed(), failed(), failed(), failed()], now(), true), WORKS);
+        assert_eq!(breaker.count(&[failed(), failed(), failed()], now(), true), down(1));
     }
 
     #[test]
     fn failures_of_parked_events_are_their_own_until_the_breaker_has_opened() {
         let breaker = Breaker::default();
-        breaker.count(&[Delivery::Acknowledged], true);
+        breaker.count(&[Delivery::Acknowledged], now(), true);
         for _ in 0..20 {
-            assert_eq!(breaker.count(&[failed()], false), WORKS);
+            assert_eq!(breaker.count(&[failed()], now(), false), WORKS);
         }
-        breaker.trip(None, 0.5);
-        assert_eq!(breaker.count(&[failed()], false), still_down(false));
-        assert_eq!(breaker.count(&[failed(), failed()], true), still_down(true));
-        assert_eq!(breaker.count(&[Delivery::Acknowledged], false), Verdict::Works { closed: true });
-        assert_eq!(breaker.count(&[failed()], false), WORKS);
+        breaker.trip(now(), None, 0.5);
+        assert_eq!(breaker.count(&[failed()], now(), false), still_down(false));
+        assert_eq!(breaker.count(&[failed(), failed()], now(), true), still_down(true));
+        assert_eq!(breaker.count(&[Delivery::Acknowledged], now(), false), Verdict::Works { closed: true });
+        assert_eq!(breaker.count(&[failed()], now(), false), WORKS);
     }
 
     #[test]
     fn a_publisher_that_starts_during_an_outage_notices_it_by_parked_events() {
         let breaker = Breaker::default();
-        assert_eq!(breaker.count(&[failed(), failed(), failed()], false), WORKS);
-        assert_eq!(breaker.count(&[failed(), failed(), failed()], false), down(2));
+        assert_eq!(breaker.count(&[failed(), failed(), failed()], now(), false), WORKS);
+        assert_eq!(breaker.count(&[failed(), failed(), failed()], now(), false), down(2));
     }
 
     #[test]
     fn parked_events_are_tried_once_after_each_trip_and_open_the_breaker_only_if_there_are_no_others() {
         let breaker = Breaker::default();
         assert!(breaker.may_try_parked());
-        breaker.trip(None, 0.5);
+        breaker.trip(now(), None, 0.5);
         assert!(breaker.may_try_parked());
-        assert_eq!(breaker.count(&[failed()], false), still_down(false));
+        assert_eq!(breaker.count(&[failed()], now(), false), still_down(false));
         assert!(!breaker.may_try_parked());
         breaker.found_nothing_new();
         assert!(breaker.may_try_parked());
-        assert_eq!(breaker.count(&[failed()], false), still_down(true));
-        breaker.trip(None, 0.5);
+        assert_eq!(breaker.count(&[failed()], now(), false), still_down(true));
+        breaker.trip(now(), None, 0.5);
         assert!(breaker.may_try_parked());
     }
 
     #[test]
     fn each_probe_tries_more_new_events_as_long_as_all_are_refused() {
         let breaker = Breaker::default();
-        breaker.trip(None, 0.5);
+        breaker.trip(now(), None, 0.5);
         let mut tried = Vec::new();
         for _ in 0..9 {
             tried.push(breaker.wave_max(1_000));
-            breaker.count(&[failed()], true);
+            breaker.count(&[failed()], now(), true);
         }
         assert_eq!(tried, [5, 10, 20, 40, 80, 160, 320, 640, 1_000]);
         assert_eq!(breaker.parked_wave_max(1_000), 5);
         let unknown = Delivery::Unknown { why: "no answer".to_owned() };
         let slow = Breaker::default();
-        slow.trip(None, 0.5);
-        slow.count(&[failed(), unknown], true);
+        slow.trip(now(), None, 0.5);
+        slow.count(&[failed(), unknown], now(), true);
         assert_eq!(slow.wave_max(1_000), 5, "a sink that does not answer is not given more");
     }
 
     #[test]
     fn a_sink_is_left_alone_for_longer_each_time_until_it_accepts_an_event() {
         let breaker = Breaker::default();
-        let first = breaker.trip(None, 0.5);
+        let first = breaker.trip(now(), None, 0.5);
         assert!(breaker.wait().is_some_and(|wait| wait <= first));
         assert_eq!(breaker.wave_max(1_000), 5);
-        assert_eq!(breaker.count(&[failed()], true), still_down(true));
-        assert_eq!(breaker.trip(None, 0.5), first * 2);
-        assert_eq!(breaker.trip(Some(Duration::from_secs(90)), 0.5), Duration::from_secs(90));
-        assert_eq!(breaker.count(&[Delivery::Acknowledged], true), Verdict::Works { closed: true });
+        assert_eq!(breaker.count(&[failed()], now(), true), still_down(true));
+        assert_eq!(breaker.trip(now(), None, 0.5), first * 2);
+        assert!(!breaker.stands_aside());
+        assert_eq!(breaker.trip(now(), Some(Duration::from_secs(90)), 0.5), Duration::from_secs(90));
+        assert_eq!(breaker.count(&[Delivery::Acknowledged], now(), true), Verdict::Works { closed: true });
         assert_eq!((breaker.wait(), breaker.wave_max(1_000)), (None, 1_000));
-        assert_eq!(breaker.count(&[Delivery::Acknowledged], true), WORKS, "that it works is no news");
-        assert_eq!(breaker.trip(None, 0.5), first);
+        assert_eq!(breaker.count(&[Delivery::Acknowledged], now(), true), WORKS, "that it works is no news");
+        assert_eq!(breaker.trip(now(), None, 0.5), first);
+    }
+
+    #[test]
+    fn a_publisher_stands_aside_after_three_seconds_of_failures_however_many_there_were() {
+        let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+        let breaker = Breaker::default();
+        breaker.trip(ago(2), None, 0.5);
+        assert!(!breaker.stands_aside());
+        let silent = Breaker::default();
+        assert!(
+            silent.trip(ago(5), None, 0.5) >= Duration::from_secs(5),
+            "a try that took long is followed by a long wait"
+        );
+        assert!(silent.stands_aside());
+        silent.count(&[Delivery::Acknowledged], now(), true);
+        assert!(!silent.stands_aside());
+        let single = Breaker::default();
+        for _ in 0..2 {
+            single.count(&[failed()], ago(4), true);
+        }
+        single.trip(now(), None, 0.5);
+        assert!(single.stands_aside(), "failures before the breaker opens count");
     }
 }

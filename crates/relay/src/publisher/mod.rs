@@ -174,6 +174,7 @@ impl Shared {
         attempts: impl Fn(&Event) -> u32,
         are_new: bool,
     ) -> Vec<Option<Failure>> {
+        let began = Instant::now();
         let mut answers = match self.sink.publish(wave).await {
             Ok(answers) => answers,
             Err(down) => {
@@ -183,20 +184,20 @@ impl Shared {
                     // By then the publisher has balanced its slots and, since the subscription is paused, owns none.
                     wait = Some(PAUSED_WAIT);
                 }
-                self.trip(&down.to_string(), wait).await;
+                self.trip(&down.to_string(), began, wait).await;
                 return Vec::new();
             }
         };
-        match self.breaker.count(&answers, are_new) {
+        match self.breaker.count(&answers, began, are_new) {
             Verdict::Works { closed: true } => self.report(None).await,
             Verdict::Works { closed: false } => {}
             Verdict::Down { why, charged } => {
-                self.trip(&format!("every event fails: {why}"), None).await;
+                self.trip(&format!("every event fails: {why}"), began, None).await;
                 answers.truncate(charged);
             }
             Verdict::StillDown { why, opens } => {
                 if opens {
-                    self.trip(&format!("every event fails: {why}"), None).await;
+                    self.trip(&format!("every event fails: {why}"), began, None).await;
                 }
                 return if are_new { self.set_aside(wave, answers) } else { Vec::new() };
             }
@@ -244,8 +245,8 @@ impl Shared {
     }
 
     /// Opens the breaker: nothing is published for a while.
-    async fn trip(&self, why: &str, asked: Option<Duration>) {
-        let wait = self.breaker.trip(asked, fastrand::f64());
+    async fn trip(&self, why: &str, began: Instant, asked: Option<Duration>) {
+        let wait = self.breaker.trip(began, asked, fastrand::f64());
         let subscription = &self.publisher.subscription;
         tracing::warn!(
             subscription,

@@ -20,6 +20,7 @@ use milepost_core::duration::parse_positive;
 use milepost_core::named::UnknownName;
 use milepost_core::port::Store;
 use milepost_core::token::Role;
+use uuid::Uuid;
 
 use super::flash::Flash;
 use super::page::Page;
@@ -31,7 +32,7 @@ use crate::problem::{Code, Problem};
 use crate::redirect::own_path;
 
 /// The hidden field with the id of a form that creates something.
-pub(crate) const FORM_ID: &str = "form";
+const FORM_ID: &str = "form";
 
 /// A button that opens a form with a confirmation.
 #[derive(Debug, Template)]
@@ -201,6 +202,11 @@ impl Drop for LookAnew {
     }
 }
 
+/// Returns the field by which a form that is submitted twice is detected.
+pub(super) fn once() -> Field {
+    Field::hidden(FORM_ID, Uuid::now_v7().simple().to_string())
+}
+
 /// A submitted form.
 #[derive(Debug)]
 pub(crate) struct Sent {
@@ -230,9 +236,14 @@ impl Sent {
         if let Some(key) = self.field("key") {
             return Some(key.to_owned());
         }
+        Some(format!("form:{}", self.submission()?))
+    }
+
+    /// Returns an id that the form has only if it is submitted again with the same content.
+    pub(crate) fn submission(&self) -> Option<Uuid> {
         self.field(FORM_ID)?;
         let content: BTreeMap<&String, &String> = self.fields.iter().collect();
-        Some(format!("form:{}", id_of(&format!("{content:?}"))))
+        Some(id_of(&format!("{content:?}")))
     }
 
     /// Parses an optional field.

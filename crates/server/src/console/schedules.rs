@@ -8,7 +8,7 @@ use milepost_core::actions::schedule::ScheduleAction;
 use milepost_core::schedule::{Made, Makes, ScheduleView};
 
 use super::flash::Flash;
-use super::form::{Action, Field, Sent, acting};
+use super::form::{Action, Field, Sent, acting, once};
 use super::format::{count, cut};
 use super::page::{Drawn, Page, draw};
 use crate::app::App;
@@ -85,9 +85,18 @@ fn form(view: &ScheduleView, action: ScheduleAction, page: &Page) -> Action {
         ScheduleAction::RunNow => format!("Run {name} now?"),
         ScheduleAction::Pause | ScheduleAction::Resume => format!("{} {name}?", action.title()),
     };
-    Action::new(page, action.as_str(), "/schedules/operate", action)
+    let form = Action::new(page, action.as_str(), "/schedules/operate", action)
         .asks(question)
-        .with(Field::hidden("schedule", name))
+        .with(Field::hidden("schedule", name));
+    if action == ScheduleAction::RunNow { form.with(once()) } else { form }
+}
+
+fn what_it_made(made: Made) -> String {
+    let words = match made {
+        Made::Job(job) => format!("Job {} was enqueued.", job.job),
+        Made::Batch(batch) => format!("Batch {} was started.", batch.batch),
+    };
+    if made.is_duplicate() { format!("This form was submitted before. {words}") } else { words }
 }
 
 /// Pauses, resumes or runs a schedule.
@@ -101,10 +110,7 @@ pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
             ScheduleAction::Resume => {
                 store.resume_schedule(name).await.map(|_| format!("Schedule {name} is resumed."))
             }
-            ScheduleAction::RunNow => store.run_schedule_now(name, None).await.map(|made| match made {
-                Made::Job(job) => format!("Job {} was enqueued.", job.job),
-                Made::Batch(batch) => format!("Batch {} was started.", batch.batch),
-            }),
+            ScheduleAction::RunNow => store.run_schedule_now(name, sent.submission()).await.map(what_it_made),
         }
         .map_err(Flash::from)
     };

@@ -12,10 +12,9 @@ use milepost_core::bulk::parameters::Parameters;
 use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::flash::Flash;
-use super::form::{Action, Control, FORM_ID, Field, Sent, acting};
+use super::form::{Action, Control, Field, Sent, acting, once};
 use super::page::Page;
 use super::typed_fields;
 use crate::api::batches::start_checked;
@@ -82,11 +81,6 @@ fn priority() -> Field {
 
 fn delay() -> Field {
     Field::shown("wait", "Starts in", "", "now; or 90s, 10m, 2h, 1d")
-}
-
-/// Returns the field by which a form that is submitted twice is detected.
-fn once() -> Field {
-    Field::hidden(FORM_ID, Uuid::now_v7().simple().to_string())
 }
 
 /// Creates a job, and shows its page.

@@ -7,6 +7,7 @@ mod connection_slots;
 mod idle;
 mod spare_slots;
 mod tls;
+mod unread_body;
 mod write_timeout;
 
 use std::convert::Infallible;
@@ -164,11 +165,14 @@ impl Host {
     }
 
     async fn answer(&self, request: Request) -> Response {
+        let (request, reading) = unread_body::watch(request);
         // A router is always ready.
-        match self.router.clone().call(request).await {
+        let mut response = match self.router.clone().call(request).await {
             Ok(response) => response,
             Err(never) => match never {},
-        }
+        };
+        reading.tell(&mut response);
+        response
     }
 
     /// Serves the only request of a connection without a slot. Also returns the slot that the request was given.

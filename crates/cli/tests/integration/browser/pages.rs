@@ -34,6 +34,7 @@ pub(crate) fn paths(place: &Place) -> Vec<String> {
         "/schedules",
         "/bulk",
         "/batches",
+        "/dags/chain",
         "/events",
         "/dead-letters",
         "/settings",

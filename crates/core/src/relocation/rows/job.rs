@@ -199,6 +199,8 @@ pub struct Live {
     pub stop_at: Option<Timestamp>,
     /// The reason for the stop.
     pub stop_note: Option<String>,
+    /// Whether a token of its group's rate is reserved for its next start.
+    pub start_reserved: bool,
 }
 
 impl Row for Live {

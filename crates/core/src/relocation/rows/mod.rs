@@ -211,6 +211,8 @@ pub struct GroupBucket {
     pub full_at: Timestamp,
     /// When the group must be processed again.
     pub look_at: Option<Timestamp>,
+    /// The number of its jobs with a reserved start at the last check.
+    pub reserved: u32,
 }
 
 impl Row for GroupBucket {

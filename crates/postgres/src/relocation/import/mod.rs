@@ -134,6 +134,7 @@ fn group_buckets(rows: &[GroupBucket]) -> Query {
         .bind(each(rows, |r| r.group.as_str()))
         .bind(each(rows, |r| time(r.full_at)))
         .bind(each(rows, |r| r.look_at.map(time)))
+        .bind(each(rows, |r| r.reserved.cast_signed()))
 }
 
 fn schedules(rows: &[Schedule]) -> Query {
@@ -280,4 +281,5 @@ fn live(rows: &[Live]) -> Query {
         .bind(each(rows, |r| r.stop_verb.map(Verb::as_str)))
         .bind(each(rows, |r| r.stop_at.map(time)))
         .bind(each(rows, |r| text(&r.stop_note)))
+        .bind(each(rows, |r| r.start_reserved.then_some(true)))
 }

@@ -53,6 +53,29 @@ async fn refused(mut streams: Vec<TcpStream>) -> (String, Vec<TcpStream>) {
 }
 
 #[tokio::test]
+async fn a_request_that_is_refused_before_its_body_is_read_ends_its_connection_and_says_so() {
+    let (_folder, place) = serve().await;
+    let answer = async |path: &str, kind: &str| {
+        let mut stream = TcpStream::connect(place.address()).await.unwrap();
+        let host = place.address();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\nContent-Length: 7\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(b"{\"a\":1}").await.unwrap();
+        let mut answer = vec![0; 4096];
+        let bytes = stream.read(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer[..bytes]).to_lowercase()
+    };
+    for (path, kind) in [("/v1/jobs", "text/plain"), ("/v1/jobs/none/retry", "application/json")] {
+        let said = answer(path, kind).await;
+        assert!(said.starts_with("http/1.1 4") && said.contains("connection: close"), "{said}");
+    }
+    let said = answer("/v1/jobs", "application/json").await;
+    assert!(said.starts_with("http/1.1 4") && !said.contains("connection: close"), "it was read: {said}");
+}
+
+#[tokio::test]
 async fn bodies_of_one_client_take_its_share_and_no_more() {
     let (_folder, place) = serve().await;
     let (one, other) = (place.token(Role::Operator).await, place.token(Role::Admin).await);

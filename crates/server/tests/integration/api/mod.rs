@@ -139,6 +139,7 @@ on_both! {
     }
     console_events {
         what_is_parked_and_given_up_is_mended_on_its_page
+        the_form_that_runs_a_schedule_makes_one_job_if_it_is_submitted_twice
         the_overview_tells_of_parked_aggregates
         long_lists_of_what_is_parked_and_given_up_go_on
     }

@@ -87,5 +87,6 @@ pub(super) fn live(row: &Row<'_>) -> Sql<Live> {
         stop_verb: row::word_opt(row, 15)?,
         stop_at: row::time_opt(row, 16)?,
         stop_note: row.get(17)?,
+        start_reserved: row.get(18)?,
     })
 }

@@ -328,7 +328,12 @@ fn group_limit(row: &Row<'_>) -> Sql<GroupLimit> {
 }
 
 fn group_bucket(row: &Row<'_>) -> Sql<GroupBucket> {
-    Ok(GroupBucket { group: row.get(0)?, full_at: row::time_us(row, 1)?, look_at: row::time_us_opt(row, 2)? })
+    Ok(GroupBucket {
+        group: row.get(0)?,
+        full_at: row::time_us(row, 1)?,
+        look_at: row::time_us_opt(row, 2)?,
+        reserved: row.get(3)?,
+    })
 }
 
 fn schedule(row: &Row<'_>) -> Sql<Schedule> {

@@ -92,6 +92,26 @@ async fn nothing_is_acknowledged_after_a_backup_was_copied_over_the_file() {
 
 #[cfg(unix)]
 #[tokio::test]
+async fn nothing_is_acknowledged_after_a_link_to_its_folder_was_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let [old, new, link] = ["old", "new", "current"].map(|name| dir.path().join(name));
+    for folder in [&old, &new] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    std::os::unix::fs::symlink(&old, &link).unwrap();
+    let store = SqliteStore::open(link.join("m.db"), SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    let job = || NewJob::new("k", &()).unwrap();
+    store.enqueue_many(&[job()]).await.unwrap();
+    std::fs::copy(old.join("m.db"), new.join("m.db")).unwrap();
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&new, &link).unwrap();
+    let refused = store.enqueue_many(&[job()]).await.unwrap_err();
+    assert!(refused.chain().contains("was replaced or deleted"), "{}", refused.chain());
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn nothing_is_acknowledged_after_the_index_of_the_log_was_deleted() {
     let dir = tempfile::tempdir().unwrap();
     let [path, index] = ["m.db", "m.db-shm"].map(|name| dir.path().join(name));
