@@ -21,7 +21,7 @@ pub(crate) enum LimitsCommand {
         #[arg(long)]
         json: bool,
     },
-    #[command(about = LimitAction::SlowDown.description().summary, after_help = SET_EXAMPLES)]
+    #[command(about = LimitAction::Set.description().summary, after_help = SET_EXAMPLES)]
     Set(SetArgs),
     #[command(about = LimitAction::Remove.description().summary, after_help = help(LimitAction::Remove, REMOVE_EXAMPLES))]
     Remove(TargetArgs),

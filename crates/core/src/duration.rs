@@ -38,6 +38,12 @@ pub fn parse_positive(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Formats a duration exactly, as [`parse`] reads it: `1h 30m`.
+#[must_use]
+pub fn exact(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string()
+}
+
 /// Rejects a wait longer than [`WAIT_MAX`].
 ///
 /// # Errors

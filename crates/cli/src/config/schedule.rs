@@ -6,7 +6,9 @@ use anyhow::{Context, Result};
 use milepost_cli_support::parsers;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::job::{NewJob, Priority};
-use milepost_core::schedule::{InvalidSchedule, Makes, Misfire, Schedule, Spec};
+use milepost_core::schedule::{
+    InvalidSchedule, MISFIRE_MAX_DEFAULT, Makes, Misfire, Schedule, Spec, ZONE_DEFAULT,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -16,11 +18,7 @@ use super::fault::Faults;
 use super::humane::Humane;
 use super::kind;
 
-/// The time zone of cron expressions that name none.
-const ZONE_DEFAULT: &str = "UTC";
 const ZONE_REMEDY: &str = "write an IANA name such as \"Europe/Berlin\"";
-/// The default maximum number of missed ticks that get a job when `misfire` is `all`.
-const MISFIRE_MAX_DEFAULT: u32 = 100;
 
 /// A recurring job or batch: exactly one of `kind` and `dag`, with exactly one of `cron` and `every`. Schedules that the file no longer
 /// contains are removed when the worker starts. Schedules created by `milepost schedules add` are not changed and take precedence over the

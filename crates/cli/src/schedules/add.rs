@@ -9,13 +9,9 @@ use milepost_cli_support::operator::{self, ReasonArgs};
 use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers;
 use milepost_cli_support::store::{self, Schema, StoreAddress};
-use milepost_core::batch::error::InvalidBatch;
-use milepost_core::batch::nominal::NominalTime;
-use milepost_core::batch::start::{NewBatch, check_fit};
-use milepost_core::error::StoreError;
+use milepost_core::batch::start::NewBatch;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
-use milepost_core::port::Store;
-use milepost_core::schedule::{BatchTemplate, Makes, Misfire, Schedule, Source, Spec};
+use milepost_core::schedule::{MISFIRE_MAX_DEFAULT, Makes, Misfire, Schedule, Source, Spec, ZONE_DEFAULT};
 use serde_json::value::RawValue;
 
 use crate::time::exact;
@@ -54,7 +50,7 @@ pub(crate) struct AddArgs {
     #[command(flatten)]
     when: super::spec::When,
     /// The time zone of the cron expression: an IANA name
-    #[arg(long, default_value = "UTC", conflicts_with = "every")]
+    #[arg(long, default_value = ZONE_DEFAULT, conflicts_with = "every")]
     zone: String,
 
     /// Which handler runs the jobs
@@ -89,7 +85,7 @@ pub(crate) struct AddArgs {
     #[arg(long, value_enum, default_value_t = Policy::Once)]
     misfire: Policy,
     /// The maximum number of missed ticks that get a job or a batch, the newest ones; needs --misfire all
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = MISFIRE_MAX_DEFAULT)]
     misfire_max: u32,
     /// A tick that is late by at most this time is not missed
     #[arg(long, value_name = "DURATION", value_parser = parsers::duration, default_value = "60s")]
@@ -145,26 +141,6 @@ impl AddArgs {
     }
 }
 
-/// Rejects an input that does not fit the current version of the DAG. An undefined DAG is accepted: it may be defined before the first
-/// tick.
-async fn check_input(batch: &BatchTemplate, spec: &Spec, store: &dyn Store) -> Result<()> {
-    match store.dag(&batch.dag, None).await {
-        Err(StoreError::Batch(missing @ InvalidBatch::NoSuchDag { .. })) => {
-            output::note(format_args!("{missing}. Until then its ticks start nothing"));
-            Ok(())
-        }
-        Err(error) => Err(error.into()),
-        Ok((_, definition)) => {
-            let Some(schema) = &definition.input_schema else { return Ok(()) };
-            // Evaluated for the current time: the value of an expression can depend on the tick, but its type hardly ever does.
-            let tick = NominalTime { at: store.clock().await?.now, zone: spec.zone_name().to_owned() };
-            let input = batch.input_at(&tick).map_err(StoreError::from)?;
-            let input = serde_json::from_str(input.get())?;
-            Ok(check_fit(schema, &input).map_err(StoreError::from)?)
-        }
-    }
-}
-
 pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome> {
     let (replace, reason) = (args.replace, args.reason.reason.clone());
     let schedule = args.schedule()?;
@@ -174,8 +150,8 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
     if before.is_some() && !replace {
         bail!("there is a schedule {name} already; give --replace to replace it");
     }
-    if let Makes::Batch(batch) = &schedule.makes {
-        check_input(batch, &schedule.spec, store.as_ref()).await?;
+    if let Some(missing) = store.check_input(&schedule).await? {
+        output::note(format_args!("{missing}. Until then its ticks start nothing"));
     }
     operator::acting_because(store.as_ref(), reason.as_deref())?
         .put_schedule(&schedule, Source::Operator)

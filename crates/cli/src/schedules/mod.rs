@@ -14,7 +14,7 @@ use milepost_cli_support::operator::help;
 use milepost_cli_support::output::Outcome;
 use milepost_cli_support::store::{self, Schema, StoreAddress};
 use milepost_core::actions::Action as _;
-use milepost_core::actions::schedule::ScheduleAction;
+use milepost_core::actions::schedule::{ScheduleAction, ScheduleChange};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedulesCommand {
@@ -22,10 +22,9 @@ pub(crate) enum SchedulesCommand {
     List(list::ListArgs),
     /// Show one schedule
     Show(show::ShowArgs),
-    /// Create a schedule
+    #[command(about = ScheduleChange::Create.description().summary)]
     Add(Box<add::AddArgs>),
-    /// Remove a schedule; its jobs and batches stay
-    #[command(after_help = "Examples:\n  milepost schedules remove nightly")]
+    #[command(about = ScheduleChange::Remove.description().summary, after_help = "Examples:\n  milepost schedules remove nightly")]
     Remove(operate::ScheduleArgs),
     #[command(about = ScheduleAction::Pause.description().summary,
         after_help = help(ScheduleAction::Pause, "Examples:\n  milepost schedules pause nightly --reason maintenance"))]

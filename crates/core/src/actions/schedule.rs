@@ -24,3 +24,25 @@ actions! {
         }
     }
 }
+
+actions! {
+    /// A change of what is stored of a schedule.
+    ScheduleChange {
+        Create = "create" {
+            title: "Create schedule",
+            summary: "Create a schedule",
+            effect: "It creates a job, or starts a batch of the latest version of a DAG, at each of its ticks.",
+        }
+        Edit = "edit" {
+            title: "Edit",
+            summary: "Replace a schedule; a paused one stays paused",
+            effect: "Due ticks are kept if the ticks are unchanged. A paused schedule stays paused. From now on no configuration changes it.",
+        }
+        Remove = "remove" {
+            title: "Remove",
+            summary: "Remove a schedule; its jobs and batches stay",
+            effect: "It does not tick any more. Its jobs and batches stay.",
+            is_destructive: true,
+        }
+    }
+}

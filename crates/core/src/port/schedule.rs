@@ -5,6 +5,9 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{BatchStore, IntakeStore, StoreResult};
+use crate::batch::error::InvalidBatch;
+use crate::batch::nominal::NominalTime;
+use crate::batch::start::check_fit;
 use crate::bulk::definition::Definition;
 use crate::error::StoreError;
 use crate::job::error::InvalidJob;
@@ -97,6 +100,27 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
         let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
         let order = view.schedule.run_now(self.clock().await?.now, asked)?;
         self.make(name, &order).await
+    }
+
+    /// Checks that the input of a schedule's batches, as it would be now, fits the current version of their DAG. Returns what is missing if the DAG is not
+    /// defined: that may happen before the first tick.
+    ///
+    /// # Errors
+    /// [`StoreError::Batch`] with the reason if the input does not fit.
+    async fn check_input(&self, schedule: &Schedule) -> StoreResult<Option<InvalidBatch>> {
+        let Makes::Batch(batch) = &schedule.makes else { return Ok(None) };
+        let definition = match self.dag(&batch.dag, None).await {
+            Err(StoreError::Batch(missing @ InvalidBatch::NoSuchDag { .. })) => return Ok(Some(missing)),
+            found => found?.1,
+        };
+        let Some(schema) = definition.input_schema else { return Ok(None) };
+        // The value of an expression can depend on the tick, but its type hardly ever does.
+        let tick = NominalTime { at: self.clock().await?.now, zone: schedule.spec.zone_name().to_owned() };
+        let input = batch.input_at(&tick)?;
+        let input = serde_json::from_str(input.get())
+            .map_err(|error| InvalidBatch::Input { why: error.to_string() })?;
+        check_fit(&schema, &input)?;
+        Ok(None)
     }
 
     /// Creates the job or batch of an order, independently of the schedule's ticks. If its key exists, returns the existing one.

@@ -11,6 +11,8 @@ use crate::named::UnknownName;
 
 /// The maximum number of missed ticks that one schedule catches up on.
 pub const MISFIRE_MAX: u32 = 1000;
+/// The default number of missed ticks that [`Misfire::All`] catches up on.
+pub const MISFIRE_MAX_DEFAULT: u32 = 100;
 /// The limit up to which dropped ticks are counted.
 const COUNTED_MAX: u32 = 10_000;
 

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
-pub use catch_up::{CatchUp, MISFIRE_MAX, Misfire};
+pub use catch_up::{CatchUp, MISFIRE_MAX, MISFIRE_MAX_DEFAULT, Misfire};
 pub use cron::Cron;
 pub use error::InvalidSchedule;
 pub use makes::{BatchTemplate, JobTemplate, Made, Makes, Order};
@@ -27,6 +27,7 @@ pub use tick::{Refusal, Tick, Ticked};
 
 use crate::batch::error::InvalidBatch;
 use crate::batch::nominal::NominalTime;
+pub use crate::batch::nominal::ZONE_DEFAULT;
 use crate::job::error::InvalidJob;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX};
 use crate::named::UnknownName;

@@ -64,6 +64,11 @@ impl Spec {
         }
     }
 
+    /// Returns the ticks after this instant.
+    pub fn ticks_after(&self, after: Timestamp) -> impl Iterator<Item = Timestamp> {
+        std::iter::successors(self.next_after(after), |tick| self.next_after(*tick))
+    }
+
     /// Returns the last tick after `floor` and before `end`.
     pub(super) fn last_between(&self, floor: Timestamp, end: Timestamp) -> Option<Timestamp> {
         let before_end = |from: i64| {

@@ -164,9 +164,9 @@ impl Action {
         self.fields.iter().find(|field| !field.label.is_empty()).is_some_and(|first| first.name == field.name)
     }
 
-    /// Returns the height of a text area in rows: less if it may be empty.
+    /// Returns the height of a text area in rows: less if it may be empty, and is.
     const fn rows(field: &Field) -> usize {
-        if field.required { 8 } else { 3 }
+        if field.required || !field.value.is_empty() { 8 } else { 3 }
     }
 
     /// Returns whether the reason is the only visible field.

@@ -2,13 +2,14 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use milepost_core::actions::Action as _;
 use milepost_core::actions::limit::LimitAction;
 use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 
 use super::alert::Alert;
 use super::flash::Flash;
-use super::form::{Action, Field, Sent, acting};
+use super::form::{Action, Control, Field, Sent, acting};
 use super::format::several;
 use super::page::Page;
 use crate::app::App;
@@ -32,12 +33,118 @@ pub(super) fn slow_down(kind: &str, limits: Option<&[LimitView]>, page: &Page) -
 /// The button that removes a limit. Not available for limits from a configuration, which would be set again.
 pub(super) fn lift(view: &LimitView, page: &Page) -> Option<Action> {
     let target = &view.limit.target;
-    let noun = if matches!(target, Target::Kind(_)) { "kind" } else { "group" };
+    let noun = noun(target);
     let id = format!("lift-{noun}-{}", encoded(target.name()));
     let action = Action::new(page, id, "/limits/remove", LimitAction::Remove)
         .asks(format!("Remove the limit of {target}?"))
         .with(Field::hidden(noun, target.name()));
     (page.viewer.operates && view.source == Source::Operator).then_some(action)
+}
+
+/// The kinds of targets in a form, and their labels.
+const TARGETS: [(&str, &str); 2] = [("kind", "kind"), ("group", "group, or class such as tenant:*")];
+
+/// Returns the button that sets a limit.
+pub(super) fn set_any(page: &Page) -> Option<Action> {
+    let choices = TARGETS.map(|(value, label)| (value.to_owned(), label.to_owned())).into();
+    let target =
+        Field { control: Control::Choice(choices), ..required(Field::shown("target", "Limit of a", "", "")) };
+    let form = Action::new(page, "set-limit", "/limits/put", LimitAction::Set)
+        .asks(LimitAction::Set.title())
+        .with(target)
+        .with(required(Field::shown("name", "Name", "", "such as mail or tenant:*")));
+    let form = values(None, true).into_iter().fold(form, Action::with);
+    page.viewer.operates.then_some(form)
+}
+
+/// Returns the button that changes a limit.
+pub(super) fn edit(view: &LimitView, page: &Page) -> Option<Action> {
+    let target = &view.limit.target;
+    let noun = noun(target);
+    let form =
+        Action::new(page, format!("edit-{noun}-{}", encoded(target.name())), "/limits/put", LimitAction::Set)
+            .asks(format!("Change the limit of {target}"))
+            .with(Field::hidden("target", noun))
+            .with(Field::hidden("name", target.name()));
+    let form = values(Some(&view.limit), noun == "group").into_iter().fold(form, Action::with);
+    page.viewer.operates.then_some(form)
+}
+
+const fn noun(target: &Target) -> &'static str {
+    match target {
+        Target::Kind(_) => "kind",
+        Target::Group(_) => "group",
+    }
+}
+
+fn required(field: Field) -> Field {
+    Field { required: true, ..field }
+}
+
+/// Returns the fields with the rate, the burst, and the slots of groups.
+fn values(limit: Option<&Limit>, with_slots: bool) -> Vec<Field> {
+    let rate = limit.and_then(|limit| limit.rate);
+    let slots = limit.and_then(|limit| limit.slots);
+    let number = |name, label, value: Option<u32>, hint| Field {
+        control: Control::Number,
+        ..Field::shown(name, label, value.map(|value| value.to_string()).unwrap_or_default(), hint)
+    };
+    let mut fields = vec![
+        Field::shown(
+            "rate",
+            "Maximum rate of starts",
+            rate.map(|rate| rate.to_string()).unwrap_or_default(),
+            "10/s, 100/m, 1/h or 1/30d",
+        ),
+        number("burst", "Burst", rate.map(|rate| rate.burst), "the starts of one second, at least 1"),
+    ];
+    if with_slots {
+        fields.push(number("slots", "Jobs at a time, of a group", slots, "no limit if there is a rate"));
+    }
+    fields
+}
+
+/// Sets or changes a limit.
+pub(super) async fn put(State(app): State<App>, sent: Sent) -> Response {
+    let done = async {
+        let store = acting(&app, &sent)?;
+        let name = sent.needed("name")?.to_owned();
+        let target = match sent.needed("target")? {
+            "kind" => Target::Kind(name),
+            "group" => Target::Group(name),
+            other => {
+                return Err(Flash::refused(format!(
+                    "nothing was done: target {other:?} is not kind or group"
+                )));
+            }
+        };
+        let before = app.store.limits().await?.into_iter().find(|view| view.limit.target == target);
+        let known = before.as_ref().and_then(|view| view.limit.rate);
+        let limit = Limit { slots: sent.read("slots")?, rate: rate(&sent, known)?, target };
+        limit.check().map_err(StoreError::Limit)?;
+        store.put_limit(&limit, Source::Operator).await?;
+        let configured = before.is_some_and(|view| view.source == Source::Config);
+        let note = if configured { " Its configuration does not change it any more." } else { "" };
+        Ok(format!("The limit of {} is set.{note}", limit.target))
+    };
+    let done = done.await;
+    sent.answer(done)
+}
+
+/// Reads a rate. A text that shows the known rate means exactly that: it can be rounded.
+fn rate(sent: &Sent, known: Option<Rate>) -> Result<Option<Rate>, Flash> {
+    let burst: Option<u32> = sent.read("burst")?;
+    let Some(text) = sent.field("rate") else {
+        return match burst {
+            Some(_) => Err(Flash::refused("nothing was done: a burst needs a rate")),
+            None => Ok(None),
+        };
+    };
+    let rate = match known.filter(|known| known.to_string() == text) {
+        Some(known) => Rate::steady(known.per_second),
+        None => Rate::parse_per_second(text).map(Rate::steady).map_err(StoreError::Limit)?,
+    };
+    Ok(Some(Rate { burst: burst.unwrap_or(rate.burst), ..rate }))
 }
 
 /// Alerts for kinds that an operator has slowed down.

@@ -33,11 +33,14 @@ mod job;
 mod job_search;
 mod jobs;
 mod limits;
+mod next_ticks;
 mod overview;
 pub(crate) mod paces;
 mod page;
 mod queues;
 mod rerun;
+mod schedule;
+mod schedule_form;
 mod schedules;
 pub(crate) mod series;
 mod settings;
@@ -85,10 +88,14 @@ pub(crate) fn routes() -> Pages {
         .add(Method::GET, "/queues", VIEWER, get(queues::list))
         .add(Method::POST, "/queues/set", OPERATOR, post(queues::set))
         .add(Method::POST, "/limits/set", OPERATOR, post(limits::set))
+        .add(Method::POST, "/limits/put", OPERATOR, post(limits::put))
         .add(Method::POST, "/limits/remove", OPERATOR, post(limits::remove))
         .add(Method::GET, "/workers", VIEWER, get(workers::list))
         .add(Method::GET, "/schedules", VIEWER, get(schedules::list))
-        .add(Method::POST, "/schedules/operate", OPERATOR, post(schedules::operate))
+        .add(Method::GET, "/schedules/{name}", VIEWER, get(schedule::show))
+        .add(Method::POST, "/schedule/operate", OPERATOR, post(schedules::operate))
+        .add(Method::POST, "/schedule/save", OPERATOR, post(schedule_form::save))
+        .add(Method::POST, "/schedule/remove", OPERATOR, post(schedule_form::remove))
         .add(Method::GET, "/bulk", VIEWER, get(bulks::list))
         .add(Method::POST, "/bulk/start", OPERATOR, post(start::start_run))
         .add(Method::GET, "/bulk/{id}", VIEWER, get(bulk::show))

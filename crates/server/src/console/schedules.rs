@@ -3,22 +3,34 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use jiff::Timestamp;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::schedule::ScheduleAction;
-use milepost_core::schedule::{Made, Makes, ScheduleView};
+use milepost_core::schedule::{Made, Makes, ScheduleView, Spec, ZONE_DEFAULT};
+use serde::Deserialize;
 
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting, once};
 use super::format::{count, cut};
+use super::next_ticks::{NextTick, next_ticks};
 use super::page::{Drawn, Page, draw};
+use super::schedule_form;
 use crate::app::App;
-use crate::params::encoded;
+use crate::params::{Query, encoded};
 
 #[derive(Template)]
 #[template(path = "schedules.html")]
 struct Schedules {
     page: Page,
+    create: Option<Action>,
+    preview: Preview,
     rows: Vec<Row>,
+}
+
+impl Schedules {
+    fn encoded(&self, text: &str) -> String {
+        encoded(text)
+    }
 }
 
 struct Row {
@@ -32,12 +44,44 @@ struct Row {
     actions: Vec<Action>,
 }
 
-pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
+/// A specification of ticks to be shown before it is used.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Asked {
+    #[serde(default)]
+    ticks: String,
+    #[serde(default)]
+    zone: String,
+}
+
+/// The next ticks of a specification, or why it is invalid.
+struct Preview {
+    ticks: String,
+    zone: String,
+    next: Result<Vec<NextTick>, String>,
+}
+
+impl Preview {
+    fn of(asked: Asked, now: Timestamp) -> Self {
+        let Asked { ticks, zone } = asked;
+        let zone = if zone.trim().is_empty() { ZONE_DEFAULT.to_owned() } else { zone };
+        let parsed = (!ticks.trim().is_empty()).then(|| Spec::parse(&ticks, &zone));
+        let (zone, next) = match parsed {
+            None => (zone, Ok(Vec::new())),
+            // Intervals have no time zone.
+            Some(Ok(spec)) => (spec.zone_name().to_owned(), Ok(next_ticks(&spec, now))),
+            Some(Err(invalid)) => (zone, Err(invalid.to_string())),
+        };
+        Self { ticks, zone, next }
+    }
+}
+
+pub(super) async fn list(State(app): State<App>, Query(asked): Query<Asked>, page: Page) -> Drawn {
     let (views, workers) = tokio::join!(app.store.schedules_without_payloads(), app.store.workers());
     let (views, workers) = (views?, workers?);
     let nobody = !workers.iter().any(|worker| worker.ended_at.is_none());
     let rows = views.into_iter().enumerate().map(|(place, view)| row(view, place, nobody, &page)).collect();
-    Ok(draw(&Schedules { rows, page }))
+    let preview = Preview::of(asked, page.now);
+    Ok(draw(&Schedules { rows, create: schedule_form::create(&page), preview, page }))
 }
 
 fn row(view: ScheduleView, place: usize, nobody: bool, page: &Page) -> Row {
@@ -64,13 +108,17 @@ fn row(view: ScheduleView, place: usize, nobody: bool, page: &Page) -> Row {
         url,
         fired: count(view.fired),
         obstacle,
-        actions: if page.viewer.operates { actions(&view, place, page) } else { Vec::new() },
+        actions: actions(&view, page).into_iter().map(|action| action.among(place)).collect(),
         view,
     }
 }
 
-fn actions(view: &ScheduleView, place: usize, page: &Page) -> Vec<Action> {
-    [form(view, ScheduleAction::RunNow, page), stop(view, page)].map(|form| form.among(place)).into()
+/// Returns the buttons of a schedule that change nothing that is stored of it.
+pub(super) fn actions(view: &ScheduleView, page: &Page) -> Vec<Action> {
+    if !page.viewer.operates {
+        return Vec::new();
+    }
+    vec![form(view, ScheduleAction::RunNow, page), stop(view, page)]
 }
 
 /// The button that pauses or resumes a schedule.
@@ -85,7 +133,7 @@ fn form(view: &ScheduleView, action: ScheduleAction, page: &Page) -> Action {
         ScheduleAction::RunNow => format!("Run {name} now?"),
         ScheduleAction::Pause | ScheduleAction::Resume => format!("{} {name}?", action.title()),
     };
-    let form = Action::new(page, action.as_str(), "/schedules/operate", action)
+    let form = Action::new(page, action.as_str(), "/schedule/operate", action)
         .asks(question)
         .with(Field::hidden("schedule", name));
     if action == ScheduleAction::RunNow { form.with(once()) } else { form }

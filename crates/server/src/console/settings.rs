@@ -43,7 +43,8 @@ struct Settings {
     page: Page,
     about: Vec<(&'static str, String)>,
     /// The limits with their buttons; `None` while they are being counted.
-    limits: Option<Vec<(LimitView, Option<Action>)>>,
+    limits: Option<Vec<(LimitView, Vec<Action>)>>,
+    set_limit: Option<Action>,
     examined: bool,
     checks: usize,
     findings: Vec<Finding>,
@@ -68,13 +69,14 @@ pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>, pag
         }
     }
     let limits = app.known.limits(&app.store).await?.map(|views| {
-        let with_lift = |view: LimitView| {
-            let lift = limits::lift(&view, &page);
-            (view, lift)
+        let with_actions = |view: LimitView| {
+            let actions = limits::edit(&view, &page).into_iter().chain(limits::lift(&view, &page)).collect();
+            (view, actions)
         };
-        views.into_iter().map(with_lift).collect()
+        views.into_iter().map(with_actions).collect()
     });
     let mut about = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
     about.extend(app.about.iter().cloned());
-    Ok(draw(&Settings { page, about, limits, examined, checks: checks.len(), findings, unable }))
+    let set_limit = limits::set_any(&page);
+    Ok(draw(&Settings { page, about, limits, set_limit, examined, checks: checks.len(), findings, unable }))
 }

@@ -32,6 +32,8 @@ pub(crate) fn paths(place: &Place) -> Vec<String> {
         "/queues",
         "/workers",
         "/schedules",
+        "/schedules?ticks=@daily",
+        "/schedules/nightly",
         "/bulk",
         "/batches",
         "/dags/chain",

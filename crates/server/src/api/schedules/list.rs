@@ -12,7 +12,6 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::ticks::next_ticks;
 use crate::api::page;
 use crate::app::App;
 use crate::params::{Path, Query, encoded};
@@ -73,7 +72,7 @@ impl ScheduleDetail {
     pub(super) async fn read(name: &str, store: &dyn Store) -> Result<Self, Problem> {
         let view = store.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
         let now = store.clock().await?.now;
-        let ticks = next_ticks(&view.schedule.spec, now, TICKS_SHOWN);
+        let ticks = view.schedule.spec.ticks_after(now).take(TICKS_SHOWN).collect();
         Ok(Self { view, ticks })
     }
 }

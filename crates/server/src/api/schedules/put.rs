@@ -8,7 +8,8 @@ use axum::http::StatusCode;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::error::StoreError;
 use milepost_core::job::{NewJob, Priority};
-use milepost_core::schedule::{InvalidSchedule, Makes, Misfire, Schedule, Source};
+use milepost_core::port::Store;
+use milepost_core::schedule::{InvalidSchedule, MISFIRE_MAX_DEFAULT, Makes, Misfire, Schedule, Source};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -22,9 +23,6 @@ use crate::app::App;
 use crate::body::Body;
 use crate::params::{Path, Query};
 use crate::problem::{Code, Problem};
-
-/// Default number of missed ticks that `all` makes up for.
-const MISFIRE_MAX_DEFAULT: u32 = 100;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(put_schedule, delete_schedule))
@@ -208,16 +206,20 @@ async fn delete_schedule(
     Query(why): Query<Why>,
 ) -> Result<StatusCode, Problem> {
     let store = app.acting(actor.because_in_query(why.reason.as_deref())?);
-    if let Some(view) = app.store.schedule(&name).await?
-        && view.source == Source::Config
-    {
+    remove_by_operator(store.as_ref(), &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Removes a schedule, unless it comes from a configuration, which would create it again.
+pub(crate) async fn remove_by_operator(store: &dyn Store, name: &str) -> Result<(), Problem> {
+    if store.schedule(name).await?.is_some_and(|view| view.source == Source::Config) {
         let words = format!(
             "the schedule {name:?} comes from a configuration, which would create it again; remove it there, pause it, or replace it"
         );
         return Err(Problem::new(Code::OfConfiguration, words));
     }
-    if !store.remove_schedule(&name, Source::Operator).await? {
-        return Err(StoreError::NoSuchSchedule(name).into());
+    if !store.remove_schedule(name, Source::Operator).await? {
+        return Err(StoreError::NoSuchSchedule(name.to_owned()).into());
     }
-    Ok(StatusCode::NO_CONTENT)
+    Ok(())
 }

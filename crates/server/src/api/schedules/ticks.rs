@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
-use milepost_core::schedule::{InvalidSchedule, Spec};
+use milepost_core::schedule::{InvalidSchedule, Spec, ZONE_DEFAULT};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -13,8 +13,6 @@ use crate::app::App;
 use crate::params::Query;
 use crate::problem::{Code, Problem};
 
-/// The time zone of cron expressions without one.
-const ZONE_DEFAULT: &str = "UTC";
 /// Default number of ticks in a preview.
 const TICKS_DEFAULT: usize = 10;
 /// Maximum number of ticks in a preview.
@@ -22,11 +20,6 @@ const TICKS_MAX: usize = 1_000;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(preview_ticks))
-}
-
-/// Returns the first ticks after an instant.
-pub(super) fn next_ticks(spec: &Spec, after: Timestamp, count: usize) -> Vec<Timestamp> {
-    std::iter::successors(spec.next_after(after), |tick| spec.next_after(*tick)).take(count).collect()
 }
 
 /// The timing of a schedule in a request. `part` is the prefix of positions in error messages: empty for the body, or `query `.
@@ -113,7 +106,6 @@ async fn preview_ticks(
         Some(from) => from,
         None => app.store.clock().await?.now,
     };
-    let ticks = next_ticks(&spec, from, limit);
     let view = |at: Timestamp| TickView { at, local: at.to_zoned(spec.zone()).to_string() };
-    Ok(Json(ticks.into_iter().map(view).collect()))
+    Ok(Json(spec.ticks_after(from).take(limit).map(view).collect()))
 }

@@ -50,7 +50,7 @@ pub(crate) async fn what_is_parked_and_given_up_is_mended_on_its_page(place: Pla
     assert!(place.form("/events/subscription", &pause).await.1.starts_with("done"));
     assert_eq!(store.subscriptions().await.unwrap()[0].paused_why.as_deref(), Some("the broker moves"));
     let run = [("schedule", EVIL), ("operation", "run_now"), ("reason", "now")];
-    assert!(place.form("/schedules/operate", &run).await.1.contains("was enqueued"));
+    assert!(place.form("/schedule/operate", &run).await.1.contains("was enqueued"));
 }
 
 pub(crate) async fn the_form_that_runs_a_schedule_makes_one_job_if_it_is_submitted_twice(place: Place) {
@@ -58,7 +58,7 @@ pub(crate) async fn the_form_that_runs_a_schedule_makes_one_job_if_it_is_submitt
     let html = place.page("/schedules").await.1;
     let id = html.split(r#"name="form" value=""#).nth(1).unwrap().split('"').next().unwrap();
     let run = [("schedule", EVIL), ("operation", "run_now"), ("reason", "now"), ("form", id)];
-    let submit = async || place.form("/schedules/operate", &run).await.1;
+    let submit = async || place.form("/schedule/operate", &run).await.1;
     let (first, second) = (submit().await, submit().await);
     let job = |said: &str| said.split("Job ").nth(1).unwrap()[..36].to_owned();
     assert!(!first.contains("submitted before") && second.contains("submitted before"), "{first} {second}");

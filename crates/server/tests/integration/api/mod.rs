@@ -11,7 +11,9 @@ mod console_batches;
 mod console_bulk;
 mod console_events;
 mod console_jobs;
+mod console_limits;
 mod console_overview;
+mod console_schedules;
 mod corpus;
 mod described;
 mod doctor;
@@ -136,6 +138,18 @@ on_both! {
         a_kind_that_fails_is_slowed_down_and_others_of_its_queue_go_on
         an_operators_limit_is_lifted_and_a_configurations_is_not
         what_runs_for_longest_is_shown_of_many
+    }
+    console_limits {
+        a_limit_is_set_and_changed_by_forms
+        a_form_of_a_limit_names_what_is_wrong
+        a_limit_of_a_configuration_becomes_an_operators
+    }
+    console_schedules {
+        a_schedule_is_created_edited_and_removed_by_forms
+        a_form_of_a_schedule_names_what_is_wrong
+        a_schedule_of_batches_needs_an_input_that_fits_its_dag
+        a_schedule_of_a_configuration_can_be_edited_but_not_removed
+        ticks_are_previewed_before_a_schedule_is_created
     }
     console_events {
         what_is_parked_and_given_up_is_mended_on_its_page
