@@ -78,6 +78,8 @@ impl Selection {
     }
 
     fn has_file(&self) -> bool {
-        self.file.is_some() || self.file().exists()
+        // A link to a missing file, and a folder that cannot be searched, are faults of a configuration that somebody wanted.
+        let is_missing = |error: std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        self.file.is_some() || !self.file().symlink_metadata().is_err_and(is_missing)
     }
 }

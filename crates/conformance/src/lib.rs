@@ -214,6 +214,7 @@ macro_rules! conformance {
                 a_group_keeps_its_missing_tokens_when_its_rate_changes
                 a_kind_without_tokens_holds_up_nobody_else
                 a_canceled_start_is_not_refunded
+                a_job_that_is_snoozed_keeps_no_token_from_others
                 slots_and_rate_hold_together
                 a_retry_counts_as_a_start_of_its_group
                 an_operators_release_does_not_wait_for_the_rate_but_counts

@@ -255,6 +255,19 @@ pub async fn a_canceled_start_is_not_refunded(scene: Scene) {
     assert_eq!(scene.state(jobs[2]).await, JobState::Blocked);
 }
 
+pub async fn a_job_that_is_snoozed_keeps_no_token_from_others(scene: Scene) {
+    put(&scene, Limit::group("g").rate(Rate::new(1.0, 1))).await;
+    let jobs = enqueue(&scene, (0..2).map(|_| Scene::job().group("g")).collect()).await;
+    scene.store.fill_groups().await.unwrap();
+    let snooze = Operation { delay: Duration::from_secs(3600), ..Operation::new(Verb::Snooze) };
+    scene.operate(jobs[0], snooze).await.unwrap();
+    wait::until("the other job starts", || async {
+        scene.store.fill_groups().await.unwrap();
+        scene.claim(10).await.iter().any(|job| job.run.job == jobs[1])
+    })
+    .await;
+}
+
 pub async fn slots_and_rate_hold_together(scene: Scene) {
     put(&scene, Limit::group("g").slots(2).rate(Rate::new(HOURLY, 3))).await;
     let jobs = enqueue(&scene, (0..5).map(|_| Scene::job().group("g")).collect()).await;
@@ -352,6 +365,9 @@ pub async fn a_job_says_that_it_waits_for_a_rate(scene: Scene) {
     put(&scene, Limit::group("g").slots(2).rate(Rate::new(HOURLY, 1))).await;
     let other = || NewJob::new("other", &()).unwrap().group("g");
     let (_, second) = (scene.enqueue(other()).await, scene.enqueue(other()).await);
+    scene.store.fill_groups().await.unwrap();
+    assert_eq!(waits(second).await, Some(Waiting::Reserved { group: "g".into(), jobs: 1 }));
+    assert_eq!(scene.claim(10).await.len(), 1);
     scene.store.fill_groups().await.unwrap();
     let waiting = waits(second).await;
     assert!(

@@ -298,6 +298,14 @@ pub async fn run_now_that_is_repeated_makes_one_job(scene: Scene) {
     assert_eq!((again.job, first.duplicate, again.duplicate), (first.job, false, true));
     let other = job_of(scene.store.run_schedule_now("h", Some(Uuid::now_v7())).await.unwrap());
     assert!(!other.duplicate && other.job != first.job);
+    let changed = Schedule { makes: NewJob::new("another", &()).unwrap().into(), ..rare("h") };
+    scene.store.put_schedule(&changed, Source::Operator).await.unwrap();
+    let again = job_of(scene.store.run_schedule_now("h", asked).await.unwrap());
+    assert_eq!(
+        (again.job, again.duplicate),
+        (first.job, true),
+        "the schedule makes jobs of another kind now"
+    );
 }
 
 pub async fn a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise(scene: Scene) {

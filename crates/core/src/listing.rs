@@ -144,6 +144,13 @@ pub enum Waiting {
         /// When the limit allows more starts. Other jobs may start before this one.
         until: Timestamp,
     },
+    /// The tokens of its group's rate are reserved for jobs that have their slots and that no worker has claimed yet.
+    Reserved {
+        /// The group.
+        group: String,
+        /// The number of these jobs.
+        jobs: u32,
+    },
     /// Its queue is paused.
     PausedQueue {
         /// The queue.
@@ -167,6 +174,8 @@ pub struct WaitFacts {
     pub due_at: Option<Timestamp>,
     /// The time at which the rate of its group allows the next start, if the group has a free slot but no token.
     pub group_opens_at: Option<Timestamp>,
+    /// The number of jobs whose start its group's rate has reserved, if they have all of its tokens.
+    pub group_reserved: u32,
     /// A job that holds a slot of its group.
     pub group_holder: Option<JobId>,
     /// The number of taken slots of its group.
@@ -192,6 +201,7 @@ impl Waiting {
         if job.state == JobState::Blocked {
             let group = job.group.clone()?;
             return Some(match facts.group_opens_at {
+                Some(_) if facts.group_reserved > 0 => Self::Reserved { group, jobs: facts.group_reserved },
                 Some(until) => Self::Rate { target: Target::Group(group), until },
                 None => Self::Group { group, holder: facts.group_holder, taken: facts.group_taken },
             });

@@ -59,8 +59,8 @@ logged as (
 ),
 noted as (
     -- The rates of these groups count the starts.
-    insert into milepost.group_note (group_key, starts)
-    select group_key, 0 from taken where start_reserved
+    insert into milepost.group_note (group_key, starts, started_at)
+    select group_key, 0, now() from taken where start_reserved
     returning group_key
 ),
 woken as (

@@ -14,6 +14,8 @@ select j.id, j.kind, j.queue, coalesce(l.state, e.state)::text as state, j.prior
         from milepost.limit_of(j.group_key) g
         left join milepost.group_bucket b on b.group_key = j.group_key
         where g.per_second is not null) as group_opens_at,
+       (select b.reserved from milepost.limit_of(j.group_key) g join milepost.group_bucket b on b.group_key = j.group_key
+        where b.reserved + g.portion > g.burst) as group_reserved,
        (select milepost.opens_at(k.full_at, k.per_second, k.burst, k.portion) from milepost.kind_limit k
         where k.kind = j.kind and milepost.tokens(k.full_at, k.per_second, k.burst) < k.portion) as kind_opens_at,
        exists (select from milepost.queue q where q.name = j.queue and q.paused_at is not null) as paused,

@@ -456,6 +456,11 @@ begin
         update milepost.live set max_attempts = l.attempt + j.max_attempts where id = job;
     end if;
 
+    if l.start_reserved then
+        -- Its token is counted as used, and other jobs of the group do not wait for its start.
+        insert into milepost.group_note (group_key, starts) values (l.group_key, 0);
+        perform milepost.wake();
+    end if;
     -- A job that returns from a state in which it held no slot of its group waits for one.
     if next_state = 'pending' and l.group_key is not null and now_state in ('failed', 'aborted', 'succeeded', 'canceled', 'skipped') then
         next_state := 'blocked';
@@ -467,7 +472,7 @@ begin
         timed = case when next_state = 'blocked' and delay > 0 then true end,
         -- An abort does not count as an attempt.
         attempt = attempt - (now_state = 'running' and what = 'abort')::int,
-        worker_id = null, claim_id = null, stop_verb = null, stop_at = null, stop_note = null, failed_at = null
+        worker_id = null, claim_id = null, stop_verb = null, stop_at = null, stop_note = null, failed_at = null, start_reserved = null
     where id = job;
 
     insert into milepost.history (job_id, token, attempt, worker_id, verb, from_state, to_state, ready_at, note)

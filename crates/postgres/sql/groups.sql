@@ -202,6 +202,8 @@ declare
     allowed int[];
     handed int[];
     begun text[];
+    claimed text[];
+    claimed_at timestamptz[];
 begin
     if not pg_try_advisory_xact_lock(19795, 0) then
         return 50;
@@ -219,7 +221,7 @@ begin
     with noted as (
         delete from milepost.group_note
         where ctid = any (array(select n.ctid from milepost.group_note n limit 10000))
-        returning group_key, starts
+        returning group_key, starts, started_at
     ),
     kept as (
         insert into milepost.group_bucket as b (group_key, full_at, look_at)
@@ -228,13 +230,16 @@ begin
         cross join lateral milepost.limit_of(s.group_key) l
         where l.per_second is not null
         on conflict (group_key) do update
-        set full_at = greatest(b.full_at, now()) + (excluded.full_at - now()), look_at = now()
+        set full_at = case when excluded.full_at > now() then greatest(b.full_at, now()) + (excluded.full_at - now()) else b.full_at end,
+            look_at = now()
     )
-    select count(*) into notes from noted;
+    select count(*), array_agg(group_key) filter (where started_at is not null), array_agg(started_at) filter (where started_at is not null)
+    into notes, claimed, claimed_at
+    from noted;
 
     names := array(select b.group_key from milepost.group_bucket b where b.look_at <= now() order by b.look_at limit 500);
     if cardinality(names) > 0 then
-        perform milepost.count_starts(names);
+        perform milepost.count_starts(names, claimed, claimed_at);
         allowed := array(
             select case when t.tokens >= t.portion then t.tokens::int else 0 end
             from (
@@ -269,13 +274,15 @@ begin
 end
 $$;
 
--- Debits the buckets of groups for the reserved starts that have happened since the last check, or cannot happen any more. Counts the jobs that still
--- wait for a claim, so that starts are also counted if a program claims that does not know of reservations.
-create or replace function milepost.count_starts(names text[]) returns void language plpgsql
+-- Debits the buckets of groups for the reserved starts that have happened since the last check, or cannot happen any more. claimed and claimed_at, parallel:
+-- the groups and times of starts that were noted; others count as if they happened now. Counts the jobs that still wait for a claim, so that starts are
+-- also counted if a program claims that does not know of reservations.
+create or replace function milepost.count_starts(names text[], claimed text[], claimed_at timestamptz[]) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
     update milepost.group_bucket b
-    set full_at = case when b.reserved > c.reserved then greatest(b.full_at, now()) + milepost.cost(b.reserved - c.reserved, l.per_second) else b.full_at end,
+    set full_at = milepost.debited(b.full_at, b.reserved - c.reserved::int, l.per_second,
+                                   array(select s.at from unnest(claimed, claimed_at) s(name, at) where s.name = b.group_key order by s.at)),
         reserved = c.reserved
     from unnest(names) n(name)
     cross join lateral (

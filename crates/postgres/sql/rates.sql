@@ -18,6 +18,18 @@ returns timestamptz language sql immutable as $$
     select case when isfinite(full_at) then full_at - make_interval(secs => (burst - portion) / per_second) end
 $$;
 
+-- Returns when a bucket is full after this number of starts, some of which happened at these times, in order; the others happen now.
+create or replace function milepost.debited(full_at timestamptz, starts int, per_second float8, started_at timestamptz[])
+returns timestamptz language sql stable as $$
+    -- After each start, the tokens of it and of all later ones have to be refilled.
+    select case when starts <= 0 then full_at else greatest(
+        full_at + milepost.cost(starts, per_second),
+        case when starts > known then now() + milepost.cost(starts - known, per_second) end,
+        (select max(s.at + milepost.cost(starts - s.ord + 1, per_second))
+         from unnest(started_at) with ordinality s(at, ord) where s.ord <= known)) end
+    from (select least(starts, cardinality(started_at)) as known) k
+$$;
+
 -- Returns those of these kinds that have a rate and enough tokens and whose buckets this transaction could lock: the first
 -- of the lanes (parallel arrays, as in a claim) with a ready job of the kind, and the number of jobs that may start.
 create or replace function milepost.open_gates(

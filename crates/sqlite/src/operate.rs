@@ -225,7 +225,8 @@ fn snooze(
     conn.prepare_cached(sql!("snooze"))?.execute((Id(&standing.job), step.ready_at_ms, mover.now_ms()))?;
     mover.record(standing, step)?;
     match &standing.group {
-        Some(group) if step.to == JobState::Blocked => {
+        Some(group) if matches!(step.to, JobState::Blocked | JobState::Pending) => {
+            // Others of the group do not wait for its start any more.
             fill_all(conn, slice::from_ref(group), mover.now_ms())?;
             Ok(find(conn, &standing.job)?.standing.state)
         }

@@ -34,17 +34,26 @@ fn of_group(conn: &Connection, job: &JobRow, now_ms: i64) -> Result<WaitFacts, F
     let group_taken: u32 = conn.prepare_cached(sql!("slots_taken"))?.query_row([group], |row| row.get(0))?;
     let limit = limit_of(conn, group)?;
     let rate = limit.rate.filter(|_| limit.slots.is_none_or(|slots| group_taken < slots));
-    let group_opens_at = match rate {
+    let now_us = micros(now_ms);
+    let (group_opens_at, group_reserved) = match rate {
         Some(rate) => {
-            let full_at_us = Bucket::read(conn, group)?.full_without_reserved_us(rate, micros(now_ms));
-            Some(time_of(rate.opens_at_us(full_at_us).max(micros(now_ms))))
+            let bucket = Bucket::read(conn, group)?;
+            let opens_at_us = rate.opens_at_us(bucket.full_without_reserved_us(rate, now_us));
+            (Some(time_of(opens_at_us.max(now_us))), bucket.claims_first(rate))
         }
-        None => None,
+        None => (None, 0),
     };
     let group_holder =
         conn.prepare_cached(sql!("slot_holder"))?.query_row([group], |row| row::job_id(row, 0)).optional()?;
     let due_at = due_at_ms.filter(|&at_ms| at_ms > now_ms).map(|at_ms| time_of(micros(at_ms)));
-    Ok(WaitFacts { due_at, group_opens_at, group_holder, group_taken, ..WaitFacts::default() })
+    Ok(WaitFacts {
+        due_at,
+        group_opens_at,
+        group_reserved,
+        group_holder,
+        group_taken,
+        ..WaitFacts::default()
+    })
 }
 
 /// Converts a computed time; times that cannot be represented become the latest one.

@@ -7,7 +7,7 @@ use milepost_cli_support::output::{self, Outcome, printable};
 use milepost_cli_support::parsers;
 use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::error::StoreError;
-use milepost_core::format::pretty;
+use milepost_core::format::{pretty, several};
 use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobRow, JobView, Waiting};
@@ -142,6 +142,10 @@ pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
         Waiting::Rate { target, until } => {
             format!("for the rate limit of {target}: the next start is possible {}", relative(*until, now))
         }
+        Waiting::Reserved { group, jobs } => format!(
+            "the tokens of group {group} are reserved for {} that no worker has claimed yet",
+            several(u64::from(*jobs), "job", "jobs")
+        ),
         Waiting::PausedQueue { queue } => {
             format!("queue {queue} is paused; `milepost queues resume {queue}` resumes it")
         }

@@ -42,8 +42,8 @@ An address that other machines reach needs tokens and TLS; --insecure-no-tokens
 and --insecure-no-tls turn these checks off.
 
 SIGTERM or SIGINT: open requests are answered, running jobs get `drain` to end,
-and deliveries in progress are completed. A second signal ends the process
-immediately.
+and deliveries in progress are completed. A second signal, at least one second
+later, ends the process immediately.
 
 Examples:
   milepost serve

@@ -82,6 +82,19 @@ fn a_file_whose_store_is_misspelt_or_named_twice_is_refused() {
 }
 
 #[test]
+fn a_link_to_a_missing_configuration_is_a_fault() {
+    let place = Place::sqlite();
+    std::os::unix::fs::symlink("gone.toml", place.path("milepost.toml")).unwrap();
+    for command in
+        [&["enqueue", "mail"][..], &["migrate"], &["doctor"], &["serve", "--listen", "127.0.0.1:0"]]
+    {
+        let ran = unnamed(&place, command, &[]);
+        assert!(ran.status != 0 && ran.err.contains("milepost.toml"), "{command:?}: {}", ran.err);
+    }
+    assert!(!files(&place).iter().any(|file| file.ends_with(".db")), "{:?}", files(&place));
+}
+
+#[test]
 fn a_named_store_comes_first_and_is_not_printed() {
     let place = Place::sqlite();
     place.write("milepost.toml", "store = \"other.db\"\n");

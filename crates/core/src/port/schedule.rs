@@ -4,22 +4,25 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{BatchStore, IntakeStore, StoreResult};
+use super::{AdminStore, BatchStore, IntakeStore, StoreResult};
 use crate::batch::error::InvalidBatch;
+use crate::batch::listing::BatchFilter;
 use crate::batch::nominal::NominalTime;
-use crate::batch::start::check_fit;
+use crate::batch::start::{Started, check_fit};
 use crate::bulk::definition::Definition;
 use crate::error::StoreError;
+use crate::job::Enqueued;
 use crate::job::error::InvalidJob;
 use crate::precedence::{Put, Synced};
 use crate::schedule::{
     Clock, InvalidSchedule, Made, Makes, Order, Schedule, ScheduleView, Source, Tick, Ticked,
 };
+use crate::search::JobFilter;
 
 /// Storage and ticks of schedules. Any number of processes may tick at the same time: a tick is one atomic step that
 /// succeeds only if the schedule still has the version that the decision was based on.
 #[async_trait]
-pub trait ScheduleStore: IntakeStore + BatchStore {
+pub trait ScheduleStore: IntakeStore + AdminStore + BatchStore {
     /// Returns the store's time and the time of the next tick.
     async fn clock(&self) -> StoreResult<Clock>;
 
@@ -99,7 +102,23 @@ pub trait ScheduleStore: IntakeStore + BatchStore {
     async fn run_schedule_now(&self, name: &str, asked: Option<Uuid>) -> StoreResult<Made> {
         let view = self.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
         let order = view.schedule.run_now(self.clock().await?.now, asked)?;
+        if let (Some(_), Some(key)) = (asked, order.key())
+            && let Some(made) = self.made_with_key(key).await?
+        {
+            return Ok(made);
+        }
         self.make(name, &order).await
+    }
+
+    /// Returns the job or batch with this key, of whatever kind or DAG: the schedule may have been changed since it was created.
+    async fn made_with_key(&self, key: &str) -> StoreResult<Option<Made>> {
+        let key = Some(key.to_owned());
+        let jobs = self.jobs(&JobFilter { key: key.clone(), limit: 1, ..JobFilter::default() }).await?;
+        if let Some(job) = jobs.first() {
+            return Ok(Some(Made::Job(Enqueued { job: job.id, duplicate: true })));
+        }
+        let batches = self.batches(&BatchFilter { key, limit: 1, ..BatchFilter::default() }).await?;
+        Ok(batches.first().map(|batch| Made::Batch(Started { batch: batch.id, duplicate: true })))
     }
 
     /// Checks that the input of a schedule's batches, as it would be now, fits the current version of their DAG. Returns what is missing if the DAG is not

@@ -3,3 +3,5 @@
 alter table milepost.live add column start_reserved boolean;
 create index live_start_reserved on milepost.live (group_key) where start_reserved and ready_at is not null;
 alter table milepost.group_bucket add column reserved int not null default 0;
+-- When the reserved start happened.
+alter table milepost.group_note add column started_at timestamptz;

@@ -287,7 +287,9 @@ impl<'a, W: Watch> Listener<'a, W> {
                 if W::BLIND {
                     self.tell(&mut passed_on).await?;
                 }
-                self.doze(self.look_again_in()).await?;
+                // Not longer than until the work that is known, but without checking all the time.
+                let known_in = due_in.unwrap_or(Duration::MAX).max(W::LOOK_EVERY);
+                self.doze(self.look_again_in().min(known_in)).await?;
             }
         }
     }

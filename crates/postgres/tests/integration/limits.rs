@@ -14,6 +14,39 @@ use milepost_testkit::database::Database;
 use milepost_testkit::{Scene, wait};
 use sqlx::Connection;
 
+#[tokio::test]
+async fn starts_of_a_group_are_debited_as_if_each_were_debited_when_it_happened() {
+    let (_database, store) = Database::with_store().await;
+    let second = 1_000_000;
+    for (per_second, full_at_us, known_us, starts) in [
+        (20.0, -second, vec![-40_000, -30_000], 2),
+        (20.0, -second, vec![-400_000, -30_000], 2),
+        (20.0, 70_000, vec![-400_000, -30_000], 3),
+        (3.0, -10, vec![], 2),
+        (3.0, -second, vec![-second, -900_000, -second / 2, -1], 4),
+        (3.0, -second, vec![-second, -900_000, -second / 2, -1], 2),
+        (3.0, 5 * second, vec![-second], 0),
+    ] {
+        let rate = Rate::new(per_second, 1);
+        let known = known_us.iter().copied().take(starts);
+        let happened: Vec<i64> = known.chain(std::iter::repeat(0)).take(starts).collect();
+        let expected =
+            happened.iter().fold(full_at_us, |full_at_us, &at_us| rate.debit(full_at_us, at_us, 1));
+        let full_at_us: i64 = sqlx::query_scalar(
+            "select round(extract(epoch from milepost.debited(now() + $1 * interval '1 microsecond', $2, $3,
+                 array(select now() + a * interval '1 microsecond' from unnest($4) a order by a)) - now()) * 1000000)::bigint",
+        )
+        .bind(full_at_us)
+        .bind(i32::try_from(starts).unwrap())
+        .bind(per_second)
+        .bind(&known_us)
+        .fetch_one(store.pool())
+        .await
+        .unwrap();
+        assert!((full_at_us - expected).abs() <= 4, "{full_at_us} instead of {expected}: {known_us:?}");
+    }
+}
+
 async fn put(store: &PostgresStore, limit: Limit) -> StoreResult<Put> {
     store.put_limit(&limit, Source::Operator).await
 }

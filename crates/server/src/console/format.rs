@@ -68,6 +68,10 @@ pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
         Waiting::Rate { target, until } => {
             format!("the rate limit of {target} is reached; the next job may start {}", relative(*until, now))
         }
+        Waiting::Reserved { group, jobs } => format!(
+            "the tokens of group {group} are reserved for {} that no worker has claimed yet",
+            several(u64::from(*jobs), "job", "jobs")
+        ),
         Waiting::PausedQueue { queue } => format!("queue {queue} is paused"),
         Waiting::NoWorker { kind, queue } => format!("no active worker serves kind {kind} in queue {queue}"),
         Waiting::Turn => "the workers that serve it are busy with other jobs".to_owned(),
