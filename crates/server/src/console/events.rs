@@ -178,7 +178,7 @@ fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
     let payload = pretty(view.first.payload.get());
     let with_payload = |form: Action| {
         let payload = Field::shown("payload", "Payload, JSON", &payload, "");
-        form.with(Field { required: true, control: Control::Json, ..payload })
+        form.with(payload.required().edited_as(Control::Json))
     };
     let forms = ParkedAction::ALL.iter().map(|&action| match action {
         ParkedAction::Edit => with_payload(form(action)),

@@ -97,6 +97,20 @@ impl Field {
         Self { name, label, value: value.into(), hint, required: false, control: Control::Line }
     }
 
+    /// Makes the field required.
+    #[must_use]
+    pub(crate) fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// Sets how the field is edited.
+    #[must_use]
+    pub(crate) fn edited_as(mut self, control: Control) -> Self {
+        self.control = control;
+        self
+    }
+
     /// Returns whether a list must offer an empty value.
     fn may_be_unset(&self) -> bool {
         !self.required || self.value.is_empty()
@@ -117,7 +131,7 @@ impl Action {
         let mut fields = vec![Field::hidden("operation", action.name())];
         if description.inputs.contains(&Input::RequiredDelay) {
             let wait = Field::shown("wait", "Duration", "10m", "90s, 10m, 2h or 1d");
-            fields.push(Field { required: true, ..wait });
+            fields.push(wait.required());
         }
         Self {
             id: id.into(),

@@ -47,12 +47,11 @@ const TARGETS: [(&str, &str); 2] = [("kind", "kind"), ("group", "group, or class
 /// Returns the button that sets a limit.
 pub(super) fn set_any(page: &Page) -> Option<Action> {
     let choices = TARGETS.map(|(value, label)| (value.to_owned(), label.to_owned())).into();
-    let target =
-        Field { control: Control::Choice(choices), ..required(Field::shown("target", "Limit of a", "", "")) };
+    let target = Field::shown("target", "Limit of a", "", "").required().edited_as(Control::Choice(choices));
     let form = Action::new(page, "set-limit", "/limits/put", LimitAction::Set)
         .asks(LimitAction::Set.title())
         .with(target)
-        .with(required(Field::shown("name", "Name", "", "such as mail or tenant:*")));
+        .with(Field::shown("name", "Name", "", "such as mail or tenant:*").required());
     let form = values(None, true).into_iter().fold(form, Action::with);
     page.viewer.operates.then_some(form)
 }
@@ -77,17 +76,13 @@ const fn noun(target: &Target) -> &'static str {
     }
 }
 
-fn required(field: Field) -> Field {
-    Field { required: true, ..field }
-}
-
 /// Returns the fields with the rate, the burst, and the slots of groups.
 fn values(limit: Option<&Limit>, with_slots: bool) -> Vec<Field> {
     let rate = limit.and_then(|limit| limit.rate);
     let slots = limit.and_then(|limit| limit.slots);
-    let number = |name, label, value: Option<u32>, hint| Field {
-        control: Control::Number,
-        ..Field::shown(name, label, value.map(|value| value.to_string()).unwrap_or_default(), hint)
+    let number = |name, label, value: Option<u32>, hint| {
+        let value = value.map(|value| value.to_string()).unwrap_or_default();
+        Field::shown(name, label, value, hint).edited_as(Control::Number)
     };
     let mut fields = vec![
         Field::shown(

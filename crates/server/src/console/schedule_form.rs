@@ -30,8 +30,8 @@ const MISFIRES: [(&str, &str); 3] =
 pub(super) fn create(page: &Page) -> Option<Action> {
     let form = Action::new(page, "create", "/schedule/save", ScheduleChange::Create)
         .asks(ScheduleChange::Create.title())
-        .with(required(Field::shown("name", "Name", "", "such as nightly")))
-        .with(required(ticks("")))
+        .with(Field::shown("name", "Name", "", "such as nightly").required())
+        .with(ticks("").required())
         .with(zone(ZONE_DEFAULT))
         .with(Field::shown("kind", "Kind of the jobs", "", "creates jobs of this kind"))
         .with(Field::shown("dag", "DAG of the batches, instead of a kind", "", "starts batches of this DAG"))
@@ -52,26 +52,22 @@ pub(super) fn change(view: &ScheduleView, page: &Page) -> Vec<Action> {
             .with(Field::hidden("name", &schedule.name))
     };
     let edit = form(ScheduleChange::Edit, "/schedule/save")
-        .with(required(ticks(&schedule.spec.to_string())))
+        .with(ticks(&schedule.spec.to_string()).required())
         .with(zone(schedule.spec.zone_name()));
     let edit = match &schedule.makes {
         Makes::Job(job) => settings_of_jobs(Some(job)).into_iter().fold(
-            edit.with(required(Field::shown("kind", "Kind of the jobs", &job.kind, "")))
+            edit.with(Field::shown("kind", "Kind of the jobs", &job.kind, "").required())
                 .with(document("Payload of the jobs, JSON", pretty(job.payload.get()))),
             Action::with,
         ),
         Makes::Batch(batch) => edit
-            .with(required(Field::shown("dag", "DAG of the batches", &batch.dag, "")))
+            .with(Field::shown("dag", "DAG of the batches", &batch.dag, "").required())
             .with(document("Input of the batches, JSON", pretty(batch.input.get()))),
     };
     let edit = settings_of_misfires(Some(schedule)).into_iter().fold(edit, Action::with);
     let remove = (view.source == Source::Operator)
         .then(|| form(ScheduleChange::Remove, "/schedule/remove").asks(format!("Remove {}?", schedule.name)));
     std::iter::once(edit).chain(remove).collect()
-}
-
-fn required(field: Field) -> Field {
-    Field { required: true, ..field }
 }
 
 fn ticks(value: &str) -> Field {
@@ -83,7 +79,7 @@ fn zone(value: &str) -> Field {
 }
 
 fn document(label: &'static str, value: String) -> Field {
-    Field { control: Control::Json, ..Field::shown("document", label, value, "{}") }
+    Field::shown("document", label, value, "{}").edited_as(Control::Json)
 }
 
 /// Returns the fields that only schedules of jobs have.
@@ -125,14 +121,11 @@ fn settings_of_misfires(schedule: Option<&Schedule>) -> [Field; 3] {
     };
     let choices = MISFIRES.map(|(value, label)| (value.to_owned(), label.to_owned())).into();
     [
-        Field {
-            control: Control::Choice(choices),
-            ..required(Field::shown("misfire", "Missed ticks create", policy, ""))
-        },
-        Field {
-            control: Control::Number,
-            ..Field::shown("misfire_max", "at most, if one for each", max.to_string(), "")
-        },
+        Field::shown("misfire", "Missed ticks create", policy, "")
+            .required()
+            .edited_as(Control::Choice(choices)),
+        Field::shown("misfire_max", "at most, if one for each", max.to_string(), "")
+            .edited_as(Control::Number),
         Field::shown("misfire_grace", "Missed if late by", exact(grace), "60s"),
     ]
 }

@@ -29,9 +29,9 @@ pub(super) fn job_form(page: &Page, kind: &str, queue: &str) -> Option<Action> {
     let queue = if queue.is_empty() { QUEUE_DEFAULT } else { queue };
     let form = Action::new(page, "create", "/jobs/create", NewJobAction::Create)
         .asks(NewJobAction::Create.title())
-        .with(required(Field::shown("kind", "Kind", kind, "such as mail")))
+        .with(Field::shown("kind", "Kind", kind, "such as mail").required())
         .with(json("payload", "Payload, JSON"))
-        .with(required(Field::shown("queue", "Queue", queue, "")))
+        .with(Field::shown("queue", "Queue", queue, "").required())
         .with(Field::shown("key", "Key", "", "none; with a key, the job is created once"))
         .with(Field::shown("group", "Group", "", "none; jobs of a group run one at a time"))
         .with(priority())
@@ -67,12 +67,8 @@ pub(super) fn batch_form(page: &Page, dag: &str, schema: Option<&Value>) -> Opti
     page.viewer.operates.then_some(form)
 }
 
-fn required(field: Field) -> Field {
-    Field { required: true, ..field }
-}
-
 fn json(name: &'static str, label: &'static str) -> Field {
-    Field { control: Control::Json, ..required(Field::shown(name, label, "{}", "")) }
+    Field::shown(name, label, "{}", "").required().edited_as(Control::Json)
 }
 
 fn priority() -> Field {

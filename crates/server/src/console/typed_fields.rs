@@ -35,7 +35,7 @@ pub(super) fn fields(schema: &Value, rest: &'static str) -> Option<Vec<Field>> {
     fields.sort_by_key(|field| !field.required);
     if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
         let others = Field::shown(rest, "Other members, JSON", "", "none");
-        fields.push(Field { control: Control::Json, ..others });
+        fields.push(others.edited_as(Control::Json));
     }
     Some(fields)
 }
