@@ -357,7 +357,8 @@ class HandlerTest(IllTest):
         for payload, code in ((True, "not_yet"), (False, "ValueError")):
             job = self.create(payload=payload)
             self.ended(job, "retry_wait")
-            self.assertEqual(self.attempts(job), [code])
+            # On a slow machine the next attempt may have begun.
+            self.assertEqual(self.attempts(job)[0], code)
 
     def test_a_delay_without_end_fails_the_attempt(self):
         def handler(job):

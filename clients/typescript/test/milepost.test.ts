@@ -117,7 +117,8 @@ test("half a surrogate pair in an error keeps its code and its delay", async (t)
   const ids = await Promise.all(thrown.map((_, n) => create("k", n)));
   for (const [n, id] of ids.entries()) await ended(id, states[n]!);
   assert.deepEqual(await codes(ids[0]!), ["not_yet"]);
-  assert.deepEqual(await codes(ids[1]!), ["Error"]);
+  // On a slow machine the next attempt may have begun.
+  assert.equal((await codes(ids[1]!))[0], "Error");
 });
 
 test("a value without a text fails the attempt, and the worker continues", async (t) => {
