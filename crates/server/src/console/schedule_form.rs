@@ -1,5 +1,6 @@
 //! The forms that create, change and remove a schedule.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -13,6 +14,7 @@ use milepost_core::schedule::{
     ScheduleView, Source, Spec, ZONE_DEFAULT,
 };
 use serde_json::value::RawValue;
+use tokio::runtime::Handle;
 
 use super::flash::Flash;
 use super::form::{Action, Control, Field, Sent, acting};
@@ -141,9 +143,12 @@ pub(super) async fn save(State(app): State<App>, sent: Sent) -> Response {
                 "nothing was done: there is a schedule {name} already; edit it on its page"
             )));
         }
-        // The definition of a DAG can be large.
+        // The definition of a DAG can be large, and its check can take a second.
         let permit = app.large.permit().await;
-        let missing = store.check_input(&schedule).await?;
+        let (its, checked, runtime) = (schedule.clone(), Arc::clone(&store), Handle::current());
+        let missing = tokio::task::spawn_blocking(move || runtime.block_on(checked.check_input(&its)));
+        let missing =
+            missing.await.map_err(|error| Flash::refused(format!("nothing was done: {error}")))??;
         drop(permit);
         store.put_schedule(&schedule, Source::Operator).await?;
         let mut words = format!("Schedule {name} is stored.");
