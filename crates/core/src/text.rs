@@ -16,6 +16,12 @@ pub fn is_unprintable(c: char) -> bool {
     c.is_control() || is_deceptive(c)
 }
 
+/// Returns whether a name is a relative segment of a path: programs remove these from URLs, so that no URL could name its object.
+#[must_use]
+pub fn is_relative_segment(name: &str) -> bool {
+    matches!(name, "." | "..")
+}
+
 /// Replaces NUL characters by U+FFFD in text that is stored for users, such as an error message. PostgreSQL's `text` cannot hold them, and
 /// SQLite's functions end a text at them.
 #[must_use]

@@ -59,7 +59,7 @@ begin
         raise exception using errcode = 'MP011', message = format('the input %s', refused);
     end if;
     if nominal_at not between '0001-01-02 00:00Z' and '9999-12-30 00:00Z' then
-        raise exception using errcode = 'MP011', message = 'nominal_at must be a time in the years 1 to 9999';
+        raise exception using errcode = 'MP011', message = 'nominal_at must be a time from 0001-01-02 to 9999-12-30';
     end if;
     if traceparent is not null then
         perform milepost.check_traceparents(array[traceparent]);

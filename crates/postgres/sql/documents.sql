@@ -44,6 +44,10 @@ begin
     then
         return 'holds a number beyond 1.797e308, which readers cannot represent';
     end if;
+    -- A member with which the library's JSON parser marks its own values. A quote within a string follows a backslash.
+    if strpos(written, '$serde_json::private::') > 0 and written ~ '[^\\]"\$serde_json::private::([^"\\]|\\.)*": ' then
+        return 'has a member whose name begins with "$serde_json::private::", which is reserved; rename it';
+    end if;
     return null;
 end
 $$;
@@ -61,8 +65,8 @@ begin
     if strpos(payload, E'\\u0000') > 0 and strpos(replace(payload, E'\\\\', ''), E'\\u0000') > 0 then
         return E'holds a NUL character (\\u0000), which cannot be stored';
     end if;
-    -- Only a lone surrogate, an exponent or a very long number can be a value that jsonb or refuse_document refuses.
-    if payload ~ E'\\\\u[dD]|[0-9][eE]|[0-9]{250}' then
+    -- Only a lone surrogate, an exponent, a very long number or a reserved name, perhaps with escapes, can be what jsonb or refuse_document refuses.
+    if payload ~ E'\\\\u[dD]|\\\\u00[2-7]|[0-9][eE]|[0-9]{250}|serde_json::private::' then
         begin
             return milepost.refuse_document(payload::jsonb, bytes_max);
         exception when data_exception then

@@ -80,6 +80,7 @@ begin
             when i.event_type is null or i.event_type = '' or octet_length(i.event_type) > 200 then array['name', 'the type of the event must have 1 to 200 bytes']
             when milepost.has_control(concat(i.aggregate_type, i.aggregate_id, i.event_type)) then array['name', 'types and ids must not have control characters']
             when milepost.is_deceptive(concat(i.aggregate_type, i.event_type)) then array['name', 'types must not have characters that change the direction of text, or break lines']
+            when i.aggregate_type in ('.', '..') or i.event_type in ('.', '..') then array['name', 'the types . and .. cannot be used: programs remove them from URLs']
             when starts_with(i.aggregate_type, 'milepost.') then array['name', 'types of aggregates that begin with milepost. are kept for state changes']
             when not milepost.is_sequence(i.seq) then array['sequence', format('the sequence %s is not a number from 1 to 9000000000000000000', i.seq)]
             when i.headers is not null and milepost.refuse_headers(i.headers) is not null then array['headers', milepost.refuse_headers(i.headers)]

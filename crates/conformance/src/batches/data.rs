@@ -113,7 +113,10 @@ pub async fn a_result_that_nobody_could_read_is_refused(batches: Batches) {
     let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"])]), json!({})).await;
     let claimed = batches.claim(batch).await;
     let deep = format!("{}{}", "[".repeat(121), "]".repeat(121));
-    for result in ["1e400", r#"{"x": -1e999}"#, r#""\ud800""#, r#""\u0000""#, "1e-16384", "{", &deep] {
+    let reserved = r#"{"$serde_json::private::RawValue": "1e400"}"#;
+    for result in
+        ["1e400", r#"{"x": -1e999}"#, r#""\ud800""#, r#""\u0000""#, "1e-16384", "{", reserved, &deep]
+    {
         let end = End::Succeed { result: Some(result.to_owned()) };
         let finish = Finish { run: claimed["a"].run, end, grouped: false, task: true };
         let refused = batches.scene.store.finish_many(batches.scene.worker, &[finish]).await.unwrap_err();
@@ -125,7 +128,8 @@ pub async fn a_result_that_nobody_could_read_is_refused(batches: Batches) {
 pub async fn an_input_that_nobody_could_read_is_refused(batches: Batches) {
     batches.define(graph("d", &[("a", &[])])).await;
     let deep = format!("{}{}", "[".repeat(121), "]".repeat(121));
-    for input in ["1e400", r#"{"x": -1e999}"#, r#""\ud800""#, r#""\u0000""#, "1e-16384", &deep] {
+    let reserved = r#"{"$serde_json::private::RawValue": "1e400"}"#;
+    for input in ["1e400", r#"{"x": -1e999}"#, r#""\ud800""#, r#""\u0000""#, "1e-16384", reserved, &deep] {
         let input = serde_json::value::RawValue::from_string(input.to_owned()).unwrap();
         let batch = NewBatch { input, ..NewBatch::new("d", &json!({})).unwrap() };
         let refused = batches.store.start_batch(&batch).await.unwrap_err();

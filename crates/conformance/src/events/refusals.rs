@@ -30,6 +30,7 @@ pub async fn what_is_wrong_is_said_with_its_place(log: Log) {
         (named("k", "1", ""), "the type of the event \"\" is invalid"),
         (named("k", "1\n2", "t"), "it has control characters"),
         (named("k\u{202e}", "1", "t"), "it has characters that change the direction of text"),
+        (named("k", "1", ".."), "programs remove it from URLs"),
         (of("1").sequence(0), "the sequence 0 is not a number from 1 to 9000000000000000000"),
         (of("1").sequence(i64::MAX), "the sequence 9223372036854775807 is not a number"),
         (of("1").sequence(-7), "the sequence -7 is not a number from 1 to"),
@@ -43,6 +44,7 @@ pub async fn what_is_wrong_is_said_with_its_place(log: Log) {
         (with("1", r#""\u0000""#), "NUL"),
         (with("1", r#"{"a": "\ud800"}"#), "hex escape"),
         (with("1", "[1e400]"), "number out of range"),
+        (with("1", r#"{"\u0024serde_json::private::RawValue": "1"}"#), "which is reserved"),
     ];
     for (event, words) in cases {
         let refused = invalid(log.store.emit_many(&[of("1"), event]).await);

@@ -243,6 +243,7 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("emit('order', '1', '')", "MP015", "name", "the type of the event"),
     (r"emit('order', E'1\n', 'made')", "MP015", "name", "control characters"),
     (r"emit('order', '1', E'made\u2066')", "MP015", "name", "the direction of text"),
+    ("emit('..', '1', 'made')", "MP015", "name", "remove them from URLs"),
     ("emit('order', '1', 'made', aggregate_seq => 0)", "MP015", "sequence", "the sequence 0 is not"),
     (r#"emit('order', '1', 'made', headers => '["a"]')"#, "MP015", "headers", "an object of strings"),
     ("emit('order', '1', 'made', headers => 'null')", "MP015", "headers", "an object of strings"),
@@ -279,6 +280,12 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
         "nested 121 levels",
     ),
     (r#"emit('order', '1', 'made', '"\u0000"')"#, "MP015", "payload", "NUL"),
+    (
+        r#"emit('order', '1', 'made', '{"\u0024serde_json::private::\u0052awValue": "1"}')"#,
+        "MP015",
+        "payload",
+        "which is reserved",
+    ),
     ("emit_many(array['order'], array['1', '2'], array['made'])", "MP015", "arrays", "as many elements"),
     (
         "emit_many(array['order', 'order'], array['1', ''], array['made', 'made'])",

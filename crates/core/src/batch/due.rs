@@ -18,7 +18,7 @@ use crate::dag::stack;
 use crate::dag::template::{Template, count_expressions};
 use crate::finish::{Failure, UNREADABLE};
 use crate::ident::BatchId;
-use crate::job::PAYLOAD_BYTES_MAX;
+use crate::job::{PAYLOAD_BYTES_MAX, PAYLOAD_DEPTH_MAX};
 use crate::json::{Exact, check_payload};
 
 /// The error code of a task with an expression that cannot be evaluated.
@@ -187,12 +187,7 @@ impl DueTask {
             }
             if let Some(each) = &self.spec.each {
                 let items = evaluate("each", each, |each| each.list(scope)).map_err(failed)?;
-                return if items.len() > ITEMS_MAX {
-                    let count = items.len();
-                    Err(failed(format!("each: it returns {count} items; at most {ITEMS_MAX} are allowed")))
-                } else {
-                    Ok(Becomes::Items(items))
-                };
+                return check_items(&items).map(|()| Becomes::Items(items)).map_err(failed);
             }
         }
         let payload = self.payload(scope).map_err(failed)?;
@@ -234,6 +229,19 @@ pub fn work_out(due: Vec<DueTask>, is_over: impl Fn() -> bool) -> Vec<(DueTask, 
         }
     }
     worked_out
+}
+
+/// Checks that stores can keep the list of a task with `each`.
+fn check_items(items: &[Exact]) -> Result<(), String> {
+    if items.len() > ITEMS_MAX {
+        return Err(format!("each: it returns {} items; at most {ITEMS_MAX} are allowed", items.len()));
+    }
+    match items.iter().map(Exact::depth).enumerate().find(|(_, depth)| *depth > PAYLOAD_DEPTH_MAX) {
+        Some((index, depth)) => {
+            Err(format!("each: item {index} is nested {depth} levels deep; the limit is {PAYLOAD_DEPTH_MAX}"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn evaluate<T>(
@@ -365,6 +373,12 @@ mod tests {
             panic!("a string cannot be compared with a number");
         };
         assert!(failure.message.starts_with("when = \"input.day > 3\": "), "{}", failure.message);
+        let mut deep = due(Task::each("mail", "[[[input]], 1]"));
+        deep.input = Arc::new((0..119).fold(json!(1), |value, _| json!([value])).into());
+        let Becomes::Failed(failure) = deep.becomes(Effort::Full).unwrap() else {
+            panic!("an item is nested too deeply");
+        };
+        assert!(failure.message.contains("item 0 is nested 121 levels deep"), "{}", failure.message);
         let Becomes::Failed(failure) = due(Task::each("mail", "input.day")).becomes(Effort::Full).unwrap()
         else {
             panic!("a string is not a list");

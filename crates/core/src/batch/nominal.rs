@@ -77,7 +77,7 @@ impl NominalTime {
     pub fn check(&self) -> Result<(), InvalidBatch> {
         let refuse = |why: String| Err(InvalidBatch::NominalTime { why });
         if !(SECONDS.0..=SECONDS.1).contains(&self.at.as_second()) {
-            return refuse("it must be a time in the years 1 to 9999".to_owned());
+            return refuse("it must be a time from 0001-01-02 to 9999-12-30".to_owned());
         }
         zone_named(&self.zone).map_or_else(|unknown| refuse(unknown.to_string()), |_| Ok(()))
     }

@@ -36,6 +36,12 @@ pub enum InvalidJob {
     /// The payload contains a NUL character, which PostgreSQL's jsonb cannot store.
     #[error("the payload holds a NUL character (\\u0000), which cannot be stored")]
     Nul,
+    /// An object has a member with which a JSON library passes values between its own types: it would read the object as another value.
+    #[error("the payload has a member whose name begins with \"{prefix}\", which is reserved; rename it")]
+    ReservedMember {
+        /// The beginning of the name.
+        prefix: &'static str,
+    },
     /// The start time is before 1970, which not every store can keep.
     #[error("start_at is {start_at}; it must not be before 1970")]
     StartsTooEarly {

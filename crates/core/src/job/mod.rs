@@ -13,7 +13,7 @@ use crate::duration::check_wait;
 use crate::ident::JobId;
 pub use crate::json::PAYLOAD_DEPTH_MAX;
 use crate::json::{check_payload, is_same_json};
-use crate::text::is_deceptive;
+use crate::text::{is_deceptive, is_relative_segment};
 use crate::trace::Traceparent;
 
 /// The default limit for the size of a payload, in bytes.
@@ -285,6 +285,9 @@ pub(crate) fn check_name(field: &'static str, value: &str, bytes_max: usize) -> 
             value,
             "it has characters that change the direction of text, or break lines",
         ));
+    }
+    if is_relative_segment(value) {
+        return Err(unusable(field, value, "programs remove it from URLs"));
     }
     Ok(())
 }

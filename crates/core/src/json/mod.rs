@@ -11,6 +11,10 @@ use crate::job::error::InvalidJob;
 /// The maximum nesting depth of a payload: JSON readers commonly stop at 128 levels, and the message around a payload adds some levels.
 pub const PAYLOAD_DEPTH_MAX: usize = 120;
 
+/// The beginning of the member names with which `serde_json` passes numbers and unparsed text between its own types. An object that begins with
+/// such a member would be read as a number, or as the JSON that the member contains.
+const RESERVED_MEMBERS: &str = "$serde_json::private::";
+
 /// Rejects JSON text that a store cannot keep or that some JSON readers cannot read. Payloads of jobs and events, inputs, results and
 /// checkpoints are all checked here. `bytes_max` limits both the size of the text as given and the size as a database writes it, with
 /// all digits of each number.
@@ -24,6 +28,9 @@ pub(crate) fn check_payload(payload: &str, bytes_max: usize) -> Result<(), Inval
     }
     if holds_nul(payload) {
         return Err(InvalidJob::Nul);
+    }
+    if has_reserved_member(payload) {
+        return Err(InvalidJob::ReservedMember { prefix: RESERVED_MEMBERS });
     }
     check_values(payload, bytes_max)
 }
@@ -101,6 +108,35 @@ fn bytes(json: &str) -> impl Iterator<Item = (usize, u8, bool)> {
     })
 }
 
+/// Returns whether an object has a member with a reserved name, also if characters of the name are escaped.
+fn has_reserved_member(json: &str) -> bool {
+    if !json.contains(RESERVED_MEMBERS) && !json.contains("\\u00") {
+        return false;
+    }
+    strings(json).any(|(text, rest)| {
+        rest.trim_start().starts_with(':')
+            && (text.contains(RESERVED_MEMBERS) || text.contains("\\u00"))
+            && serde_json::from_str::<String>(text).is_ok_and(|name| name.starts_with(RESERVED_MEMBERS))
+    })
+}
+
+/// Returns the strings of JSON text with their quotes, each with the text that follows it.
+fn strings(json: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = json;
+    std::iter::from_fn(move || {
+        let start = rest.find('"')?;
+        let mut escaped = false;
+        let end = rest.as_bytes()[start + 1..].iter().position(|byte| {
+            let closes = *byte == b'"' && !escaped;
+            escaped = *byte == b'\\' && !escaped;
+            closes
+        })?;
+        let (text, after) = rest[start..].split_at(end + 2);
+        rest = after;
+        Some((text, after))
+    })
+}
+
 /// Returns JSON text without whitespace between its tokens.
 pub(crate) fn without_blanks(json: &str) -> String {
     let kept = bytes(json).filter(|(_, byte, in_text)| *in_text || !byte.is_ascii_whitespace());
@@ -154,6 +190,25 @@ mod tests {
         assert_eq!(check(r#"{"a":"x\u0000"}"#), Err(InvalidJob::Nul));
         assert_eq!(check(r#"{"a":"\\u0000"}"#), Ok(()));
         assert_eq!(check(r#"{"a":"\\\u0000"}"#), Err(InvalidJob::Nul));
+    }
+
+    #[test]
+    fn members_that_a_json_library_reads_as_other_values_are_refused() {
+        let check = |text: &str| NewJob::from_json("mail", text.to_owned()).unwrap().check(PAYLOAD_BYTES_MAX);
+        for bad in [
+            r#"{"$serde_json::private::RawValue":"[1e400]"}"#,
+            r#"[{"a":{"$serde_json::private::Number" : "7"}}]"#,
+            r#"{"b\\":"\"","\u0024serde_json::private::\u0052awValue":"{}"}"#,
+        ] {
+            assert!(matches!(check(bad), Err(InvalidJob::ReservedMember { .. })), "{bad}");
+        }
+        for good in [
+            r#"["$serde_json::private::RawValue"]"#,
+            r#"{"a":"{\"$serde_json::private::RawValue\":1}"}"#,
+            r#"{"a $serde_json::private::RawValue":"\u0024"}"#,
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
     }
 
     #[test]

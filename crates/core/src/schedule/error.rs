@@ -9,9 +9,9 @@ use crate::job::error::InvalidJob;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidSchedule {
-    /// A name that is empty, too long or contains control or bidirectional formatting characters.
+    /// A name that is empty, too long, `.` or `..`, or contains control or bidirectional formatting characters.
     #[error(
-        "the name {name:?} is invalid: it must have 1 to 200 bytes, and no control characters, characters that change the direction of text, or line separators"
+        "the name {name:?} is invalid: it must have 1 to 200 bytes, and no control characters, characters that change the direction of text, or line separators; and it cannot be . or .."
     )]
     Name {
         /// The name, shortened.

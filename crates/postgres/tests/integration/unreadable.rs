@@ -22,7 +22,8 @@ use sqlx::{AssertSqlSafe, Executor, PgPool, Row};
 fn documents() -> Vec<String> {
     let deep = format!("{}{}", "[".repeat(121), "]".repeat(121));
     let digits = format!("[{}0]", "1e-16383,".repeat(70));
-    vec!["1e400".to_owned(), r#"{"a": [-1e999]}"#.to_owned(), deep, digits]
+    let reserved = r#"[{"a": {"$serde_json::private::RawValue": "1e400"}}]"#.to_owned();
+    vec!["1e400".to_owned(), r#"{"a": [-1e999]}"#.to_owned(), deep, digits, reserved]
 }
 
 async fn refusal(pool: &PgPool, sql: String) -> String {
