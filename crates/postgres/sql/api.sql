@@ -75,6 +75,7 @@ begin
             when i.timeout_ms not between 1 and milepost.wait_ms_max() then 'the timeout must be from 1 ms to a hundred years'
             when milepost.has_control(concat(i.kind, i.queue, i.key, i.grp)) then 'names and keys must not have control characters'
             when milepost.is_deceptive(concat(i.kind, i.queue)) then 'names must not have characters that change the direction of text, or break lines'
+            when i.kind in ('.', '..') or i.queue in ('.', '..') then 'the names . and .. cannot be used: programs remove them from URLs'
             end as why
         from unnest(kinds, queues, keys, groups, priorities, max_attempts, run_ats, delays_ms, timeouts_ms)
             with ordinality as i(kind, queue, key, grp, priority, attempts, run_at, delay_ms, timeout_ms, ord)
@@ -205,7 +206,7 @@ begin
             hint = 'start it with milepost.start_bulk or `milepost bulk start`';
     end if;
     if exists (select from unnest(nominal_ats) n(at) where n.at not between '0001-01-02 00:00Z' and '9999-12-30 00:00Z') then
-        raise exception using errcode = 'MP001', message = 'nominal_at must be a time in the years 1 to 9999';
+        raise exception using errcode = 'MP001', message = 'nominal_at must be a time from 0001-01-02 to 9999-12-30';
     end if;
     if ids is null then
         ids := array(select milepost.uuid_v7() from generate_series(1, jobs));
@@ -535,6 +536,8 @@ begin
     )
     select g.group_key is not null into grouped from gone g;
     if not found then
+        -- The run may have ended in a commit that no standby has.
+        perform milepost.confirm_replication();
         return false;
     end if;
     -- Tasks before groups: see settle.sql for the order of locks.

@@ -6,9 +6,10 @@
 -- Refuses a name that no consumer can have.
 create or replace function milepost.check_consumer(consumer text) returns void language plpgsql as $$
 begin
-    if consumer is null or consumer = '' or octet_length(consumer) > 200 or milepost.has_control(consumer) or milepost.is_deceptive(consumer) then
+    if consumer is null or consumer = '' or octet_length(consumer) > 200 or milepost.has_control(consumer) or milepost.is_deceptive(consumer)
+       or consumer in ('.', '..') then
         raise exception using errcode = 'MP018', detail = 'consumer',
-            message = 'the name of the consumer must have 1 to 200 bytes and no control characters';
+            message = 'the name of the consumer must have 1 to 200 bytes and no control characters, and not be . or ..';
     end if;
 end
 $$;
@@ -22,9 +23,10 @@ begin
         raise exception using errcode = 'MP018', detail = 'event',
             message = 'the type of the aggregate must have 1 to 200 bytes, its id 1 to 1000';
     end if;
-    if milepost.has_control(concat(aggregate_type, aggregate_id)) or milepost.is_deceptive(aggregate_type) then
+    if milepost.has_control(concat(aggregate_type, aggregate_id)) or milepost.is_deceptive(aggregate_type)
+       or aggregate_type in ('.', '..') then
         raise exception using errcode = 'MP018', detail = 'event',
-            message = 'the type and the id of the aggregate must not have control characters';
+            message = 'the type and the id of the aggregate must not have control characters, and the type must not be . or ..';
     end if;
     if aggregate_seq is null or not milepost.is_sequence(aggregate_seq) then
         raise exception using errcode = 'MP018', detail = 'sequence',
@@ -231,9 +233,9 @@ begin
         raise exception using errcode = 'MP018', detail = 'event', message = 'the event has no id';
     end if;
     if receive.event_type is null or receive.event_type = '' or octet_length(receive.event_type) > 200 or milepost.has_control(receive.event_type)
-       or milepost.is_deceptive(receive.event_type) then
+       or milepost.is_deceptive(receive.event_type) or receive.event_type in ('.', '..') then
         raise exception using errcode = 'MP018', detail = 'event',
-            message = 'the type of the event must have 1 to 200 bytes and no control characters';
+            message = 'the type of the event must have 1 to 200 bytes and no control characters, and not be . or ..';
     end if;
     if receive.headers is not null and (jsonb_typeof(receive.headers) <> 'object'
        or exists (select from jsonb_each(case when jsonb_typeof(receive.headers) = 'object' then receive.headers end) h
@@ -462,6 +464,7 @@ begin
     set last_seq = excluded.last_seq, applied_at = null, last_event_id = null
     where c.last_seq < excluded.last_seq;
     if not found then
+        perform milepost.confirm_replication();
         return false;
     end if;
     delete from milepost.inbox_parked p

@@ -37,11 +37,7 @@ impl AdminStore for PostgresStore {
         };
         match state.parse::<JobState>() {
             Ok(state) => Ok(Operated::Done(state)),
-            Err(_) => {
-                // An earlier call may have requested it.
-                self.confirm_replication().await?;
-                Ok(Operated::StopRequested)
-            }
+            Err(_) => Ok(Operated::StopRequested),
         }
     }
 

@@ -34,7 +34,7 @@ impl AuditStore for PostgresStore {
 
 impl PostgresStore {
     /// Runs the statements of an operator's action. With an actor, they commit together with an entry of the audit if they change
-    /// anything.
+    /// anything. If they change nothing, because an earlier commit did, a synchronous standby has that commit when this returns.
     pub(crate) async fn act<T>(
         &self,
         sessions: &Sessions,
@@ -53,7 +53,11 @@ impl PostgresStore {
         tell: impl FnOnce(&T) -> Option<Value> + Clone,
     ) -> Decoded<T> {
         match &self.actor {
-            None => sessions.run(verb).await,
+            None => {
+                let answer = sessions.run(verb).await?;
+                sessions.run(confirm_replication).await?;
+                Ok(answer)
+            }
             Some(_) => sessions.atomically(async |tx| self.noted(tx, audited, verb, tell).await).await,
         }
     }
@@ -71,8 +75,9 @@ impl PostgresStore {
         let before = look(tx, &audited.subject).await?;
         let answer = verb(tx).await?;
         let after = look(tx, &audited.subject).await?;
-        if let Some(note) = audited.note(before, after, tell(&answer)) {
-            tx.execute(write(actor, note)).await?;
+        match audited.note(before, after, tell(&answer)) {
+            Some(note) => tx.execute(write(actor, note)).await.map(drop)?,
+            None => confirm_replication(tx).await?,
         }
         Ok(answer)
     }
@@ -81,6 +86,11 @@ impl PostgresStore {
     pub(crate) fn or_nobody(&self) -> Self {
         if self.actor.is_some() { self.clone() } else { self.with_actor(Actor::nobody()) }
     }
+}
+
+/// Makes the commit of this session wait for the commits that it has seen.
+pub(crate) async fn confirm_replication(session: &mut Session<'_>) -> Decoded<()> {
+    session.execute(sqlx::query(sql!("confirm_replication"))).await.map(drop)
 }
 
 fn write(actor: &Actor, note: Note) -> Query {

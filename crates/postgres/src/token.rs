@@ -56,7 +56,8 @@ impl TokenStore for PostgresStore {
         });
         match revoked.map_err(|e| self.fail("revoke_token", e))? {
             (_, false) => Err(InvalidToken::NoSuchToken(prefix.to_owned()).into()),
-            (changed, true) => Ok(changed),
+            (true, true) => Ok(true),
+            (false, true) => self.confirm_replication().await.map(|()| false),
         }
     }
 

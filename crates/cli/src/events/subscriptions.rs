@@ -140,12 +140,13 @@ pub(super) async fn lag(args: &ListArgs, store: &dyn Store) -> Result<Outcome> {
 pub(super) async fn pause(args: &SubscriptionArgs, store: &dyn Store) -> Result<Outcome> {
     let found = known(&args.name, store).await?;
     let reason = args.reason.reason.as_deref();
-    if let (None, Some(why)) = (reason, &found.paused_why) {
+    let store = args.reason.acting(store)?;
+    let why = reason.or(found.paused_why.as_deref()).unwrap_or("paused by an operator");
+    store.pause_subscription(&args.name, why).await?;
+    if reason.is_none() && found.paused_why.is_some() {
         output::change(format_args!("subscription {} was paused already: {why}", args.name))?;
         return Ok(Outcome::Done);
     }
-    let store = args.reason.acting(store)?;
-    store.pause_subscription(&args.name, reason.unwrap_or("paused by an operator")).await?;
     output::change(format_args!(
         "subscription {} is paused; deliveries in progress are completed",
         args.name

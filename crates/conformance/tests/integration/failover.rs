@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_core::audit::Actor;
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::checked::Dag;
@@ -11,7 +12,10 @@ use milepost_core::doctor::Check;
 use milepost_core::error::StoreError;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finish, Finished};
-use milepost_core::port::{DoctorStore, MaintenanceStore, Operation, ScheduleStore, StoreResult};
+use milepost_core::limit::{Limit, Rate, Target};
+use milepost_core::port::{DoctorStore, MaintenanceStore, Operation, ScheduleStore};
+use milepost_core::schedule::Source;
+use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
 use milepost_core::transition::Verb;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::examine::look;
@@ -168,10 +172,10 @@ impl Lonely {
 
     /// Makes a call whose answer is lost while its commit waits, and then another call that depends on that commit. Asserts that the second call is
     /// answered only after a standby has the commit.
-    async fn told_when_safe<T: Send + 'static>(
+    async fn told_when_safe<T: Send + 'static, E: std::fmt::Debug + Send + 'static>(
         &mut self,
-        call: impl Future<Output = StoreResult<()>> + Send + 'static,
-        again: impl Future<Output = StoreResult<T>> + Send + 'static,
+        call: impl Future<Output = Result<(), E>> + Send + 'static,
+        again: impl Future<Output = Result<T, E>> + Send + 'static,
     ) -> T {
         self.wait_for_standby("nobody").await;
         let lost = tokio::spawn(call);
@@ -213,6 +217,39 @@ async fn an_end_that_no_standby_has_is_not_confirmed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_not_fenced_by_an_end_that_no_standby_has() {
+    let mut lonely = Lonely::create().await;
+    let run = lonely.scene.running(Scene::job()).await.run;
+    let (store, worker) = (lonely.scene.store.clone(), lonely.scene.worker);
+    let cancel = Operation { grace: Duration::ZERO, ..Operation::new(Verb::Cancel) };
+    let finish = [Finish { run, end: DONE, grouped: false, task: false }];
+    let again = store.clone();
+    let told = lonely
+        .told_when_safe(async move { store.operate(run.job, &cancel).await.map(drop) }, async move {
+            again.finish_many(worker, &finish).await
+        })
+        .await;
+    assert_eq!(told, [Finished::Fenced]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sql_functions_that_change_nothing_answer_when_a_standby_has_what_they_saw() {
+    let mut lonely = Lonely::create().await;
+    let run = lonely.scene.running(Scene::job()).await.run;
+    let complete = format!("select milepost.complete('{}', {})", run.job.0, run.token.0);
+    for sql in [complete, "select milepost.expect_from('c', 'order', '1', 7)".to_owned()] {
+        let url = lonely.server.url();
+        let ask = async move || -> sqlx::Result<bool> {
+            let mut connection = PgConnection::connect(&url).await?;
+            sqlx::query_scalar(sqlx::AssertSqlSafe(sql)).fetch_one(&mut connection).await
+        };
+        let first = ask.clone();
+        let changed = lonely.told_when_safe(async move { first().await.map(drop) }, ask()).await;
+        assert!(!changed, "the first call has changed it");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_no_standby_has_is_no_duplicate_yet() {
     let mut lonely = Lonely::create().await;
     let job = [Scene::job().key("once")];
@@ -246,6 +283,44 @@ async fn what_no_standby_has_is_no_duplicate_yet() {
         })
         .await;
     assert!(started.duplicate);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_learns_that_nothing_changed_when_a_standby_has_the_change() {
+    let mut lonely = Lonely::create().await;
+    let secret = Secret::of_random(&[7; RANDOM_BYTES]);
+    let store = lonely.scene.store.clone();
+    let limit = Target::Kind("mail".to_owned());
+    store.put_limit(&Limit::kind("mail", Rate::steady(1.0)), Source::Operator).await.unwrap();
+    for store in [store.clone(), store.acting_as(Actor::nobody())] {
+        let (first, again) = (store.clone(), store.clone());
+        let paused = lonely
+            .told_when_safe(async move { first.pause_queue("q", true).await.map(drop) }, async move {
+                again.pause_queue("q", true).await
+            })
+            .await;
+        assert!(!paused);
+        store.pause_queue("q", false).await.unwrap();
+    }
+    let (first, again) = (store.clone(), store.clone());
+    let of = limit.clone();
+    let removed = lonely
+        .told_when_safe(
+            async move { first.remove_limit(&of, Source::Operator).await.map(drop) },
+            async move { again.remove_limit(&limit, Source::Operator).await },
+        )
+        .await;
+    assert!(!removed);
+    store.create_token(&NewToken::new("ci", Role::Operator, &secret, "me")).await.unwrap();
+    let prefix = secret.prefix().to_owned();
+    let same = prefix.clone();
+    let again = store.clone();
+    let revoked = lonely
+        .told_when_safe(async move { store.revoke_token(&prefix, "me").await.map(drop) }, async move {
+            again.revoke_token(&same, "me").await
+        })
+        .await;
+    assert!(!revoked);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,6 +12,7 @@ use milepost_core::text::without_nul;
 use uuid::Uuid;
 
 use self::beside_held::end_others;
+use crate::audit::confirm_replication;
 use crate::batch;
 use crate::error::is_lock_timeout;
 use crate::row::{self, Decoded};
@@ -79,6 +80,8 @@ async fn tell_apart(
     let open: Vec<&Finish> = finishes.iter().filter(|finish| !is_accepted(finish.run)).collect();
     let (jobs, tokens) = runs(&open);
     let codes: Vec<Option<&str>> = open.iter().map(|finish| finish.end.failure_code()).collect();
+    // Neither a repeated nor a fenced end is reported from a commit that a failover undoes.
+    confirm_replication(session).await?;
     let query = sqlx::query(sql!("ended_runs")).bind(jobs).bind(tokens).bind(verbs(&open)).bind(codes);
     let rows = session.rows(query).await?;
     let repeated: HashSet<Run> = rows.iter().map(row::claimed_run).collect::<Decoded<_>>()?;
