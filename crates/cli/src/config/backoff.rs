@@ -1,4 +1,4 @@
-//! `backoff` of a kind: the delay before failed jobs are retried.
+//! `backoff` of a kind or a subscription: the delay before failed jobs or events are retried.
 
 use milepost::RetryPolicy;
 use milepost_cli_support::parsers;
@@ -15,7 +15,7 @@ use super::humane::Humane;
 pub(crate) struct Backoff {
     /// The wait after the first failure. The default is `1s`.
     base: Option<Humane>,
-    /// The longest wait. The default is `1h`.
+    /// The longest wait. The default is `1h`, for a subscription `5m`.
     cap: Option<Humane>,
     /// The random share of the wait: 0 for none, 1 for any wait from zero to double. The default is 0.1.
     #[schemars(range(min = 0, max = 1))]
@@ -37,9 +37,9 @@ impl Backoff {
     }
 }
 
-pub(super) fn check(backoff: Option<&Node>, faults: &mut Faults) {
+/// Checks the waits; those that are not given are taken from `default`.
+pub(super) fn check(backoff: Option<&Node>, default: RetryPolicy, faults: &mut Faults) {
     let Some(backoff) = backoff else { return };
-    let default = RetryPolicy::default();
     let time = |key: &str, default| match backoff.get(key) {
         Some(node) => parsers::duration(node.text()?).ok(),
         None => Some(default),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use milepost::NewJob;
+use milepost::RetryPolicy;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -76,7 +77,7 @@ fn check_kind(Entry { key: name, at, node: kind }: &Entry, faults: &mut Faults) 
         _ => {}
     }
     http::check(kind.get("http"), faults);
-    backoff::check(kind.get("backoff"), faults);
+    backoff::check(kind.get("backoff"), RetryPolicy::default(), faults);
 }
 
 /// Checks whether jobs can have this name; returns the reason if not.

@@ -28,9 +28,10 @@ mod subscription;
 mod worker;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use milepost_cli_support::process_secrets;
 use milepost_cli_support::store::StoreAddress;
 use milepost_core::bulk::sql::Dialect;
@@ -179,8 +180,13 @@ pub(crate) fn load(path: &Path, named: Option<&StoreAddress>) -> Result<Config> 
 }
 
 fn read(path: &Path) -> Result<String> {
-    input::read_text(path, input::DOCUMENT_BYTES_MAX).with_context(|| {
-        format!("cannot read the configuration {}; `milepost config init` writes an example", path.display())
+    input::read_text(path, input::DOCUMENT_BYTES_MAX).map_err(|error| {
+        let advice = match error.kind() {
+            ErrorKind::NotFound => "; `milepost config init` writes an example",
+            ErrorKind::InvalidData => "; save it as UTF-8",
+            _ => "",
+        };
+        anyhow::Error::new(error).context(format!("cannot read the configuration {}{advice}", path.display()))
     })
 }
 

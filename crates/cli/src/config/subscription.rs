@@ -196,7 +196,7 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
     if !node.is_table() {
         return;
     }
-    backoff::check(node.get("backoff"), faults);
+    backoff::check(node.get("backoff"), Subscription::new(name).backoff, faults);
     worker::check_lease(node.get("lease"), "10s", faults);
     check_changes(name, node, faults);
     let given: Vec<&str> = SINKS.iter().copied().filter(|sink| node.get(sink).is_some()).collect();

@@ -110,6 +110,10 @@ fn durations_that_do_not_parse_are_refused() {
         &format!("{KIND}backoff = {{ base = \"2h\" }}\n"),
         &[("3:20 the first wait (7200s) is longer than the cap (3600s)", "set base to at most cap")],
     );
+    assert_faults(
+        "[subscription.s]\nnull = {}\nbackoff = { base = \"20m\" }\n",
+        &[("3:20 the first wait (1200s) is longer than the cap (300s)", "set base to at most cap")],
+    );
 }
 
 #[test]
