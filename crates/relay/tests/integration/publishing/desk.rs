@@ -9,6 +9,7 @@ use milepost_core::event::{
 use milepost_core::port::{LogReader, RelayStore, Store};
 use milepost_core::retry::RetryPolicy;
 use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
+use milepost_relay::sink::Sink;
 use milepost_testkit::{relay, wait};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -92,13 +93,13 @@ impl Desk {
     }
 
     pub(crate) fn run(&self, options: PublisherOptions) -> Running {
-        self.run_into(options, self.sink.clone())
+        self.run_into(options, Arc::new(self.sink.clone()))
     }
 
-    pub(crate) fn run_into(&self, options: PublisherOptions, sink: Script) -> Running {
+    pub(crate) fn run_into(&self, options: PublisherOptions, sink: Arc<dyn Sink>) -> Running {
         let (stop, stats) = (CancellationToken::new(), Arc::new(PublisherStats::default()));
         let store: Arc<dyn RelayStore> = self.store.clone();
-        let publishing = publish(store, Arc::new(sink), options, stats.clone(), stop.clone());
+        let publishing = publish(store, sink, options, stats.clone(), stop.clone());
         let task = tokio::spawn(async move { publishing.await.unwrap() });
         Running { task: Some(task), stats, _guard: stop.clone().drop_guard(), stop }
     }

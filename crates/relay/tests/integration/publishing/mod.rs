@@ -110,6 +110,7 @@ on_both! {
         a_position_in_hand_is_written_down_by_the_next_commit
         a_publisher_that_stops_gives_its_slots_back_at_once
         a_publisher_whose_sink_is_down_leaves_its_slots_to_others
+        a_publisher_whose_sink_never_answers_leaves_its_slots_to_others
         publishers_whose_sinks_are_all_down_resume_when_these_are_back
     }
 }

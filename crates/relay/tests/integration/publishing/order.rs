@@ -1,5 +1,6 @@
 //! Selection and order of published events.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::event::{Aggregate, Begin, LeftOut, NewEvent, Outcome, PageSize, SubscriptionFilter};
@@ -111,7 +112,7 @@ pub(crate) async fn two_subscriptions_each_have_a_position(desk: Desk) {
     let other = Script::new();
     let first = desk.run(options("a"));
     desk.until_taken(100).await;
-    let second = desk.run_into(options("b"), other.clone());
+    let second = desk.run_into(options("b"), Arc::new(other.clone()));
     milepost_testkit::wait::until("the other sink has all events", || async { other.distinct() == 100 })
         .await;
     first.stop().await;

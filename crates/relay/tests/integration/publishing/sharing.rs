@@ -1,11 +1,14 @@
 //! Several publishers of one subscription.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use milepost_core::event::{Outcome, PageSize};
 use milepost_core::port::LogReader;
 use milepost_testkit::wait;
+use tokio::net::TcpListener;
 
+use crate::common;
 use crate::common::script::{Answer, Script};
 use crate::publishing::desk::{ALL, Desk, Running, options, up_to};
 
@@ -52,6 +55,9 @@ pub(crate) async fn a_publisher_that_was_taken_for_dead_moves_nothing(desk: Desk
     assert!(paused.page(ALL).await.unwrap().events.is_empty(), "the reader holds no slots any more");
     assert_eq!(next.page(ALL).await.unwrap().events.len(), 100, "the position was not moved");
 }
+
+/// The secret of a webhook.
+const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
 /// Balances until the reader has acquired the slots of a silent publisher.
 async fn take_over(reader: &mut dyn LogReader) {
@@ -127,7 +133,7 @@ async fn until_it_holds_slots(publisher: &Running, holds: bool) {
 pub(crate) async fn a_publisher_whose_sink_is_down_leaves_its_slots_to_others(desk: Desk) {
     let sink = Script::new();
     sink.answer(|_| Answer::Down);
-    let down = desk.run_into(options("s"), sink.clone());
+    let down = desk.run_into(options("s"), Arc::new(sink.clone()));
     until_it_holds_slots(&down, true).await;
     let well = desk.run(options("s"));
     desk.emit_mixed(100, 300).await;
@@ -142,6 +148,40 @@ pub(crate) async fn a_publisher_whose_sink_is_down_leaves_its_slots_to_others(de
     desk.emit_mixed(100, 300).await;
     wait::until("the other sink has the remaining events", || async { sink.distinct() == 300 }).await;
     down.stop().await;
+}
+
+pub(crate) async fn a_publisher_whose_sink_never_answers_leaves_its_slots_to_others(desk: Desk) {
+    // The kernel accepts connections to this socket; nobody reads from them.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = silent.local_addr().unwrap();
+    let sinks = [
+        format!(
+            "type = \"webhook\"\nurl = \"http://{place}/\"\nallow_networks = [\"127.0.0.0/8\"]\nsecrets = [\"{SECRET}\"]"
+        ),
+        format!("type = \"redis\"\nurl = \"redis://{place}\"\nstream = \"orders\""),
+        format!("type = \"nats\"\nurl = \"nats://{place}\"\nsubject = \"orders\""),
+        format!("type = \"rabbitmq\"\nurl = \"amqp://{place}\"\nrouting_key = \"orders\""),
+        format!("type = \"kafka\"\nbrokers = \"{place}\"\ntopic = \"orders\""),
+    ];
+    let mut publishers = Vec::new();
+    for (number, sink) in sinks.iter().enumerate() {
+        let name = format!("s{number}");
+        let sink = common::open(&format!("{sink}\ntimeout_ms = 1000"));
+        let hung = desk.run_into(options(&name), sink);
+        until_it_holds_slots(&hung, true).await;
+        let well = Script::new();
+        publishers.push((hung, desk.run_into(options(&name), Arc::new(well.clone())), well));
+    }
+    desk.emit_mixed(100, 300).await;
+    for (number, (hung, running, well)) in publishers.into_iter().enumerate() {
+        let what = format!("the publisher beside silent sink {number} has everything");
+        wait::until(&what, || async { well.distinct() == 300 }).await;
+        for (order, sequences) in well.firsts_of_all() {
+            assert_eq!(sequences, up_to(3), "order {order}");
+        }
+        running.stop().await;
+        hung.stop().await;
+    }
 }
 
 pub(crate) async fn publishers_whose_sinks_are_all_down_resume_when_these_are_back(desk: Desk) {
