@@ -291,6 +291,7 @@ macro_rules! conformance {
                 run_now_leaves_the_ticks_as_they_are
                 run_now_that_is_repeated_makes_one_job
                 a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise
+                a_schedule_is_created_once_and_edited_only_as_it_was_seen
                 what_is_not_there_or_not_right_is_said
                 a_configuration_owns_its_schedules_and_no_others
                 an_operators_schedule_stays_whatever_a_configuration_says

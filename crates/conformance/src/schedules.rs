@@ -10,7 +10,7 @@ use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::listing::JobRow;
 use milepost_core::port::Store;
-use milepost_core::precedence::{Put, Synced};
+use milepost_core::precedence::{Over, Put, Synced};
 use milepost_core::schedule::{
     JobTemplate, Made, Makes, Misfire, Schedule, ScheduleView, Source, Spec, schedule_of_key,
 };
@@ -40,7 +40,7 @@ async fn periods_ago(scene: &Scene, periods: i32) -> Timestamp {
 
 /// Stores a schedule with this next tick.
 async fn stand(scene: &Scene, schedule: &Schedule, next_at: Timestamp) {
-    let put = scene.store.write_schedule(schedule, Source::Operator, Some(next_at)).await.unwrap();
+    let put = scene.store.write_schedule(schedule, Source::Operator, Some(next_at), Over::Any).await.unwrap();
     assert_eq!(put, Put::Stands);
 }
 
@@ -321,6 +321,30 @@ pub async fn a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise(sc
     scene.store.put_schedule(&changed, Source::Operator).await.unwrap();
     let now = scene.store.clock().await.unwrap().now;
     assert!(view(&scene, "h").await.next_at.is_some_and(|next_at| next_at > now));
+}
+
+pub async fn a_schedule_is_created_once_and_edited_only_as_it_was_seen(scene: Scene) {
+    let due = periods_ago(&scene, 1).await;
+    stand(&scene, &rare("h"), due).await;
+    assert!(!scene.store.create_schedule(&rare("h")).await.unwrap(), "it exists");
+    assert!(scene.store.create_schedule(&rare("other")).await.unwrap());
+    let seen = view(&scene, "h").await.schedule.fingerprint();
+    // A tick changes the schedule's state, not its settings.
+    tick_all(scene.store.as_ref()).await;
+    assert!(scene.store.edit_schedule(&rare("h").misfire(Misfire::Skip), seen).await.unwrap());
+    assert!(!scene.store.edit_schedule(&rare("h"), seen).await.unwrap(), "it was changed");
+    let stored = view(&scene, "h").await;
+    assert_eq!((stored.schedule.misfire, stored.source), (Misfire::Skip, Source::Operator));
+    let seen = stored.schedule.fingerprint();
+    scene.store.remove_schedule("h", Source::Operator).await.unwrap();
+    assert!(!scene.store.edit_schedule(&rare("h"), seen).await.unwrap(), "it was removed");
+    assert!(scene.store.schedule("h").await.unwrap().is_none());
+    let put = scene.store.write_schedule(&rare("h"), Source::Operator, None, Over::Version(1)).await;
+    assert_eq!(put.unwrap(), Put::Outdated);
+    assert!(
+        scene.store.schedule("h").await.unwrap().is_none(),
+        "a version that is gone is not created again"
+    );
 }
 
 pub async fn what_is_not_there_or_not_right_is_said(scene: Scene) {

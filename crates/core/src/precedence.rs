@@ -1,4 +1,4 @@
-//! Precedence of operators over configuration files when both set the same limit or schedule.
+//! Precedence of operators over configuration files, and of operators over each other, when they set the same limit or schedule.
 
 /// The result of storing a limit or a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,6 +7,41 @@ pub enum Put {
     Stands,
     /// Nothing was changed: a configuration names an object that an operator has set.
     Foreign,
+    /// Nothing was changed: the object is not the one that it should replace.
+    Outdated,
+}
+
+/// The object that another one may replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Whatever exists, or nothing.
+    Any,
+    /// Nothing: an existing object is kept.
+    Nothing,
+    /// The object with this version. It is not created again if it has been removed.
+    Version(i64),
+}
+
+impl Over {
+    /// Returns the version that the statements of stores compare: none for any, and 0, which no object has, for nothing.
+    #[must_use]
+    pub const fn version(self) -> Option<i64> {
+        match self {
+            Self::Any => None,
+            Self::Nothing => Some(0),
+            Self::Version(version) => Some(version),
+        }
+    }
+
+    /// Returns the result of a statement that stored the object, or found another one.
+    #[must_use]
+    pub fn put(self, stored: bool) -> Put {
+        match (stored, self) {
+            (true, _) => Put::Stands,
+            (false, Self::Any) => Put::Foreign,
+            (false, _) => Put::Outdated,
+        }
+    }
 }
 
 /// The result of applying a configuration's limits or schedules.

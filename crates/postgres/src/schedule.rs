@@ -13,7 +13,7 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
 use milepost_core::job::Priority;
 use milepost_core::port::{BulkStore, ScheduleStore, StoreResult, check_kind_of_ticks};
-use milepost_core::precedence::Put;
+use milepost_core::precedence::{Over, Put};
 use milepost_core::schedule::{
     Clock, JobTemplate, Made, Makes, Misfire, Order, Refusal, Schedule, ScheduleView, Source, Spec, Tick,
     Ticked,
@@ -65,6 +65,7 @@ impl ScheduleStore for PostgresStore {
         schedule: &Schedule,
         source: Source,
         next_at: Option<jiff::Timestamp>,
+        over: Over,
     ) -> StoreResult<Put> {
         let Schedule { name, spec, makes, misfire, misfire_grace } = schedule;
         let (dag, job) = makes.columns();
@@ -85,10 +86,11 @@ impl ScheduleStore for PostgresStore {
             .bind(whole_ms(*misfire_grace))
             .bind(source.as_str())
             .bind(next_at.map(jiff_sqlx::Timestamp::from))
-            .bind(dag.map(str::to_owned));
+            .bind(dag.map(str::to_owned))
+            .bind(over.version());
         let written =
             self.change_schedule("write_schedule", &AuditedAction::put_schedule(name), query).await?;
-        Ok(if written { Put::Stands } else { Put::Foreign })
+        Ok(over.put(written))
     }
 
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {

@@ -301,6 +301,8 @@ function change(event) {
   if (event.target.matches("input.pick-all")) {
     all("input.pick").forEach((box) => { box.checked = event.target.checked; });
   }
+  // What was typed is probably meant without outer spaces. Existing names can have some, and are sent as they are.
+  if (event.target.matches("form.sheet input")) event.target.value = event.target.value.trim();
   if (event.target.closest("form[data-at-once]") && event.target.tagName === "SELECT") event.target.form.requestSubmit();
 }
 
@@ -313,6 +315,42 @@ function checkJson(event) {
   area.setCustomValidity(fault);
 }
 
+// --- Forms. One that is refused stays open with what was typed, and says why.
+
+async function send(event) {
+  const form = event.target;
+  if (!form.matches("form.sheet")) return;
+  event.preventDefault();
+  if (form.dataset.sending) return;
+  form.dataset.sending = "1";
+  try {
+    const headers = { accept: "application/json", "x-milepost-form": "1" };
+    const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)), headers });
+    const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : null;
+    if (said?.to) leave(said.to);
+    else if (said) refuse(form, said.refused ?? said.detail);
+    else location.reload();
+  } catch (_) {
+    refuse(form, "The server did not answer, so it is not known whether this was done. Check, then try again.");
+  } finally {
+    delete form.dataset.sending;
+  }
+}
+
+function leave(url) {
+  if (new URL(url, location).href === location.href) location.reload();
+  else location.assign(url);
+}
+
+function refuse(form, words) {
+  const said = one(".flash", form) ?? document.createElement("p");
+  said.className = "flash refused";
+  said.setAttribute("role", "alert");
+  said.textContent = words;
+  one(".buttons", form).before(said);
+}
+
+document.addEventListener("submit", send);
 document.addEventListener("input", checkJson);
 document.addEventListener("keydown", key);
 document.addEventListener("click", click);

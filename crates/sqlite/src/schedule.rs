@@ -8,7 +8,7 @@ use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, Priority};
 use milepost_core::port::{ScheduleStore, StoreResult, check_kind_of_ticks};
-use milepost_core::precedence::Put;
+use milepost_core::precedence::{Over, Put};
 use milepost_core::schedule::{
     Clock, JobTemplate, Made, Makes, Misfire, Order, Refusal, Schedule, ScheduleView, Source, Spec, Tick,
     Ticked,
@@ -67,9 +67,11 @@ impl ScheduleStore for SqliteStore {
         schedule: &Schedule,
         source: Source,
         next_at: Option<Timestamp>,
+        over: Over,
     ) -> StoreResult<Put> {
         let (action, schedule) = (AuditedAction::put_schedule(&schedule.name), schedule.clone());
-        self.act("write_schedule", Hint::NONE, action, move |tx| write(tx, &schedule, source, next_at)).await
+        self.act("write_schedule", Hint::NONE, action, move |tx| write(tx, &schedule, source, next_at, over))
+            .await
     }
 
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
@@ -154,6 +156,7 @@ fn write(
     schedule: &Schedule,
     source: Source,
     next_at: Option<Timestamp>,
+    over: Over,
 ) -> Result<Put, Failure> {
     let Schedule { name, spec, makes, misfire, misfire_grace } = schedule;
     let (dag, job) = makes.columns();
@@ -176,8 +179,9 @@ fn write(
         next_at.map(Timestamp::as_millisecond),
         now_ms() * 1000,
         dag,
+        over.version(),
     ])?;
-    Ok(if written == 1 { Put::Stands } else { Put::Foreign })
+    Ok(over.put(written == 1))
 }
 
 fn move_on(conn: &Connection, tick: &Tick) -> Result<Option<Ticked>, Failure> {

@@ -10,7 +10,7 @@ use milepost_cli_support::operator::ReasonArgs;
 use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers::point_in_time;
 use milepost_core::batch::nominal::{NominalTime, ZONE_DEFAULT};
-use milepost_core::batch::start::{NewBatch, check_fit};
+use milepost_core::batch::start::{NewBatch, check_fit_of_text};
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use serde_json::value::RawValue;
@@ -125,7 +125,7 @@ pub(super) async fn run(args: StartArgs, store: &dyn Store) -> Result<Outcome> {
     };
     let (_, definition) = store.dag(&args.dag, Some(version)).await?;
     if let Some(schema) = &definition.input_schema {
-        check_fit(schema, &serde_json::from_str(input.get())?).map_err(StoreError::from)?;
+        check_fit_of_text(schema, input.get()).map_err(StoreError::from)?;
     }
     let mut batch = NewBatch::new(&args.dag, &input)?;
     batch.key.clone_from(&args.key);

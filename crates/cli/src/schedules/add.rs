@@ -10,6 +10,7 @@ use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers;
 use milepost_cli_support::store::{self, Schema, StoreAddress};
 use milepost_core::batch::start::NewBatch;
+use milepost_core::error::StoreError;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
 use milepost_core::schedule::{MISFIRE_MAX_DEFAULT, Makes, Misfire, Schedule, Source, Spec, ZONE_DEFAULT};
 use serde_json::value::RawValue;
@@ -147,15 +148,15 @@ pub(super) async fn run(args: AddArgs, address: &StoreAddress) -> Result<Outcome
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let name = &schedule.name;
     let before = store.schedule(name).await?;
-    if before.is_some() && !replace {
-        bail!("there is a schedule {name} already; give --replace to replace it");
-    }
-    if let Some(missing) = store.check_input(&schedule).await? {
+    if let Some(missing) = store.input_of_ticks(&schedule).await?.check().map_err(StoreError::from)? {
         output::note(format_args!("{missing}. Until then its ticks start nothing"));
     }
-    operator::acting_because(store.as_ref(), reason.as_deref())?
-        .put_schedule(&schedule, Source::Operator)
-        .await?;
+    let acting = operator::acting_because(store.as_ref(), reason.as_deref())?;
+    if replace {
+        acting.put_schedule(&schedule, Source::Operator).await?;
+    } else if !acting.create_schedule(&schedule).await? {
+        bail!("there is a schedule {name} already; give --replace to replace it");
+    }
     if before.as_ref().is_some_and(|view| view.source == Source::Config) {
         output::note(format_args!(
             "schedule {name} came from a configuration, which is ignored until you remove the schedule"

@@ -10,6 +10,7 @@ use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
+use milepost_core::precedence::Over;
 use milepost_core::schedule::{
     BatchTemplate, InvalidSchedule, Made, Makes, Misfire, Schedule, ScheduleView, Source, Spec, Ticked,
     schedule_of_key,
@@ -41,7 +42,7 @@ async fn tick_last(batches: &Batches, schedule: &Schedule) -> Timestamp {
             .take_while(|tick| *tick <= now)
             .last()
             .expect("a tick within a year");
-    batches.store.write_schedule(schedule, Source::Operator, Some(last)).await.unwrap();
+    batches.store.write_schedule(schedule, Source::Operator, Some(last), Over::Any).await.unwrap();
     assert_eq!(tick(batches.store.as_ref()).await.unwrap().new_ones(), 1);
     batches.advance().await;
     last
@@ -64,7 +65,7 @@ async fn stand(batches: &Batches, schedule: &Schedule, periods: i32) -> Vec<Time
     let last_s = now(batches).await.as_second() / PERIOD.as_secs() * PERIOD.as_secs();
     let last = Timestamp::from_second(last_s).unwrap();
     let ticks: Vec<Timestamp> = (0..=periods).rev().map(|ago| last - PERIOD * ago).collect();
-    batches.store.write_schedule(schedule, Source::Operator, Some(ticks[0])).await.unwrap();
+    batches.store.write_schedule(schedule, Source::Operator, Some(ticks[0]), Over::Any).await.unwrap();
     ticks
 }
 
@@ -304,7 +305,7 @@ pub async fn a_daily_settlement_knows_its_day(batches: Batches) {
     let now = now(&batches).await;
     let first = daily.spec.next_after(now - SignedDuration::from_hours(51)).unwrap();
     let second = daily.spec.next_after(first).unwrap();
-    batches.store.write_schedule(&daily, Source::Operator, Some(first)).await.unwrap();
+    batches.store.write_schedule(&daily, Source::Operator, Some(first), Over::Any).await.unwrap();
     let date = |tick: Timestamp| tick.to_zoned(TimeZone::get("Europe/Berlin").unwrap()).date().to_string();
     assert_ne!(date(first), date(second));
     for tick_at in [first, second] {

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use milepost_core::job::NewJob;
 use milepost_core::port::Store;
+use milepost_core::precedence::Over;
 use milepost_core::schedule::{Misfire, Schedule, Source, Spec, schedule_of_key};
 use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
@@ -34,7 +35,7 @@ async fn each_tick_has_one_job(home: &dyn Home) {
     let now = store.clock().await.unwrap().now;
     let mut expected = BTreeMap::new();
     for (schedule, ticks) in around_changes_of_the_clocks(now) {
-        store.write_schedule(&schedule, Source::Operator, ticks.first().copied()).await.unwrap();
+        store.write_schedule(&schedule, Source::Operator, ticks.first().copied(), Over::Any).await.unwrap();
         expected.insert(schedule.name, ticks);
     }
     let began = put_busy_schedules(store.as_ref()).await;

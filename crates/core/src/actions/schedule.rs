@@ -26,7 +26,7 @@ actions! {
 }
 
 actions! {
-    /// A change of what is stored of a schedule.
+    /// A change of a schedule itself.
     ScheduleChange {
         Create = "create" {
             title: "Create schedule",

@@ -103,14 +103,23 @@ pub fn check_fit(schema: &Value, input: &Value) -> Result<(), InvalidBatch> {
     schema.check(input).map_err(|invalid| unfit(invalid.to_string()))
 }
 
-/// Performs the same check on JSON texts.
+/// Performs the same check on an input that is JSON text.
+///
+/// # Errors
+/// As [`check_fit`]; also for a text that is not JSON.
+pub fn check_fit_of_text(schema: &Value, input: &str) -> Result<(), InvalidBatch> {
+    check_fit(schema, &value_of(input)?)
+}
+
+/// Performs the same check on a schema and an input that are JSON texts.
 ///
 /// # Errors
 /// As [`check_fit`]; also for a text that is not JSON.
 pub fn check_fit_of_texts(schema: &str, input: &str) -> Result<(), InvalidBatch> {
-    let read = |text: &str| {
-        serde_json::from_str(text)
-            .map_err(|error| InvalidBatch::Input { why: format!("it is not JSON: {error}") })
-    };
-    check_fit(&read(schema)?, &read(input)?)
+    check_fit_of_text(&value_of(schema)?, input)
+}
+
+fn value_of(json: &str) -> Result<Value, InvalidBatch> {
+    serde_json::from_str(json)
+        .map_err(|error| InvalidBatch::Input { why: format!("it is not JSON: {error}") })
 }

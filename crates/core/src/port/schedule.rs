@@ -8,14 +8,15 @@ use super::{AdminStore, BatchStore, IntakeStore, StoreResult};
 use crate::batch::error::InvalidBatch;
 use crate::batch::listing::BatchFilter;
 use crate::batch::nominal::NominalTime;
-use crate::batch::start::{Started, check_fit};
+use crate::batch::start::Started;
 use crate::bulk::definition::Definition;
 use crate::error::StoreError;
 use crate::job::Enqueued;
 use crate::job::error::InvalidJob;
-use crate::precedence::{Put, Synced};
+use crate::precedence::{Over, Put, Synced};
 use crate::schedule::{
-    Clock, InvalidSchedule, Made, Makes, Order, Schedule, ScheduleView, Source, Tick, Ticked,
+    Clock, Fingerprint, InputOfTicks, InvalidSchedule, Made, Makes, Order, Schedule, ScheduleView, Source,
+    Tick, Ticked,
 };
 use crate::search::JobFilter;
 
@@ -52,6 +53,7 @@ pub trait ScheduleStore: IntakeStore + AdminStore + BatchStore {
         schedule: &Schedule,
         source: Source,
         next_at: Option<Timestamp>,
+        over: Over,
     ) -> StoreResult<Put>;
 
     /// Removes a schedule; only an operator can remove an operator's schedule. Its jobs and batches are kept. Returns
@@ -79,7 +81,33 @@ pub trait ScheduleStore: IntakeStore + AdminStore + BatchStore {
     async fn put_schedule(&self, schedule: &Schedule, source: Source) -> StoreResult<Put> {
         check(schedule)?;
         let now = self.clock().await?.now;
-        self.write_schedule(schedule, source, schedule.spec.next_after(now)).await
+        self.write_schedule(schedule, source, schedule.spec.next_after(now), Over::Any).await
+    }
+
+    /// Stores an operator's schedule, if none with its name exists. Returns whether it was stored.
+    async fn create_schedule(&self, schedule: &Schedule) -> StoreResult<bool> {
+        check(schedule)?;
+        let next_at = schedule.spec.next_after(self.clock().await?.now);
+        let put = self.write_schedule(schedule, Source::Operator, next_at, Over::Nothing).await?;
+        Ok(put == Put::Stands)
+    }
+
+    /// Stores an operator's schedule in place of the one with these settings. Returns whether it was stored; otherwise the schedule has been
+    /// removed, or has other settings by now.
+    async fn edit_schedule(&self, schedule: &Schedule, before: Fingerprint) -> StoreResult<bool> {
+        check(schedule)?;
+        let next_at = schedule.spec.next_after(self.clock().await?.now);
+        loop {
+            let Some(view) = self.schedule(&schedule.name).await? else { return Ok(false) };
+            if view.schedule.fingerprint() != before {
+                return Ok(false);
+            }
+            // A tick changes the version, too.
+            let over = Over::Version(view.version);
+            if self.write_schedule(schedule, Source::Operator, next_at, over).await? == Put::Stands {
+                return Ok(true);
+            }
+        }
     }
 
     /// Resumes a paused schedule with its next tick from now; ticks during the pause are dropped. Returns whether that changed anything.
@@ -121,25 +149,22 @@ pub trait ScheduleStore: IntakeStore + AdminStore + BatchStore {
         Ok(batches.first().map(|batch| Made::Batch(Started { batch: batch.id, duplicate: true })))
     }
 
-    /// Checks that the input of a schedule's batches, as it would be now, fits the current version of their DAG. Returns what is missing if the DAG is not
-    /// defined: that may happen before the first tick.
+    /// Returns the input of a schedule's batches, as it would be now, and the schema of the current version of their DAG.
     ///
     /// # Errors
-    /// [`StoreError::Batch`] with the reason if the input does not fit.
-    async fn check_input(&self, schedule: &Schedule) -> StoreResult<Option<InvalidBatch>> {
-        let Makes::Batch(batch) = &schedule.makes else { return Ok(None) };
+    /// [`StoreError::Batch`] with the reason if an expression of the input fails.
+    async fn input_of_ticks(&self, schedule: &Schedule) -> StoreResult<InputOfTicks> {
+        let Makes::Batch(batch) = &schedule.makes else { return Ok(InputOfTicks::Free) };
         let definition = match self.dag(&batch.dag, None).await {
-            Err(StoreError::Batch(missing @ InvalidBatch::NoSuchDag { .. })) => return Ok(Some(missing)),
+            Err(StoreError::Batch(missing @ InvalidBatch::NoSuchDag { .. })) => {
+                return Ok(InputOfTicks::NoDag(missing));
+            }
             found => found?.1,
         };
-        let Some(schema) = definition.input_schema else { return Ok(None) };
+        let Some(schema) = definition.input_schema else { return Ok(InputOfTicks::Free) };
         // The value of an expression can depend on the tick, but its type hardly ever does.
         let tick = NominalTime { at: self.clock().await?.now, zone: schedule.spec.zone_name().to_owned() };
-        let input = batch.input_at(&tick)?;
-        let input = serde_json::from_str(input.get())
-            .map_err(|error| InvalidBatch::Input { why: error.to_string() })?;
-        check_fit(&schema, &input)?;
-        Ok(None)
+        Ok(InputOfTicks::Bound { schema, input: batch.input_at(&tick)? })
     }
 
     /// Creates the job or batch of an order, independently of the schedule's ticks. If its key exists, returns the existing one.

@@ -7,6 +7,8 @@
 mod catch_up;
 mod cron;
 mod error;
+mod fingerprint;
+mod input;
 mod makes;
 mod spec;
 mod tick;
@@ -21,6 +23,8 @@ use uuid::Uuid;
 pub use catch_up::{CatchUp, MISFIRE_MAX, MISFIRE_MAX_DEFAULT, Misfire};
 pub use cron::Cron;
 pub use error::InvalidSchedule;
+pub use fingerprint::Fingerprint;
+pub use input::InputOfTicks;
 pub use makes::{BatchTemplate, JobTemplate, Made, Makes, Order};
 pub use spec::{Every, Spec};
 pub use tick::{Refusal, Tick, Ticked};
@@ -31,7 +35,7 @@ pub use crate::batch::nominal::ZONE_DEFAULT;
 use crate::job::error::InvalidJob;
 use crate::job::{KEY_BYTES_MAX, NAME_BYTES_MAX};
 use crate::named::UnknownName;
-use crate::text::is_unprintable;
+use crate::text::{is_relative_segment, is_unprintable};
 
 /// The default time that a tick may be late before it counts as missed.
 pub const MISFIRE_GRACE_DEFAULT: Duration = Duration::from_secs(60);
@@ -88,7 +92,8 @@ impl Schedule {
     /// # Errors
     /// [`InvalidSchedule`] with the reason.
     pub fn check(&self) -> Result<(), InvalidSchedule> {
-        if self.name.contains(is_unprintable) || !(1..=NAME_BYTES_MAX).contains(&self.name.len()) {
+        let fits = (1..=NAME_BYTES_MAX).contains(&self.name.len());
+        if !fits || self.name.contains(is_unprintable) || is_relative_segment(&self.name) {
             return Err(InvalidSchedule::Name { name: self.name.chars().take(60).collect() });
         }
         self.misfire.check()?;

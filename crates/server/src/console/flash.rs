@@ -1,10 +1,12 @@
 //! Flash messages: the result of an action, shown once at the top of the next page. A cookie carries the message.
 
+use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use serde_json::json;
 
 use super::format::cut;
 use crate::access::cookie as read_cookie;
@@ -15,6 +17,9 @@ use crate::session::cookie::Cookie;
 
 /// Maximum length of a message, in characters.
 const CHARS_MAX: usize = 600;
+
+/// The header of a form that a script sends: the answer is JSON, and the form stays open if it is refused.
+const BY_SCRIPT: &str = "x-milepost-form";
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,9 +44,15 @@ pub(crate) async fn carry(State(app): State<App>, mut request: Request, next: Ne
     if let Some(flash) = Flash::of(request.headers(), cookie) {
         request.extensions_mut().insert(flash);
     }
+    let by_script = request.headers().contains_key(BY_SCRIPT);
     let mut response = next.run(request).await;
-    let set = match response.extensions().get() {
-        Some(Said::Next(flash)) => flash.cookie(cookie),
+    let said = response.extensions_mut().remove();
+    if let (true, Some(Said::Next(flash))) = (by_script, &said) {
+        response = flash.to_script(&response);
+    }
+    let set = match said {
+        // The script shows a refusal in the form.
+        Some(Said::Next(flash)) => (flash.done || !by_script).then(|| flash.cookie(cookie)).flatten(),
         Some(Said::Here) => cookie.without(),
         None => None,
     };
@@ -71,6 +82,15 @@ impl Flash {
         let kind = if self.done { "done" } else { "refused" };
         let words = encoded(&cut(&self.words, CHARS_MAX));
         cookie.briefly(&format!("{kind}.{words}"))
+    }
+
+    /// Turns a redirect into the answer to a script: the page to open, or why the form was refused.
+    fn to_script(&self, redirect: &Response) -> Response {
+        if !self.done {
+            return Json(json!({ "refused": self.words })).into_response();
+        }
+        let to = redirect.headers().get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("/");
+        Json(json!({ "to": to })).into_response()
     }
 
     /// Redirects to the page at `back`, which shows the message.

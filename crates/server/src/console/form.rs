@@ -229,9 +229,14 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// Returns a field without surrounding whitespace; `None` if it is empty.
+    /// Returns a field as it was sent: names may begin and end with spaces. `None` if it is empty.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
-        self.fields.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
+        self.fields.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())
+    }
+
+    /// Returns a field that is not a name, without surrounding whitespace; `None` if it is empty.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        self.field(name).map(str::trim)
     }
 
     /// Returns the fields whose names begin with this prefix, by the rest of their names, without empty ones.
@@ -268,14 +273,12 @@ impl Sent {
         let refuse = |value: &str, error: T::Err| {
             Flash::refused(format!("nothing was done: {name} is {value:?}, which is invalid: {error}"))
         };
-        self.field(name).map(|value| value.parse().map_err(|error| refuse(value, error))).transpose()
+        self.value(name).map(|value| value.parse().map_err(|error| refuse(value, error))).transpose()
     }
 
-    /// Returns the required reason, truncated to the maximum length.
+    /// Returns the required reason.
     pub(crate) fn reason(&self) -> Result<String, Flash> {
-        let reason =
-            self.field("reason").ok_or_else(|| Flash::refused("nothing was done: the reason is missing"))?;
-        Ok(reason.chars().take(REASON_CHARS_MAX).collect())
+        self.needed("reason").map(|reason| reason.trim().to_owned())
     }
 
     /// Returns the sender, with the required reason.
@@ -291,7 +294,7 @@ impl Sent {
 
     /// Returns the duration in the optional field `wait`: `90s`, `10m`, `2h`, `1d`, or a number of seconds.
     pub(crate) fn wait(&self) -> Result<Option<Duration>, Flash> {
-        let Some(text) = self.field("wait") else { return Ok(None) };
+        let Some(text) = self.value("wait") else { return Ok(None) };
         let parsed = text
             .parse()
             .map_or_else(|_| parse_positive(text), |seconds: u64| parse_positive(&format!("{seconds}s")));

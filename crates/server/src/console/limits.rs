@@ -129,7 +129,7 @@ pub(super) async fn put(State(app): State<App>, sent: Sent) -> Response {
 /// Reads a rate. A text that shows the known rate means exactly that: it can be rounded.
 fn rate(sent: &Sent, known: Option<Rate>) -> Result<Option<Rate>, Flash> {
     let burst: Option<u32> = sent.read("burst")?;
-    let Some(text) = sent.field("rate") else {
+    let Some(text) = sent.value("rate") else {
         return match burst {
             Some(_) => Err(Flash::refused("nothing was done: a burst needs a rate")),
             None => Ok(None),
@@ -181,7 +181,7 @@ pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         let store = acting(&app, &sent)?;
         let (kind, rate) = (sent.needed("kind")?, sent.needed("rate")?);
-        let rate = Rate::parse_per_second(rate).map(Rate::steady).map_err(StoreError::Limit)?;
+        let rate = Rate::parse_per_second(rate.trim()).map(Rate::steady).map_err(StoreError::Limit)?;
         if let Some(view) = known(&app).await?.iter().find(|view| is_of(view, kind)) {
             let has = view.limit.rate.map(|rate| format!(" of {rate}")).unwrap_or_default();
             return Err(Flash::refused(format!(

@@ -1,6 +1,5 @@
 //! The forms that create, change and remove a schedule.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
@@ -8,25 +7,27 @@ use axum::response::Response;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::schedule::ScheduleChange;
 use milepost_core::duration::{exact, parse};
-use milepost_core::job::{NewJob, Priority};
+use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority, QUEUE_DEFAULT};
 use milepost_core::schedule::{
-    BatchTemplate, JobTemplate, MISFIRE_GRACE_DEFAULT, MISFIRE_MAX_DEFAULT, Makes, Misfire, Schedule,
-    ScheduleView, Source, Spec, ZONE_DEFAULT,
+    BatchTemplate, InvalidSchedule, JobTemplate, MISFIRE_GRACE_DEFAULT, MISFIRE_MAX_DEFAULT, Makes, Misfire,
+    Schedule, ScheduleView, Source, Spec, ZONE_DEFAULT,
 };
 use serde_json::value::RawValue;
-use tokio::runtime::Handle;
 
 use super::flash::Flash;
 use super::form::{Action, Control, Field, Sent, acting};
 use super::format::pretty;
 use super::page::Page;
-use crate::api::schedules::remove_by_operator;
+use crate::api::schedules::{check_input, remove_by_operator};
 use crate::app::App;
 use crate::params::encoded;
 
 /// The policies for missed ticks, and their labels.
 const MISFIRES: [(&str, &str); 3] =
     [("once", "one job or batch for all of them"), ("skip", "none"), ("all", "one for each")];
+
+/// The hidden field with the fingerprint of the settings that a form changes.
+const BEFORE: &str = "before";
 
 /// Returns the button that creates a schedule.
 pub(super) fn create(page: &Page) -> Option<Action> {
@@ -52,6 +53,7 @@ pub(super) fn change(view: &ScheduleView, page: &Page) -> Vec<Action> {
         Action::new(page, change.as_str(), url, change)
             .asks(format!("{} {}", change.title(), schedule.name))
             .with(Field::hidden("name", &schedule.name))
+            .with(Field::hidden(BEFORE, schedule.fingerprint().to_string()))
     };
     let edit = form(ScheduleChange::Edit, "/schedule/save")
         .with(ticks(&schedule.spec.to_string()).required())
@@ -88,7 +90,7 @@ fn document(label: &'static str, value: String) -> Field {
 fn settings_of_jobs(job: Option<&JobTemplate>) -> Vec<Field> {
     let text = |of: fn(&JobTemplate) -> String| job.map(of).unwrap_or_default();
     vec![
-        Field::shown("queue", "Queue", text(|job| job.queue.clone()), "default"),
+        Field::shown("queue", "Queue", text(|job| job.queue.clone()), QUEUE_DEFAULT),
         Field::shown(
             "group",
             "Group",
@@ -101,7 +103,12 @@ fn settings_of_jobs(job: Option<&JobTemplate>) -> Vec<Field> {
             text(|job| job.priority.get().to_string()),
             "from 1 (first) to 4 (last)",
         ),
-        Field::shown("max_attempts", "Attempts", text(|job| job.max_attempts.to_string()), "25"),
+        Field::shown(
+            "max_attempts",
+            "Attempts",
+            text(|job| job.max_attempts.to_string()),
+            MAX_ATTEMPTS_DEFAULT.to_string(),
+        ),
         Field::shown(
             "timeout",
             "Time limit of an attempt",
@@ -128,7 +135,7 @@ fn settings_of_misfires(schedule: Option<&Schedule>) -> [Field; 3] {
             .edited_as(Control::Choice(choices)),
         Field::shown("misfire_max", "at most, if one for each", max.to_string(), "")
             .edited_as(Control::Number),
-        Field::shown("misfire_grace", "Missed if late by", exact(grace), "60s"),
+        Field::shown("misfire_grace", "Missed if late by", exact(grace), exact(MISFIRE_GRACE_DEFAULT)),
     ]
 }
 
@@ -138,19 +145,17 @@ pub(super) async fn save(State(app): State<App>, sent: Sent) -> Response {
         let (store, schedule) = (acting(&app, &sent)?, read(&sent)?);
         let name = &schedule.name;
         let before = app.store.schedule(name).await?;
-        if before.is_some() && sent.operation::<ScheduleChange>()? == ScheduleChange::Create {
-            return Err(Flash::refused(format!(
-                "nothing was done: there is a schedule {name} already; edit it on its page"
-            )));
+        let missing = check_input(&app, store.as_ref(), &schedule).await?;
+        let (stored, why_not) = if sent.operation::<ScheduleChange>()? == ScheduleChange::Create {
+            (store.create_schedule(&schedule).await?, "exists already; edit it on its page")
+        } else {
+            let Some(edited) = sent.read(BEFORE)? else { return Err(refused(BEFORE, "it is missing")) };
+            let outdated = "was changed or removed since this form was opened; reload the page";
+            (store.edit_schedule(&schedule, edited).await?, outdated)
+        };
+        if !stored {
+            return Err(Flash::refused(format!("nothing was done: the schedule {name} {why_not}")));
         }
-        // The definition of a DAG can be large, and its check can take a second.
-        let permit = app.large.permit().await;
-        let (its, checked, runtime) = (schedule.clone(), Arc::clone(&store), Handle::current());
-        let missing = tokio::task::spawn_blocking(move || runtime.block_on(checked.check_input(&its)));
-        let missing =
-            missing.await.map_err(|error| Flash::refused(format!("nothing was done: {error}")))??;
-        drop(permit);
-        store.put_schedule(&schedule, Source::Operator).await?;
         let mut words = format!("Schedule {name} is stored.");
         if let Some(missing) = missing {
             words = format!("{words} But {missing}. Until then its ticks start nothing.");
@@ -185,8 +190,10 @@ fn refused(field: &str, why: impl std::fmt::Display) -> Flash {
 
 /// Reads the schedule of a form.
 fn read(sent: &Sent) -> Result<Schedule, Flash> {
-    let zone = sent.field("zone").unwrap_or(ZONE_DEFAULT);
-    let spec = Spec::parse(sent.needed("ticks")?, zone).map_err(|invalid| refused("ticks", invalid))?;
+    let zone = sent.value("zone").unwrap_or(ZONE_DEFAULT);
+    let spec = Spec::parse(sent.needed("ticks")?.trim(), zone).map_err(|invalid| {
+        refused(if matches!(invalid, InvalidSchedule::Zone { .. }) { "zone" } else { "ticks" }, invalid)
+    })?;
     let misfire = match sent.needed("misfire")? {
         "skip" => Misfire::Skip,
         "once" => Misfire::Once,
@@ -196,7 +203,11 @@ fn read(sent: &Sent) -> Result<Schedule, Flash> {
     let grace = duration(sent, "misfire_grace")?.unwrap_or(MISFIRE_GRACE_DEFAULT);
     let schedule =
         Schedule::new(sent.needed("name")?, spec, makes(sent)?).misfire(misfire).misfire_grace(grace);
-    schedule.check().map_err(|invalid| Flash::refused(format!("nothing was done: {invalid}")))?;
+    schedule.check().map_err(|invalid| match invalid {
+        InvalidSchedule::Name { .. } => refused("name", invalid),
+        InvalidSchedule::MisfireMax { .. } => refused("misfire_max", invalid),
+        _ => Flash::refused(format!("nothing was done: {invalid}")),
+    })?;
     Ok(schedule)
 }
 
@@ -221,6 +232,11 @@ fn makes(sent: &Sent) -> Result<Makes, Flash> {
             }))
         }
         (None, Some(dag)) => {
+            let mut of_jobs = settings_of_jobs(None).into_iter();
+            if let Some(field) = of_jobs.find(|field| sent.field(&field.name).is_some()) {
+                let words = "it applies to jobs, but the schedule starts batches; leave it empty";
+                return Err(refused(&field.name, words));
+            }
             let input = RawValue::from_string(document.unwrap_or("{}").to_owned())
                 .map_err(|invalid| refused("input", invalid))?;
             Ok(Makes::Batch(BatchTemplate { dag: dag.to_owned(), input }))
@@ -231,5 +247,5 @@ fn makes(sent: &Sent) -> Result<Makes, Flash> {
 }
 
 fn duration(sent: &Sent, name: &'static str) -> Result<Option<Duration>, Flash> {
-    sent.field(name).map(|text| parse(text).map_err(|invalid| refused(name, invalid))).transpose()
+    sent.value(name).map(|text| parse(text).map_err(|invalid| refused(name, invalid))).transpose()
 }

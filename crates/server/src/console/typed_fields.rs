@@ -84,7 +84,7 @@ pub(super) fn value(sent: &Sent, rest: &str) -> Result<Box<RawValue>, Flash> {
     let members = texts
         .into_iter()
         .map(|(name, text)| (name, parse(name, &Value::from(text).to_string())))
-        .chain(numbers.into_iter().map(|(name, text)| (name, number(name, text))))
+        .chain(numbers.into_iter().map(|(name, text)| (name, number(name, text.trim()))))
         .chain(jsons.into_iter().map(|(name, text)| (name, parse(name, text))));
     for (name, value) in members {
         if !object.add(name.to_owned(), value?) {

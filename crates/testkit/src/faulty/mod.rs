@@ -34,7 +34,7 @@ use milepost_core::port::{
     LimitStore, MaintenanceStore, Operated, Operation, RetryDelay, ScheduleStore, Store, StoreResult,
     WakeStream, WorkerStore,
 };
-use milepost_core::precedence::{Put, Synced};
+use milepost_core::precedence::{Over, Put, Synced};
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
 use milepost_core::search::JobFilter;
@@ -348,8 +348,9 @@ impl ScheduleStore for Faulty {
         schedule: &Schedule,
         source: Source,
         next_at: Option<Timestamp>,
+        over: Over,
     ) -> StoreResult<Put> {
-        self.pass("write_schedule", self.inner.write_schedule(schedule, source, next_at)).await
+        self.pass("write_schedule", self.inner.write_schedule(schedule, source, next_at, over)).await
     }
 
     async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {

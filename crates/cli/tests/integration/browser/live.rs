@@ -50,8 +50,10 @@ fn a_bulk_jobs_bar_moves_until_it_is_aborted_and_goes_on_when_it_is_resumed(plac
     console.was_not_loaded_anew();
     browser.read(&format!("document.querySelector('{form}').noValidate = true"));
     browser.click(&stop);
-    browser.until_says(".flash.refused", "the reason is missing");
-    console.act(&abort, "wrong text");
+    browser.until_says(&format!("{form} .flash.refused"), "reason is missing");
+    console.was_not_loaded_anew();
+    browser.fill(&format!("{form} [name=reason]"), "wrong text");
+    browser.click_through(&stop);
     browser.until_says(".flash.done", "");
     console.until_state("aborted");
 

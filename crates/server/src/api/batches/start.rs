@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::nominal::NominalTime;
-use milepost_core::batch::start::{NewBatch, Started, check_fit};
+use milepost_core::batch::start::{NewBatch, Started, check_fit_of_text};
 use milepost_core::dag::definition::Definition;
 use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
@@ -130,7 +130,5 @@ fn nominal(at: Option<Timestamp>, zone: Option<String>) -> Result<Option<Nominal
 fn check_input(definition: &Definition, input: &RawValue) -> Result<(), Problem> {
     let Some(schema) = &definition.input_schema else { return Ok(()) };
     let refuse = |invalid: InvalidBatch| Problem::from(StoreError::from(invalid)).at("input");
-    let input = serde_json::from_str(input.get())
-        .map_err(|error| refuse(InvalidBatch::Input { why: error.to_string() }))?;
-    check_fit(schema, &input).map_err(refuse)
+    check_fit_of_text(schema, input.get()).map_err(refuse)
 }

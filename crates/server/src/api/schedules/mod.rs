@@ -5,7 +5,7 @@ mod operate;
 mod put;
 mod ticks;
 
-pub(crate) use self::put::remove_by_operator;
+pub(crate) use self::put::{check_input, remove_by_operator};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::error::StoreError;
 use milepost_core::job::{NewJob, Priority};
@@ -187,8 +188,25 @@ async fn put_schedule(
 ) -> Result<Json<ScheduleDetail>, Problem> {
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let schedule = request.schedule(name)?;
+    check_input(&app, store.as_ref(), &schedule).await?;
     store.put_schedule(&schedule, Source::Operator).await?;
     ScheduleDetail::read(&schedule.name, app.store.as_ref()).await.map(Json)
+}
+
+/// Checks that the input of a schedule's batches fits their DAG. Returns what is missing if the DAG is not defined.
+pub(crate) async fn check_input(
+    app: &App,
+    store: &dyn Store,
+    schedule: &Schedule,
+) -> Result<Option<InvalidBatch>, Problem> {
+    // The definition of a DAG can be large, and its check can take a second.
+    let permit = app.large.permit().await;
+    let input = store.input_of_ticks(schedule).await?;
+    let checked = tokio::task::spawn_blocking(move || input.check()).await;
+    drop(permit);
+    checked
+        .map_err(|error| Problem::new(Code::CheckFailed, error.to_string()))?
+        .map_err(|invalid| Problem::from(StoreError::from(invalid)).at("input"))
 }
 
 /// Remove a schedule

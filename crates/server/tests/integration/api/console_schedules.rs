@@ -1,6 +1,6 @@
 //! Tests of the pages and forms of schedules.
 
-use milepost_core::schedule::{Makes, Misfire, Source};
+use milepost_core::schedule::{Makes, Misfire, ScheduleView, Source};
 
 use crate::api::place::Place;
 
@@ -22,12 +22,14 @@ const NIGHTLY: [(&str, &str); 13] = [
 ];
 
 /// Returns the fields with other values, and without those whose value is `None`.
-fn with(
-    fields: &[(&'static str, &'static str)],
-    others: &[(&'static str, Option<&'static str>)],
-) -> Vec<(&'static str, &'static str)> {
+fn with<'a>(fields: &[(&'a str, &'a str)], others: &[(&'a str, Option<&'a str>)]) -> Vec<(&'a str, &'a str)> {
     let kept = fields.iter().filter(|(name, _)| others.iter().all(|(other, _)| other != name)).copied();
     kept.chain(others.iter().filter_map(|(name, value)| Some((*name, (*value)?)))).collect()
+}
+
+/// Returns the fingerprint that the form for changes contains.
+async fn fingerprint(place: &Place, name: &str) -> String {
+    place.store.schedule(name).await.unwrap().unwrap().schedule.fingerprint().to_string()
 }
 
 pub(crate) async fn a_schedule_is_created_edited_and_removed_by_forms(place: Place) {
@@ -59,10 +61,13 @@ pub(crate) async fn a_schedule_is_created_edited_and_removed_by_forms(place: Pla
             "{name} is not filled in: {form}"
         );
     }
+    let before = fingerprint(&place, "nightly").await;
+    assert!(form.contains(&format!("name=\"before\" value=\"{before}\"")), "{form}");
     let edit = with(
         &NIGHTLY,
         &[
             ("operation", Some("edit")),
+            ("before", Some(&before)),
             ("ticks", Some("@every 10m")),
             ("group", None),
             ("misfire", Some("skip")),
@@ -88,9 +93,11 @@ pub(crate) async fn a_form_of_a_schedule_names_what_is_wrong(place: Place) {
         with(&named, changes)
     };
     for (fields, fault) in [
-        (NIGHTLY.to_vec(), "there is a schedule nightly already"),
+        (NIGHTLY.to_vec(), "the schedule nightly exists already"),
         (other(&[("ticks", Some("30 25 * * *"))]), "ticks"),
-        (other(&[("zone", Some("Europe/Berlyn"))]), "Berlyn"),
+        (other(&[("zone", Some("Europe/Berlyn"))]), "zone: "),
+        (other(&[("misfire_max", Some("1000000"))]), "misfire_max: "),
+        (with(&other(&[]), &[("name", Some(".."))]), "name: "),
         (other(&[("kind", None)]), "a kind or a DAG"),
         (other(&[("dag", Some("settlement"))]), "not both"),
         (other(&[("document", Some("{"))]), "payload"),
@@ -122,11 +129,37 @@ pub(crate) async fn a_schedule_of_batches_needs_an_input_that_fits_its_dag(place
         "input_schema": { "type": "object", "required": ["day"], "properties": { "day": { "type": "string", "format": "date" } } }
     });
     assert!(place.post("/v1/dags", &definition).await.status.is_success());
-    let edit = with(&batches, &[("operation", Some("edit"))]);
+    let before = fingerprint(&place, "settlement").await;
+    let edit = with(&batches, &[("operation", Some("edit")), ("before", Some(&before))]);
     let said = place.form("/schedule/save", &edit).await.1;
     assert!(said.starts_with("done") && !said.contains("Until then"), "{said}");
     let said = place.form("/schedule/save", &with(&edit, &[("document", Some("{\"day\": 7}"))])).await.1;
     assert!(said.starts_with("refused") && said.contains("day"), "{said}");
+    let said = place.form("/schedule/save", &with(&edit, &[("queue", Some("slow"))])).await.1;
+    assert!(said.starts_with("refused") && said.contains("queue: it applies to jobs"), "{said}");
+}
+
+pub(crate) async fn forms_of_two_operators_do_not_overwrite_each_other_unseen(place: Place) {
+    let both = tokio::join!(place.form("/schedule/save", &NIGHTLY), place.form("/schedule/save", &NIGHTLY));
+    let stored = [both.0.1, both.1.1].iter().filter(|said| said.contains("is stored")).count();
+    assert_eq!(stored, 1, "one of two forms creates the schedule");
+
+    let before = fingerprint(&place, "nightly").await;
+    let edit = |ticks| {
+        let changes =
+            [("operation", Some("edit")), ("before", Some(before.as_str())), ("ticks", Some(ticks))];
+        place.form("/schedule/save", &with(&NIGHTLY, &changes))
+    };
+    assert!(edit("@every 10m").await.1.contains("is stored"));
+    let said = edit("@every 20m").await.1;
+    assert!(said.starts_with("refused") && said.contains("was changed or removed"), "{said}");
+    let ticks = |view: ScheduleView| view.schedule.spec.to_string();
+    assert_eq!(place.store.schedule("nightly").await.unwrap().map(ticks).as_deref(), Some("@every 10m"));
+
+    place.form("/schedule/remove", &[("operation", "remove"), ("name", "nightly"), ("reason", "r")]).await;
+    let said = edit("@every 30m").await.1;
+    assert!(said.starts_with("refused") && said.contains("was changed or removed"), "{said}");
+    assert!(place.store.schedule("nightly").await.unwrap().is_none(), "a removed schedule stays removed");
 }
 
 pub(crate) async fn a_schedule_of_a_configuration_can_be_edited_but_not_removed(place: Place) {
@@ -138,9 +171,20 @@ pub(crate) async fn a_schedule_of_a_configuration_can_be_edited_but_not_removed(
     let remove = [("operation", "remove"), ("name", "nightly"), ("reason", "r")];
     let said = place.form("/schedule/remove", &remove).await.1;
     assert!(said.starts_with("refused") && said.contains("comes from a configuration"), "{said}");
-    let said = place.form("/schedule/save", &with(&NIGHTLY, &[("operation", Some("edit"))])).await.1;
+    let before = fingerprint(&place, "nightly").await;
+    let edit = with(&NIGHTLY, &[("operation", Some("edit")), ("before", Some(&before))]);
+    let said = place.form("/schedule/save", &edit).await.1;
     assert!(said.contains("does not change it any more"), "{said}");
     assert_eq!(place.store.schedule("nightly").await.unwrap().unwrap().source, Source::Operator);
+}
+
+pub(crate) async fn forms_mean_exactly_the_named_object(place: Place) {
+    for name in ["nightly", "nightly "] {
+        place.form("/schedule/save", &with(&NIGHTLY, &[("name", Some(name))])).await;
+    }
+    place.form("/schedule/remove", &[("operation", "remove"), ("name", "nightly "), ("reason", "r")]).await;
+    let left = place.store.schedules().await.unwrap();
+    assert_eq!(left.iter().map(|view| view.schedule.name.as_str()).collect::<Vec<_>>(), ["nightly"]);
 }
 
 pub(crate) async fn ticks_are_previewed_before_a_schedule_is_created(place: Place) {

@@ -147,6 +147,8 @@ on_both! {
     console_schedules {
         a_schedule_is_created_edited_and_removed_by_forms
         a_form_of_a_schedule_names_what_is_wrong
+        forms_of_two_operators_do_not_overwrite_each_other_unseen
+        forms_mean_exactly_the_named_object
         a_schedule_of_batches_needs_an_input_that_fits_its_dag
         a_schedule_of_a_configuration_can_be_edited_but_not_removed
         ticks_are_previewed_before_a_schedule_is_created

@@ -122,6 +122,10 @@ pub(crate) async fn schedules_that_cannot_be_are_refused(place: Place) {
             "{body}"
         );
     }
+    let dag = json!({"name": "d", "tasks": {"a": {"kind": "x"}}, "input_schema": {"required": ["day"]}});
+    assert!(place.post("/v1/dags", &dag).await.status.is_success());
+    let unfit = json!({"cron": "@daily", "dag": "d", "input": {}});
+    assert_eq!(place.ask(Method::PUT, "/v1/schedules/s", unfit).await.at(), "input");
     let body = json!({"cron": "@daily", "kind": "k"});
     assert_eq!(place.ask(Method::PUT, "/v1/schedules/%00", body.clone()).await.at(), "path name");
     assert_eq!(place.ask(Method::PUT, "/v1/schedules/%07", body).await.at(), "path name");
