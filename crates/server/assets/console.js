@@ -348,6 +348,7 @@ function refuse(form, words) {
   said.setAttribute("role", "alert");
   said.textContent = words;
   one(".buttons", form).before(said);
+  said.scrollIntoView({ block: "nearest" });
 }
 
 document.addEventListener("submit", send);

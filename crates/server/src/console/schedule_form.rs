@@ -133,7 +133,7 @@ fn settings_of_misfires(schedule: Option<&Schedule>) -> [Field; 3] {
         Field::shown("misfire", "Missed ticks create", policy, "")
             .required()
             .edited_as(Control::Choice(choices)),
-        Field::shown("misfire_max", "at most, if one for each", max.to_string(), "")
+        Field::shown("misfire_max", "At most, if one for each", max.to_string(), "")
             .edited_as(Control::Number),
         Field::shown("misfire_grace", "Missed if late by", exact(grace), exact(MISFIRE_GRACE_DEFAULT)),
     ]
