@@ -41,6 +41,10 @@ impl AdminStore for PostgresStore {
         }
     }
 
+    async fn confirm_seen(&self) -> StoreResult<()> {
+        self.confirm_replication().await
+    }
+
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {
         let query = sqlx::query(page_statement(filter))
             .bind(filter.state.map(JobState::as_str))

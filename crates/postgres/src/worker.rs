@@ -85,6 +85,9 @@ impl WorkerStore for PostgresStore {
             .bind(sorted.iter().map(|r| r.checkpoint.as_deref()).collect::<Vec<_>>());
         let accepted = self.inner.hot.rows(query).await.and_then(row::values);
         let accepted: HashSet<Uuid> = accepted.map_err(|e| self.fail("report_many", e))?;
+        if accepted.len() < reports.len() {
+            self.confirm_replication().await?;
+        }
         Ok(reports.iter().map(|report| accepted.contains(&report.run.job.0)).collect())
     }
 

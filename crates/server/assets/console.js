@@ -328,6 +328,7 @@ async function send(event) {
     const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)), headers });
     const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : null;
     if (said?.to) leave(said.to);
+    else if (answer.status === 401) refuse(form, "Nothing was done: the session has ended. Copy what you need, then sign in again.");
     else if (said) refuse(form, said.refused ?? said.detail);
     else location.reload();
   } catch (_) {

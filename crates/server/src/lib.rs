@@ -35,6 +35,7 @@ mod query_cache;
 mod readiness;
 mod redirect;
 mod reference;
+mod refusal;
 mod session;
 mod store_timeout;
 mod stream;
@@ -208,6 +209,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
     Ok(routes
         .fallback(no_such_path)
         .layer(DefaultBodyLimit::max(limits.body_bytes))
+        .layer(middleware::from_fn_with_state(app.clone(), refusal::when_replicated))
         .layer(middleware::from_fn_with_state(app.clone(), console::look_anew))
         .layer(middleware::from_fn_with_state(app.announcer.clone(), announcer::announce_changes))
         .layer(middleware::from_fn(session::csrf_check::guard_forms))

@@ -7,6 +7,7 @@ use milepost::bulk::Settings;
 use milepost_cli_support::operator::ReasonArgs;
 use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers;
+use milepost_core::bulk::chunk::{LOAD_MIN, RATE_MAX};
 use milepost_core::ident::JobId;
 use milepost_core::port::Store;
 use serde_json::json;
@@ -32,7 +33,7 @@ pub(super) struct SetArgs {
     /// The maximum rate, in rows per second
     #[arg(long, group = "setting", value_name = "ROWS", value_parser = rate)]
     rate: Option<f64>,
-    /// The share of time that chunks may take, above 0 and at most 1
+    /// The share of time that chunks may take, from 0.001 to 1
     #[arg(long, group = "setting", value_name = "SHARE", value_parser = duty)]
     duty: Option<f64>,
     /// The target duration of a chunk; on SQLite limited to 30 ms
@@ -55,13 +56,15 @@ pub(super) struct SetArgs {
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| "it must be a number above 0; `milepost bulk abort` stops a run".to_owned())
+    let rate = text.parse::<f64>().ok().filter(|rate| (LOAD_MIN..=RATE_MAX).contains(rate));
+    rate.ok_or_else(|| {
+        format!("it must be a number from {LOAD_MIN} to {RATE_MAX}; `milepost bulk abort` stops a run")
+    })
 }
 
 fn duty(text: &str) -> Result<f64, String> {
-    let duty = text.parse::<f64>().ok().filter(|duty| *duty > 0.0 && *duty <= 1.0);
-    duty.ok_or_else(|| "it must be a number above 0 and at most 1".to_owned())
+    let duty = text.parse::<f64>().ok().filter(|duty| (LOAD_MIN..=1.0).contains(duty));
+    duty.ok_or_else(|| format!("it must be a number from {LOAD_MIN} to 1"))
 }
 
 impl SetArgs {

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use anyhow::{Context, Result};
 use milepost_cli_support::parsers;
 use milepost_core::batch::start::NewBatch;
-use milepost_core::job::{NewJob, Priority};
+use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX, Priority};
+use milepost_core::json::{plain_option, plain_value};
 use milepost_core::schedule::{
     InvalidSchedule, MISFIRE_MAX_DEFAULT, Makes, Misfire, Schedule, Spec, ZONE_DEFAULT,
 };
@@ -46,10 +47,10 @@ pub(crate) struct ScheduleEntry {
     pub(super) dag: Option<String>,
     /// With `dag`, the input of each batch. Its strings may contain expressions over the tick, written `$${ tick.date }` here. The default
     /// is `{}`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "plain_option")]
     pub(super) input: Option<Json>,
     /// The payload of each job. The default is `null`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "plain_value")]
     pub(super) payload: Json,
     /// The queue of the jobs. The default is `default`.
     #[serde(default)]
@@ -129,9 +130,19 @@ pub(super) fn check(schedules: Option<&Node>, faults: &mut Faults) {
     for schedule in schedules.map(Node::nodes).unwrap_or_default() {
         check_names(schedule, &mut names, faults);
         check_makes(schedule, faults);
+        check_payload(schedule.get("payload"), faults);
         check_input(schedule, faults);
         check_spec(schedule, faults);
         check_misfire(schedule, faults);
+    }
+}
+
+/// Rejects a payload that no store keeps.
+pub(super) fn check_payload(payload: Option<&Node>, faults: &mut Faults) {
+    let Some(payload) = payload else { return };
+    let job = NewJob::new("payload", &payload.clone().into_json());
+    if let Err(refused) = job.and_then(|job| job.check(PAYLOAD_BYTES_MAX)) {
+        faults.add(payload.span.start, refused.to_string(), "change the payload");
     }
 }
 

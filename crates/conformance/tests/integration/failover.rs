@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_core::actions::job::{ActionError, Inputs, JobAction};
 use milepost_core::audit::Actor;
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::batch::start::NewBatch;
@@ -17,6 +18,7 @@ use milepost_core::port::{DoctorStore, MaintenanceStore, Operation, ScheduleStor
 use milepost_core::schedule::Source;
 use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
 use milepost_core::transition::Verb;
+use milepost_core::worker::Report;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::examine::look;
 use milepost_testkit::scene::KIND;
@@ -283,6 +285,31 @@ async fn what_no_standby_has_is_no_duplicate_yet() {
         })
         .await;
     assert!(started.duplicate);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_action_or_report_is_refused_by_a_state_that_no_standby_has() {
+    let mut lonely = Lonely::create().await;
+    let store = lonely.scene.store.clone();
+    let cancel = || Operation { grace: Duration::ZERO, ..Operation::new(Verb::Cancel) };
+    let job = lonely.scene.enqueue(Scene::job()).await;
+    let (first, again) = (store.clone(), store.clone());
+    let refused = lonely
+        .told_when_safe(async move { first.operate(job, &cancel()).await.map(drop) }, async move {
+            Ok(JobAction::Retry.perform(job, &Inputs::default(), again.as_ref()).await)
+        })
+        .await;
+    assert!(matches!(refused, Err(ActionError::Store(StoreError::Illegal { .. }))), "{refused:?}");
+
+    let run = lonely.scene.running(Scene::job()).await.run;
+    let report = [Report { run, progress: None, checkpoint: Some("7".to_owned()) }];
+    let first = store.clone();
+    let accepted = lonely
+        .told_when_safe(async move { first.operate(run.job, &cancel()).await.map(drop) }, async move {
+            store.report_many(&report).await
+        })
+        .await;
+    assert_eq!(accepted, [false]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -204,8 +204,13 @@ impl JobAction {
             Some(verb) => verb,
             None => {
                 let view = store.job(job).await?.ok_or(StoreError::NoSuchJob(job))?;
-                let illegal = || StoreError::Illegal { job, illegal: self.illegal(view.row.state) };
-                self.verb(view.row.state).ok_or_else(illegal)?
+                match self.verb(view.row.state) {
+                    Some(verb) => verb,
+                    None => {
+                        store.confirm_seen().await?;
+                        return Err(StoreError::Illegal { job, illegal: self.illegal(view.row.state) }.into());
+                    }
+                }
             }
         };
         Ok(store.operate(job, &self.operation(verb, inputs)?).await?)

@@ -103,6 +103,11 @@ impl Default for Load {
     }
 }
 
+/// The lowest rate, in rows per second, and the lowest share of the time: with less, a run would seem to stand still.
+pub const LOAD_MIN: f64 = 0.001;
+/// The highest rate, in rows per second.
+pub const RATE_MAX: f64 = 1e8;
+
 impl Load {
     /// Returns how long to pause after a chunk of `rows` rows that took `took`, counted from the end of the chunk.
     #[must_use]

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::chunk::{Load, Sizing};
+use super::chunk::{LOAD_MIN, Load, RATE_MAX, Sizing};
 use super::error::InvalidBulk;
 use super::key::Key;
 use crate::ident::{JobId, Run};
@@ -193,11 +193,11 @@ impl Settings {
     /// [`InvalidBulk::Setting`].
     pub fn check(&self) -> Result<(), InvalidBulk> {
         let refuse = |name, given: String, range| Err(InvalidBulk::Setting { name, given, range });
-        if let Some(rate) = self.rows_per_s.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return refuse("rows_per_s", rate.to_string(), "a number of rows per second greater than 0");
+        if let Some(rate) = self.rows_per_s.filter(|rate| !(LOAD_MIN..=RATE_MAX).contains(rate)) {
+            return refuse("rows_per_s", rate.to_string(), "from 0.001 to 100000000 rows per second");
         }
-        if let Some(duty) = self.duty.filter(|duty| !(*duty > 0.0 && *duty <= 1.0)) {
-            return refuse("duty", duty.to_string(), "greater than 0 and at most 1");
+        if let Some(duty) = self.duty.filter(|duty| !(LOAD_MIN..=1.0).contains(duty)) {
+            return refuse("duty", duty.to_string(), "from 0.001 to 1");
         }
         if let Some(ms) = self.chunk_ms.filter(|ms| !(1..=CHUNK_MS_MAX).contains(ms)) {
             return refuse("chunk_ms", ms.to_string(), "from 1 to 600000");

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::rule::Rule;
 use crate::job::{MAX_ATTEMPTS_DEFAULT, Priority, QUEUE_DEFAULT};
+use crate::json::{plain_option, plain_value};
 
 /// A DAG as written in its definition, unchecked; [`Dag::check`](super::checked::Dag::check) checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +23,7 @@ pub struct Definition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// A JSON Schema for the input of its batches.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "plain_option", skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
     /// Its tasks by key, in the order of the definition. A key that occurs twice is kept twice, so that it can be
     /// reported.
@@ -64,7 +65,7 @@ pub struct Task {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each: Option<String>,
     /// The payload of its job; strings in it can be [expressions](super::template).
-    #[serde(default, skip_serializing_if = "Value::is_null")]
+    #[serde(default, deserialize_with = "plain_value", skip_serializing_if = "Value::is_null")]
     pub payload: Value,
     /// The queue of its job.
     #[serde(default = "queue_default", skip_serializing_if = "is_queue_default")]

@@ -49,6 +49,9 @@ pub enum Fault {
     /// The input schema is invalid.
     #[error("{0}")]
     InputSchema(InvalidSchema),
+    /// It contains a NUL character, which not every store can keep.
+    #[error("it holds a NUL character (\\u0000), which cannot be stored; remove it")]
+    Nul,
     /// The DAG has no tasks.
     #[error("it has no tasks")]
     NoTasks,
@@ -202,7 +205,7 @@ impl Fault {
             | Self::NoItem { task, .. } => Some(task),
             Self::Cycle { tasks } | Self::Unreachable { tasks } => tasks.first().map(String::as_str),
             Self::Name(_) | Self::InputSchema(_) | Self::NoTasks | Self::NoRoot => None,
-            Self::TooMany { .. } | Self::Key(_) => None,
+            Self::TooMany { .. } | Self::Key(_) | Self::Nul => None,
         }
     }
 

@@ -1,10 +1,12 @@
 //! Checks of JSON text from callers. They scan the text and rarely parse it, because every job, event and batch is checked.
 
 mod exact;
+mod plain;
 mod same;
 
 pub use self::exact::Exact;
 pub(crate) use self::exact::{digits, large_number, mark};
+pub use self::plain::{plain_members, plain_option, plain_value};
 pub use self::same::is_same_json;
 use crate::job::error::InvalidJob;
 

@@ -105,6 +105,12 @@ pub trait AdminStore: Send + Sync {
     /// [`Illegal`](crate::error::StoreError::Illegal) when the job's state does not allow it.
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated>;
 
+    /// Waits until a synchronous standby has the commits that earlier reads of this store have seen. Call it before a refusal, or an
+    /// answer that nothing changed, that depends on such a read: a failover could undo the commit. Stores without standbys return at once.
+    async fn confirm_seen(&self) -> StoreResult<()> {
+        Ok(())
+    }
+
     /// Lists jobs by state, kind, queue and key, newest first. The other fields need a [search](super::SearchStore::search_jobs).
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>>;
 

@@ -11,6 +11,8 @@ use super::Bulk;
 
 /// The longest delay that a run may make up for: a larger lag behind its rate is forgiven.
 const CATCH_UP: Duration = Duration::from_secs(1);
+/// A rest that cannot be added to the time: a year.
+const REST_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The store's clock, read once and advanced by this machine's monotonic clock.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +71,8 @@ impl Spacing {
     /// Returns when the next chunk may start after one of `rows` rows.
     pub(super) fn next(&mut self, load: Load, rows: u32, begun: Instant, ended: Instant) -> Instant {
         let took = ended - begun;
-        let rested = ended + Load { rows_per_s: None, ..load }.rest(rows, took);
+        let rest = Load { rows_per_s: None, ..load }.rest(rows, took);
+        let rested = ended.checked_add(rest).unwrap_or(ended + REST_MAX);
         let Some(rate) = load.rows_per_s else {
             self.paid_at = ended;
             return rested;
@@ -115,6 +118,15 @@ mod tests {
             tokio::time::sleep_until(spacing.next(load, 1_000, at, at)).await;
         }
         assert!((10..=12).contains(&chunks), "{chunks}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rest_beyond_the_clock_does_not_overflow() {
+        let mut spacing = Spacing::new();
+        let begun = Instant::now();
+        let ended = begun + Duration::from_millis(300);
+        let next = spacing.next(Load { rows_per_s: None, duty: 1e-300 }, 1_000, begun, ended);
+        assert_eq!(next - ended, REST_MAX);
     }
 
     #[tokio::test(start_paused = true)]

@@ -62,6 +62,11 @@ pub(crate) async fn carry(State(app): State<App>, mut request: Request, next: Ne
     response
 }
 
+/// Returns whether the response redirects because a form was refused.
+pub(crate) fn is_refused_form(response: &Response) -> bool {
+    matches!(response.extensions().get(), Some(Said::Next(flash)) if !flash.done)
+}
+
 impl Flash {
     pub(crate) fn done(words: impl Into<String>) -> Self {
         Self { done: true, words: words.into() }

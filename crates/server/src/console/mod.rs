@@ -64,7 +64,7 @@ use crate::reference;
 pub(crate) use assets::url as asset;
 pub(crate) use cached_counts::PAGE_WAIT;
 pub(crate) use error_page::explain;
-pub(crate) use flash::carry;
+pub(crate) use flash::{carry, is_refused_form};
 pub(crate) use form::look_anew;
 pub(crate) use page::{Drawn, Page, draw};
 

@@ -271,6 +271,10 @@ impl AdminStore for Faulty {
         self.pass("operate", self.inner.operate(job, operation)).await
     }
 
+    async fn confirm_seen(&self) -> StoreResult<()> {
+        self.pass("confirm_seen", self.inner.confirm_seen()).await
+    }
+
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {
         self.pass("jobs", self.inner.jobs(filter)).await
     }

@@ -293,6 +293,7 @@ fn check_schedule(
         ("apply", sql.apply.as_ref().map(Apply::parameters)),
     ];
     let payload = schedule.get("payload");
+    schedule::check_payload(payload, faults);
     let given = |name: &str| {
         GIVEN.contains(&name)
             || payload.is_some_and(|payload| match &payload.value {

@@ -89,7 +89,7 @@ pub(crate) struct BulkEntry {
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 100_000_000))]
     rate: Option<f64>,
-    /// The share of time that chunks may take, above 0 and at most 1. The default is 1.
+    /// The share of time that chunks may take. The default is 1.
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 1))]
     duty: Option<f64>,

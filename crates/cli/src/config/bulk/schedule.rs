@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use milepost::bulk::Definition;
+use milepost_core::json::plain_members;
 use milepost_core::schedule::Schedule;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,7 +26,7 @@ pub(super) struct BulkSchedule {
     #[serde(default)]
     zone: Option<String>,
     /// The parameters of each run. The default is none.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "plain_members")]
     payload: Map<String, Json>,
     /// The handling of missed ticks: `skip`, `once` (one run for all) or `all`. The default is `once`.
     #[serde(default)]

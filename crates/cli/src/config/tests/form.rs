@@ -174,3 +174,14 @@ fn all_faults_are_told_at_once_in_the_order_of_the_file() {
     let places: Vec<&str> = found.iter().map(|fault| fault.split(' ').next().unwrap()).collect();
     assert_eq!(places, ["1:9", "3:9", "4:1", "5:8", "6:11", "8:20", "8:46", "9:20"], "{found:#?}");
 }
+
+#[test]
+fn a_value_with_a_reserved_member_is_refused() {
+    let member = "{ \"$serde_json::private::RawValue\" = \"1\" }";
+    for settings in [format!("kind = \"k\"\npayload = {member}"), format!("dag = \"d\"\ninput = {member}")] {
+        assert_faults(
+            &format!("[[schedules]]\nname = \"s\"\ncron = \"@daily\"\n{settings}\n"),
+            &[("5:", "")],
+        );
+    }
+}

@@ -12,7 +12,7 @@ use super::super::version::{Version, canonical};
 use super::{BYTES_MAX, CheckedTask, Content, Dag, EDGES_MAX, TASKS_MAX};
 use crate::job::error::InvalidJob;
 use crate::job::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_key, check_name, check_timeout};
-use crate::json::{check_payload, large_number};
+use crate::json::{check_payload, holds_nul, large_number};
 
 /// The maximum number of unknown predecessors that get suggestions; each one is compared with all keys.
 const SUGGESTING_MAX: usize = 10;
@@ -55,6 +55,9 @@ pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
     }
     let not_json = |e: serde_json::Error| Fault::Name(InvalidJob::NotJson { why: e.to_string() });
     let canonical: Arc<str> = canonical(&definition).map_err(|e| refuse(vec![not_json(e)]))?.into();
+    if holds_nul(&canonical) {
+        return Err(refuse(vec![Fault::Nul]));
+    }
     if canonical.len() > BYTES_MAX {
         let given = canonical.len();
         return Err(refuse(vec![Fault::TooMany { what: "bytes", given, max: BYTES_MAX }]));

@@ -27,8 +27,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[serde(deny_unknown_fields)]
 struct SettingsRequest {
     /// Maximum rate, in rows per second.
+    #[schema(minimum = 0.001, maximum = 100_000_000)]
     rows_per_s: Option<f64>,
-    /// Maximum share of the time that chunks take: more than 0, at most 1.
+    /// Maximum share of the time that chunks take.
+    #[schema(minimum = 0.001, maximum = 1)]
     duty: Option<f64>,
     /// Target duration of a chunk.
     #[schema(minimum = 1, maximum = 600_000)]

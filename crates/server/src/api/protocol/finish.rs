@@ -226,7 +226,8 @@ struct ReportAnswer {
 
 /// Report progress and checkpoints
 ///
-/// The job's next attempt receives the checkpoint.
+/// The job's next attempt receives the checkpoint. If a checkpoint cannot be stored, the answer is an error that names the first such run; the
+/// reports of the other runs are stored.
 #[utoipa::path(
     post, path = "/v1/workers/{id}/report", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
     request_body = ReportRequest, responses((status = 200, body = ReportAnswer)), security(("token" = ["worker"]))
@@ -250,10 +251,19 @@ async fn report_runs(
             checkpoint: report.checkpoint.map(|checkpoint| checkpoint.get().to_owned()),
         })
         .collect();
-    for (index, report) in reports.iter().enumerate() {
-        report.checkpoint.as_deref().map_or(Ok(()), check_checkpoint).map_err(|why| {
-            Problem::new(Code::InvalidCheckpoint, why).at(format!("runs[{index}].checkpoint"))
-        })?;
+    let (mut good, mut refused) = (Vec::with_capacity(reports.len()), None);
+    for (index, report) in reports.into_iter().enumerate() {
+        match report.checkpoint.as_deref().map_or(Ok(()), check_checkpoint) {
+            Ok(()) => good.push(report),
+            Err(why) => {
+                let problem = || {
+                    let words = format!("{why}; the other reports of the call are not affected");
+                    Problem::new(Code::InvalidCheckpoint, words).at(format!("runs[{index}].checkpoint"))
+                };
+                refused.get_or_insert_with(problem);
+            }
+        }
     }
-    Ok(Json(ReportAnswer { accepted: app.store.report_many(&reports).await? }))
+    let accepted = app.store.report_many(&good).await?;
+    refused.map_or(Ok(Json(ReportAnswer { accepted })), Err)
 }

@@ -71,6 +71,25 @@ pub(crate) async fn a_definition_with_too_many_objects_is_refused(place: Place) 
     assert_eq!((answer.status, answer.code()), (StatusCode::PAYLOAD_TOO_LARGE, "too_many"), "{answer:?}");
 }
 
+pub(crate) async fn values_in_a_definition_that_no_store_keeps_are_refused(place: Place) {
+    for (field, words) in [
+        (r#""payload": {"$serde_json::private::RawValue": "{}"}"#, "are reserved"),
+        (r#""payload": [{"$serde_json::private::Number": "1"}]"#, "are reserved"),
+        (r#""when": "input.a == '\u0000'""#, "NUL"),
+    ] {
+        let definition = format!(r#"{{"name": "d", "tasks": {{"a": {{"kind": "k", {field}}}}}}}"#);
+        let answer = place.post_text("/v1/dags", definition).await;
+        let said = answer.body.to_string();
+        assert!(answer.status.is_client_error() && said.contains(words), "{field}: {said}");
+    }
+    for schema in [r#"{"const": "\u0000"}"#, r#"{"const": {"$serde_json::private::RawValue": "1"}}"#] {
+        let definition =
+            format!(r#"{{"name": "d", "input_schema": {schema}, "tasks": {{"a": {{"kind": "k"}}}}}}"#);
+        assert!(place.post_text("/v1/dags", definition).await.status.is_client_error(), "{schema}");
+    }
+    assert_eq!(place.get("/v1/dags").await.body, json!([]));
+}
+
 pub(crate) async fn definitions_that_cannot_be_tell_all_that_is_wrong(place: Place) {
     let faulty = json!({"name": "d", "tasks": {
         "a": {"kind": "k", "after": ["x"]},

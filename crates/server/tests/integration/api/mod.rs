@@ -226,6 +226,7 @@ on_both! {
         dags_are_defined_and_have_versions
         a_definition_with_too_many_objects_is_refused
         definitions_that_cannot_be_tell_all_that_is_wrong
+        values_in_a_definition_that_no_store_keeps_are_refused
         a_batch_is_started_and_looked_at
         a_start_of_a_batch_is_repeated_under_its_idempotency_key
         a_batch_is_started_for_a_tick

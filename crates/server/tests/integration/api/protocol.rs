@@ -79,9 +79,15 @@ pub(crate) async fn a_result_that_cannot_be_stored_fails_its_run_alone(place: Pl
     let jobs = worker.claim(json!({"wait_ms": 20_000})).await;
     let run = |id: &str| jobs.iter().find(|job| job["id"] == id).unwrap()["run"].as_str().unwrap().to_owned();
     let path = format!("/v1/workers/{}", worker.id);
-    let report = format!(r#"{{"runs": [{{"run": "{}", "checkpoint": 1e400}}]}}"#, run(&bad));
+    let report = format!(
+        r#"{{"runs": [{{"run": "{}", "checkpoint": 1e400}}, {{"run": "{}", "progress": {{"done": 3}}, "checkpoint": 7}}]}}"#,
+        run(&bad),
+        run(&good)
+    );
     let answer = place.post_text(&format!("{path}/report"), report).await;
     assert_eq!((answer.code(), &answer.body["at"]), ("invalid_checkpoint", &json!("runs[0].checkpoint")));
+    let view = place.get(&format!("/v1/jobs/{good}")).await.body;
+    assert_eq!((&view["progress"]["done"], &view["checkpoint"]), (&json!(3), &json!(7)), "it is stored");
     let ends = format!(
         r#"{{"runs": [{{"run": "{}", "outcome": "succeeded", "result": [1e400]}}, {{"run": "{}", "outcome": "succeeded", "result": 7}}]}}"#,
         run(&bad),
