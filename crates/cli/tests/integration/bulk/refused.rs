@@ -47,7 +47,7 @@ fn what_cannot_be_started_or_steered_is_refused(place: Place) {
         (&["dry-run", "popular", "--param", "topic=1", "--rows", "0"], 2, "--rows"),
         (&["set", &id], 2, "--rate"),
         (&["set", &id, "--rate", "0"], 2, "milepost bulk abort"),
-        (&["set", &id, "--duty", "1.5"], 2, "at most 1"),
+        (&["set", &id, "--duty", "1.5"], 2, "from 0.001 to 1"),
         (
             &["set", &id, "--chunk-min", "9", "--chunk-max", "5"],
             1,
