@@ -21,8 +21,7 @@ pub(crate) async fn when_replicated(State(app): State<App>, request: Request, ne
     }
 }
 
-/// Returns whether the state of something was the reason, and not only the request.
+/// Returns whether the state of something can be the reason, and not only the request.
 fn is_refusal(response: &Response) -> bool {
-    matches!(response.status(), StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY)
-        || console::is_refused_form(response)
+    response.status() == StatusCode::CONFLICT || console::is_refused_form(response)
 }
