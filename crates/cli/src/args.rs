@@ -163,6 +163,25 @@ impl Command {
             _ => false,
         }
     }
+
+    /// Returns whether the command changes rows of a store, so that the rows can be the reason if it fails.
+    pub(crate) const fn changes_rows(&self) -> bool {
+        let on_rows = matches!(
+            self,
+            Self::Enqueue(_)
+                | Self::Jobs(_)
+                | Self::Bulk(_)
+                | Self::Batch(_)
+                | Self::Events(_)
+                | Self::Inbox(_)
+                | Self::Queues(_)
+                | Self::Schedules(_)
+                | Self::Limits(_)
+                | Self::Tokens(_)
+                | Self::Prune(_)
+        );
+        on_rows && !self.only_looks()
+    }
 }
 
 #[cfg(test)]

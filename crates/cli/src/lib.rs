@@ -48,7 +48,7 @@ use clap::{CommandFactory, Parser};
 use milepost_cli_support::log_format::{self, LogFormat};
 use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::process_secrets;
-use milepost_cli_support::store::StoreAddress;
+use milepost_cli_support::store::{self, Schema, StoreAddress};
 
 use crate::args::{Cli, Command};
 use crate::config::Faulty;
@@ -85,7 +85,7 @@ pub fn main() -> ExitCode {
         }
     };
     let _caller = traces::of_caller();
-    let outcome = in_runtime(run(cli.command, &selection));
+    let outcome = in_runtime(run_and_confirm(cli.command, &selection));
     traces.end();
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -118,6 +118,20 @@ fn wrong_usage(why: String) -> ExitCode {
         LogFormat::Json => output::fault(error),
     }
     ExitCode::from(USAGE)
+}
+
+/// Runs a command. If it is refused, a synchronous standby has the commits that it has seen when this returns.
+async fn run_and_confirm(command: Command, selection: &Selection) -> anyhow::Result<Outcome> {
+    let changes_rows = command.changes_rows();
+    let outcome = Box::pin(run(command, selection)).await;
+    if let (Err(error), true, Some(address @ StoreAddress::Postgres(_))) =
+        (&outcome, changes_rows, selection.used())
+        && !store::is_unreachable(error)
+        && let Ok(store) = store::open(address, Schema::MustFit).await
+    {
+        store.confirm_seen().await?;
+    }
+    outcome
 }
 
 async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome> {

@@ -1,6 +1,7 @@
 //! The configuration and the store that a command uses.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::Result;
 use milepost_cli_support::output;
@@ -17,12 +18,14 @@ pub(crate) const FILE_DEFAULT: &str = "milepost.toml";
 pub(crate) struct Selection {
     store: Option<StoreAddress>,
     file: Option<PathBuf>,
+    /// The store that [`store`](Self::store) returned.
+    used: OnceLock<StoreAddress>,
 }
 
 impl Selection {
     /// Creates a selection from the store of `--store` or `MILEPOST_STORE`, and the file of `--config` or `MILEPOST_CONFIG`.
     pub(crate) const fn new(store: Option<StoreAddress>, file: Option<PathBuf>) -> Self {
-        Self { store, file }
+        Self { store, file, used: OnceLock::new() }
     }
 
     /// Returns the store of `--store` or `MILEPOST_STORE`.
@@ -66,6 +69,16 @@ impl Selection {
     /// # Errors
     /// [`config::Faulty`] if the store cannot be read from the configuration.
     pub(crate) fn store(&self) -> Result<StoreAddress> {
+        let store = self.look_up()?;
+        Ok(self.used.get_or_init(|| store).clone())
+    }
+
+    /// Returns the store that the command has used so far.
+    pub(crate) fn used(&self) -> Option<&StoreAddress> {
+        self.used.get()
+    }
+
+    fn look_up(&self) -> Result<StoreAddress> {
         if let Some(named) = &self.store {
             return Ok(named.clone());
         }

@@ -48,10 +48,12 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// Returns whether the text is JSON by its syntax. If no store can keep it, such as a number out of range, the run fails, like every run
-/// with such a result: a string in its place would be another value.
+/// Returns whether the text is JSON by its syntax. If no store can keep it, such as a list with a number out of range, the run fails, like
+/// every run with such a result: a string in its place would be another value. Only digits that no number can hold are text.
 fn is_json(text: &str) -> bool {
+    let is_number = text.trim_start().starts_with(|first: char| first == '-' || first.is_ascii_digit());
     serde_json::from_str::<&RawValue>(text).is_ok()
+        && (!is_number || serde_json::from_str::<f64>(text).is_ok_and(f64::is_finite))
 }
 
 #[cfg(test)]
@@ -73,9 +75,10 @@ mod tests {
 
     #[test]
     fn json_that_no_store_keeps_is_not_changed_into_another_value() {
-        for json in [r#"{"a": "\u0000"}"#, r#""\ud800""#, "1e999999"] {
+        for json in [r#"{"a": "\u0000"}"#, r#""\ud800""#, "[1e999999]"] {
             assert_eq!(result(json), Outcome::Result(json.to_owned()), "the check of results refuses it");
         }
+        assert_eq!(result("1e999999"), Outcome::Result("\"1e999999\"".to_owned()));
         assert_eq!(result("{\"a\":"), Outcome::Result("\"{\\\"a\\\":\"".to_owned()));
         assert_eq!(result("a\0b"), Outcome::Result("\"a\u{fffd}b\"".to_owned()));
     }

@@ -45,7 +45,7 @@ begin
         return 'holds a number beyond 1.797e308, which readers cannot represent';
     end if;
     -- A member with which the library's JSON parser marks its own values. A quote within a string follows a backslash.
-    if strpos(written, '$serde_json::private::') > 0 and written ~ '[^\\]"\$serde_json::private::([^"\\]|\\.)*": ' then
+    if strpos(written, '$serde_json::private::') > 0 and written ~ E'[^\\\\]"\\$serde_json::private::([^"\\\\]|\\\\.)*": ' then
         return 'has a member whose name begins with "$serde_json::private::", which is reserved; rename it';
     end if;
     return null;

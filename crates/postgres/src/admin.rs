@@ -28,13 +28,9 @@ impl AdminStore for PostgresStore {
         let (action, query) = (AuditedAction::operate(job, operation.verb), change(job, operation));
         let query = Repeatable::of(query);
         let row = self.act(&self.inner.intake, &action, async |session| session.row(query).await).await;
-        let state = match row.and_then(row::value::<String>) {
-            Ok(state) => state,
-            Err(error) => {
-                let refused = change_error(&self.inner.place, job, operation.verb, error);
-                return Err(self.when_replicated(refused).await);
-            }
-        };
+        let state = row
+            .and_then(row::value::<String>)
+            .map_err(|error| change_error(&self.inner.place, job, operation.verb, error))?;
         match state.parse::<JobState>() {
             Ok(state) => Ok(Operated::Done(state)),
             Err(_) => Ok(Operated::StopRequested),

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::error::database_error;
 use crate::row::Decoded;
 use crate::session::{Query, Session, Sessions};
 use crate::store::PostgresStore;
@@ -34,7 +35,7 @@ impl AuditStore for PostgresStore {
 
 impl PostgresStore {
     /// Runs the statements of an operator's action. With an actor, they commit together with an entry of the audit if they change
-    /// anything. If they change nothing, because an earlier commit did, a synchronous standby has that commit when this returns.
+    /// anything. If they change nothing, or are refused, because of an earlier commit, a synchronous standby has that commit when this returns.
     pub(crate) async fn act<T>(
         &self,
         sessions: &Sessions,
@@ -52,14 +53,15 @@ impl PostgresStore {
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T> + Clone,
         tell: impl FnOnce(&T) -> Option<Value> + Clone,
     ) -> Decoded<T> {
-        match &self.actor {
-            None => {
-                let answer = sessions.run(verb).await?;
-                sessions.run(confirm_replication).await?;
-                Ok(answer)
-            }
+        let acted = match &self.actor {
+            None => sessions.run(verb).await,
             Some(_) => sessions.atomically(async |tx| self.noted(tx, audited, verb, tell).await).await,
+        };
+        // With an actor, a change is known from its entry in the audit, and confirmed with it.
+        if acted.as_ref().map_or_else(is_refusal, |_| self.actor.is_none()) {
+            sessions.run(confirm_replication).await?;
         }
+        acted
     }
 
     /// Runs an action in a transaction, with an entry of the audit if there is an actor.
@@ -91,6 +93,11 @@ impl PostgresStore {
 /// Makes the commit of this session wait for the commits that it has seen.
 pub(crate) async fn confirm_replication(session: &mut Session<'_>) -> Decoded<()> {
     session.execute(sqlx::query(sql!("confirm_replication"))).await.map(drop)
+}
+
+/// Returns whether a function of the schema refused the action because of what it found.
+fn is_refusal(error: &sqlx::Error) -> bool {
+    database_error(error).is_some_and(|error| error.code().starts_with("MP"))
 }
 
 fn write(actor: &Actor, note: Note) -> Query {

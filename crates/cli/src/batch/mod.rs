@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Subcommand;
-use milepost_cli_support::operator::{self, help};
+use milepost_cli_support::operator::help;
 use milepost_cli_support::output::Outcome;
 use milepost_cli_support::store::{self, Schema};
 use milepost_core::actions::Action as _;
@@ -73,10 +73,7 @@ pub(crate) async fn run(command: BatchCommand, selection: &Selection) -> Result<
         BatchCommand::Show(args) => show::run(&args, store().await?.as_ref()).await,
         BatchCommand::Graph(args) => graph::run(&args, selection).await,
         BatchCommand::Watch(args) => watch::run(&args, store().await?.as_ref()).await,
-        BatchCommand::Rerun(args) => {
-            let store = store().await?;
-            operator::told_when_safe(store.as_ref(), rerun::run(args, store.as_ref()).await).await
-        }
+        BatchCommand::Rerun(args) => rerun::run(args, store().await?.as_ref()).await,
         BatchCommand::Abort(args) => operate::abort(args, store().await?.as_ref()).await,
         BatchCommand::Resume(args) => operate::resume(args, store().await?.as_ref()).await,
         BatchCommand::Cancel(args) => operate::cancel(args, store().await?.as_ref()).await,

@@ -84,7 +84,7 @@ pub(crate) async fn run(args: BulkArgs, selection: &Selection) -> Result<Outcome
         BulkCommand::Abort(args) => operate::abort(args, &scene, &database, store).await,
         BulkCommand::Resume(args) => operate::resume(args, store).await,
         BulkCommand::Cancel(args) => operate::cancel(args, store).await,
-        BulkCommand::Set(args) => operator::told_when_safe(store, set::run(args, store).await).await,
+        BulkCommand::Set(args) => set::run(args, store).await,
         BulkCommand::Failures(args) => failures::list(&args, store).await,
         BulkCommand::RetryFailures(args) => failures::retry(args, store).await,
         BulkCommand::DryRun(args) => dry_run::run(*args, scene, &database).await,

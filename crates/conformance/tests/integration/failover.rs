@@ -15,7 +15,7 @@ use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finish, Finished};
 use milepost_core::limit::{Limit, Rate, Target};
 use milepost_core::port::{DoctorStore, MaintenanceStore, Operation, ScheduleStore};
-use milepost_core::schedule::Source;
+use milepost_core::schedule::{Made, Schedule, Source, Spec};
 use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
 use milepost_core::transition::Verb;
 use milepost_core::worker::Report;
@@ -260,6 +260,17 @@ async fn what_no_standby_has_is_no_duplicate_yet() {
     let store = lonely.scene.store.clone();
     store.define_dag(&dag).await.unwrap();
     let batch = NewBatch::new("d", &1).unwrap().key("once");
+    let daily = Schedule::new("daily", Spec::cron("@daily", "UTC").unwrap(), Scene::job());
+    store.put_schedule(&daily, Source::Operator).await.unwrap();
+    let asked = Some(uuid::Uuid::now_v7());
+
+    let (first, again) = (store.clone(), store.clone());
+    let made = lonely
+        .told_when_safe(async move { first.run_schedule_now("daily", asked).await.map(drop) }, async move {
+            again.run_schedule_now("daily", asked).await
+        })
+        .await;
+    assert!(matches!(made, Made::Job(job) if job.duplicate), "{made:?}");
 
     let (first, again, same) = (store.clone(), store.clone(), job.clone());
     let made = lonely

@@ -18,7 +18,7 @@ use crate::dag::stack;
 use crate::dag::template::{Template, count_expressions};
 use crate::finish::{Failure, UNREADABLE};
 use crate::ident::BatchId;
-use crate::job::{PAYLOAD_BYTES_MAX, PAYLOAD_DEPTH_MAX};
+use crate::job::PAYLOAD_BYTES_MAX;
 use crate::json::{Exact, check_payload};
 
 /// The error code of a task with an expression that cannot be evaluated.
@@ -236,12 +236,13 @@ fn check_items(items: &[Exact]) -> Result<(), String> {
     if items.len() > ITEMS_MAX {
         return Err(format!("each: it returns {} items; at most {ITEMS_MAX} are allowed", items.len()));
     }
-    match items.iter().map(Exact::depth).enumerate().find(|(_, depth)| *depth > PAYLOAD_DEPTH_MAX) {
-        Some((index, depth)) => {
-            Err(format!("each: item {index} is nested {depth} levels deep; the limit is {PAYLOAD_DEPTH_MAX}"))
-        }
-        None => Ok(()),
+    // One item that a store cannot keep would stop every batch whose list is stored in the same statement.
+    for (index, item) in items.iter().enumerate() {
+        check_payload(&item.to_string(), PAYLOAD_BYTES_MAX).map_err(|refused| {
+            refused.to_string().replacen("the payload", &format!("each: item {index}"), 1)
+        })?;
     }
+    Ok(())
 }
 
 fn evaluate<T>(
@@ -373,12 +374,19 @@ mod tests {
             panic!("a string cannot be compared with a number");
         };
         assert!(failure.message.starts_with("when = \"input.day > 3\": "), "{}", failure.message);
-        let mut deep = due(Task::each("mail", "[[[input]], 1]"));
-        deep.input = Arc::new((0..119).fold(json!(1), |value, _| json!([value])).into());
-        let Becomes::Failed(failure) = deep.becomes(Effort::Full).unwrap() else {
-            panic!("an item is nested too deeply");
-        };
-        assert!(failure.message.contains("item 0 is nested 121 levels deep"), "{}", failure.message);
+        for (list, why) in [
+            ("[[[input]], 1]", "item 0 is nested 121 levels deep"),
+            (r#"[1, "a\u0000b"]"#, "item 1 holds a NUL character"),
+            (r#"[{"a\u0000b": 1}]"#, "item 0 holds a NUL character"),
+            (r#"[{"$serde_json::private::RawValue": "{}"}]"#, "item 0 has a member"),
+        ] {
+            let mut task = due(Task::each("mail", list));
+            task.input = Arc::new((0..119).fold(json!(1), |value, _| json!([value])).into());
+            let Becomes::Failed(failure) = task.becomes(Effort::Full).unwrap() else {
+                panic!("no store keeps an item of {list}");
+            };
+            assert!(failure.message.contains(why), "{list}: {}", failure.message);
+        }
         let Becomes::Failed(failure) = due(Task::each("mail", "input.day")).becomes(Effort::Full).unwrap()
         else {
             panic!("a string is not a list");

@@ -55,19 +55,6 @@ impl Exact {
         }
     }
 
-    /// Returns the number of nested levels of arrays and objects.
-    #[must_use]
-    pub fn depth(&self) -> usize {
-        fn depth(value: &Value) -> usize {
-            match value {
-                Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-                Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-                _ => 0,
-            }
-        }
-        depth(&self.0)
-    }
-
     /// Returns the value with each number that is not exact as the nearest double.
     #[must_use]
     pub fn rounded(&self) -> Value {

@@ -133,6 +133,7 @@ pub trait ScheduleStore: IntakeStore + AdminStore + BatchStore {
         if let (Some(_), Some(key)) = (asked, order.key())
             && let Some(made) = self.made_with_key(key).await?
         {
+            self.confirm_seen().await?;
             return Ok(made);
         }
         self.make(name, &order).await

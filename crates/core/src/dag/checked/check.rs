@@ -39,6 +39,12 @@ pub(super) fn check(mut definition: Definition) -> Result<Dag, InvalidDag> {
         let why = format!("it has the number {number}, whose digits a definition cannot keep");
         Fault::InputSchema(InvalidSchema { why })
     }));
+    let kept =
+        definition.input_schema.as_ref().and_then(|it| check_payload(&it.to_string(), BYTES_MAX).err());
+    faults.extend(kept.map(|refused| {
+        let why = refused.to_string().replacen("the payload", "it", 1);
+        Fault::InputSchema(InvalidSchema { why })
+    }));
     definition.tasks.sort_by(|(a, _), (b, _)| a.cmp(b));
     let tasks = check_tasks(&definition, &mut faults);
     let edges = check_edges(&definition, &mut faults);
