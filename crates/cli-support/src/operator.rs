@@ -19,15 +19,6 @@ pub fn acting_because(store: &dyn Store, why: Option<&str>) -> Result<Arc<dyn St
     Ok(store.acting_as(Actor::new(operator()?)?.because(why)?))
 }
 
-/// Returns the answer of a change that is printed at once. One that failed may have been refused because of a commit that no synchronous
-/// standby has; it is returned when one has that commit.
-pub async fn told_when_safe<T>(store: &dyn Store, answer: Result<T>) -> Result<T> {
-    if answer.is_err() {
-        store.confirm_seen().await?;
-    }
-    answer
-}
-
 /// The width of help texts.
 const COLUMNS: usize = 80;
 

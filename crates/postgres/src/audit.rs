@@ -95,7 +95,7 @@ pub(crate) async fn confirm_replication(session: &mut Session<'_>) -> Decoded<()
     session.execute(sqlx::query(sql!("confirm_replication"))).await.map(drop)
 }
 
-/// Returns whether a function of the schema refused the action because of what it found.
+/// Returns whether a function of the schema refused the action, for example because of the state of a job.
 fn is_refusal(error: &sqlx::Error) -> bool {
     database_error(error).is_some_and(|error| error.code().starts_with("MP"))
 }

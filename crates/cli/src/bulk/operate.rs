@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use humantime::format_duration;
 use milepost::bulk::{BulkView, InvalidBulk};
-use milepost_cli_support::operator::{self, ReasonArgs, help};
+use milepost_cli_support::operator::{ReasonArgs, help};
 use milepost_cli_support::output::Outcome;
 use milepost_cli_support::parsers;
 use milepost_cli_support::store::Database;
@@ -144,7 +144,11 @@ pub(super) async fn resume(args: ChangeArgs, store: &dyn Store) -> Result<Outcom
     let mut reports = Reports::default();
     for &id in &args.ids {
         let resumed = resume_one(id, &args, &teller, store.as_ref()).await;
-        reports.add(id, operator::told_when_safe(store.as_ref(), resumed).await);
+        if resumed.is_err() {
+            // The report is printed before the command ends.
+            store.confirm_seen().await?;
+        }
+        reports.add(id, resumed);
     }
     reports.outcome()
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use milepost::NewJob;
-use milepost::RetryPolicy;
+use milepost::{NewJob, RetryPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
