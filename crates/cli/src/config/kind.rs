@@ -65,7 +65,9 @@ fn check_kind(Entry { key: name, at, node: kind }: &Entry, faults: &mut Faults) 
     match (kind.get("http"), kind.get("exec")) {
         (None, None) if kind.is_table() => faults.add(
             *at,
-            format!("the kind {name} has neither http nor exec: nothing would run it"),
+            format!(
+                "the kind {name} has neither http nor exec: `milepost work` could not run it; a kind that another program runs needs no section"
+            ),
             "add http = { url = \"…\" } to call a server, or exec = { program = \"…\" } to run a program",
         ),
         (Some(http), Some(exec)) => faults.add(

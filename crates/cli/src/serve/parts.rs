@@ -85,7 +85,8 @@ impl Parts {
         let publishers = has(Part::Relay)
             .then(|| Publishers::start(at.database.store(), &config, None, stop))
             .transpose()?;
-        let workers = if has(Part::Work) {
+        // Without kinds, too: limits, schedules and DAGs apply to jobs that programs in other languages run.
+        let workers = if args.wants(Part::Work) {
             work::start(config, &file, WorkerArgs::default(), helper, at).await?
         } else {
             Vec::new()

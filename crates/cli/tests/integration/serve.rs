@@ -17,6 +17,7 @@ on_each_store! {
     a_server_that_asks_for_tokens_of_which_there_are_none_says_so,
     a_process_runs_jobs_and_publishes_events_beside_the_api,
     a_part_that_has_nothing_to_do_is_refused,
+    limits_schedules_and_dags_of_a_file_without_kinds_are_applied,
     an_operation_on_many_jobs_is_done_beside_the_api,
     a_server_forgets_what_its_configuration_says,
     a_server_asks_for_a_token_once_there_is_one,
@@ -129,6 +130,23 @@ fn a_part_that_has_nothing_to_do_is_refused(place: Place) {
     let takeovers = "milepost_relay_takeovers_total{subscription=\"all\"}";
     until_true("its metrics are reported", || ask(&address, "GET", "/metrics", "").contains(takeovers));
     assert!(ask(&address, "GET", "/v1/jobs", "").starts_with("HTTP/1.1 404"), "there is no API");
+}
+
+fn limits_schedules_and_dags_of_a_file_without_kinds_are_applied(place: Place) {
+    let dag = "name = \"two\"\n[tasks.first]\nkind = \"mail\"\n[tasks.second]\nkind = \"mail\"\nafter = [\"first\"]\n";
+    place.write("two.toml", dag);
+    place.write(
+        "milepost.toml",
+        "[batch.two]\nfile = \"two.toml\"\n[[limits]]\nkind = \"mail\"\nrate = \"5/s\"\n\
+         [[schedules]]\nname = \"nightly\"\ncron = \"0 3 * * *\"\nkind = \"mail\"\n",
+    );
+    let (_server, address) = Process::serve(&place, &[]);
+    for (path, words) in
+        [("/v1/limits", "mail"), ("/v1/schedules/nightly", "0 3 * * *"), ("/v1/dags/two", "second")]
+    {
+        let answer = ask(&address, "GET", path, "");
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(words), "{path}: {answer}");
+    }
 }
 
 fn a_server_asks_for_a_token_once_there_is_one(place: Place) {
