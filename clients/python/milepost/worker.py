@@ -37,7 +37,8 @@ class Snooze(Exception):
 
 
 class Failed(Exception):
-    """Raised by a handler: the attempt failed with this error code. For any other exception, the code is the name of its class."""
+    """Raised by a handler: the attempt failed with this error code. For any other exception, the code is the name of its class.
+    `retryable=False`: no further attempt follows. `delay_s`: the next attempt waits at least this long; the backoff of the kind may be longer."""
 
     def __init__(self, message: str, code: str = "failed", retryable: bool = True, delay_s: float | None = None) -> None:
         super().__init__(message)
@@ -264,7 +265,10 @@ class Worker:
                 deadline.start()
             return {"outcome": "succeeded", "result": self._handlers[job.kind](job)}
         except BaseException as error:  # noqa: BLE001: any error of a handler, including `sys.exit`, ends its attempt
-            return _end_after(error, job)
+            end = _end_after(error, job)
+            if end["outcome"] == "failed":
+                log.warning("job %s (%s): attempt %s of %s failed: %s", job.id, job.kind, job.attempt, job.max_attempts, end["error_code"])
+            return end
 
     def _tell_ends(self, over: threading.Event) -> None:
         """Reports ends in batches."""
