@@ -77,7 +77,13 @@ pub(super) fn to_json(value: &Cel) -> Result<Value, &'static str> {
         Cel::List(items) => Value::Array(items.iter().map(to_json).collect::<Result<_, _>>()?),
         Cel::Map(map) => {
             let member = |(key, value): (&Key, &Cel)| Ok((key.to_string(), to_json(value)?));
-            Value::Object(map.map.iter().map(member).collect::<Result<_, &'static str>>()?)
+            let members =
+                map.map.iter().map(member).collect::<Result<serde_json::Map<_, _>, &'static str>>()?;
+            // Otherwise, one of their values would be lost, a different one each time.
+            if members.len() < map.map.len() {
+                return Err("a map with two keys that have the same name in JSON, such as 1 and \"1\"");
+            }
+            Value::Object(members)
         }
         other => return Err(name(other)),
     })
@@ -163,5 +169,8 @@ mod tests {
     fn what_json_does_not_have_is_named() {
         assert_eq!(to_json(&Cel::Float(f64::NAN)), Err("a number that is not finite"));
         assert_eq!(to_json(&Cel::List(Arc::new(vec![Cel::Bytes(Arc::new(vec![1]))]))), Err("bytes"));
+        let keys = [Key::Int(1), Key::String(Arc::new("1".to_owned()))];
+        let same = keys.into_iter().map(|key| (key, Cel::Null)).collect::<HashMap<_, _>>();
+        assert!(to_json(&Cel::Map(Map { map: Arc::new(same) })).is_err_and(|why| why.contains("two keys")));
     }
 }

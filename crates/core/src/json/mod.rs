@@ -175,7 +175,25 @@ pub(crate) fn depth(json: &str) -> usize {
 
 /// Returns whether JSON text contains an escaped NUL: `\u0000` whose backslash is not itself escaped.
 pub(crate) fn holds_nul(json: &str) -> bool {
-    json.match_indices("\\u0000").any(|(at, _)| {
+    escaped_nuls(json).next().is_some()
+}
+
+/// Returns JSON text with every escaped NUL replaced by U+FFFD, for a database that cannot keep it.
+#[must_use]
+pub fn without_escaped_nul(json: &str) -> String {
+    let mut replaced = String::with_capacity(json.len());
+    let mut from = 0;
+    for at in escaped_nuls(json) {
+        replaced.push_str(&json[from..at]);
+        replaced.push_str("\\ufffd");
+        from = at + "\\u0000".len();
+    }
+    replaced + &json[from..]
+}
+
+/// Returns the positions of escaped NULs.
+fn escaped_nuls(json: &str) -> impl Iterator<Item = usize> {
+    json.match_indices("\\u0000").map(|(at, _)| at).filter(|&at| {
         let backslashes_before = json.as_bytes()[..at].iter().rev().take_while(|&&b| b == b'\\').count();
         backslashes_before % 2 == 0
     })
@@ -192,6 +210,10 @@ mod tests {
         assert_eq!(check(r#"{"a":"x\u0000"}"#), Err(InvalidJob::Nul));
         assert_eq!(check(r#"{"a":"\\u0000"}"#), Ok(()));
         assert_eq!(check(r#"{"a":"\\\u0000"}"#), Err(InvalidJob::Nul));
+        assert_eq!(
+            super::without_escaped_nul(r#"["\u0000a\\u0000","\\\u0000"]"#),
+            r#"["\ufffda\\u0000","\\\ufffd"]"#
+        );
     }
 
     #[test]

@@ -106,7 +106,12 @@ impl<'de> Visitor<'de> for PlainVisitor {
                     "names that begin with \"{RESERVED_MEMBERS}\" are reserved; rename the member"
                 )));
             }
-            object.insert(name, members.next_value::<Plain>()?.0);
+            let Plain(value) = members.next_value()?;
+            // The keys of other formats can have the same name in JSON, such as 1 and "1" of YAML.
+            if object.contains_key(&name) {
+                return Err(A::Error::custom(format!("the member {name:?} is given twice")));
+            }
+            object.insert(name, value);
         }
         Ok(Value::Object(object))
     }
@@ -129,6 +134,8 @@ mod tests {
         ] {
             assert!(read(bad).unwrap_err().to_string().contains("reserved"), "{bad}");
         }
+        let twice = r#"[{"a": 1, "b": {}, "a": 2}]"#;
+        assert!(read(twice).unwrap_err().to_string().contains("the member \"a\" is given twice"));
         let object = json!({ "a": 1 });
         assert_eq!(Value::Object(plain_members(&object).unwrap()), object);
         assert!(plain_members(&json!([1])).is_err());

@@ -1,5 +1,6 @@
 //! Insertion of rows of bulk jobs.
 
+use milepost_core::json::without_escaped_nul;
 use milepost_core::relocation::rows::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
 use milepost_core::sql;
 use milepost_core::text::without_nul;
@@ -29,6 +30,7 @@ pub(super) fn definitions(rows: &[BulkDefinition]) -> Query {
         .bind(each(rows, |r| r.source.as_str()))
         .bind(each(rows, |r| time(r.updated_at)))
         .bind(each(rows, |r| r.place.as_deref()))
+        .bind(each(rows, |r| r.statements.as_deref()))
 }
 
 pub(super) fn bulks(rows: &[Bulk]) -> Query {
@@ -39,10 +41,10 @@ pub(super) fn bulks(rows: &[Bulk]) -> Query {
         .bind(each(rows, |r| r.token.0))
         .bind(each(rows, |r| r.fingerprint.as_deref()))
         .bind(each(rows, |r| r.surveyed_at.map(time)))
-        .bind(each(rows, |r| r.upper.as_deref()))
+        .bind(each(rows, |r| r.upper.as_deref().map(without_escaped_nul)))
         .bind(each(rows, |r| r.total))
         .bind(each(rows, |r| r.total_exact))
-        .bind(each(rows, |r| r.cursor.as_deref()))
+        .bind(each(rows, |r| r.cursor.as_deref().map(without_escaped_nul)))
         .bind(each(rows, |r| r.done))
         .bind(each(rows, |r| r.failed))
         .bind(each(rows, |r| r.chunks))
@@ -73,7 +75,7 @@ pub(super) fn failures(rows: &[BulkFailure]) -> Query {
     sqlx::query(sql!("move/bulk_failure"))
         .bind(each(rows, |r| r.pos))
         .bind(each(rows, |r| r.job.0))
-        .bind(each(rows, |r| r.key.as_str()))
+        .bind(each(rows, |r| without_escaped_nul(&r.key)))
         .bind(each(rows, |r| without_nul(&r.code)))
         .bind(each(rows, |r| without_nul(&r.message)))
         .bind(each(rows, |r| time(r.at)))
