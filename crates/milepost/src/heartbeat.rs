@@ -1,7 +1,7 @@
 //! Renews the worker's lease and receives stop requests.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use milepost_core::error::StoreError;
 
@@ -9,6 +9,8 @@ use crate::shared::Shared;
 
 /// The number of renewals in one lease.
 const BEATS_PER_LEASE: u32 = 4;
+/// The wait after a stop request for a run that is not in hand yet, because the answer to its claim is still under way.
+const EARLY_STOP: Duration = Duration::from_secs(1);
 
 /// Runs until the registration ends. If the lease cannot be renewed in time, all runs in hand are dropped, because another worker may have
 /// their jobs by then.
@@ -27,7 +29,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             Ok(Ok(heartbeat)) => {
                 valid_until = sent_at + lease;
                 for (run, verb) in heartbeat.stops {
-                    shared.runs.stop(run, verb);
+                    if !shared.runs.stop(run, verb) {
+                        wait = wait.min(EARLY_STOP);
+                    }
                 }
             }
             Ok(Err(StoreError::WorkerLost(_))) => return lose(&shared, "the store declared the worker dead"),

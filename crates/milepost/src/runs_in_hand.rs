@@ -49,12 +49,15 @@ impl Runs {
         .collect()
     }
 
-    /// Asks a run to stop.
-    pub(crate) fn stop(&self, run: Run, verb: Verb) {
-        if let Some(entry) = self.lock().get_mut(&run.job).filter(|entry| entry.token == run.token) {
-            entry.stop_verb = Some(verb);
-            entry.control.stop.cancel();
-        }
+    /// Asks a run to stop. Returns whether it is in hand.
+    pub(crate) fn stop(&self, run: Run, verb: Verb) -> bool {
+        let mut runs = self.lock();
+        let Some(entry) = runs.get_mut(&run.job).filter(|entry| entry.token == run.token) else {
+            return false;
+        };
+        entry.stop_verb = Some(verb);
+        entry.control.stop.cancel();
+        true
     }
 
     /// Releases a run that the store does not know: its handler is asked to stop, and dropped if it was already asked.

@@ -1,8 +1,8 @@
 -- Start of bulk jobs. Public: start_bulk. It joins the caller's transaction.
 
 -- Starts a bulk job: a job of the definition's kind, in its group, with the definition's settings. payload: its parameters.
--- Another call with the same key returns the same job with duplicate = true. MP007: the definition does not exist. MP008:
--- its targets come from a file.
+-- Another call with the same key returns the same job with duplicate = true. MP001: a parameter that its SQL uses is missing. MP007: the
+-- definition does not exist. MP008: its targets come from a file.
 create or replace function milepost.start_bulk(
     name text, payload jsonb default '{}', key text default null, run_at timestamptz default null,
     priority int default null, traceparent text default null
@@ -10,6 +10,7 @@ create or replace function milepost.start_bulk(
 set search_path = pg_catalog, pg_temp as $$
 declare
     d milepost.bulk_definition;
+    missing text;
 begin
     select * into d from milepost.bulk_definition b where b.name = start_bulk.name;
     if not found then
@@ -19,6 +20,12 @@ begin
     if d.columns is not null then
         raise exception using errcode = 'MP008', message = format('the bulk job %L takes its targets from a file', start_bulk.name),
             hint = 'start it with `milepost bulk start --from FILE`';
+    end if;
+    select p.name into missing from jsonb_object_keys(d.statements -> 'parameters') as p(name)
+    where (jsonb_typeof(start_bulk.payload) = 'object' and start_bulk.payload ? p.name) is not true order by p.name limit 1;
+    if found then
+        raise exception using errcode = 'MP001',
+            message = format('the payload has no %L, which the SQL of the bulk job uses as :%s', missing, missing);
     end if;
     return query
         with made as materialized (

@@ -45,6 +45,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0006/reserved_starts.sql"),
     },
+    Migration {
+        name: "statements",
+        summary: "adds a column to the definitions of bulk jobs, of which there are few",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0007/statements.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -332,6 +338,7 @@ mod tests {
                 "2aac421710526ddb",
                 "f0dd9c05c7b6f540",
                 "202e96f6cf385ede",
+                "b256a77f90cefd04",
             ],
             "add a migration instead of editing a released one"
         );

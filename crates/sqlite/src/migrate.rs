@@ -35,6 +35,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0005/reserved_starts.sql"),
     },
+    Migration {
+        name: "statements",
+        summary: "adds a column to the definitions of bulk jobs, of which there are few",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0006/statements.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -142,7 +148,8 @@ mod tests {
                 "bf73074594d96c95",
                 "2a3979cc4c497de7",
                 "8f9f8b5d34df3680",
-                "3dc2dd66ab2ca438"
+                "3dc2dd66ab2ca438",
+                "43661db54a2f2bf9"
             ],
             "add a migration instead of editing a released one"
         );

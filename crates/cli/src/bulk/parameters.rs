@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use milepost_core::bulk::parameters::Parameters;
-use serde_json::value::{RawValue, to_raw_value};
+use milepost_core::bulk::parameters::{Parameters, json_or_text};
+use serde_json::value::RawValue;
 
 #[derive(Debug, Args)]
 pub(super) struct ParametersArgs {
@@ -18,8 +18,7 @@ pub(super) struct ParametersArgs {
 fn parameter(text: &str) -> Result<(String, Box<RawValue>), String> {
     let split = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let (name, value) = split.ok_or("give a parameter as NAME=VALUE, such as place=4711")?;
-    let json = RawValue::from_string(value.trim().to_owned()).or_else(|_| to_raw_value(value));
-    Ok((name.to_owned(), json.map_err(|error| error.to_string())?))
+    Ok((name.to_owned(), json_or_text(value)))
 }
 
 impl ParametersArgs {

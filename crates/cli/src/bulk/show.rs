@@ -95,7 +95,7 @@ fn print_facts(view: &BulkView, job: Option<&JobView>, now: Timestamp) -> Result
         ("state", Some(format!("{}{stopping}", view.state))),
         ("turn", turn(view, now)),
         ("waits", waiting.map(|waiting| why(waiting, now))),
-        ("effects", view.effects.map(|effects| words::effects(effects).to_owned())),
+        ("effects", view.effects.map(|effects| effects.in_words().to_owned())),
         ("targets", view.place.as_ref().map(|place| format!("on the {place}"))),
         ("progress", view.started_at.map(|_| words::progress(view))),
         ("file", view.file.as_ref().map(|file| format!("{}, {} rows", file.name, words::count(file.rows)))),

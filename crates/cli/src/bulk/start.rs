@@ -64,8 +64,9 @@ pub(super) async fn run(args: StartArgs, scene: &Scene, store: &dyn Store) -> Re
     let store = store.as_ref();
     let definition = scene.definition(name, store).await?;
     let parameters = args.parameters.read()?;
-    if let Some(entry) = scene.entry(name) {
-        entry.check_parameters(&parameters, entry.dialect(scene.address.dialect()))?;
+    match scene.entry(name) {
+        Some(entry) => entry.check_parameters(&parameters, entry.dialect(scene.address.dialect()))?,
+        None => definition.check_parameters(&parameters)?,
     }
     let file = args.file.open(&definition)?;
     let mut job = definition.direct(NewJob::new(name, &parameters)?);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use milepost::bulk::{BulkView, Effects, Settings};
+use milepost::bulk::{BulkView, Settings};
 use milepost_core::state::JobState;
 
 pub(super) use milepost_core::format::{count, per_second as rate};
@@ -42,16 +42,6 @@ pub(super) fn ordinal(place: u32) -> String {
         _ => "th",
     };
     if place == 1 { "next".to_owned() } else { format!("{place}{ending}") }
-}
-
-/// Describes the effect of a crash in the middle of a chunk.
-pub(super) const fn effects(effects: Effects) -> &'static str {
-    match effects {
-        Effects::ExactlyOnce => "every target exactly once",
-        Effects::AtLeastOncePerChunk => {
-            "at least once per chunk: the current chunk is repeated after a crash"
-        }
-    }
 }
 
 /// Describes the settings that operators have changed, if any.

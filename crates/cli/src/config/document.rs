@@ -218,6 +218,11 @@ impl Node {
         self.entries().iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
+    /// Returns whether it is a text into which a value of the environment was inserted.
+    pub(crate) const fn is_from_environment(&self) -> bool {
+        matches!(self.value, Value::Text { from_environment: true, .. })
+    }
+
     /// Returns the value if it is a string.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {

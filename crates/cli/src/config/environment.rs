@@ -32,15 +32,18 @@ impl Environment<'_> {
         match &mut node.value {
             Value::Text { text, from_environment } if text.contains("${") => {
                 match self.filled(text) {
-                    Ok(filled) => *text = filled,
+                    Ok(filled) => {
+                        *from_environment = filled != text.replace("$${", "${");
+                        *text = filled;
+                    }
                     Err(missing) => {
                         let at = file[node.span.clone()].find(&missing.place).unwrap_or(0);
                         faults.add(node.span.start + at, missing.what, missing.remedy);
                         // Prevents further faults about a text with an unset variable.
                         text.clear();
+                        *from_environment = true;
                     }
                 }
-                *from_environment = true;
             }
             Value::List(nodes) => nodes.iter_mut().for_each(|node| self.fill_in(node, file, faults)),
             Value::Table(entries) => {

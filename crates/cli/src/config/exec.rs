@@ -46,6 +46,11 @@ pub(crate) struct Exec {
 }
 
 impl Exec {
+    /// Returns the program.
+    pub(super) fn program(&self) -> &str {
+        &self.program
+    }
+
     /// Returns the program and its arguments.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.program.as_str()).chain(self.args.iter().map(String::as_str))

@@ -40,6 +40,12 @@ impl Http {
         &self.url
     }
 
+    /// Returns the name of the server.
+    pub(super) fn server(&self) -> String {
+        let host = check_url(&self.url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        host.unwrap_or_else(|| "a server".to_owned())
+    }
+
     /// Returns the executor's settings; `secrets` are all secrets of the file.
     pub(crate) fn config(self, secrets: &Secrets) -> HttpConfig {
         let (timeout, secrets) = (self.timeout.map_or(TIMEOUT_DEFAULT, |time| time.0), secrets.clone());

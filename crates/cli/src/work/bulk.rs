@@ -35,6 +35,7 @@ pub(super) struct Bulks {
 /// Bulk jobs that the database has accepted, and the grace period that a worker needs to stop programs that apply chunks.
 pub(super) struct Checked {
     bulks: Vec<Bulk>,
+    secrets: Secrets,
     hand_back_grace: std::time::Duration,
 }
 
@@ -49,7 +50,11 @@ impl Bulks {
         let others: BTreeMap<String, Other> = self.databases.iter().map(open).collect::<Result<_>>()?;
         let around =
             Around { database, others: &others, definitions: &definitions, folder, secrets: &self.secrets };
-        let mut checked = Checked { bulks: Vec::new(), hand_back_grace: std::time::Duration::ZERO };
+        let mut checked = Checked {
+            bulks: Vec::new(),
+            secrets: self.secrets.clone(),
+            hand_back_grace: std::time::Duration::ZERO,
+        };
         let mut faults = Vec::new();
         for (name, entry) in self.entries {
             let bulk = checked.assemble(&around, &name, entry);
@@ -157,9 +162,14 @@ impl Checked {
         })
     }
 
-    /// Stores the definitions of the file.
+    /// Stores the definitions of the file, with the secrets in their statements hidden.
     pub(super) async fn keep(&self, store: &dyn Store) -> Result<()> {
-        let definitions: Vec<Definition> = self.bulks.iter().map(|bulk| bulk.definition().clone()).collect();
+        let stored = |bulk: &Bulk| {
+            let mut definition = bulk.definition().clone();
+            definition.statements = definition.statements.map(|its| its.hiding(&self.secrets));
+            definition
+        };
+        let definitions: Vec<Definition> = self.bulks.iter().map(stored).collect();
         let synced = store.sync_bulks(&definitions).await?;
         for name in synced.removed {
             tracing::info!(

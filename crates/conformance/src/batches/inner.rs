@@ -6,6 +6,7 @@ use milepost_core::batch::DEPTH_MAX;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::operation::BatchVerb;
 use milepost_core::bulk;
+use milepost_core::bulk::statements::Statements;
 use milepost_core::claim::ClaimedJob;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
@@ -117,15 +118,24 @@ pub async fn a_batch_in_a_batch_leaves_the_results_of_its_last_tasks(batches: Ba
 pub async fn a_batch_that_cannot_start_fails_its_task(batches: Batches) {
     let picky = json!({"type": "object", "required": ["day"]});
     batches.define(Definition { input_schema: Some(picky), ..graph("picky", &[("a", &[])]) }).await;
+    let parameters = [("place".to_owned(), None)].into();
+    let statements = Some(Statements { parameters, ..Statements::default() });
+    let definition =
+        bulk::definition::Definition { statements, ..bulk::definition::Definition::new("notify") };
+    batches.scene.store.put_bulk(&definition, Source::Operator).await.unwrap();
     let dag = Definition::new("d")
         .task("missing", Task::batch("nowhere"))
         .task("unfit", Task::batch("picky").payload(json!({})))
-        .task("bulk", Task::bulk("nothing"));
+        .task("bulk", Task::bulk("nothing"))
+        .task("lacking", Task::bulk("notify").payload(json!({"town": "Bern"})));
     let batch = batches.run(dag, json!({})).await;
-    batches.assert_states(batch, "bulk failed, missing failed, unfit failed").await;
-    for (key, words) in
-        [("missing", "no DAG \"nowhere\""), ("unfit", "day"), ("bulk", "no bulk job \"nothing\"")]
-    {
+    batches.assert_states(batch, "bulk failed, lacking failed, missing failed, unfit failed").await;
+    for (key, words) in [
+        ("missing", "no DAG \"nowhere\""),
+        ("unfit", "day"),
+        ("bulk", "no bulk job \"nothing\""),
+        ("lacking", "uses as :place"),
+    ] {
         let error = batches.task(batch, key).await.error.expect("the task has no error");
         assert!(error.contains(words), "{error}");
     }

@@ -3,7 +3,7 @@
 use std::process::Output;
 use std::sync::Arc;
 
-use milepost::bulk::{BulkFilter, Definition};
+use milepost::bulk::{BulkFilter, Definition, Statements};
 use milepost::{Outcome, RetryPolicy};
 use milepost_conformance::runtime;
 use milepost_core::error::StoreError;
@@ -236,6 +236,14 @@ async fn psql_starts_bulk_jobs_as_they_are_defined() {
     assert_eq!(payload, "{\"place\": \"Bern\"}");
     let invalid = "select * from milepost.start_bulk('notify', priority => 9)";
     assert_refused(&database, "MP001", invalid).await;
+    let parameters = [("place".to_owned(), None)].into();
+    let statements = Some(Statements { parameters, ..Statements::default() });
+    store.put_bulk(&Definition { statements, ..definition }, Source::Operator).await.unwrap();
+    for payload in ["{}", "[\"place\"]", "7"] {
+        let lacking = format!("select * from milepost.start_bulk('notify', '{payload}')");
+        assert_refused(&database, "MP001", &lacking).await;
+    }
+    answer(&database, "select job_id from milepost.start_bulk('notify', '{\"place\": null}')").await;
     store.put_bulk(&milepost_testkit::notes::letter_definition(10), Source::Operator).await.unwrap();
     let kept = store.bulk_definition("letter").await.unwrap().unwrap();
     assert_eq!(kept.columns, milepost_testkit::notes::letter_definition(10).columns);

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::chunk::{Load, Sizing};
+use super::error::InvalidBulk;
+use super::parameters::Parameters;
 use super::staged::Columns;
+use super::statements::Statements;
 use crate::job::{MAX_ATTEMPTS_DEFAULT, NewJob, Priority};
 use crate::named::named_enum;
 
@@ -17,6 +20,19 @@ named_enum! {
         ExactlyOnce = "exactly_once",
         /// The effects are not committed with the cursor: the current chunk is applied again.
         AtLeastOncePerChunk = "at_least_once_per_chunk",
+    }
+}
+
+impl Effects {
+    /// Describes what a crash in the middle of a chunk means.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::ExactlyOnce => "every target exactly once",
+            Self::AtLeastOncePerChunk => {
+                "at least once per chunk: the current chunk is repeated after a crash"
+            }
+        }
     }
 }
 
@@ -60,6 +76,8 @@ pub struct Definition {
     pub place: Option<String>,
     /// A hash that changes when the source or the apply changes. A run continues only with the ones it began with.
     pub fingerprint: String,
+    /// Its statements and their parameters, for those who examine or start it; `None` if they are not known.
+    pub statements: Option<Statements>,
 }
 
 impl Definition {
@@ -82,6 +100,7 @@ impl Definition {
             columns: None,
             place: None,
             fingerprint: String::new(),
+            statements: None,
         }
     }
 
@@ -89,6 +108,14 @@ impl Definition {
     #[must_use]
     pub fn directs(&self, queue: &str, group: Option<&str>, max_attempts: u32) -> bool {
         queue == self.queue && group == Some(self.group.as_str()) && max_attempts == self.max_attempts
+    }
+
+    /// Refuses parameters if one that its statements use is missing. Nothing is refused if they are not known.
+    ///
+    /// # Errors
+    /// [`InvalidBulk::NoParameter`].
+    pub fn check_parameters(&self, given: &Parameters) -> Result<(), InvalidBulk> {
+        self.statements.as_ref().map_or(Ok(()), |statements| statements.check_parameters(given))
     }
 
     /// Turns this job into a run of the definition.

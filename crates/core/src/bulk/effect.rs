@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::error::InvalidBulk;
 use super::sql::{Apply, Dialect, Source};
+use super::statements::Statements;
 
 /// The effect on the targets of a chunk.
 pub enum Effect<H: ?Sized> {
@@ -104,11 +105,13 @@ impl<H: ?Sized> Applied<H> {
         exists: impl Fn(&str) -> bool,
     ) -> Result<(), InvalidBulk> {
         let apply = self.statement().map(Apply::parameters).unwrap_or_default();
-        for (part, names) in [("source", source.parameters()), ("apply", apply)] {
-            if let Some(name) = names.into_iter().find(|name| !exists(name)) {
-                return Err(InvalidBulk::NoParameter { name: name.to_owned(), part });
-            }
-        }
-        Ok(())
+        let missing = source.parameters().into_iter().chain(apply).find(|name| !exists(name));
+        missing.map_or(Ok(()), |name| Err(InvalidBulk::NoParameter { name: name.to_owned() }))
+    }
+
+    /// Returns the statements for those who examine the bulk job or start it.
+    #[must_use]
+    pub fn statements(&self, source: &Source) -> Statements {
+        Statements::of(source, self.statement())
     }
 }

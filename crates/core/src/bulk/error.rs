@@ -16,10 +16,10 @@ pub enum InvalidBulk {
     /// Its apply statement is invalid.
     #[error("the apply statement is invalid: {0}")]
     Apply(#[source] InvalidSql),
-    /// The database rejects its source or its apply statement.
+    /// The database rejects its source, its apply statement, or the query of its throttle.
     #[error("the database rejects the {part}: {why}")]
     NotPrepared {
-        /// `source` or `apply`.
+        /// `source`, `apply` or `throttle`.
         part: &'static str,
         /// The database's message.
         why: String,
@@ -53,12 +53,10 @@ pub enum InvalidBulk {
         plan: String,
     },
     /// The payload lacks a parameter.
-    #[error("the payload has no {name:?}, which the {part} uses as :{name}")]
+    #[error("the payload has no {name:?}, which the SQL of the bulk job uses as :{name}")]
     NoParameter {
         /// Its name.
         name: String,
-        /// `source` or `apply`.
-        part: &'static str,
     },
     /// The payload is not a JSON object.
     #[error("the payload of a bulk job must be a JSON object whose members are its parameters")]

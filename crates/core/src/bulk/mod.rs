@@ -15,4 +15,5 @@ pub mod progress;
 pub mod run;
 pub mod sql;
 pub mod staged;
+pub mod statements;
 pub mod window;

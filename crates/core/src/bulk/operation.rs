@@ -10,6 +10,7 @@ use super::run::BadTarget;
 use super::staged::{ColumnType, Columns, InvalidColumns};
 use crate::duration::whole_ms;
 use crate::error::StoreError;
+use crate::format::several;
 use crate::ident::JobId;
 use crate::job::Priority;
 use crate::port::Operation;
@@ -19,6 +20,9 @@ use crate::transition::Verb;
 pub const NAME: &str = "milepost.operate";
 /// The queue of its runs, served by workers that perform operators' operations.
 pub const QUEUE: &str = "milepost";
+
+/// The number of jobs of a run whose current states are counted.
+pub const COUNTED_MAX: u32 = 10_000;
 
 /// The parameters of a run: the operation that is applied to each job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +69,14 @@ impl OperateJobs {
             note: self.note.clone(),
         }
     }
+}
+
+/// Returns the title of a run that does this to so many jobs, such as `Retry of 40 jobs`.
+#[must_use]
+pub fn title(verb: Verb, jobs: usize) -> String {
+    let name = if verb == Verb::RetryNow { "retry" } else { verb.as_str() };
+    let (first, rest) = name.split_at(1);
+    format!("{}{rest} of {}", first.to_uppercase(), several(jobs as u64, "job", "jobs"))
 }
 
 /// Returns its definition. A job that rejects the operation does not stop the run.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::json::without_blanks;
 
@@ -25,6 +25,13 @@ pub enum Parameter<'a> {
     Text(String),
     /// An array or an object, as JSON text without whitespace.
     Json(String),
+}
+
+/// Returns what a person wrote as the value of a parameter: JSON where it can be parsed, otherwise a text.
+#[must_use]
+pub fn json_or_text(written: &str) -> Box<RawValue> {
+    let json = RawValue::from_string(written.trim().to_owned());
+    json.or_else(|_| to_raw_value(written)).unwrap_or_default()
 }
 
 impl Parameters {

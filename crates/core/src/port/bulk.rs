@@ -21,10 +21,12 @@ use crate::bulk::run::{
     ChunkDone, Chunked, Order, Parts, Position, Rehearsal, Rest, Settings, Survey, Surveyed, Target,
     TargetFailure, Trial,
 };
+use crate::bulk::statements::Statements;
 use crate::ident::{JobId, Run};
 use crate::job::{Enqueued, NewJob, Priority};
 use crate::precedence::{Put, Synced};
 use crate::schedule::Source;
+use crate::state::JobState;
 use crate::transition::Verb;
 
 /// The work of a bulk job on one store.
@@ -37,6 +39,11 @@ pub trait BulkWork: Send + Sync {
 
     /// Returns the database of its targets, if it is not the store's. Chunk and cursor are then two commits.
     fn place(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns its statements for those who examine the bulk job or start it, if it has some.
+    fn statements(&self) -> Option<Statements> {
         None
     }
 
@@ -94,6 +101,9 @@ pub trait BulkStaging: Send {
 pub trait BulkTargets: Send + Sync {
     /// Returns the name and address of that database for operators, without secrets.
     fn place(&self) -> String;
+
+    /// As [`BulkWork::statements`].
+    fn statements(&self) -> Option<Statements>;
 
     /// As [`BulkWork::check`].
     async fn check(&self) -> StoreResult<()>;
@@ -179,6 +189,10 @@ pub trait BulkStore: Send + Sync {
     /// Lists failed targets of a run, after this position.
     async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>>;
 
+    /// Returns how many of the jobs that a run of [`operation`](crate::bulk::operation) changes are in each state now: of the first
+    /// [`COUNTED_MAX`](crate::bulk::operation::COUNTED_MAX) that still exist.
+    async fn operated_jobs(&self, run: JobId) -> StoreResult<Vec<(JobState, i64)>>;
+
     /// Changes the settings of a run, from its next chunk on.
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()>;
 
@@ -192,6 +206,11 @@ pub trait BulkStore: Send + Sync {
 /// A condition that can pause bulk jobs: a lagging replica, lock waits, or a user's probe.
 #[async_trait]
 pub trait Throttle: Send + Sync {
+    /// Checks that it can be evaluated: the database prepares a query. A throttle that cannot would pause its runs for ever.
+    async fn check(&self) -> StoreResult<()> {
+        Ok(())
+    }
+
     /// Returns why no chunk may start now, as a text that begins with the throttle's name; `None` when one may start.
     /// When the state cannot be determined, it also pauses the run.
     async fn holds(&self) -> Option<String>;

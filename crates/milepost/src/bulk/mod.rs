@@ -42,6 +42,8 @@ pub use milepost_core::bulk::sql::{Dialect, InvalidSql};
 #[doc(inline)]
 pub use milepost_core::bulk::staged::{BadRow, ColumnType, Columns, InvalidColumns};
 #[doc(inline)]
+pub use milepost_core::bulk::statements::Statements;
+#[doc(inline)]
 pub use milepost_core::bulk::window::{InvalidWindow, Window, Windows};
 #[doc(inline)]
 pub use milepost_core::port::{BulkTargets, Throttle};
@@ -68,8 +70,7 @@ impl Bulk {
     /// store's.
     #[must_use]
     pub fn new(mut definition: Definition, work: Arc<dyn BulkWork>) -> Self {
-        definition.place = work.place();
-        if definition.place.is_some() {
+        if work.place().is_some() {
             definition.effects = Effects::AtLeastOncePerChunk;
         }
         Self::of(definition, work, None)
@@ -85,12 +86,16 @@ impl Bulk {
         Fut: Future<Output = Result<Outcome, JobError>> + Send + 'static,
     {
         definition.effects = Effects::AtLeastOncePerChunk;
-        definition.place = work.place();
         let perform = move |context| -> BoxFuture<'static, _> { perform(context).boxed() };
         Self::of(definition, work, Some(Arc::new(perform)))
     }
 
-    fn of(definition: Definition, work: Arc<dyn BulkWork>, perform: Option<Arc<Perform>>) -> Self {
+    fn of(mut definition: Definition, work: Arc<dyn BulkWork>, perform: Option<Arc<Perform>>) -> Self {
+        definition.place = work.place();
+        // An effect that is not SQL is known from the definition only.
+        let effect = definition.statements.take().and_then(|it| it.effect);
+        definition.statements =
+            work.statements().map(|its| Statements { effect: its.effect.or(effect), ..its });
         Self { definition, work, perform, windows: None, throttles: Vec::new(), then: None }
     }
 
@@ -127,7 +132,11 @@ impl Bulk {
     /// # Errors
     /// Describes the problem with source or apply.
     pub async fn check(&self) -> milepost_core::port::StoreResult<()> {
-        self.work.check().await
+        self.work.check().await?;
+        for throttle in &self.throttles {
+            throttle.check().await?;
+        }
+        Ok(())
     }
 
     /// Returns the handler that runs it.

@@ -12,6 +12,7 @@ use milepost_core::bulk::progress::{BeforeChunk, Step, Taken, TargetRange};
 use milepost_core::bulk::run::{
     BadTarget, Chunk, Chunked, Order, Parts, Position, Rehearsal, Rest, Surveyed, Trial,
 };
+use milepost_core::bulk::statements::Statements;
 use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkRun, BulkTargets, BulkVisit, BulkWork, Store, StoreResult};
@@ -90,6 +91,10 @@ impl fmt::Debug for Remote {
 impl BulkWork for Remote {
     fn place(&self) -> Option<String> {
         Some(self.targets.place())
+    }
+
+    fn statements(&self) -> Option<Statements> {
+        self.targets.statements()
     }
 
     async fn check(&self) -> StoreResult<()> {

@@ -5,6 +5,7 @@ use milepost_core::audit::{AuditedAction, made_jobs, made_run};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::bulk::operation::COUNTED_MAX;
 use milepost_core::bulk::run::{Settings, TargetFailure};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
@@ -95,6 +96,13 @@ impl BulkStore for PostgresStore {
         let rows = self.inner.calm.rows(query).await;
         rows.and_then(|rows| rows.iter().map(row::failure).collect())
             .map_err(|e| self.fail("bulk_failures", e))
+    }
+
+    async fn operated_jobs(&self, run: JobId) -> StoreResult<Vec<(JobState, i64)>> {
+        let query = sqlx::query(sql!("bulk/operated")).bind(run.0).bind(i64::from(COUNTED_MAX));
+        let rows = self.inner.calm.rows(query).await;
+        let count = |row: &PgRow| Ok((named(row, "state")?, row.try_get("jobs")?));
+        rows.and_then(|rows| rows.iter().map(count).collect()).map_err(|e| self.fail("operated_jobs", e))
     }
 
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
@@ -215,6 +223,7 @@ fn put(definition: &Definition, source: Source) -> Query {
         .bind(source.as_str())
         .bind(its.columns.map(|columns| json!(columns).to_string()))
         .bind(its.place)
+        .bind(its.statements.map(|statements| statements.to_json()))
 }
 
 /// Builds a new job like the one that the row describes.

@@ -15,9 +15,19 @@ use super::sql::Statement;
 use super::visit::Visit;
 use crate::session::{Query, Session};
 
+/// What is done with the targets of a part.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    Apply,
+    /// They are returned, for another process to apply.
+    Read,
+}
+
 /// The result of processing a part.
 struct Part {
     targets: u32,
+    /// The targets, if they were only read.
+    rows: Vec<Target>,
     /// Number of source rows read; fewer than requested at the end of the source.
     read: u32,
     last: Option<Key>,
@@ -25,7 +35,8 @@ struct Part {
 
 impl Part {
     /// Adds this part to the previous ones; returns the number of source rows it read.
-    fn add_to(self, parts: &mut Parts) -> u32 {
+    fn add_to(self, parts: &mut Parts, rows: &mut Vec<Target>) -> u32 {
+        rows.extend(self.rows);
         parts.targets += self.targets;
         parts.cursor = self.last.or(parts.cursor.take());
         self.read
@@ -46,8 +57,7 @@ enum Trouble {
 }
 
 impl Visit {
-    /// Applies up to `rows` targets. A part that contains a bad target is rolled back and halved until the bad target is
-    /// alone; the targets after it are applied in parts of growing size again.
+    /// Applies up to `rows` targets.
     pub(super) async fn apply_parts(
         &mut self,
         cursor: Option<Key>,
@@ -55,32 +65,64 @@ impl Visit {
         rows: u32,
     ) -> StoreResult<Parts> {
         self.spec.applied.check_applies()?;
-        let mut parts = Parts::behind(cursor);
+        self.parts(Deed::Apply, cursor, upper, rows).await.map(|(parts, _)| parts)
+    }
+
+    /// Reads the next targets, for another process to apply.
+    pub(super) async fn read_targets(
+        &mut self,
+        cursor: Option<&Key>,
+        upper: Option<&Key>,
+        rows: u32,
+    ) -> StoreResult<(Vec<Target>, Parts)> {
+        let Some(upper) = upper else {
+            return Ok((Vec::new(), Parts { exhausted: true, ..Parts::behind(cursor.cloned()) }));
+        };
+        let (parts, targets) = self.parts(Deed::Read, cursor.cloned(), upper, rows).await?;
+        Ok((targets, parts))
+    }
+
+    /// Processes up to `rows` targets. A part that contains a bad target is rolled back and halved until the bad target is
+    /// alone; the targets after it are processed in parts of growing size again.
+    async fn parts(
+        &mut self,
+        deed: Deed,
+        cursor: Option<Key>,
+        upper: &Key,
+        rows: u32,
+    ) -> StoreResult<(Parts, Vec<Target>)> {
+        let (mut parts, mut targets) = (Parts::behind(cursor), Vec::new());
         let (mut left, mut size) = (rows, rows);
         while left > 0 && !parts.exhausted && parts.failures.len() < Parts::FAILURES_MAX {
             let cursor = parts.cursor.as_ref();
             let page = if cursor.is_some() { &self.pages().next } else { &self.pages().first };
-            let read = match self.try_part(page.clone(), cursor, upper, size).await? {
+            let read = match self.try_part(deed, page.clone(), cursor, upper, size).await? {
                 Ok(part) => {
                     parts.exhausted = part.read < size;
-                    part.add_to(&mut parts)
+                    part.add_to(&mut parts, &mut targets)
                 }
                 Err(_) if size > 1 => {
                     size /= 2;
                     continue;
                 }
-                Err(_) => self.apply_one(&mut parts, upper).await?,
+                Err(_) => self.one(deed, &mut parts, &mut targets, upper).await?,
             };
             left = left.saturating_sub(read.max(1));
             size = size.saturating_mul(2).min(left);
         }
-        Ok(parts)
+        Ok((parts, targets))
     }
 
-    /// Applies the targets of the next key alone, or records them as failed. Returns the number of source rows this took.
-    async fn apply_one(&mut self, parts: &mut Parts, upper: &Key) -> StoreResult<u32> {
+    /// Processes the targets of the next key alone, or records them as failed. Returns the number of source rows this took.
+    async fn one(
+        &mut self,
+        deed: Deed,
+        parts: &mut Parts,
+        targets: &mut Vec<Target>,
+        upper: &Key,
+    ) -> StoreResult<u32> {
         let cursor = parts.cursor.as_ref();
-        let found = self.look(cursor, upper).await?;
+        let mut found = self.look(cursor, upper).await?;
         let Some(key) = found.last.clone() else {
             // The target was deleted in the meantime.
             parts.exhausted = true;
@@ -89,24 +131,27 @@ impl Visit {
         // A page of one row also reads the row after it, to detect whether both have the same key. These statements read
         // only the one key, so that a bad row after it does not make it fail.
         let only = if cursor.is_some() { &self.pages().only_next } else { &self.pages().only_first };
-        let applied = self.try_part(only.clone(), cursor, &key, 1).await?;
-        if let Err(Bad { code, message }) = applied {
-            parts.failures.push(TargetFailure::new(key, code, message));
-            parts.failed += found.targets;
+        match self.try_part(deed, only.clone(), cursor, &key, 1).await? {
+            Ok(part) => found.rows = part.rows,
+            Err(Bad { code, message }) => {
+                parts.failures.push(TargetFailure::new(key, code, message));
+                parts.failed += found.targets;
+            }
         }
-        Ok(found.add_to(parts))
+        Ok(found.add_to(parts, targets))
     }
 
-    /// Applies the targets that a statement selects, in a savepoint that is rolled back if one of them is bad.
+    /// Processes the targets that a statement selects, in a savepoint that is rolled back if one of them is bad.
     async fn try_part(
         &mut self,
+        deed: Deed,
         statement: Statement,
         cursor: Option<&Key>,
         upper: &Key,
         size: u32,
     ) -> StoreResult<Result<Part, Bad>> {
         self.script("savepoint part").await?;
-        let applied = match self.part(&statement, cursor, upper, size).await {
+        let applied = match self.part(deed, &statement, cursor, upper, size).await {
             Ok(part) => Ok(part),
             Err(Trouble::Data(bad)) => Err(bad),
             Err(Trouble::Other(error)) => return Err(error),
@@ -117,16 +162,21 @@ impl Visit {
 
     async fn part(
         &mut self,
+        deed: Deed,
         statement: &Statement,
         cursor: Option<&Key>,
         upper: &Key,
         size: u32,
     ) -> Result<Part, Trouble> {
         let query = self.bind(statement, cursor, Some(upper), size);
-        if let Applied::Sql(_) = self.spec.applied {
+        if let (Deed::Apply, Applied::Sql(_)) = (deed, &self.spec.applied) {
             return self.summary(query, cursor).await;
         }
         let (targets, read, last) = self.read(query, cursor).await?;
+        let count = u32::try_from(targets.len()).unwrap_or(u32::MAX);
+        if deed == Deed::Read {
+            return Ok(Part { targets: count, rows: targets, read, last });
+        }
         let (run, origin) = (self.order.run, self.origin);
         let payload = self.order.payload.as_str();
         let chunk = Chunk { run, origin, payload, cursor, targets: &targets };
@@ -134,7 +184,7 @@ impl Visit {
             let handled = handler.apply(&chunk, &mut self.connection).await;
             handled.map_err(|cause| self.blame(cause))?;
         }
-        Ok(Part { targets: u32::try_from(targets.len()).unwrap_or(u32::MAX), read, last })
+        Ok(Part { targets: count, rows: Vec::new(), read, last })
     }
 
     /// Reads the targets of the next key without applying them.
@@ -152,31 +202,12 @@ impl Visit {
             let rows = |column: &str| -> Result<u32, sqlx::Error> {
                 Ok(u32::try_from(row.try_get::<i64, _>(column)?).unwrap_or(u32::MAX))
             };
-            let part = Part { targets: rows("targets")?, read: rows("read")?, last: key(row, "key")? };
+            let (targets, read, last) = (rows("targets")?, rows("read")?, key(row, "key")?);
+            let part = Part { targets, rows: Vec::new(), read, last };
             Ok::<_, sqlx::Error>((part, row.try_get::<Option<bool>, _>("moved")?, key(row, "first")?))
         };
         let (part, moved, first) = read(&row).map_err(|e| Trouble::Other(self.fail(e)))?;
         if moved == Some(false) { Err(stands(cursor, first.as_ref())) } else { Ok(part) }
-    }
-
-    /// Reads the next targets.
-    pub(super) async fn read_targets(
-        &mut self,
-        cursor: Option<&Key>,
-        upper: Option<&Key>,
-        rows: u32,
-    ) -> StoreResult<(Vec<Target>, Parts)> {
-        let Some(upper) = upper else {
-            return Ok((Vec::new(), Parts { exhausted: true, ..Parts::behind(cursor.cloned()) }));
-        };
-        let pages = self.pages();
-        let statement = if cursor.is_some() { &pages.next } else { &pages.first };
-        let query = self.bind(statement, cursor, Some(upper), rows);
-        let (targets, read, last) = self.read(query, cursor).await.map_err(unreadable)?;
-        let found = u32::try_from(targets.len()).unwrap_or(u32::MAX);
-        let parts =
-            Parts { targets: found, exhausted: read < rows, ..Parts::behind(last.or(cursor.cloned())) };
-        Ok((targets, parts))
     }
 
     async fn read(

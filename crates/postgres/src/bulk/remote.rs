@@ -7,6 +7,7 @@ use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::progress::{Taken, TargetRange};
 use milepost_core::bulk::run::{Order, Parts, Rehearsal, Surveyed, Target, Trial};
 use milepost_core::bulk::sql::Dialect;
+use milepost_core::bulk::statements::Statements;
 use milepost_core::ident::Run;
 use milepost_core::port::{BulkTargets, BulkVisit, StoreResult};
 use milepost_core::sql;
@@ -71,6 +72,10 @@ fn session_name(Run { job, token }: Run) -> String {
 impl BulkTargets for PostgresTargets {
     fn place(&self) -> String {
         self.0.database.place().to_owned()
+    }
+
+    fn statements(&self) -> Option<Statements> {
+        Some(self.0.applied.statements(&self.0.source))
     }
 
     async fn check(&self) -> StoreResult<()> {

@@ -8,7 +8,6 @@ use milepost_core::bulk::key::Key;
 use milepost_core::bulk::listing::{BulkView, StagedFile};
 use milepost_core::bulk::progress::FailedTarget;
 use milepost_core::bulk::run::{Counts, Settings, TargetFailure, Total};
-use milepost_core::bulk::staged::Columns;
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use serde_json::Value;
@@ -18,17 +17,19 @@ use sqlx::postgres::PgRow;
 use crate::row::{Decoded, count, named, stop_verb, time};
 
 pub(super) fn key(row: &PgRow, column: &str) -> Decoded<Option<Key>> {
-    let text: Option<&str> = row.try_get(column)?;
-    text.map(serde_json::from_str)
-        .transpose()
-        .map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })
+    json_of(row, column, |text| serde_json::from_str(text))
 }
 
-fn columns(row: &PgRow) -> Decoded<Option<Columns>> {
-    let text: Option<&str> = row.try_get("columns")?;
-    text.map(serde_json::from_str)
+/// Parses the JSON text of a column.
+fn json_of<T>(
+    row: &PgRow,
+    column: &str,
+    parse: impl FnOnce(&str) -> serde_json::Result<T>,
+) -> Decoded<Option<T>> {
+    let text: Option<&str> = row.try_get(column)?;
+    text.map(parse)
         .transpose()
-        .map_err(|e| sqlx::Error::ColumnDecode { index: "columns".to_owned(), source: Box::new(e) })
+        .map_err(|e| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(e) })
 }
 
 pub(super) fn counts(row: &PgRow) -> Decoded<Counts> {
@@ -74,9 +75,10 @@ pub(super) fn definition(row: &PgRow) -> Decoded<Definition> {
         failures_max: number(row, "failures_max")?,
         then: row.try_get("then_name")?,
         effects: named(row, "effects")?,
-        columns: columns(row)?,
+        columns: json_of(row, "columns", |text| serde_json::from_str(text))?,
         place: row.try_get("place")?,
         fingerprint: row.try_get("fingerprint")?,
+        statements: json_of(row, "statements", |text| serde_json::from_str(text))?,
     })
 }
 

@@ -82,6 +82,10 @@ impl BulkStaging for Staging {
         let made = made.map_err(|e| enqueue_error(&self.store.inner.place, e))?;
         let ended = self.transaction.end(if made.duplicate { "rollback" } else { "commit" }).await;
         ended.map_err(|e| self.store.fail("stage_bulk", e))?;
+        if made.duplicate {
+            // Nothing was committed here, so nothing has waited for the standby that must have the run of this key.
+            self.store.confirm_replication().await?;
+        }
         Ok(made)
     }
 

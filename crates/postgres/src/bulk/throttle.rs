@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use milepost_core::port::Throttle;
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::port::{StoreResult, Throttle};
 use milepost_core::sql;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row, SqlSafeStr, TypeInfo, ValueRef};
 
 use super::database::Database;
+use crate::error::database_error;
 use crate::session::Query;
 use crate::store::PostgresStore;
 
@@ -105,6 +107,21 @@ fn answer(row: &PgRow) -> Result<Option<String>, sqlx::Error> {
 
 #[async_trait]
 impl Throttle for ServerThrottle {
+    async fn check(&self) -> StoreResult<()> {
+        let Measure::Sql(sql) = &self.measure else { return Ok(()) };
+        let explain = sqlx::query(AssertSqlSafe(format!("explain {sql}")).into_sql_str());
+        match self.database.sessions.rows(explain).await {
+            Ok(_) => Ok(()),
+            Err(error) => match database_error(&error) {
+                Some(said) if said.code().starts_with("42") => {
+                    let why = said.message().to_owned();
+                    Err(InvalidBulk::NotPrepared { part: "throttle", why }.into())
+                }
+                _ => Err(self.database.fail(error)),
+            },
+        }
+    }
+
     async fn holds(&self) -> Option<String> {
         let asked = tokio::time::timeout(PATIENCE, self.database.sessions.row(self.query())).await;
         let why = match asked {

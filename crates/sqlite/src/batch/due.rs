@@ -9,6 +9,7 @@ use milepost_core::batch::due::{
     reads_too_much, unreadable,
 };
 use milepost_core::batch::error::InvalidBatch;
+use milepost_core::bulk::parameters::Parameters;
 use milepost_core::dag::definition::Task;
 use milepost_core::dag::state::TaskState;
 use milepost_core::error::StoreError;
@@ -138,7 +139,12 @@ impl Settler<'_> {
             return self.cannot_start(task, message);
         };
         // The members of the payload object are the bulk job's parameters.
-        let job = match NewJob::new(name, payload) {
+        let text = payload.to_string();
+        let given = Parameters::read(&text).unwrap_or_default();
+        if let Err(missing) = definition.check_parameters(&given) {
+            return self.cannot_start(task, missing.to_string());
+        }
+        let job = match NewJob::from_json(name, text) {
             Ok(job) => definition.direct(job),
             Err(invalid) => return self.cannot_start(task, invalid.to_string()),
         };

@@ -5,7 +5,9 @@ use milepost_core::audit::{Actor, AuditedAction, made_jobs, made_run};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::bulk::operation::COUNTED_MAX;
 use milepost_core::bulk::run::{Settings, TargetFailure};
+use milepost_core::bulk::statements::Statements;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
@@ -25,7 +27,7 @@ use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::enqueue;
 use crate::error::Failure;
-use crate::row::{Id, readable};
+use crate::row::{Id, readable, word};
 use crate::store::SqliteStore;
 
 #[async_trait]
@@ -96,6 +98,16 @@ impl BulkStore for SqliteStore {
         self.read("bulk_failures", list).await
     }
 
+    async fn operated_jobs(&self, run: JobId) -> StoreResult<Vec<(JobState, i64)>> {
+        let count = move |conn: &Connection| {
+            let mut statement = conn.prepare_cached(sql!("bulk/operated"))?;
+            let counts =
+                statement.query_map((Id(&run), COUNTED_MAX), |row| Ok((word(row, 0)?, row.get(1)?)))?;
+            Ok(counts.collect::<rusqlite::Result<_>>()?)
+        };
+        self.read("operated_jobs", count).await
+    }
+
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
         settings.check()?;
         let settings = *settings;
@@ -152,6 +164,7 @@ fn put(tx: &Transaction<'_>, its: &Definition, source: Source) -> Result<Put, Fa
         its.columns.as_ref().map(|columns| json!(columns).to_string()),
         now_ms(),
         its.place,
+        its.statements.as_ref().map(Statements::to_json),
     ])?;
     Ok(if written == 1 { Put::Stands } else { Put::Foreign })
 }

@@ -8,7 +8,6 @@ use milepost_core::bulk::key::Key;
 use milepost_core::bulk::listing::{BulkView, StagedFile};
 use milepost_core::bulk::parameters::Parameter;
 use milepost_core::bulk::run::{Counts, Settings, TargetFailure, Total};
-use milepost_core::bulk::staged::Columns;
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use milepost_core::json::is_same_json;
@@ -125,13 +124,17 @@ pub(crate) fn add_key_function(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 pub(super) fn key(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Key>> {
-    let text: Option<String> = row.get(column)?;
-    text.map(|text| serde_json::from_str(&text)).transpose().map_err(|e| odd(column, Type::Text, e))
+    json_of(row, column, |text| serde_json::from_str(text))
 }
 
-fn columns(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Columns>> {
+/// Parses the JSON text of a column.
+fn json_of<T>(
+    row: &Row<'_>,
+    column: usize,
+    parse: impl FnOnce(&str) -> serde_json::Result<T>,
+) -> rusqlite::Result<Option<T>> {
     let text: Option<String> = row.get(column)?;
-    text.map(|text| serde_json::from_str(&text)).transpose().map_err(|e| odd(column, Type::Text, e))
+    text.map(|text| parse(&text)).transpose().map_err(|e| odd(column, Type::Text, e))
 }
 
 pub(super) fn counts(row: &Row<'_>, column: usize) -> rusqlite::Result<Counts> {
@@ -174,9 +177,10 @@ pub(super) fn definition(row: &Row<'_>) -> rusqlite::Result<(Definition, Source)
         failures_max: number(row, 12)?,
         then: row.get(13)?,
         effects: word(row, 14)?,
-        columns: columns(row, 17)?,
+        columns: json_of(row, 17, |text| serde_json::from_str(text))?,
         fingerprint: row.get(15)?,
         place: row.get(18)?,
+        statements: json_of(row, 19, |text| serde_json::from_str(text))?,
     };
     Ok((definition, word(row, 16)?))
 }

@@ -1,7 +1,8 @@
 //! A throttle probe written in SQL.
 
 use async_trait::async_trait;
-use milepost_core::port::Throttle;
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::port::{StoreResult, Throttle};
 use rusqlite::types::ValueRef;
 
 use crate::store::SqliteStore;
@@ -24,6 +25,21 @@ impl SqlProbe {
 
 #[async_trait]
 impl Throttle for SqlProbe {
+    async fn check(&self) -> StoreResult<()> {
+        let sql = self.sql.clone();
+        let prepared = self.store.read("throttle", move |conn| {
+            Ok(match conn.prepare(&sql) {
+                Ok(statement) if statement.parameter_count() > 0 => {
+                    Err("it must not have parameters".to_owned())
+                }
+                Ok(_) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            })
+        });
+        let refused = |why| InvalidBulk::NotPrepared { part: "throttle", why }.into();
+        prepared.await?.map_err(refused)
+    }
+
     async fn holds(&self) -> Option<String> {
         let sql = self.sql.clone();
         let asked = self.store.read("throttle", move |conn| {

@@ -9,6 +9,7 @@ use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::run::{Order, Position, Rehearsal, Trial};
 use milepost_core::bulk::sql::Dialect;
+use milepost_core::bulk::statements::Statements;
 use milepost_core::port::{BulkRun, BulkWork, StoreResult};
 
 use super::run::Run;
@@ -57,6 +58,10 @@ impl fmt::Debug for SqlBulk {
 impl BulkWork for SqlBulk {
     fn chunk_max(&self) -> Option<Duration> {
         Some(CHUNK_MAX)
+    }
+
+    fn statements(&self) -> Option<Statements> {
+        Some(self.spec.applied.statements(&self.spec.source))
     }
 
     async fn check(&self) -> StoreResult<()> {

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use milepost::bulk::{ColumnType, Columns};
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::sql::{Apply, Dialect, InvalidSql, Source};
+use milepost_core::bulk::statements::PROVIDED;
 
 use super::super::document::{Entry, Node, Value};
 use super::super::fault::Faults;
 use super::super::{http, kind, schedule};
-use super::definition::GIVEN;
 use super::{emit, throttle, window};
 use crate::nearest::nearest;
 
@@ -35,6 +35,7 @@ pub(crate) fn check(bulks: Option<&Node>, around: &Surroundings<'_>, faults: &mu
         check_names(entry, entries, around, faults);
         check_targets(entry, faults);
         check_ways(entry, faults);
+        check_secrets(&entry.node, faults);
         let dialect = check_database(&entry.node, around, faults);
         let sql = check_sql(&entry.node, dialect, faults);
         check_sizes(&entry.node, faults);
@@ -115,6 +116,20 @@ fn check_targets(Entry { key: name, at, node: bulk }: &Entry, faults: &mut Fault
     }
     if columns.is_table() && columns.entries().is_empty() {
         faults.add(columns.span.start, "the columns are empty", "list the columns that the bulk job reads");
+    }
+}
+
+/// Refuses values of the environment in SQL, which often are secrets: SQL is stored and shown, and the database repeats parts of it in its errors.
+fn check_secrets(bulk: &Node, faults: &mut Faults) {
+    let probe = bulk.get("throttle").and_then(|throttle| throttle.get("sql"));
+    let texts = [bulk.get("source"), bulk.get("apply"), probe];
+    for text in texts.into_iter().flatten().filter(|text| text.is_from_environment()) {
+        let what = "SQL cannot contain ${NAME}: it is stored and shown, and errors of the database repeat parts of it";
+        faults.add(
+            text.span.start,
+            what,
+            "write $${ for a literal ${, and pass other values as parameters, such as :name",
+        );
     }
 }
 
@@ -295,7 +310,7 @@ fn check_schedule(
     let payload = schedule.get("payload");
     schedule::check_payload(payload, faults);
     let given = |name: &str| {
-        GIVEN.contains(&name)
+        PROVIDED.contains(&name)
             || payload.is_some_and(|payload| match &payload.value {
                 Value::Table(_) => payload.get(name).is_some(),
                 // A value that is not a table was reported already.

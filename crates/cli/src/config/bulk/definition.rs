@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result, bail};
 use milepost::bulk::{
-    ColumnType, Columns, Definition, Effects, EventTemplate, InvalidColumns, Labels, Load, Sizing, Windows,
+    ColumnType, Columns, Definition, Effects, EventTemplate, InvalidColumns, Labels, Load, Sizing,
+    Statements, Windows,
 };
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::parameters::Parameters;
 use milepost_core::bulk::sql::{Apply, Dialect, Source};
-use milepost_core::bulk::staged::ORIGIN;
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::schedule::Schedule;
 use sha2::{Digest, Sha256};
@@ -94,6 +94,8 @@ impl BulkEntry {
             effects: if twice { Effects::AtLeastOncePerChunk } else { Effects::ExactlyOnce },
             columns: self.columns()?,
             fingerprint: self.fingerprint(),
+            // The rest is known when the SQL has been parsed.
+            statements: Some(Statements { effect: self.effect_in_words(), ..Statements::default() }),
             place: plain.place,
             name: plain.name,
         })
@@ -121,14 +123,28 @@ impl BulkEntry {
         self.schedule.is_some()
     }
 
+    /// Describes an effect that is not SQL. Addresses and arguments may contain secrets, so only names are told.
+    fn effect_in_words(&self) -> Option<String> {
+        match self {
+            Self { enqueue: Some(children), .. } => {
+                Some(format!("creates a job of the kind {} for each target", children.kind))
+            }
+            Self { emit: Some(emit), .. } => {
+                Some(format!("emits an event {} for each target", emit.event_type()))
+            }
+            Self { http: Some(http), .. } => Some(format!("sends each chunk to {}", http.server())),
+            Self { exec: Some(exec), .. } => Some(format!("passes each chunk to {}", exec.program())),
+            _ => None,
+        }
+    }
+
     /// Rejects the parameters if one that the SQL uses is missing.
     pub(crate) fn check_parameters(&self, given: &Parameters, dialect: Dialect) -> Result<()> {
         let (source, key) = self.targets(dialect)?;
         let source = Source::parse(&source, &key, dialect).map_err(InvalidBulk::Source)?;
-        missing(&source.parameters(), "source", given)?;
-        let Some(apply) = &self.apply else { return Ok(()) };
-        let apply = Apply::parse(apply, &key, dialect).map_err(InvalidBulk::Apply)?;
-        Ok(missing(&apply.parameters(), "apply", given)?)
+        let apply = self.apply.as_ref().map(|apply| Apply::parse(apply, &key, dialect));
+        let apply = apply.transpose().map_err(InvalidBulk::Apply)?;
+        Ok(Statements::of(&source, apply.as_ref()).check_parameters(given)?)
     }
 
     /// Hashes the targets and the operation. Secrets are not included, so that renewing one does not change the fingerprint.
@@ -165,14 +181,6 @@ impl BulkEntry {
         }
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
-}
-
-/// The parameters that Milepost provides.
-pub(super) const GIVEN: [&str; 4] = ["bulk_id", "run_id", "nominal_at", ORIGIN];
-
-fn missing(names: &[&str], part: &'static str, given: &Parameters) -> Result<(), InvalidBulk> {
-    let missing = names.iter().find(|name| !GIVEN.contains(name) && given.get(name).is_none());
-    missing.map_or(Ok(()), |name| Err(InvalidBulk::NoParameter { name: (*name).to_owned(), part }))
 }
 
 impl Children {

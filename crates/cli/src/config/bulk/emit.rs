@@ -37,6 +37,11 @@ impl Emit {
         EventTemplate { aggregate_type, aggregate_id, event_type, payload, headers }
     }
 
+    /// Returns the type of its events.
+    pub(super) fn event_type(&self) -> &str {
+        &self.event_type
+    }
+
     /// Returns the settings as texts, for the fingerprint.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
         let names = [&self.aggregate_type, &self.aggregate_id, &self.event_type];

@@ -151,7 +151,7 @@ fn a_bulk_job_over_a_file_has_columns_instead_of_a_source() {
         let missing = entry
             .check_parameters(&milepost_core::bulk::parameters::Parameters::default(), dialect)
             .unwrap_err();
-        assert!(missing.to_string().contains("no \"text\", which the apply uses"), "{missing}");
+        assert!(missing.to_string().contains("no \"text\", which the SQL of the bulk job uses"), "{missing}");
     }
     let other = OVER_FILE.replace("name = \"text\"", "name = \"json\"");
     let other = parse(&format!("{other}{apply}"), Path::new("/"), |_| None).unwrap();
@@ -430,4 +430,19 @@ fn the_examples_of_the_docs_have_no_fault() {
             assert!(!config.bulk_names().is_empty());
         }
     }
+}
+
+#[test]
+fn sql_contains_no_value_of_the_environment() {
+    for line in [
+        "apply = \"insert into note select '${TOKEN}', id from chunk\"",
+        "throttle = { sql = \"select '${TOKEN}'\" }",
+    ] {
+        let text = if line.starts_with("apply") { bulk(line) } else { bulk(&format!("{APPLY}\n{line}")) };
+        let found = faults(&text);
+        assert!(found.len() == 1 && found[0].contains("SQL cannot contain ${NAME}"), "{found:?}");
+        assert!(!found[0].contains("s3cret"), "{found:?}");
+    }
+    let escaped = "apply = \"insert into note select '$${TOKEN}', id from chunk\"";
+    assert_eq!(faults(&bulk(escaped)), Vec::<String>::new());
 }

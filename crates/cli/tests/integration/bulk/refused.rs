@@ -14,13 +14,15 @@ fn a_worker_refuses_what_the_database_does_not_take_at_its_place(place: Place) {
     let bad_source = notes("a", "").replace("from member", "from membre");
     let bad_apply = notes("b", "").replace("into note (", "into nota (");
     let no_key = notes("c", "").replace("select id from member", "select topic from member");
-    let members = Members::new(place, 10, &[bad_source, bad_apply, no_key].concat());
+    let bad_probe = notes("d", "throttle = { sql = \"select true where :name\" }");
+    let members = Members::new(place, 10, &[bad_source, bad_apply, no_key, bad_probe].concat());
     let ran = members.place.run(&["work"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     for words in [
         "milepost.toml:2:10: the bulk job a cannot run: the database rejects the source: ",
         "milepost.toml:9:9: the bulk job b cannot run: the database rejects the apply: ",
         "milepost.toml:12:10: the bulk job c cannot run: the source does not select its key column id",
+        "the bulk job d cannot run: the database rejects the throttle: ",
         "docs/BULK.md",
     ] {
         assert!(ran.err.contains(words), "{words}:\n{}", ran.err);
@@ -35,7 +37,11 @@ fn what_cannot_be_started_or_steered_is_refused(place: Place) {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["start", "popluar"], 1, "there is no bulk job \"popluar\"; did you mean popular?"),
         (&["start", "zzz"], 1, "there are popular"),
-        (&["start", "popular"], 1, "the payload has no \"topic\", which the source uses as :topic"),
+        (
+            &["start", "popular"],
+            1,
+            "the payload has no \"topic\", which the SQL of the bulk job uses as :topic",
+        ),
         (&["start", "popular", "--payload", "[1]"], 1, "--payload must be a JSON object"),
         (&["start", "popular", "--payload", "{"], 1, "--payload is not JSON"),
         (&["start", "popular", "--param", "topic"], 2, "NAME=VALUE"),

@@ -207,7 +207,8 @@ impl Place {
         assert!(expired.starts_with(name), "there is no worker {name}");
     }
 
-    async fn open(&self) -> Arc<dyn Store> {
+    /// Opens the store.
+    pub(crate) async fn open(&self) -> Arc<dyn Store> {
         match self.store.strip_prefix("sqlite:") {
             Some(path) => {
                 let options = milepost_sqlite::SqliteOptions::default();

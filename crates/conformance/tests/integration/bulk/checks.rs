@@ -56,6 +56,10 @@ pub(crate) async fn no_job_is_enqueued_of_a_kind_that_is_a_bulk_job(members: Mem
     store.enqueue(&of("notify")).await.unwrap();
     let bulk = members.notify(10);
     store.put_bulk(bulk.definition(), Source::Config).await.map(drop).unwrap();
+    let kept = store.bulk_definition("notify").await.unwrap().unwrap();
+    assert_eq!(&kept, bulk.definition());
+    let statements = kept.statements.unwrap();
+    assert_eq!((statements.source.as_deref(), statements.effect.as_deref()), (Some(SOURCE), Some(APPLY)));
     let refused = store.enqueue_many(&[of("mail"), of("notify")]).await.unwrap_err();
     let StoreError::Invalid { index: 1, invalid } = &refused else { panic!("{refused:?}") };
     let words = invalid.to_string();

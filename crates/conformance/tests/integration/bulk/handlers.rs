@@ -159,6 +159,35 @@ pub(crate) async fn a_chunk_that_is_done_elsewhere_is_handed_out_again_as_it_was
     assert!(keys.iter().all(|key| key.starts_with(&job.to_string())));
 }
 
+pub(crate) async fn a_target_that_cannot_be_read_fails_alone_and_the_rest_is_handed_out(members: Members) {
+    members.add(0..100).await;
+    // SQLite divides by zero to NULL.
+    let bad: &[i64] = if members.is_sqlite() { &[] } else { &[57, 58] };
+    let source = "select m.id, 100 / (case when m.id in (57, 58) then 0 else 1 end) as share from member m \
+                  where m.id > :cursor order by m.id limit :limit";
+    let definition = Definition { failures_max: 2, ..notes::definition("push", 40) };
+    let rows = members.home.bulk_rows(&definition, source, &["id"]).unwrap();
+    let handed_out = Arc::new(Mutex::new(Vec::new()));
+    let of_function = handed_out.clone();
+    let bulk = Bulk::elsewhere(definition, rows, move |context| {
+        let payload: Value = serde_json::from_str(&context.job().payload).unwrap();
+        let ids = payload["rows"].as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap());
+        of_function.lock().unwrap().extend(ids);
+        std::future::ready(Ok(Outcome::Done))
+    });
+    let view = members.run(&bulk).await;
+    let failed = bad.len() as u64;
+    let counts = (view.counts.done, view.counts.failed);
+    assert_eq!((view.state, counts), (JobState::Succeeded, (100 - failed, failed)), "{view:#?}");
+    let expected: Vec<i64> = (0..100).filter(|id| !bad.contains(id)).collect();
+    assert_eq!(*handed_out.lock().unwrap(), expected);
+    let failures = members.store().bulk_failures(view.id, 0, 10).await.unwrap();
+    let codes: Vec<(String, &str)> =
+        failures.iter().map(|failure| (failure.key.to_string(), failure.code.as_str())).collect();
+    let expected: Vec<_> = bad.iter().map(|id| (id.to_string(), "22012")).collect();
+    assert_eq!(codes, expected);
+}
+
 pub(crate) async fn targets_without_an_effect_do_not_count_as_done(members: Members) {
     members.add(0..5).await;
     let definition = notes::definition("push", 200);

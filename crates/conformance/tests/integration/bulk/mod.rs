@@ -56,6 +56,7 @@ milepost_testkit::on_each_home! { crate::bulk::members::Members::on =>
     handlers::child_jobs_are_made_once_although_a_worker_dies,
     handlers::targets_with_the_same_key_have_no_child_job_and_fail_together,
     handlers::a_chunk_that_is_done_elsewhere_is_handed_out_again_as_it_was,
+    handlers::a_target_that_cannot_be_read_fails_alone_and_the_rest_is_handed_out,
     handlers::targets_without_an_effect_do_not_count_as_done,
     handlers::a_repeated_chunk_whose_targets_have_changed_has_another_key,
     handlers::a_run_starts_the_next_one_with_its_end,

@@ -72,4 +72,7 @@ pub(crate) async fn a_job_that_it_cannot_be_done_to_fails_alone(members: Members
     for job in jobs[..5].iter().chain(&jobs[6..12]) {
         assert_eq!(members.scene.state(*job).await, JobState::Succeeded);
     }
+    let mut states = members.store().operated_jobs(run).await.unwrap();
+    states.sort_unstable();
+    assert_eq!(states, [(JobState::Succeeded, 11), (JobState::Canceled, 1)], "what became of its jobs");
 }

@@ -65,9 +65,9 @@ pub(crate) async fn what_cannot_run_is_refused_before_any_chunk(members: Members
     let bulk = members.home.bulk(notes::definition("params", 20), source, &["id"], apply).unwrap();
     let job = |params| bulk.definition().direct(NewJob::new("params", &params).unwrap());
     let why = refused(&members, &bulk, job(json!({ "who": "x" }))).await;
-    assert!(why.contains("no \"place\", which the source uses"), "{why}");
+    assert!(why.contains("no \"place\", which the SQL of the bulk job uses"), "{why}");
     let why = refused(&members, &bulk, job(json!({ "place": "x" }))).await;
-    assert!(why.contains("no \"who\", which the apply uses"), "{why}");
+    assert!(why.contains("no \"who\", which the SQL of the bulk job uses"), "{why}");
     let why = refused(&members, &bulk, job(json!(["place"]))).await;
     assert!(why.contains("JSON object"), "{why}");
 

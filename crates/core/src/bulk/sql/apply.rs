@@ -5,13 +5,16 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 
 use super::source::{names, write};
-use super::text::{Piece, Text};
+use super::text::{PARTS, Piece, Text, TypedParameters};
 use super::{CHUNK, Dialect, InvalidSql, Placeholders};
+use crate::bulk::staged::ColumnType;
 use crate::dag::stack;
 
 /// A valid apply statement, in pieces.
 #[derive(Clone, Debug)]
 pub struct Apply {
+    text: String,
+    parameters: TypedParameters,
     /// The part before which further common table expressions can be inserted: `with recursive`, or nothing.
     with: Option<Vec<Piece>>,
     rest: Vec<Piece>,
@@ -25,8 +28,7 @@ impl Apply {
     /// [`InvalidSql`] with the missing or disallowed part.
     pub fn parse(sql: &str, key: &[String], dialect: Dialect) -> Result<Self, InvalidSql> {
         let text = Text::read(sql, dialect)?;
-        if let Some(its) = text.parameters.iter().find(|its| ["cursor", "limit"].contains(&its.name.as_str()))
-        {
+        if let Some(its) = text.parameters.iter().find(|its| PARTS.contains(&its.name.as_str())) {
             let instead = "an apply statement reads the rows of its chunk from the relation `chunk`";
             return Err(InvalidSql::Misplaced { name: its.name.clone(), instead });
         }
@@ -52,7 +54,24 @@ impl Apply {
             recursive.unwrap_or(&text.lexemes[0]).end
         });
         let rest = text.pieces(with.unwrap_or(0), end);
-        Ok(Self { with: with.map(|to| text.pieces(0, to)), rest, is_query })
+        Ok(Self {
+            parameters: text.typed_parameters(),
+            with: with.map(|to| text.pieces(0, to)),
+            rest,
+            is_query,
+            text: text.sql,
+        })
+    }
+
+    /// Returns the statement as it is written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns its parameters where they are used, with the types of their casts.
+    pub fn typed_parameters(&self) -> impl Iterator<Item = (&str, Option<ColumnType>)> {
+        self.parameters.iter().map(|(name, cast)| (name.as_str(), *cast))
     }
 
     /// Returns the names of its parameters, each once.

@@ -4,9 +4,9 @@ use sqlparser::keywords::Keyword;
 
 use super::cursor::compared;
 use super::tail::{Tail, words};
-use super::text::{Piece, Text};
+use super::text::{Piece, Text, TypedParameters};
 use super::{Dialect, InvalidSql, Placeholders};
-use crate::bulk::staged::ORIGIN;
+use crate::bulk::staged::{ColumnType, ORIGIN};
 
 /// The part of the targets that a query covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum Bounds {
 /// A valid source query, in pieces.
 #[derive(Clone, Debug)]
 pub struct Source {
+    text: String,
+    parameters: TypedParameters,
     dialect: Dialect,
     key: Vec<String>,
     /// The text before the comparison with the cursor.
@@ -54,13 +56,32 @@ impl Source {
         let before = text.pieces(0, from);
         let after = text.pieces(to, text.lexemes[tail.at].start);
         let order = tail.columns.iter().map(|column| words(&text, column)).collect();
-        Ok(Self { dialect, key: key.to_vec(), before, after, order })
+        Ok(Self {
+            parameters: text.typed_parameters(),
+            text: text.sql,
+            dialect,
+            key: key.to_vec(),
+            before,
+            after,
+            order,
+        })
     }
 
     /// Returns the names of its key columns.
     #[must_use]
     pub fn key(&self) -> &[String] {
         &self.key
+    }
+
+    /// Returns the statement as it is written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns its parameters where they are used, with the types of their casts.
+    pub fn typed_parameters(&self) -> impl Iterator<Item = (&str, Option<ColumnType>)> {
+        self.parameters.iter().map(|(name, cast)| (name.as_str(), *cast))
     }
 
     /// Returns the names of its parameters, each once.

@@ -5,6 +5,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Location, Token, Tokenizer, Word};
 
 use super::InvalidSql;
+use crate::bulk::staged::ColumnType;
 
 /// The SQL dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,15 @@ pub(super) struct Parameter {
     pub(super) at: usize,
     pub(super) start: usize,
     pub(super) end: usize,
+    /// The type to which the statement casts it.
+    pub(super) cast: Option<ColumnType>,
 }
+
+/// The parameters that are a part of each chunk, not of a run.
+pub(super) const PARTS: [&str; 2] = ["cursor", "limit"];
+
+/// Names of parameters, and the types of their casts.
+pub(super) type TypedParameters = Vec<(String, Option<ColumnType>)>;
 
 /// One statement, without the semicolon and trailing comments.
 #[derive(Clone, Debug)]
@@ -81,6 +90,12 @@ impl Text {
         let end = lexemes.last().ok_or(InvalidSql::Empty)?.end;
         let parameters = parameters(&lexemes);
         Ok(Self { sql: sql[..end].to_owned(), lexemes, parameters })
+    }
+
+    /// Returns its parameters with the types of their casts, except those for the cursor and the number of rows.
+    pub(super) fn typed_parameters(&self) -> TypedParameters {
+        let given = self.parameters.iter().filter(|its| !PARTS.contains(&its.name.as_str()));
+        given.map(|its| (its.name.clone(), its.cast)).collect()
     }
 
     /// Returns whether it begins with one of these keywords.
@@ -169,7 +184,34 @@ fn parameters(lexemes: &[Lexeme]) -> Vec<Parameter> {
             at,
             start: colon.start,
             end: word.end,
+            cast: cast(lexemes, at),
         })
     });
     named.collect()
+}
+
+/// Returns the type to which the parameter whose colon is at this index is cast: `:name::type` or `cast(:name as type)`.
+fn cast(lexemes: &[Lexeme], colon: usize) -> Option<ColumnType> {
+    let after = lexemes.get(colon + 2)?;
+    let before = lexemes[..colon].last_chunk::<2>();
+    let in_call = before.is_some_and(|[call, open]| {
+        call.is_keyword(Keyword::CAST) && open.token == Token::LParen && after.is_keyword(Keyword::AS)
+    });
+    if after.token != Token::DoubleColon && !in_call {
+        return None;
+    }
+    let name = lexemes.get(colon + 3)?.name()?.to_ascii_lowercase();
+    let is_list = lexemes.get(colon + 4).is_some_and(|next| next.token == Token::LBracket);
+    Some(if is_list { ColumnType::Text } else { type_named(&name) })
+}
+
+/// Returns the type with this name in SQL. Times, and types that are not known here, are written as text.
+fn type_named(name: &str) -> ColumnType {
+    match name {
+        "smallint" | "int2" | "int" | "integer" | "int4" | "bigint" | "int8" => ColumnType::Integer,
+        "numeric" | "decimal" | "real" | "float4" | "float" | "double" | "float8" => ColumnType::Number,
+        "bool" | "boolean" => ColumnType::Boolean,
+        "json" | "jsonb" => ColumnType::Json,
+        _ => ColumnType::Text,
+    }
 }

@@ -46,6 +46,8 @@ pub struct BulkDefinition {
     pub fingerprint: String,
     /// The columns of the file that contains its targets, JSON.
     pub columns: Option<String>,
+    /// Its statements and their parameters, JSON.
+    pub statements: Option<String>,
     /// Its origin: an operator or a configuration.
     pub source: Source,
     /// When it was last written.

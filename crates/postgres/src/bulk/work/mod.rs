@@ -9,6 +9,7 @@ use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::run::{Order, Position, Rehearsal, Trial};
 use milepost_core::bulk::sql::Dialect;
+use milepost_core::bulk::statements::Statements;
 use milepost_core::port::{BulkRun, BulkWork, StoreResult};
 use sqlx::PgConnection;
 
@@ -67,6 +68,10 @@ impl fmt::Debug for SqlBulk {
 
 #[async_trait]
 impl BulkWork for SqlBulk {
+    fn statements(&self) -> Option<Statements> {
+        Some(self.spec.applied.statements(&self.spec.source))
+    }
+
     async fn check(&self) -> StoreResult<()> {
         plan::check_all(&self.spec, self.connect().await?).await
     }

@@ -58,10 +58,37 @@ struct BulkDefinition {
     columns: Option<BTreeMap<String, ColumnType>>,
     /// The location of its targets, if they are in another database than the store's.
     place: Option<String>,
+    /// The query of its targets. Missing if they come from a file, or if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<String>,
+    /// The statement that is applied to each chunk, or a sentence about another effect. Missing if it is a function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<String>,
+    /// The parameters that each run must have, and their types where the SQL shows them. Missing if they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Vec<ParameterView>>,
+}
+
+/// A parameter that the SQL of a bulk job uses.
+#[derive(Debug, Serialize, ToSchema)]
+struct ParameterView {
+    /// Its name.
+    name: String,
+    /// The type of its value. Missing if the SQL does not show it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<ColumnType>,
 }
 
 impl From<Definition> for BulkDefinition {
     fn from(definition: Definition) -> Self {
+        let (parameters, statements) = match definition.statements {
+            Some(its) => {
+                let all = its.parameters.into_iter();
+                let all = all.map(|(name, r#type)| ParameterView { name, r#type }).collect();
+                (Some(all), (its.source, its.effect))
+            }
+            None => (None, (None, None)),
+        };
         Self {
             name: definition.name,
             r#type: definition.labels.r#type,
@@ -80,12 +107,15 @@ impl From<Definition> for BulkDefinition {
             effects: definition.effects,
             columns: definition.columns.map(BTreeMap::from),
             place: definition.place,
+            query: statements.0,
+            effect: statements.1,
+            parameters,
         }
     }
 }
 
 /// Returns the definition with this name.
-pub(super) async fn definition(name: &str, store: &dyn Store) -> Result<Definition, Problem> {
+pub(crate) async fn definition(name: &str, store: &dyn Store) -> Result<Definition, Problem> {
     store.bulk_definition(name).await?.ok_or_else(|| {
         let words = format!("there is no bulk job {name:?}; workers register theirs when they start");
         Problem::new(Code::NoSuchBulk, words)

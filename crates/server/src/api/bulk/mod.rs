@@ -10,6 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 
+pub(crate) use definitions::definition;
 pub(crate) use start::new_run;
 
 pub(super) fn routes() -> OpenApiRouter<App> {

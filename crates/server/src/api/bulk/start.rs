@@ -110,5 +110,8 @@ pub(crate) async fn new_run(
         let words = "its targets come from a file; start it with `milepost bulk start --from FILE`";
         return Err(Problem::new(Code::InvalidBulk, words).at("name"));
     }
+    definition
+        .check_parameters(parameters)
+        .map_err(|missing| Problem::new(Code::InvalidBulk, missing.to_string()).at("parameters"))?;
     Ok(definition.direct(NewJob::new(name, parameters).map_err(create::invalid)?))
 }

@@ -32,6 +32,7 @@ pub(super) fn definition(row: &Row<'_>) -> Sql<BulkDefinition> {
         source: row::word(row, 17)?,
         updated_at: row::time(row, 18)?,
         place: row.get(19)?,
+        statements: row.get(20)?,
     })
 }
 
