@@ -120,13 +120,17 @@ fn wrong_usage(why: String) -> ExitCode {
     ExitCode::from(USAGE)
 }
 
-/// Runs a command. If it is refused, a synchronous standby has the commits that it has seen when this returns.
+/// Runs a command. If it is refused, or changes nothing, a synchronous standby has the commits that it has seen when this returns.
 async fn run_and_confirm(command: Command, selection: &Selection) -> anyhow::Result<Outcome> {
-    let changes_rows = command.changes_rows();
+    // A created job is confirmed by the store, also if it is a duplicate.
+    let (changes_rows, creates) = (command.changes_rows(), matches!(command, Command::Enqueue(_)));
     let outcome = Box::pin(run(command, selection)).await;
-    if let (Err(error), true, Some(address @ StoreAddress::Postgres(_))) =
-        (&outcome, changes_rows, selection.used())
-        && !store::is_unreachable(error)
+    let depends_on_reads = match &outcome {
+        Err(error) => !store::is_unreachable(error),
+        Ok(outcome) => !creates && !matches!(outcome, Outcome::Interrupted(_)),
+    };
+    if let (true, Some(address @ StoreAddress::Postgres(_))) =
+        (changes_rows && depends_on_reads, selection.used())
         && let Ok(store) = store::open(address, Schema::MustFit).await
     {
         store.confirm_seen().await?;

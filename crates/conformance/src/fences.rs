@@ -9,7 +9,7 @@ use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, Report};
 
-use milepost_testkit::scene::{LONG, Scene, failure, retry};
+use milepost_testkit::scene::{LONG, Scene, failure, register, retry};
 
 fn every_end() -> [End; 6] {
     [
@@ -57,6 +57,20 @@ pub async fn an_end_told_twice_is_known_to_be_the_same(scene: Scene) {
             if matches!(end, End::Fail { .. }) { End::Cancel } else { End::Fail { failure: failure() } };
         assert_eq!(scene.finish(&job, other).await, Finished::Fenced, "another end after {end:?} is fenced");
         scene.assert_history_folds(job.run.job).await;
+        // Remove it, so that the next claim does not find it.
+        if !scene.state(job.run.job).await.is_ended() {
+            scene.operate(job.run.job, Operation::new(Verb::Cancel)).await.unwrap();
+        }
+    }
+}
+
+pub async fn an_end_of_another_worker_is_fenced(scene: Scene) {
+    let other = register(&scene.store, LONG).await;
+    for end in every_end() {
+        let job = scene.running(Scene::job()).await;
+        let finish = Finish { run: job.run, end: end.clone(), grouped: false, task: false };
+        assert_eq!(scene.tell(other, finish).await, Finished::Fenced, "{end:?}");
+        assert_eq!(scene.finish(&job, end.clone()).await, Finished::Accepted, "{end:?}");
         // Remove it, so that the next claim does not find it.
         if !scene.state(job.run.job).await.is_ended() {
             scene.operate(job.run.job, Operation::new(Verb::Cancel)).await.unwrap();

@@ -213,7 +213,7 @@ pub async fn eight_workers_never_exceed_the_limit(scene: Scene) {
                     // Before the end is reported: after it is stored, the next job may run.
                     running.fetch_sub(1, Ordering::SeqCst);
                     let end = End::Succeed { result: None };
-                    assert_eq!(scene.finish(&job, end).await, Finished::Accepted);
+                    assert_eq!(scene.finish_by(worker, &job, end).await, Finished::Accepted);
                     done.fetch_add(1, Ordering::SeqCst);
                 }
                 scene.store.fill_groups().await.unwrap();

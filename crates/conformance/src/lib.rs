@@ -121,6 +121,7 @@ macro_rules! conformance {
             fences {
                 a_stale_token_changes_nothing_in_any_write
                 an_end_told_twice_is_known_to_be_the_same
+                an_end_of_another_worker_is_fenced
                 a_batch_of_ends_is_answered_one_by_one
                 of_two_runs_of_a_job_in_one_batch_of_ends_only_the_newer_one_ends_it
                 checkpoints_and_progress_are_kept_for_the_next_attempt

@@ -89,7 +89,7 @@ async fn run_with_eight_workers(scene: &Scene, work: Arc<Work>, refill: bool) ->
                 tokio::task::yield_now().await;
                 for job in claimed {
                     work.running.fetch_sub(1, Ordering::SeqCst);
-                    assert_eq!(scene.finish(&job, SUCCESS).await, Finished::Accepted);
+                    assert_eq!(scene.finish_by(worker, &job, SUCCESS).await, Finished::Accepted);
                     work.done.fetch_add(1, Ordering::SeqCst);
                     if refill {
                         enqueue(&scene, 1).await;

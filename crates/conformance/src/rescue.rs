@@ -133,7 +133,9 @@ pub async fn a_living_worker_is_left_alone(scene: Scene) {
         let lease = SHORT * 2_u32.pow(doubled);
         let (worker, claimed) = mortal_for(&scene, lease, vec![Scene::job()]).await;
         if outlives_its_lease(&scene, worker, lease).await {
-            assert_eq!(scene.finish(&claimed[0], End::Succeed { result: None }).await, Finished::Accepted);
+            let end = End::Succeed { result: None };
+            let finish = Finish { run: claimed[0].run, end, grouped: false, task: false };
+            assert_eq!(scene.tell(worker, finish).await, Finished::Accepted);
             return;
         }
         scene.operate(claimed[0].run.job, Operation::new(Verb::Cancel)).await.unwrap();

@@ -1,4 +1,4 @@
--- Ends runs that stopped on request: $1 jobs, $2 run tokens, $3 verbs (cancel or abort; null: the requested one, if there is
+-- Ends runs of worker $6 (null: of any) that stopped on request: $1 jobs, $2 run tokens, $3 verbs (cancel or abort; null: the requested one, if there is
 -- one), $4 error codes and $5 messages of attempts that failed in the meantime. An abort does not count as an attempt unless
 -- the attempt failed. Returns the jobs whose end was accepted.
 with input as materialized (
@@ -8,7 +8,7 @@ with input as materialized (
 gone as (
     delete from milepost.live l
     using input i
-    where l.id = i.id and l.token = i.token and l.state = 'running'
+    where l.id = i.id and l.token = i.token and coalesce(l.worker_id = $6, true) and l.state = 'running'
       and milepost.verb_that_stops(l.stop_verb, coalesce(i.verb::milepost.verb, l.stop_verb)) = 'cancel'
     returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, l.stop_note, i.error_code, i.error_message
 ),
@@ -21,7 +21,7 @@ aborted as materialized (
     select l.id, l.stop_note, l.worker_id, i.error_code, i.error_message
     from input i
     join milepost.live l on l.id = i.id
-    where l.token = i.token and l.state = 'running' and milepost.verb_that_stops(l.stop_verb, coalesce(i.verb::milepost.verb, l.stop_verb)) = 'abort'
+    where l.token = i.token and coalesce(l.worker_id = $6, true) and l.state = 'running' and milepost.verb_that_stops(l.stop_verb, coalesce(i.verb::milepost.verb, l.stop_verb)) = 'abort'
     for update of l
 ),
 stayed as (

@@ -1,12 +1,13 @@
--- Ends runs that succeeded: $1 jobs, $2 run tokens, $3 results (JSON text or null), parallel arrays. Returns the jobs whose
--- end was accepted, and whether each has a group; the others are fenced or had ended before.
+-- Ends runs of worker $4 that succeeded: $1 jobs, $2 run tokens, $3 results (JSON text or null), parallel arrays. Returns the jobs
+-- whose end was accepted, and whether each has a group; the others are fenced or had ended before.
+-- `coalesce` keeps the planner from the index of runs by worker.
 with input as materialized (
     select * from unnest($1::uuid[], $2::int[], $3::text[]) as i(id, token, result)
 ),
 gone as (
     delete from milepost.live l
     using input i
-    where l.id = i.id and l.token = i.token and l.state = 'running'
+    where l.id = i.id and l.token = i.token and coalesce(l.worker_id, $4) = $4 and l.state = 'running'
     returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, l.group_key, i.result
 ),
 kept as (

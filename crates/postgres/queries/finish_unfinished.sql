@@ -13,7 +13,7 @@ stayed as (
         failed_at = case when i.verb = 'fail' then now() end,
         worker_id = null, claim_id = null
     from input i
-    where l.id = i.id and l.token = i.token and l.state = 'running' and l.stop_verb is null
+    where l.id = i.id and l.token = i.token and coalesce(l.worker_id, $8) = $8 and l.state = 'running' and l.stop_verb is null
     returning l.id, l.token, l.attempt, l.state, l.ready_at, l.group_key, i.verb, i.error_code, i.error_message, i.note
 ),
 logged as (

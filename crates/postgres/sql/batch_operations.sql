@@ -264,6 +264,8 @@ begin
     if not found then
         raise exception using errcode = 'MP010', message = format('batch %s has no task %s', a.id, mark_task.task), detail = 'task';
     end if;
+    -- No worker claims its job from here on. One that is claiming it now is waited for.
+    perform from milepost.live l where l.id = t.job_id for update;
     if mark_task.state not in ('succeeded', 'skipped', 'failed')
        or t.child_id is not null and t.state in ('active', 'failed', 'aborted')
        or not (case when t.job_id is null or t.state not in ('active', 'failed', 'aborted') then t.state in ('waiting', 'due') or t.state = 'failed' and mark_task.state = 'succeeded'

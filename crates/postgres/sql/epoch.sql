@@ -29,6 +29,10 @@ begin
        or not exists (select from milepost.timeline t where t.id = milepost.current_timeline()) then
         perform count(nextval('milepost.worker_id_seq')) from generate_series(1, 10000 + floor(random() * 10000)::int);
     end if;
+    -- On a new server, the run tokens follow those of the old one from the first claim. A promotion is noted by the caller that reports it.
+    if not exists (select from milepost.timeline t join pg_control_system() c on t.server = c.system_identifier) then
+        perform milepost.note_timeline();
+    end if;
     -- Either the new epoch, or that of a concurrent caller.
     return (select e.id from milepost.running_epoch e);
 end
@@ -63,9 +67,12 @@ $$;
 
 -- Returns a value that every new run token exceeds, and that rises with each promotion; 0 before the first one. A promoted
 -- standby may lack claims whose tokens workers already received; this floor prevents a token from being issued again for
--- another run. It counts the timelines of earlier servers, too.
+-- another run. It counts the timelines of earlier servers, too. Two standbys, or two restores of one backup, can begin the same
+-- timeline; the start time of each, in us, makes their tokens different (unless it agrees modulo 50,000).
 create or replace function milepost.run_token_floor() returns int language sql stable parallel safe as $$
-    select least((select coalesce(max(t.timelines_before), 0) from milepost.timeline t) + milepost.current_timeline() - 1, 20000) * 100000
+    select case when t.number = 0 then 0
+                else t.number * 100000 + ((extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint % 50000)::int end
+    from (select least((select coalesce(max(k.timelines_before), 0) from milepost.timeline k) + milepost.current_timeline() - 1, 20000)) t(number)
 $$;
 
 -- Waits for synchronous replication. Called before a result that is based on an earlier commit: such a commit can be visible

@@ -557,6 +557,9 @@ begin
     if cardinality(was) > 0 then
         insert into milepost.audit (who, what, detail)
         values (actor, note_letters.what, jsonb_build_object('before', to_jsonb(was)));
+    else
+        -- Another transaction may have deleted them.
+        perform milepost.confirm_replication();
     end if;
     return cardinality(was);
 end

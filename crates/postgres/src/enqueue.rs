@@ -87,7 +87,12 @@ impl IntakeStore for PostgresStore {
             }
             Ok(checked.map(|()| made))
         });
-        stored.await.map_err(fail)?
+        let stored = stored.await.map_err(fail)?;
+        if stored.is_err() {
+            // The refusal is because of jobs of earlier commits, and nothing was committed here that has waited for them.
+            self.confirm_replication().await?;
+        }
+        stored
     }
 
     async fn key_holders(&self, jobs: &[&NewJob]) -> StoreResult<Vec<Option<KeyHolder>>> {

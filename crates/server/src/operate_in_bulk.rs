@@ -28,8 +28,7 @@ pub(crate) async fn start(
     job: &NewJob,
     jobs: &[JobId],
 ) -> Result<JobId, Problem> {
-    let name = format!("{verb} of {} jobs", jobs.len());
-    let mut staging = store.stage_bulk(&name).await?;
+    let mut staging = store.stage_bulk(&operation::title(verb, jobs.len())).await?;
     for some in jobs.chunks(PAGE) {
         let row = |&job: &JobId| serde_json::to_string(&OperateTarget { job });
         let rows: Result<Vec<String>, _> = some.iter().map(row).collect();

@@ -39,7 +39,7 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Result<Vec<ClaimedJob>,
     let Taker { taken, unreadable, reserved, .. } = taker;
     group::fill_all(conn, &reserved.into_iter().collect::<Vec<_>>(), now_ms)?;
     if !unreadable.is_empty() {
-        finish_many(conn, &unreadable)?;
+        finish_many(conn, claim.worker, &unreadable)?;
     }
     Ok(taken)
 }

@@ -2,7 +2,7 @@
 
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finish, Finished};
-use milepost_core::ident::Run;
+use milepost_core::ident::{Run, WorkerId};
 use milepost_core::port::StoreResult;
 use milepost_core::sql;
 use milepost_core::state::JobState;
@@ -35,10 +35,15 @@ fn succeed(conn: &Connection, run: Run, result: Option<&str>) -> Result<(), Fail
     settle_jobs(conn, [run.job])
 }
 
-/// Ends runs; the results are in the order of the runs.
-pub(crate) fn finish_many(conn: &Connection, finishes: &[Finish]) -> Result<Vec<Finished>, Failure> {
+/// Ends runs of a worker; the results are in the order of the runs.
+pub(crate) fn finish_many(
+    conn: &Connection,
+    worker: WorkerId,
+    finishes: &[Finish],
+) -> Result<Vec<Finished>, Failure> {
     let mut finisher = Finisher::new(conn)?;
-    let finished = finishes.iter().map(|finish| finisher.finish(finish)).collect::<Result<Vec<_>, _>>()?;
+    let finished = finishes.iter().map(|finish| finisher.finish(worker, finish));
+    let finished = finished.collect::<Result<Vec<_>, _>>()?;
     let tasks =
         finishes.iter().zip(&finished).filter(|(finish, said)| finish.task && **said == Finished::Accepted);
     settle_jobs(conn, tasks.map(|(finish, _)| finish.run.job))?;
@@ -56,8 +61,11 @@ impl<'conn> Finisher<'conn> {
         Ok(Self { conn, running: conn.prepare_cached(sql!("running"))?, mover: Mover::new(conn, now_ms())? })
     }
 
-    fn finish(&mut self, finish: &Finish) -> Result<Finished, Failure> {
-        let Some(running) = self.running(finish.run)? else {
+    fn finish(&mut self, worker: WorkerId, finish: &Finish) -> Result<Finished, Failure> {
+        let running = self
+            .running(finish.run)?
+            .filter(|running| running.standing.worker.is_none_or(|its| its == worker));
+        let Some(running) = running else {
             return Ok(if self.ended_so(finish)? { Finished::Repeated } else { Finished::Fenced });
         };
         if let (true, End::Succeed { result }) = (finish.task, &finish.end) {

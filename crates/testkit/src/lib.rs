@@ -8,6 +8,7 @@ pub mod faulty;
 pub mod home;
 pub mod hosts;
 pub mod inbox;
+pub mod lonely;
 pub mod nats;
 pub mod notes;
 pub mod port;

@@ -110,8 +110,14 @@ pub(crate) async fn run(args: DoctorArgs, address: &StoreAddress) -> Result<Outc
             return Ok(Outcome::WrongUsage);
         }
     };
-    let examination =
-        if plan.repairs() { plan.repair(store.as_ref()).await? } else { plan.examine(store.as_ref()).await };
+    let examination = if plan.repairs() {
+        let examination = plan.repair(store.as_ref()).await?;
+        // What it did not find was perhaps repaired by a commit that no standby has yet.
+        store.confirm_seen().await?;
+        examination
+    } else {
+        plan.examine(store.as_ref()).await
+    };
     // The exit status is a result, also if the report is not read to its end.
     output::heard_or_not(if args.json {
         output::json(&report::Document::of(&examination))

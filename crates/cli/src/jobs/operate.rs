@@ -138,6 +138,10 @@ impl OperateCommand {
         let (jobs, others): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|(_, state)| self.action.verb(*state).is_some());
         if !others.is_empty() {
+            if self.args.yes {
+                // They were perhaps changed by commits that no standby has yet.
+                store.confirm_seen().await?;
+            }
             output::note(format_args!("not changed: {}", by_state(&others)));
         }
         if jobs.is_empty() {

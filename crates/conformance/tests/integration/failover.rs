@@ -7,20 +7,23 @@ use milepost_core::actions::job::{ActionError, Inputs, JobAction};
 use milepost_core::audit::Actor;
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::batch::start::NewBatch;
+use milepost_core::claim::ClaimedJob;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::doctor::Check;
 use milepost_core::error::StoreError;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finish, Finished};
+use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate, Target};
-use milepost_core::port::{DoctorStore, MaintenanceStore, Operation, ScheduleStore};
+use milepost_core::port::{DoctorStore, MaintenanceStore, Operation, ScheduleStore, Store};
 use milepost_core::schedule::{Made, Schedule, Source, Spec};
 use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
 use milepost_core::transition::Verb;
 use milepost_core::worker::Report;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::examine::look;
+use milepost_testkit::lonely::Lonely;
 use milepost_testkit::scene::KIND;
 use milepost_testkit::server::Server;
 use milepost_testkit::{Scene, database, wait};
@@ -50,6 +53,48 @@ async fn a_run_that_a_failover_took_back_ends_no_other_run() {
     assert_eq!(scene.finish(&lost, DONE).await, Finished::Fenced);
     assert_eq!(scene.finish(&run, DONE).await, Finished::Accepted);
     scene.assert_history_folds(id).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_one_standby_ends_no_run_of_another_that_began_the_same_timeline() {
+    let server = Server::create().await;
+    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
+    scene.enqueue(Scene::job()).await;
+    server.stop().await;
+    server.copy_files();
+    let claimed = || async { scene.claim_for(scene.worker, 1).await.is_ok_and(|jobs| !jobs.is_empty()) };
+    let mut runs = Vec::new();
+    for _standby in [1, 2] {
+        server.put_files_back();
+        server.start_promoted().await;
+        wait::until("the job is claimed", claimed).await;
+        runs.push(scene.store.held(scene.worker).await.unwrap().remove(0));
+        server.crash().await;
+    }
+    server.start().await;
+    let answered = || async { scene.store.clock().await.is_ok() };
+    wait::until("the server answers", answered).await;
+    assert!(runs.iter().all(|held| held.run.token.0 > 100_000), "{runs:?}");
+    let completed = async |held: &ClaimedJob| -> bool {
+        let complete = sqlx::query_scalar("select milepost.complete($1, $2)");
+        let complete = complete.bind(held.run.job.0).bind(held.run.token.0);
+        complete.fetch_one(&mut PgConnection::connect(&server.url()).await.unwrap()).await.unwrap()
+    };
+    assert_eq!(scene.finish(&runs[0], DONE).await, Finished::Fenced);
+    assert!(!completed(&runs[0]).await);
+    assert!(completed(&runs[1]).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_worker_of_a_new_server_gets_no_token_of_the_old_one() {
+    let (_database, store) = database::Database::with_store().await;
+    let old = "update milepost.timeline set server = server + 1;
+               update milepost.epoch set id = 'f' || substr(id, 2) where id not like 'f%';
+               insert into milepost.timeline (server, id) select server, 5 from milepost.timeline";
+    store.pool().execute(old).await.unwrap();
+    let scene = Scene::on(Arc::new(store)).await;
+    let running = scene.running(Scene::job()).await;
+    assert!(running.run.token.0 > 500_000, "{running:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,91 +151,12 @@ async fn run_tokens_and_promotions_of_a_new_server_follow_those_of_the_old_one()
     let floor = async || -> i32 {
         sqlx::query_scalar("select milepost.run_token_floor()").fetch_one(store.pool()).await.unwrap()
     };
-    assert_eq!(floor().await, 500_000, "the old server had given tokens above 400,000");
+    assert_eq!(floor().await / 50_000, 10, "the old server had given tokens above 400,000");
     assert_eq!(store.examine(Check::Promoted, &look()).await.unwrap(), None);
     // Without this, a promotion to a timeline that the old server had, too, would not be noticed.
     let promoted = "update milepost.timeline set id = 99 where timelines_before > 0";
     store.pool().execute(promoted).await.unwrap();
     assert_eq!(store.notice_promotion().await.unwrap(), Some(1));
-}
-
-/// A server on which commits wait for a standby that never comes.
-struct Lonely {
-    server: Server,
-    admin: PgConnection,
-    scene: Scene,
-}
-
-impl Lonely {
-    async fn create() -> Self {
-        let server = Server::create().await;
-        let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
-        let admin = PgConnection::connect(&server.url()).await.unwrap();
-        Self { server, admin, scene }
-    }
-
-    async fn wait_for_standby(&mut self, name: &str) {
-        let set = format!("alter system set synchronous_standby_names = '{name}'");
-        self.admin.execute(sqlx::AssertSqlSafe(set)).await.unwrap();
-        self.admin.execute("select pg_reload_conf()").await.unwrap();
-        let url = self.server.url();
-        wait::until("the setting is active", || async {
-            let mut fresh = PgConnection::connect(&url).await.unwrap();
-            let shown: String =
-                sqlx::query_scalar("show synchronous_standby_names").fetch_one(&mut fresh).await.unwrap();
-            shown == name
-        })
-        .await;
-        // The checkpointer makes commits wait, a moment after connections see the setting.
-        while !name.is_empty() {
-            let mut probe = PgConnection::connect(&url).await.unwrap();
-            let write =
-                async move { probe.execute("select pg_logical_emit_message(true, 'probe', '')").await };
-            let commit = tokio::spawn(write);
-            wait::until("a commit waits or ends", || async {
-                commit.is_finished() || self.waiting().await > 0
-            })
-            .await;
-            if !commit.is_finished() {
-                self.end_waiting().await;
-                commit.await.unwrap().expect_err("the connection was terminated");
-                return;
-            }
-        }
-    }
-
-    /// The number of connections whose commit waits for a standby.
-    async fn waiting(&self) -> i64 {
-        let mut fresh = PgConnection::connect(&self.server.url()).await.unwrap();
-        let count = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'";
-        sqlx::query_scalar(count).fetch_one(&mut fresh).await.unwrap()
-    }
-
-    /// Terminates the connections whose commit waits: from then on, their changes are visible.
-    async fn end_waiting(&mut self) {
-        let end = "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
-        self.admin.execute(end).await.unwrap();
-    }
-
-    /// Makes a call whose answer is lost while its commit waits, and then another call that depends on that commit. Asserts that the second call is
-    /// answered only after a standby has the commit.
-    async fn told_when_safe<T: Send + 'static, E: std::fmt::Debug + Send + 'static>(
-        &mut self,
-        call: impl Future<Output = Result<(), E>> + Send + 'static,
-        again: impl Future<Output = Result<T, E>> + Send + 'static,
-    ) -> T {
-        self.wait_for_standby("nobody").await;
-        let lost = tokio::spawn(call);
-        wait::until("the commit waits", || async { self.waiting().await > 0 }).await;
-        self.end_waiting().await;
-        lost.await.unwrap().expect_err("the call succeeded although its connection was terminated");
-        let again = tokio::spawn(again);
-        wait::until("the repeated call waits", || async { again.is_finished() || self.waiting().await > 0 })
-            .await;
-        assert!(!again.is_finished(), "the call was answered from a commit that no standby has");
-        self.wait_for_standby("").await;
-        again.await.unwrap().expect("answered")
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -239,7 +205,20 @@ async fn sql_functions_that_change_nothing_answer_when_a_standby_has_what_they_s
     let mut lonely = Lonely::create().await;
     let run = lonely.scene.running(Scene::job()).await.run;
     let complete = format!("select milepost.complete('{}', {})", run.job.0, run.token.0);
-    for sql in [complete, "select milepost.expect_from('c', 'order', '1', 7)".to_owned()] {
+    let expect = "select milepost.expect_from('c', 'order', '1', 7)".to_owned();
+    // An event whose predecessor does not arrive becomes a dead letter.
+    for sql in [
+        "select milepost.put_consumer('late', gap_wait_ms => 1, begins_anywhere => false)",
+        "select milepost.receive('late', 'order', '1', 2, gen_random_uuid(), 'order.paid')",
+        "select pg_sleep(0.01)",
+        "select milepost.give_up_gaps('late')",
+    ] {
+        lonely.admin.execute(sql).await.unwrap();
+    }
+    let letter: i64 =
+        sqlx::query_scalar("select pos from milepost.inbox_dead").fetch_one(&mut lonely.admin).await.unwrap();
+    let drop_letter = format!("select milepost.drop_dead(array[{letter}]::bigint[]) > 0");
+    for sql in [complete, expect, drop_letter] {
         let url = lonely.server.url();
         let ask = async move || -> sqlx::Result<bool> {
             let mut connection = PgConnection::connect(&url).await?;
@@ -288,6 +267,19 @@ async fn what_no_standby_has_is_no_duplicate_yet() {
         )
         .await;
     assert!(emitted.duplicate);
+
+    let letter = NewJob::new("letter", &1).unwrap().key("once");
+    let stage = |store: Arc<dyn Store>| {
+        let letter = letter.clone();
+        async move {
+            let mut staging = store.stage_bulk("members.csv").await?;
+            staging.add(vec![r#"{"id": 1}"#.to_owned()]).await?;
+            staging.start(&letter).await
+        }
+    };
+    let first = stage(store.clone());
+    let run = lonely.told_when_safe(async move { first.await.map(drop) }, stage(store.clone())).await;
+    assert!(run.duplicate);
 
     let (first, again, same) = (store.clone(), store, batch.clone());
     let started = lonely

@@ -1,4 +1,4 @@
--- Ends runs of tasks that succeeded, as finish_succeeded.sql does, and continues their batches: $1 jobs, $2 run tokens, $3
+-- Ends runs of tasks of worker $4 that succeeded, as finish_succeeded.sql does, and continues their batches: $1 jobs, $2 run tokens, $3
 -- results (JSON text or null), parallel arrays. Returns the jobs whose end was accepted, and whether work is left for their
 -- batches.
 with input as materialized (
@@ -13,7 +13,7 @@ joined as materialized (
 gone as (
     delete from milepost.live l
     using input i
-    where l.id = i.id and l.token = i.token and l.state = 'running' and (select count(*) from joined) > 0
+    where l.id = i.id and l.token = i.token and coalesce(l.worker_id, $4) = $4 and l.state = 'running' and (select count(*) from joined) > 0
     returning l.id, l.token, l.attempt, l.max_attempts, l.worker_id, l.started_at, i.result, i.batch_id, i.task
 ),
 kept as (

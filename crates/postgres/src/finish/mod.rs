@@ -138,8 +138,8 @@ impl<'a> Ends<'a> {
     ) -> Decoded<Vec<Finished>> {
         let accepted = match () {
             () if !self.are_plain_successes() => self.write(session, worker).await?,
-            () if self.tasks => succeed_tasks(session, &self.succeeded).await?,
-            () => succeed(session, &self.succeeded).await?,
+            () if self.tasks => succeed_tasks(session, &self.succeeded, worker).await?,
+            () => succeed(session, &self.succeeded, worker).await?,
         };
         tell_apart(session, finishes, &accepted).await
     }
@@ -152,15 +152,15 @@ impl<'a> Ends<'a> {
         tx.execute(sqlx::query(sql!("lock_runs")).bind(jobs)).await?;
         let mut accepted = Vec::new();
         if !self.succeeded.is_empty() {
-            accepted.append(&mut succeed(tx, &self.succeeded).await?);
+            accepted.append(&mut succeed(tx, &self.succeeded, worker).await?);
         }
         if !self.stopped.is_empty() {
-            accepted.append(&mut stop(tx, &self.stopped).await?);
+            accepted.append(&mut stop(tx, &self.stopped, Some(worker)).await?);
         }
         let mut waiting = HashSet::new();
         if !self.unfinished.is_empty() {
             let back = take_back(tx, &self.unfinished, worker).await?;
-            accepted.append(&mut self.stop_instead(tx, &back).await?);
+            accepted.append(&mut self.stop_instead(tx, &back, worker).await?);
             let waits = |f: &&&Finish| matches!(f.end, End::Retry { .. } | End::Yield { .. });
             waiting = self.unfinished.iter().filter(waits).map(|f| f.run.job.0).collect();
             waiting.retain(|job| back.contains(job));
@@ -176,10 +176,15 @@ impl<'a> Ends<'a> {
     }
 
     /// Cancels or aborts, as requested, the runs whose end was not stored because an operator wants them stopped.
-    async fn stop_instead(&self, tx: &mut Session<'_>, back: &HashSet<Uuid>) -> Decoded<Vec<Uuid>> {
+    async fn stop_instead(
+        &self,
+        tx: &mut Session<'_>,
+        back: &HashSet<Uuid>,
+        worker: WorkerId,
+    ) -> Decoded<Vec<Uuid>> {
         let rest: Vec<&Finish> =
             self.unfinished.iter().copied().filter(|f| !back.contains(&f.run.job.0)).collect();
-        if rest.is_empty() { Ok(Vec::new()) } else { stop(tx, &rest).await }
+        if rest.is_empty() { Ok(Vec::new()) } else { stop(tx, &rest, Some(worker)).await }
     }
 
     /// Releases the group slots of the jobs that do not wait for another run.
@@ -221,18 +226,22 @@ pub(crate) async fn settle_tasks<'a>(
     if tasks.is_empty() { Ok(()) } else { batch::settle_ended(session, tasks).await }
 }
 
-async fn succeed(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
-    session.rows(successes(sql!("finish_succeeded"), finishes)).await.and_then(row::values)
+async fn succeed(session: &mut Session<'_>, finishes: &[&Finish], worker: WorkerId) -> Decoded<Vec<Uuid>> {
+    session.rows(successes(sql!("finish_succeeded"), finishes, worker)).await.and_then(row::values)
 }
 
 /// Ends tasks that succeeded, and continues their batches.
-async fn succeed_tasks(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
-    let rows = session.rows(successes(sql!("batch/finish_succeeded"), finishes)).await?;
+async fn succeed_tasks(
+    session: &mut Session<'_>,
+    finishes: &[&Finish],
+    worker: WorkerId,
+) -> Decoded<Vec<Uuid>> {
+    let rows = session.rows(successes(sql!("batch/finish_succeeded"), finishes, worker)).await?;
     batch::go_on(session, rows.first()).await?;
     row::values(rows)
 }
 
-fn successes(sql: &'static str, finishes: &[&Finish]) -> Query {
+fn successes(sql: &'static str, finishes: &[&Finish], worker: WorkerId) -> Query {
     let results: Vec<Option<&str>> = finishes
         .iter()
         .map(|finish| match &finish.end {
@@ -241,7 +250,7 @@ fn successes(sql: &'static str, finishes: &[&Finish]) -> Query {
         })
         .collect();
     let (jobs, tokens) = runs(finishes);
-    sqlx::query(sql).bind(jobs).bind(tokens).bind(results)
+    sqlx::query(sql).bind(jobs).bind(tokens).bind(results).bind(worker.0)
 }
 
 /// Stores ends after which the job stays live: retries, failures, yields.
@@ -279,9 +288,13 @@ pub(crate) async fn take_back(
     session.rows(query).await.and_then(row::values)
 }
 
-/// Stores ends of runs that were asked to stop. A run that ended in another way in the meantime is canceled or aborted as
+/// Stores ends of runs that were asked to stop, of this worker or of any. A run that ended in another way in the meantime is canceled or aborted as
 /// requested.
-pub(crate) async fn stop(session: &mut Session<'_>, finishes: &[&Finish]) -> Decoded<Vec<Uuid>> {
+pub(crate) async fn stop(
+    session: &mut Session<'_>,
+    finishes: &[&Finish],
+    worker: Option<WorkerId>,
+) -> Decoded<Vec<Uuid>> {
     let (jobs, tokens) = runs(finishes);
     let verb = |end: &End| matches!(end, End::Cancel | End::Abort).then(|| end.verb().as_str());
     let failure = |end: &End| match end {
@@ -297,7 +310,8 @@ pub(crate) async fn stop(session: &mut Session<'_>, finishes: &[&Finish]) -> Dec
         .bind(tokens)
         .bind(finishes.iter().map(|finish| verb(&finish.end)).collect::<Vec<_>>())
         .bind(codes)
-        .bind(messages);
+        .bind(messages)
+        .bind(worker.map(|worker| worker.0));
     session.rows(query).await.and_then(row::values)
 }
 

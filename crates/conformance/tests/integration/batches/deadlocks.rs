@@ -1,13 +1,17 @@
 //! Deadlocks that a test forces on transactions that settle task ends (PostgreSQL).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use milepost::{Outcome, RetryPolicy, Worker};
 use milepost_conformance::batches::{Batches, fails, graph};
-use milepost_core::batch::operation::BatchVerb;
+use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::dag::definition::{Definition, Task};
-use milepost_core::dag::state::BatchState;
+use milepost_core::dag::state::{BatchState, TaskState};
+use milepost_core::error::StoreError;
 use milepost_core::ident::BatchId;
+use milepost_core::port::BatchStore;
 use milepost_postgres::PostgresStore;
 use milepost_testkit::database::{self, Database};
 use milepost_testkit::wait;
@@ -199,4 +203,31 @@ async fn a_rerun_ends_although_another_session_waits_for_the_batch() {
         tokio::time::timeout(wait::LIMIT, both).await.expect("timed out: the rerun does not end");
     abort.unwrap();
     batches.assert_sound(batch).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_whose_job_is_claimed_meanwhile_is_not_marked_and_its_state_is_told() {
+    let (database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batches.run(graph("d", &[("a", &[])]), json!({})).await;
+    let mut claim = PgConnection::connect(&database.url()).await.unwrap();
+    claim.execute("begin").await.unwrap();
+    claim.execute("select from milepost.live for update").await.unwrap();
+    let operation = BatchOperation {
+        batch,
+        what: BatchVerb::Mark { task: 0, state: TaskState::Succeeded },
+        note: None,
+        grace: Duration::ZERO,
+        generation: None,
+    };
+    let mark = tokio::spawn({
+        let store = store.clone();
+        async move { store.operate_batch(&operation).await }
+    });
+    database::until_one_waits(&store).await;
+    let claimed = "update milepost.live set state = 'running', ready_at = null, started_at = now(), attempt = 1, token = token + 1";
+    claim.execute(claimed).await.unwrap();
+    claim.execute("commit").await.unwrap();
+    let refused = mark.await.unwrap().unwrap_err();
+    assert!(matches!(refused, StoreError::Batch(InvalidBatch::Task { .. })), "{refused:?}");
 }

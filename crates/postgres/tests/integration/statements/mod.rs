@@ -105,9 +105,9 @@ fn every_check_about_this_store_has_a_question() {
 /// The hot verbs with arguments of the right types; their values do not matter to a generic plan.
 const HOT: &[(&str, &str)] = &[
     ("claim", "1, 1, 500, '{default}', '{test}', '{2}', '{null}'"),
-    ("finish_succeeded", "'{}', '{}', '{}'"),
+    ("finish_succeeded", "'{}', '{}', '{}', 1"),
     ("finish_unfinished", "'{}', '{}', '{}', '{}', '{}', '{}', '{}', 1"),
-    ("finish_stopped", "'{}', '{}', '{}', '{}', '{}'"),
+    ("finish_stopped", "'{}', '{}', '{}', '{}', '{}', 1"),
     ("lock_runs", "'{}'"),
     ("clear_worker", "1"),
     ("ended_runs", "'{}', '{}', '{}', '{}'"),
