@@ -114,7 +114,7 @@ async fn rescue_worker(
     };
     let (stopped, back) = (with(&[Verb::Cancel, Verb::Abort]), with(&[Verb::Retry, Verb::Fail]));
     if !stopped.is_empty() {
-        finish::stop(tx, &stopped).await?;
+        finish::stop(tx, &stopped, Some(worker)).await?;
     }
     if !back.is_empty() {
         finish::take_back(tx, &back, worker).await?;
@@ -152,7 +152,7 @@ async fn stop_late(tx: &mut Session<'_>, limit: u32) -> Decoded<Vec<JobId>> {
     if stops.is_empty() {
         return Ok(Vec::new());
     }
-    let stopped = finish::stop(tx, &stops.iter().collect::<Vec<_>>()).await?;
+    let stopped = finish::stop(tx, &stops.iter().collect::<Vec<_>>(), None).await?;
     finish::settle_tasks(tx, stops.iter()).await?;
     free_groups(tx, stops.iter()).await?;
     Ok(stopped.into_iter().map(JobId).collect())

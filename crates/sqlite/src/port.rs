@@ -83,12 +83,12 @@ impl WorkerStore for SqliteStore {
         Ok(held)
     }
 
-    async fn finish_many(&self, _worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {
+    async fn finish_many(&self, worker: WorkerId, finishes: &[Finish]) -> StoreResult<Vec<Finished>> {
         let finishes = finishes.to_vec();
         let returns = |finish: &Finish| matches!(finish.end, End::Retry { .. } | End::Yield { .. });
         let ready = finishes.iter().any(|finish| finish.grouped || finish.task || returns(finish));
         let hint = Hint { ready, ..Hint::NONE };
-        self.write("finish", hint, move |tx| finish::finish_many(tx, &finishes)).await
+        self.write("finish", hint, move |tx| finish::finish_many(tx, worker, &finishes)).await
     }
 
     async fn report_many(&self, reports: &[Report]) -> StoreResult<Vec<bool>> {

@@ -91,8 +91,13 @@ impl Scene {
 
     /// Ends a run.
     pub async fn finish(&self, job: &ClaimedJob, end: End) -> Finished {
+        self.finish_by(self.worker, job, end).await
+    }
+
+    /// Ends a run of this worker.
+    pub async fn finish_by(&self, worker: WorkerId, job: &ClaimedJob, end: End) -> Finished {
         let finish = Finish { run: job.run, end, grouped: job.group.is_some(), task: job.batch.is_some() };
-        self.tell(self.worker, finish).await
+        self.tell(worker, finish).await
     }
 
     /// Reports the end of a worker's run as workers do: repeats it if the server aborted the transaction because of a deadlock, or because a busy

@@ -6,9 +6,11 @@ use serde_json::value::RawValue;
 
 use super::listing::{AggregatePlace, DeadPlace};
 use super::{Aggregate, Event, RelayError};
+use crate::ident::EventId;
 use crate::job::PAYLOAD_BYTES_MAX;
 use crate::job::error::InvalidJob;
 use crate::json::check_payload;
+use crate::named::named_enum;
 
 /// A subscription.
 #[derive(Clone, Debug, Serialize)]
@@ -156,6 +158,33 @@ impl DeadView {
     pub fn place(&self) -> DeadPlace {
         DeadPlace { at: self.dead_at, event: self.event.id, subscription: self.subscription.clone() }
     }
+}
+
+named_enum! {
+    /// What became of an event for a subscription.
+    DeliveryState {
+        /// It has not been read yet.
+        Waiting = "waiting",
+        /// It, or an earlier event of its aggregate, failed, or it is published again.
+        Parked = "parked",
+        /// It was given up.
+        DeadLetter = "dead",
+        /// The subscription's policy or an operator skipped it.
+        Skipped = "skipped",
+        /// It was published, or left out by the subscription's filter.
+        Passed = "passed",
+    }
+}
+
+/// What became of an event for a subscription.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The event.
+    pub event: EventId,
+    /// The subscription.
+    pub subscription: String,
+    /// What became of it.
+    pub state: DeliveryState,
 }
 
 /// An operator's action on a dead letter of a subscription.

@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use super::StoreResult;
 use crate::event::Aggregate;
 use crate::event::listing::{AggregatePlace, DeadPlace};
-use crate::event::relay_listing::{DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView};
+use crate::event::relay_listing::{
+    DeadVerb, DeadView, Delivery, ParkedVerb, ParkedView, Replay, SubscriptionView,
+};
 use crate::ident::EventId;
 
 /// Inspection and control of subscriptions. An operation that is not possible is a [`Relay`](crate::error::StoreError::Relay)
@@ -47,6 +49,9 @@ pub trait SubscriptionStore: Send + Sync {
         before: Option<&DeadPlace>,
         limit: u32,
     ) -> StoreResult<Vec<DeadView>>;
+
+    /// Returns what became of these events for each subscription, ordered by subscription. Events that are not in the log are left out.
+    async fn deliveries(&self, events: &[EventId]) -> StoreResult<Vec<Delivery>>;
 
     /// Retries or drops a dead letter.
     async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()>;

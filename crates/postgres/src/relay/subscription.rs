@@ -9,7 +9,7 @@ use milepost_core::audit::AuditedAction;
 use milepost_core::error::StoreError;
 use milepost_core::event::listing::{AggregatePlace, DeadPlace};
 use milepost_core::event::relay_listing::{
-    DeadVerb, DeadView, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
+    DeadVerb, DeadView, Delivery, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
 };
 use milepost_core::event::{Aggregate, RelayError};
 use milepost_core::ident::EventId;
@@ -18,11 +18,12 @@ use milepost_core::sql;
 use serde_json::json;
 use sqlx::Row;
 use sqlx::postgres::{PgDatabaseError, PgRow};
+use uuid::Uuid;
 
 use super::error::relay_error;
 use crate::error::database_error;
 use crate::event::{after_place, read_event};
-use crate::row::{Decoded, value};
+use crate::row::{Decoded, named, value};
 use crate::session::{Repeatable, Session};
 use crate::store::PostgresStore;
 
@@ -127,6 +128,12 @@ impl SubscriptionStore for PostgresStore {
             .bind(before.map(|place| place.subscription.clone()))
             .bind(i64::from(limit));
         self.listed("dead_events", self.inner.calm.rows(query).await, dead_view)
+    }
+
+    async fn deliveries(&self, events: &[EventId]) -> StoreResult<Vec<Delivery>> {
+        let ids: Vec<Uuid> = events.iter().map(|event| event.0).collect();
+        let query = sqlx::query(sql!("relay/deliveries")).bind(ids);
+        self.listed("deliveries", self.inner.calm.rows(query).await, delivery)
     }
 
     async fn change_dead(&self, subscription: &str, event: EventId, verb: DeadVerb) -> StoreResult<()> {
@@ -279,6 +286,11 @@ fn parked_view(row: &PgRow) -> Decoded<ParkedView> {
         first: read_event(row)?,
         edited: row.try_get("edited")?,
     })
+}
+
+fn delivery(row: &PgRow) -> Decoded<Delivery> {
+    let event = EventId(row.try_get("event_id")?);
+    Ok(Delivery { event, subscription: row.try_get("subscription")?, state: named(row, "state")? })
 }
 
 fn dead_view(row: &PgRow) -> Decoded<DeadView> {

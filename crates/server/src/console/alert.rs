@@ -13,10 +13,18 @@ pub(crate) struct Alert {
     pub(crate) words: String,
     /// The page with details.
     pub(crate) url: String,
+    /// The page that previews an action on what the alert is about.
+    pub(crate) preview: Option<Preview>,
     pub(crate) actions: Vec<Action>,
+}
+
+/// A link to the preview of an action on many jobs.
+pub(crate) struct Preview {
+    pub(crate) label: &'static str,
+    pub(crate) url: String,
 }
 
 /// Creates an alert without actions, which links to another page.
 pub(super) fn to_look_at(error: bool, title: String, words: &str, url: &str) -> Alert {
-    Alert { error, title, words: words.to_owned(), url: url.to_owned(), actions: Vec::new() }
+    Alert { error, title, words: words.to_owned(), url: url.to_owned(), preview: None, actions: Vec::new() }
 }

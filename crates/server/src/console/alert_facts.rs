@@ -23,7 +23,7 @@ use super::bulks;
 use crate::app::App;
 use crate::problem::Problem;
 
-/// Maximum number of failed jobs, and of aborted jobs, that are read.
+/// Maximum number of failed jobs, of jobs that wait for a retry, and of aborted jobs, that are read.
 pub(super) const JOBS_MAX: u32 = 200;
 /// Maximum number of batches, and of bulk jobs, that are read for each state.
 pub(super) const RUNS_MAX: u32 = 20;
@@ -44,6 +44,8 @@ pub(super) struct Facts {
     /// Bulk jobs in progress, failed and aborted, with the reason of the failure or abort.
     pub(super) bulks: Vec<(BulkView, Option<String>)>,
     pub(super) failed: Vec<JobRow>,
+    pub(super) retrying: Vec<JobRow>,
+    /// The last failures of both.
     pub(super) failures: Vec<LastFailure>,
     pub(super) aborted: Vec<JobRow>,
     /// Who paused each paused queue, and why.
@@ -59,23 +61,26 @@ impl Facts {
     pub(super) async fn read(app: &App) -> Result<Self, Problem> {
         let store = &app.store;
         let jobs = |state| JobFilter { state: Some(state), limit: JOBS_MAX, ..JobFilter::default() };
-        let (failed, aborted) = (jobs(JobState::Failed), jobs(JobState::Aborted));
+        let (failed, retrying, aborted) =
+            (jobs(JobState::Failed), jobs(JobState::RetryWait), jobs(JobState::Aborted));
         let any = JobFilter { limit: 1, ..JobFilter::default() };
         let look = Look { now: Timestamp::now(), patience: PATIENCE_DEFAULT, time_limit: PROMOTED_MAX };
         let running =
             BatchFilter { state: Some(BatchState::Running), limit: RUNS_MAX, ..BatchFilter::default() };
-        let (schedules, workers, batches, running_batches, bulks, failed, aborted, any, promoted) = tokio::try_join!(
-            store.schedules_without_payloads(),
-            store.workers(),
-            batches(store.as_ref()),
-            store.batches(&running),
-            bulks(store.as_ref()),
-            store.jobs(&failed),
-            store.jobs(&aborted),
-            store.jobs(&any),
-            store.examine(Check::Promoted, &look),
-        )?;
-        let ids: Vec<_> = failed.iter().map(|job| job.id).collect();
+        let (schedules, workers, batches, running_batches, bulks, failed, retrying, aborted, any, promoted) =
+            tokio::try_join!(
+                store.schedules_without_payloads(),
+                store.workers(),
+                batches(store.as_ref()),
+                store.batches(&running),
+                bulks(store.as_ref()),
+                store.jobs(&failed),
+                store.jobs(&retrying),
+                store.jobs(&aborted),
+                store.jobs(&any),
+                store.examine(Check::Promoted, &look),
+            )?;
+        let ids: Vec<_> = failed.iter().chain(&retrying).map(|job| job.id).collect();
         let failures = store.last_failures(&ids).await?;
         let (queues, subscriptions, consumers, limits) = (None, None, None, None);
         Ok(Self {
@@ -89,6 +94,7 @@ impl Facts {
             running_batches,
             bulks,
             failed,
+            retrying,
             failures,
             aborted,
             promoted,

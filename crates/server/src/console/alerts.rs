@@ -1,6 +1,6 @@
 //! Alerts of the overview page, each with buttons for actions that limit the damage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use milepost_core::dag::state::BatchState;
 use milepost_core::doctor::Finding;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
-use milepost_core::listing::{JobRow, LastFailure, QueueKinds};
+use milepost_core::listing::{JobRow, QueueKinds};
 use milepost_core::schedule::ScheduleView;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
@@ -28,17 +28,13 @@ const LATE: Duration = Duration::from_secs(60);
 /// How long the death of a worker is reported.
 const NEWS: Duration = Duration::from_secs(15 * 60);
 
-/// The common properties of failed jobs: kind, queue and error code.
-type Cause<'a> = (&'a str, &'a str, &'a str);
-/// A failed job and its last failure.
-type FailedJob<'a> = (&'a JobRow, Option<&'a LastFailure>);
-
 impl Facts {
     /// Returns all alerts, errors first.
     pub(super) fn alerts(&self, page: &Page) -> Vec<Alert> {
         let mut alerts = Vec::new();
         alerts.extend(self.unserved());
-        alerts.extend(self.failing(page));
+        alerts.extend(self.failed(page));
+        alerts.extend(self.retrying(page));
         alerts.extend(self.batches.iter().map(|batch| of_batch(batch, page)));
         alerts.extend(self.more_runs());
         alerts.extend(self.subscriptions.iter().flatten().flat_map(|of| of_subscription(of, page)));
@@ -61,50 +57,6 @@ impl Facts {
                 std::mem::take(&mut alert.actions).into_iter().map(|action| action.among(place)).collect();
         }
         alerts
-    }
-
-    /// Alerts for failed jobs, grouped by kind, queue and error code.
-    fn failing(&self, page: &Page) -> Vec<Alert> {
-        let mut groups: BTreeMap<Cause<'_>, Vec<FailedJob<'_>>> = BTreeMap::new();
-        for job in &self.failed {
-            let failure = self.failures.iter().find(|failure| failure.job == job.id);
-            let code = failure.and_then(|failure| failure.code.as_deref()).unwrap_or_default();
-            groups.entry((&job.kind, &job.queue, code)).or_default().push((job, failure));
-        }
-        let more = if self.failed.len() == JOBS_MAX as usize { " of the newest" } else { "" };
-        let mut groups: Vec<_> = groups.into_iter().collect();
-        groups.sort_by_key(|(_, jobs)| std::cmp::Reverse(jobs.len()));
-        let others = groups.split_off(groups.len().min(CAUSES_MAX));
-        let alert = |((kind, queue, code), jobs): (Cause<'_>, Vec<FailedJob<'_>>)| {
-            let last = jobs.iter().filter_map(|(_, failure)| *failure).max_by_key(|failure| failure.at);
-            let words = last.map_or_else(String::new, |last| {
-                let message = last.message.as_deref().unwrap_or("no error message");
-                format!(
-                    "{}, the last {}: {}",
-                    if code.is_empty() { "failed" } else { code },
-                    relative(last.at, page.now),
-                    cut(message, 160)
-                )
-            });
-            let filter = [("state", "failed"), ("kind", kind), ("queue", queue), ("error", code)];
-            Alert {
-                error: true,
-                title: format!("{}{more} failed: {kind}", several(jobs.len() as u64, "job", "jobs")),
-                words,
-                url: format!("/jobs?{}", query(&filter)),
-                actions: limits::slow_down(kind, self.limits.as_deref(), page)
-                    .into_iter()
-                    .chain(set_queue(queue, QueueAction::Pause, page))
-                    .collect(),
-            }
-        };
-        let others = (!others.is_empty()).then(|| {
-            let jobs: u64 = others.iter().map(|(_, jobs)| jobs.len() as u64).sum();
-            let causes = several(others.len() as u64, "more cause", "more causes");
-            let title = format!("{}{more} failed for {causes}", several(jobs, "job", "jobs"));
-            to_look_at(true, title, "See the list of failed jobs.", "/jobs?state=failed")
-        });
-        groups.into_iter().map(alert).chain(others).collect()
     }
 
     /// The alert for aborted jobs. Bulk jobs have separate alerts.
@@ -137,16 +89,40 @@ impl Facts {
             |worker: &&WorkerView| worker.died && worker.ended_at.is_some_and(|at| between(at, now) < NEWS);
         let dead: Vec<&WorkerView> = self.workers.iter().filter(recent).collect();
         let last = dead.iter().filter_map(|worker| worker.ended_at).max()?;
+        let names: Vec<String> = dead.iter().take(CAUSES_MAX).map(|worker| cut(&worker.name, 60)).collect();
+        let orphaned = self.orphaned(&dead);
+        let left = match orphaned.first_key_value() {
+            None => "Other workers serve the same queues and kinds, and got its jobs.".to_owned(),
+            Some((queue, kinds)) => format!(
+                "No active worker runs jobs of kind {} in queue {queue}{}: start one.",
+                cut(&kinds.join(", "), 200),
+                if orphaned.len() > 1 { ", nor in other queues that it served" } else { "" },
+            ),
+        };
         Some(Alert {
             error: false,
             title: format!("{} died", several(dead.len() as u64, "worker", "workers")),
-            words: format!(
-                "The last one {}. Jobs of dead workers are released to other workers.",
-                relative(last, now)
-            ),
+            words: format!("{}, {}. {left}", names.join(", "), relative(last, now)),
             url: "/workers".to_owned(),
+            preview: None,
             actions: Vec::new(),
         })
+    }
+
+    /// Returns the queues, each with its kinds, that dead workers served and no active worker serves.
+    fn orphaned(&self, dead: &[&WorkerView]) -> BTreeMap<String, Vec<String>> {
+        let mut orphaned: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for worker in dead {
+            for queue in &worker.queues {
+                let serves = |kind: &&String| {
+                    self.alive().any(|it| it.queues.contains(queue) && it.kinds.contains(kind))
+                };
+                let kinds = worker.kinds.iter().filter(|kind| !serves(kind)).cloned();
+                orphaned.entry(queue.clone()).or_default().extend(kinds);
+            }
+        }
+        orphaned.retain(|_, kinds| !kinds.is_empty());
+        orphaned.into_iter().map(|(queue, kinds)| (queue, kinds.into_iter().collect())).collect()
     }
 }
 
@@ -168,6 +144,7 @@ fn paused(queue: &QueueKinds, by: Option<&String>, page: &Page) -> Option<Alert>
             several(queue.waiting().unsigned_abs(), "job waits", "jobs wait")
         ),
         url: "/queues".to_owned(),
+        preview: None,
         actions: set_queue(&queue.name, QueueAction::Resume, page).into_iter().collect(),
     })
 }
@@ -191,6 +168,7 @@ fn of_batch(batch: &BatchView, page: &Page) -> Alert {
             format!("{}; {when}", batch::standing(batch))
         },
         url: format!("/batches/{}", batch.id),
+        preview: None,
         // An aborted batch has the button that resumes it.
         actions: if error { Vec::new() } else { batch::actions(batch, page) },
     }
@@ -202,6 +180,7 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         title,
         words,
         url: format!("/events?{}", query(&[("subscription", &of.name)])),
+        preview: None,
         actions: page.viewer.operates.then(|| events::stop(of, page)).into_iter().collect(),
     };
     let mut alerts = Vec::new();
@@ -213,7 +192,12 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
     if of.halted_aggregates > 0 {
         let words = "Their first events failed too often. No event of these aggregates is published until an operator retries, edits or skips the first one.";
         let halted = several(of.halted_aggregates.unsigned_abs(), "aggregate is", "aggregates are");
-        alerts.push(alert(true, format!("{halted} halted in {name}"), words.to_owned()));
+        // A pause of the subscription would not help.
+        let halted = Alert {
+            actions: Vec::new(),
+            ..alert(true, format!("{halted} halted in {name}"), words.to_owned())
+        };
+        alerts.push(Alert { url: format!("{}#parked", halted.url), ..halted });
     }
     let parked = (of.parked_aggregates - of.halted_aggregates).max(0);
     if parked > 0 {
@@ -287,6 +271,7 @@ fn of_bulk(bulk: &BulkView, stopped: Option<&str>, page: &Page) -> Option<Alert>
         title,
         words,
         url: format!("/bulk/{}", bulk.id),
+        preview: None,
         actions: bulks::actions(bulk, page),
     })
 }
@@ -332,5 +317,5 @@ fn of_schedule(view: &ScheduleView, page: &Page) -> Option<Alert> {
         }
     };
     let actions = page.viewer.operates.then(|| schedules::stop(view, page)).into_iter().collect();
-    Some(Alert { error, title, words, url: "/schedules".to_owned(), actions })
+    Some(Alert { error, title, words, url: "/schedules".to_owned(), preview: None, actions })
 }

@@ -22,6 +22,7 @@ use super::format::{count, length, pretty, several};
 use super::graph::{self, Level};
 use super::page::{Drawn, Page, draw};
 use super::state_bar::{StateBar, by_state};
+use super::timeline::Timeline;
 use crate::api::batches::{all_tasks, subject};
 use crate::app::App;
 use crate::params::{Path, Query, encoded};
@@ -45,6 +46,9 @@ pub(super) struct Chosen {
     state: String,
     #[serde(default)]
     task: String,
+    /// A part of the key.
+    #[serde(default)]
+    key: String,
     #[serde(default)]
     after: String,
 }
@@ -66,6 +70,10 @@ struct Batch {
     levels: Vec<Level>,
     path: Vec<(String, String)>,
     path_took: String,
+    timeline: Timeline,
+    /// The states that tasks can be filtered by, and the filter.
+    states: &'static [TaskState],
+    chosen: Chosen,
     listed: String,
     tasks: Vec<Task>,
     next: Option<String>,
@@ -131,6 +139,8 @@ pub(super) async fn show(
         is_read: board.is_some(),
         drawing,
         levels,
+        timeline: board.as_ref().map(|board| Timeline::of(&board.tasks, page.now)).unwrap_or_default(),
+        states: TaskState::ALL,
         path_took: length(path.iter().map(|(_, took)| *took).sum()),
         path: path
             .iter()
@@ -145,6 +155,7 @@ pub(super) async fn show(
         history,
         older,
         actions: actions(row, &page),
+        chosen,
         detail,
         page,
     };
@@ -190,18 +201,25 @@ fn list(board: &BatchTasks, chosen: &Chosen, url: &str) -> (String, Vec<TaskView
                 .as_ref()
                 .is_some_and(|graph| (task.task as usize) < graph.len() && graph.layer(task.task) == layer)
         });
-        let named = chosen.task.is_empty() || task.key == chosen.task;
+        let named = (chosen.task.is_empty() || task.key == chosen.task) && task.key.contains(&chosen.key);
         in_layer
             && named
             && state.is_none_or(|state| task.state == state)
             && after.is_none_or(|after| task.task > after)
     };
-    let asked = layer.is_some() || state.is_some() || !chosen.task.is_empty() || after.is_some();
+    let asked = layer.is_some()
+        || state.is_some()
+        || !chosen.task.is_empty()
+        || !chosen.key.is_empty()
+        || after.is_some();
     let (words, mut tasks): (String, Vec<&TaskView>) = if asked {
         let mut words = vec!["Tasks".to_owned()];
         words.extend(layer.map(|layer| format!("of level {layer}")));
         words.extend(state.map(|state| format!("in state {state}")));
         words.extend(Some(&chosen.task).filter(|key| !key.is_empty()).map(|key| format!("with key {key}")));
+        words.extend(
+            Some(&chosen.key).filter(|key| !key.is_empty()).map(|key| format!("whose key contains {key}")),
+        );
         (words.join(" "), board.tasks.iter().filter(fits).take(TASKS + 1).collect())
     } else {
         let in_state = |states: &[TaskState]| -> Vec<&TaskView> {
@@ -220,8 +238,12 @@ fn list(board: &BatchTasks, chosen: &Chosen, url: &str) -> (String, Vec<TaskView
     tasks.truncate(TASKS);
     let next = tasks.last().filter(|_| more && asked).map(|last| {
         let after = last.task.to_string();
-        let query =
-            super::format::query(&[("level", &chosen.level), ("state", &chosen.state), ("after", &after)]);
+        let query = super::format::query(&[
+            ("level", &chosen.level),
+            ("state", &chosen.state),
+            ("key", &chosen.key),
+            ("after", &after),
+        ]);
         format!("{url}?{query}#tasks")
     });
     (words, tasks.into_iter().cloned().collect(), next)

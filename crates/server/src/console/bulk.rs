@@ -9,15 +9,19 @@ use milepost_core::actions::Action as _;
 use milepost_core::actions::bulk_run::{RunAction, RunChange};
 use milepost_core::actions::job::Inputs;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
+use milepost_core::bulk::operation::{self, COUNTED_MAX};
 use milepost_core::bulk::run::{Settings, TargetFailure};
+use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use milepost_core::listing::Waiting;
+use milepost_core::port::Store;
+use milepost_core::state::JobState;
 
-use super::bulks::{Row, held, why_stopped};
+use super::bulks::{Row, held, url, why_stopped};
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
-use super::format::{count, length, per_second, pretty, why};
+use super::format::{count, length, per_second, pretty, query, why};
 use super::page::{Drawn, Page, draw};
 use crate::app::App;
 use crate::params::Path;
@@ -32,6 +36,8 @@ struct Bulk {
     page: Page,
     row: Row,
     view: BulkView,
+    /// The address of its definition.
+    definition: String,
     why: Option<String>,
     /// The reason of the abort or failure.
     stopped: Option<String>,
@@ -39,6 +45,8 @@ struct Bulk {
     parameters: String,
     failures: Vec<TargetFailure>,
     more_failures: bool,
+    /// Of an operation on many jobs: the states that the jobs have now, with numbers and links.
+    jobs: Vec<(&'static str, String, Option<String>)>,
     actions: Vec<Action>,
 }
 
@@ -55,6 +63,7 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
     failures.truncate(FAILURES as usize);
     let stopped = why_stopped(slice::from_ref(&view), app.store.as_ref()).await?.remove(&id);
     let bulk = Bulk {
+        jobs: jobs_now(&view, app.store.as_ref()).await?,
         stopped,
         why: job
             .as_ref()
@@ -67,10 +76,29 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
         row: Row::of(view.clone(), &app.paces, &page),
         failures,
         more_failures,
+        definition: url(&view.name),
         view,
         page,
     };
     Ok(draw(&bulk))
+}
+
+/// Returns the states that the jobs of an operation have now. Those that have failed since it began are linked to.
+async fn jobs_now(
+    view: &BulkView,
+    store: &dyn Store,
+) -> Result<Vec<(&'static str, String, Option<String>)>, StoreError> {
+    if view.name != operation::NAME {
+        return Ok(Vec::new());
+    }
+    let mut counts = store.operated_jobs(view.id).await?;
+    counts.sort_unstable();
+    let since = view.started_at.map(|at| at.to_string());
+    let url = |state: JobState| {
+        let since = since.as_deref().filter(|_| state == JobState::Failed)?;
+        Some(format!("/jobs?{}", query(&[("state", state.as_str()), ("since", since)])))
+    };
+    Ok(counts.into_iter().map(|(state, jobs)| (state.as_str(), count(jobs), url(state))).collect())
 }
 
 /// Returns whether the reason for the wait adds information: a throttled run always waits for its next check.
@@ -101,7 +129,7 @@ fn facts(view: &BulkView) -> Vec<(&'static str, String)> {
                 .map(|rate| format!("{} while chunks ran ({})", per_second(rate), span(view.busy_ms))),
         ),
         ("throttled", (view.held_ms > 0).then(|| format!("{} in total", span(view.held_ms)))),
-        ("after a crash", view.effects.map(|effects| effects.as_str().replace('_', " "))),
+        ("after a crash", view.effects.map(|effects| effects.in_words().to_owned())),
         ("settings", settings(&view.settings)),
     ];
     all.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect()

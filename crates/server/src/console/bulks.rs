@@ -22,7 +22,7 @@ use super::paces::Paces;
 use super::page::{Drawn, Page, draw};
 use super::start;
 use crate::app::App;
-use crate::params::Query;
+use crate::params::{Query, encoded};
 use crate::problem::{Code, Problem};
 
 /// Maximum number of runs on a page.
@@ -53,7 +53,6 @@ pub(super) struct Row {
 impl Row {
     pub(super) fn of(view: BulkView, paces: &Paces, page: &Page) -> Self {
         let (rate, eta) = paces.learn(&view, page.now);
-        let labels: Vec<&str> = view.r#type.iter().chain(&view.category).map(String::as_str).collect();
         let bar = match view.state {
             JobState::Succeeded => "done",
             JobState::Failed => "bad",
@@ -64,7 +63,7 @@ impl Row {
         };
         let held = held(&view);
         Self {
-            labels: labels.join(", "),
+            labels: labels(view.r#type.as_ref(), view.category.as_ref()),
             state: view.state.as_str(),
             stopping: view.stopping.is_some(),
             turn: turn(&view, page.now),
@@ -79,9 +78,29 @@ impl Row {
             at: view.ended_at.or(view.updated_at).unwrap_or(view.created_at),
             actions: actions(&view, page),
             id: view.id,
-            name: view.name,
+            name: title(&view),
         }
     }
+}
+
+/// Returns the title of a run: of an operation on many jobs what it does, of others the name of the bulk job.
+fn title(view: &BulkView) -> String {
+    let done = view.file.as_ref().filter(|_| view.name == operation::NAME).map(|file| &file.name);
+    done.unwrap_or(&view.name).clone()
+}
+
+/// Returns the address of the page of a bulk job.
+pub(super) fn url(name: &str) -> String {
+    format!("/bulk-definitions/{}", encoded(name))
+}
+
+/// Formats the labels of a bulk job.
+pub(super) fn labels_of(definition: &Definition) -> String {
+    labels(definition.labels.r#type.as_ref(), definition.labels.category.as_ref())
+}
+
+fn labels(r#type: Option<&String>, category: Option<&String>) -> String {
+    r#type.into_iter().chain(category).map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the reason for which a run is throttled, also while it is pending until its next check.
@@ -176,15 +195,15 @@ struct Bulks {
 /// A bulk job that workers have registered.
 struct Defined {
     definition: Definition,
+    url: String,
     labels: String,
     start: Option<Action>,
 }
 
 impl Defined {
     fn of((place, definition): (usize, Definition), page: &Page) -> Self {
-        let labels = [&definition.labels.r#type, &definition.labels.category];
-        let labels: Vec<&str> = labels.into_iter().flatten().map(String::as_str).collect();
-        Self { labels: labels.join(", "), start: start::run_form(page, &definition, place), definition }
+        let start = start::run_form(page, &definition, place);
+        Self { labels: labels_of(&definition), url: url(&definition.name), start, definition }
     }
 }
 

@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::batches::Row;
 use super::form::Action;
-use super::format::{count, pretty, several};
+use super::format::{count, kind_url, pretty, several};
 use super::graph;
 use super::page::{Drawn, Page, draw};
-use super::start;
+use super::{bulks, start};
 use crate::api::dags::{checked, definition, version};
 use crate::app::App;
 use crate::params::{Path, Query, encoded};
@@ -157,11 +157,9 @@ fn size(view: &VersionView) -> String {
 impl TaskRow {
     fn of(key: &str, task: &Task) -> Self {
         let (work, name, url) = match task.work() {
-            Some(Work::Job { kind }) => ("job", kind, format!("/jobs?kind={}", encoded(kind))),
-            Some(Work::Each { kind, .. }) => {
-                ("jobs for a list", kind, format!("/jobs?kind={}", encoded(kind)))
-            }
-            Some(Work::Bulk { name }) => ("bulk job", name, format!("/jobs?kind={}", encoded(name))),
+            Some(Work::Job { kind }) => ("job", kind, kind_url(kind)),
+            Some(Work::Each { kind, .. }) => ("jobs for a list", kind, kind_url(kind)),
+            Some(Work::Bulk { name }) => ("bulk job", name, bulks::url(name)),
             Some(Work::Batch { dag }) => ("batch", dag, format!("/dags/{}", encoded(dag))),
             None => ("", "", String::new()),
         };

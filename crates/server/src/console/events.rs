@@ -9,7 +9,8 @@ use milepost_core::actions::parked::ParkedAction;
 use milepost_core::actions::subscription::SubscriptionAction;
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::{AggregatePlace, EventFilter, EventPage, LoggedEvent};
-use milepost_core::event::relay_listing::{ParkedView, Replay, SubscriptionView};
+use milepost_core::event::relay_listing::{Delivery, ParkedView, Replay, SubscriptionView};
+use milepost_core::ident::EventId;
 use serde::Deserialize;
 
 use super::flash::Flash;
@@ -68,8 +69,14 @@ struct Events {
     subscriptions: Vec<Subscription>,
     parked: Vec<Parked>,
     parked_ways: PageLinks,
-    log: Vec<LoggedEvent>,
+    log: Vec<Logged>,
     next: Option<String>,
+}
+
+/// An event of the log, and what became of it for each subscription.
+struct Logged {
+    event: LoggedEvent,
+    deliveries: Vec<Delivery>,
 }
 
 struct Subscription {
@@ -106,6 +113,8 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
         app.store.events(&filter)
     );
     let (subscriptions, log) = (subscriptions?, log?);
+    let ids: Vec<EventId> = log.iter().map(|event| event.event.id).collect();
+    let deliveries = app.store.deliveries(&ids).await?;
     let next = log
         .last()
         .filter(|_| log.len() == EVENTS as usize)
@@ -117,6 +126,9 @@ pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, p
     let known = subscriptions.into_iter().flatten();
     let subscriptions = known.enumerate().map(|(place, view)| subscription(view, place, &page)).collect();
     let parked = parked.into_iter().enumerate().map(|(place, view)| parked_row(view, place, &page)).collect();
+    let of =
+        |event: &LoggedEvent| deliveries.iter().filter(|it| it.event == event.event.id).cloned().collect();
+    let log = log.into_iter().map(|event| Logged { deliveries: of(&event), event }).collect();
     Ok(draw(&Events { page, search, counted, subscriptions, parked, parked_ways, log, next }))
 }
 

@@ -7,6 +7,8 @@ use askama::filters::HtmlSafe;
 use jiff::Timestamp;
 use milepost_core::listing::Waiting;
 
+use crate::params::encoded;
+
 pub(crate) use milepost_core::format::{count, length, per_second, pretty, relative, several};
 
 /// A time, relative and absolute; the style sheet shows one of them.
@@ -82,6 +84,11 @@ pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
 pub(crate) fn query(pairs: &[(&str, &str)]) -> String {
     let some = pairs.iter().filter(|(_, value)| !value.is_empty());
     form_urlencoded::Serializer::new(String::new()).extend_pairs(some).finish()
+}
+
+/// Returns the address of the page of a kind.
+pub(super) fn kind_url(kind: &str) -> String {
+    format!("/kinds/{}", encoded(kind))
 }
 
 #[cfg(test)]

@@ -197,6 +197,16 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
 }
 
 impl Jobs {
+    /// Returns the title: the state and the kind of the filter, and the number of jobs if it is counted.
+    fn title(&self) -> String {
+        let [kind, ..] = self.search.texts();
+        let state = self.search.state().map(JobState::as_str);
+        let parts: Vec<&str> = state.into_iter().chain([kind]).filter(|part| !part.is_empty()).collect();
+        let count = self.tabs.iter().find(|tab| tab.is_current).and_then(|tab| tab.jobs.as_ref());
+        let count = count.map_or_else(String::new, |count| format!(" ({count})"));
+        if parts.is_empty() { format!("Jobs{count}") } else { format!("Jobs: {}{count}", parts.join(", ")) }
+    }
+
     /// Returns whether any filter is set.
     fn is_narrowed(&self) -> bool {
         !self.first.is_empty()

@@ -10,7 +10,7 @@ use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 use super::alert::Alert;
 use super::flash::Flash;
 use super::form::{Action, Control, Field, Sent, acting};
-use super::format::several;
+use super::format::{kind_url, several};
 use super::page::Page;
 use crate::app::App;
 use crate::params::encoded;
@@ -157,7 +157,8 @@ pub(super) fn slowed(limits: &[LimitView], page: &Page) -> Vec<Alert> {
                 "At most {rate} of its jobs start; {}.",
                 several(view.waiting.unsigned_abs(), "job waits", "jobs wait")
             ),
-            url: format!("/jobs?state=pending&kind={}", encoded(kind)),
+            url: kind_url(kind),
+            preview: None,
             actions: lift(view, page).into_iter().collect(),
         })
     };

@@ -13,6 +13,7 @@ mod batch;
 mod batch_tasks;
 mod batches;
 mod bulk;
+mod bulk_definition;
 mod bulks;
 pub(crate) mod cached_counts;
 mod change_jobs;
@@ -23,6 +24,7 @@ mod dag;
 mod dead_letters;
 mod error_page;
 mod events;
+mod failing;
 mod filter_bar;
 mod flash;
 mod form;
@@ -32,6 +34,7 @@ mod in_progress;
 mod job;
 mod job_search;
 mod jobs;
+mod kinds;
 mod limits;
 mod next_ticks;
 mod overview;
@@ -49,6 +52,7 @@ mod state_bar;
 mod state_diagram;
 mod sublist;
 mod time_input;
+mod timeline;
 mod typed_fields;
 mod unserved;
 mod visible_text;
@@ -90,6 +94,8 @@ pub(crate) fn routes() -> Pages {
         .add(Method::POST, "/limits/set", OPERATOR, post(limits::set))
         .add(Method::POST, "/limits/put", OPERATOR, post(limits::put))
         .add(Method::POST, "/limits/remove", OPERATOR, post(limits::remove))
+        .add(Method::GET, "/kinds", VIEWER, get(kinds::list))
+        .add(Method::GET, "/kinds/{name}", VIEWER, get(kinds::show))
         .add(Method::GET, "/workers", VIEWER, get(workers::list))
         .add(Method::GET, "/schedules", VIEWER, get(schedules::list))
         .add(Method::GET, "/schedules/{name}", VIEWER, get(schedule::show))
@@ -97,6 +103,7 @@ pub(crate) fn routes() -> Pages {
         .add(Method::POST, "/schedule/save", OPERATOR, post(schedule_form::save))
         .add(Method::POST, "/schedule/remove", OPERATOR, post(schedule_form::remove))
         .add(Method::GET, "/bulk", VIEWER, get(bulks::list))
+        .add(Method::GET, "/bulk-definitions/{name}", VIEWER, get(bulk_definition::show))
         .add(Method::POST, "/bulk/start", OPERATOR, post(start::start_run))
         .add(Method::GET, "/bulk/{id}", VIEWER, get(bulk::show))
         .add(Method::POST, "/bulk/{id}/operate", OPERATOR, post(bulk::operate))

@@ -75,7 +75,6 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
     let pauses = queues::pauses(queues.as_deref().unwrap_or_default(), &page, &app).await?;
     let facts = Facts { pauses, queues, subscriptions, consumers, limits, ..facts? };
     let mut queues: Vec<&QueueKinds> = facts.queues.iter().flatten().collect();
-    let waits: i64 = queues.iter().map(|queue| queue.waiting()).sum();
     queues.sort_by_key(|queue| std::cmp::Reverse(queue.jobs()));
     let longest = queues.first().map_or(0, |queue| queue.jobs());
     let alerts = facts.alerts(&page);
@@ -87,7 +86,7 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
         knows_relay: facts.subscriptions.is_some(),
         in_progress: InProgress::of(&facts, &app.paces, &page),
         charts: Charts::of_all(),
-        tiles: tiles(&facts, waits, app.series.last_minute(page.now)),
+        tiles: tiles(&facts, app.series.last_minute(page.now)),
         queues: queues.into_iter().take(QUEUES).map(|queue| backlog(queue, longest)).collect(),
         relay: facts.subscriptions.iter().flatten().map(|of| lag(of, &page)).collect(),
         page,
@@ -99,18 +98,18 @@ fn number(queue: &QueueKinds, state: JobState) -> i64 {
     queue.counts.iter().filter(|count| count.state == state).map(|count| count.jobs).sum()
 }
 
-fn tiles(facts: &Facts, waits: i64, minute: Minute) -> Vec<Tile> {
+fn tiles(facts: &Facts, minute: Minute) -> Vec<Tile> {
     let sum = |state| facts.queues.iter().flatten().map(|queue| number(queue, state)).sum::<i64>();
     let known = |number: i64| if facts.queues.is_some() { count(number) } else { "…".to_owned() };
-    let (running, failed, retrying) =
-        (sum(JobState::Running), sum(JobState::Failed), sum(JobState::RetryWait));
+    let (pending, running) = (sum(JobState::Pending), sum(JobState::Running));
+    let (failed, retrying) = (sum(JobState::Failed), sum(JobState::RetryWait));
     let alive = facts.alive().filter(|worker| worker.runs_jobs()).count() as u64;
     let class = |wrong: bool, class| if wrong { class } else { "" };
     let tile = |number, what, url, class| Tile { number, what, url, class };
     vec![
         tile(known(failed), "failed jobs", "/jobs?state=failed", class(failed > 0, "bad")),
         tile(known(retrying), "waiting for a retry", "/jobs?state=retry_wait", class(retrying > 0, "warn")),
-        tile(known(waits), "waiting for a worker", "/jobs?state=pending", ""),
+        tile(known(pending), "waiting for a worker", "/jobs?state=pending", ""),
         tile(known(running), "running jobs", "/jobs?state=running", class(running > 0, "busy")),
         tile(count(minute.started), "started in the last minute", "/jobs", ""),
         tile(count(minute.succeeded), "succeeded in the last minute", "/jobs?state=succeeded", ""),

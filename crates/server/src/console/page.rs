@@ -84,6 +84,7 @@ const NAVIGATION: &[NavigationEntry] = &[
     NavigationEntry::of('o', "/", "Overview"),
     NavigationEntry::of('j', "/jobs", "Jobs").begins(),
     NavigationEntry::of('q', "/queues", "Queues"),
+    NavigationEntry::of('k', "/kinds", "Kinds"),
     NavigationEntry::of('w', "/workers", "Workers"),
     NavigationEntry::of('s', "/schedules", "Schedules"),
     NavigationEntry::of('b', "/bulk", "Bulk").begins(),
@@ -110,8 +111,12 @@ impl Page {
     /// Returns whether the page is at this entry or below it.
     pub(crate) fn is_at(&self, place: &NavigationEntry) -> bool {
         let path = self.url.split('?').next().unwrap_or_default();
-        // The list of batches also lists their DAGs.
-        let path = if path.starts_with("/dags/") { "/batches" } else { path };
+        // The list of batches also lists their DAGs, and the list of runs their definitions.
+        let path = match path {
+            path if path.starts_with("/dags/") => "/batches",
+            path if path.starts_with("/bulk-definitions/") => "/bulk",
+            path => path,
+        };
         path == place.url
             || (place.url != "/" && path.strip_prefix(place.url).is_some_and(|rest| rest.starts_with('/')))
     }

@@ -21,6 +21,8 @@ use crate::api::batches::start_checked;
 use crate::api::bulk::new_run;
 use crate::app::App;
 
+/// The field with the parameters of a run, or with those that have no field of their own.
+const PARAMETERS: &str = "parameters";
 /// The field with the input of a batch, or with the members that have no field of their own.
 const INPUT: &str = "input";
 
@@ -40,12 +42,17 @@ pub(super) fn job_form(page: &Page, kind: &str, queue: &str) -> Option<Action> {
     page.viewer.operates.then_some(form)
 }
 
-/// Returns the button that starts a run of a bulk job; `None` if its targets come from a file.
+/// Returns the button that starts a run of a bulk job, with a field for each parameter; `None` if its targets come from a file.
 pub(super) fn run_form(page: &Page, definition: &Definition, place: usize) -> Option<Action> {
+    let parameters = match &definition.statements {
+        Some(statements) => typed_fields::of_parameters(&statements.parameters, PARAMETERS),
+        None => vec![json(PARAMETERS, "Parameters, JSON")],
+    };
     let form = Action::new(page, "start", "/bulk/start", NewRunAction::Start)
         .asks(format!("Start {}", definition.name))
-        .with(Field::hidden("name", &definition.name))
-        .with(json("parameters", "Parameters, JSON"))
+        .with(Field::hidden("name", &definition.name));
+    let form = parameters.into_iter().fold(form, Action::with);
+    let form = form
         .with(Field::shown("key", "Key", "", "none; with a key, the run is started once"))
         .with(priority())
         .with(delay())
@@ -96,9 +103,9 @@ pub(super) async fn create_job(State(app): State<App>, sent: Sent) -> Response {
 pub(super) async fn start_run(State(app): State<App>, sent: Sent) -> Response {
     let started = async {
         let store = acting(&app, &sent)?;
-        let parameters: Parameters =
-            serde_json::from_str(&document(&sent, "parameters")).map_err(|error| {
-                Flash::refused(format!("nothing was done: the parameters are no JSON object: {error}"))
+        let parameters =
+            Parameters::read(typed_fields::value(&sent, PARAMETERS)?.get()).ok_or_else(|| {
+                Flash::refused("nothing was done: the parameters are no JSON object".to_owned())
             })?;
         let job = new_run(sent.needed("name")?, &parameters, store.as_ref()).await?;
         let started = store.start_bulk(&scheduled(job, &sent)?).await?;

@@ -1,7 +1,10 @@
 //! Form fields for the members of a JSON object, by its JSON Schema. Their names begin with the type of the value, so that a form is read
 //! without the schema.
 
-use milepost_core::bulk::parameters::Parameters;
+use std::collections::BTreeMap;
+
+use milepost_core::bulk::parameters::{Parameters, json_or_text};
+use milepost_core::bulk::staged::ColumnType;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -14,6 +17,8 @@ const FIELDS_MAX: usize = 40;
 const TEXT: &str = "text:";
 /// Prefix of fields whose values are numbers.
 const NUMBER: &str = "number:";
+/// Prefix of fields whose values are JSON, or else texts.
+const VALUE: &str = "value:";
 /// Prefix of fields whose values are JSON.
 const JSON: &str = "json:";
 
@@ -38,6 +43,28 @@ pub(super) fn fields(schema: &Value, rest: &'static str) -> Option<Vec<Field>> {
         fields.push(others.edited_as(Control::Json));
     }
     Some(fields)
+}
+
+/// Returns a field for each parameter of a bulk job, and one named `rest` for others, such as empty texts.
+pub(super) fn of_parameters(
+    parameters: &BTreeMap<String, Option<ColumnType>>,
+    rest: &'static str,
+) -> Vec<Field> {
+    let field = |(name, of): (&String, &Option<ColumnType>)| {
+        let (prefix, control, hint) = match of {
+            None => (VALUE, Control::Line, "a number, a text, or JSON"),
+            Some(ColumnType::Text) => (TEXT, Control::Line, "text"),
+            Some(ColumnType::Integer) => (NUMBER, Control::Number, "integer"),
+            Some(ColumnType::Number) => (NUMBER, Control::Number, "number"),
+            Some(ColumnType::Boolean) => {
+                (JSON, Control::Choice([true, false].map(|it| choice(&it.into())).into()), "")
+            }
+            Some(ColumnType::Json) => (JSON, Control::Json, "JSON"),
+        };
+        Field::shown(format!("{prefix}{name}"), name.clone(), "", hint).edited_as(control)
+    };
+    let others = Field::shown(rest, "Other parameters, JSON", "", "none; an empty text is given here");
+    parameters.iter().map(field).chain([others.edited_as(Control::Json)]).collect()
 }
 
 /// Returns the field of a property.
@@ -74,9 +101,9 @@ fn choice(value: &Value) -> (String, String) {
 /// # Errors
 /// A field is not of its type, or a member is given twice.
 pub(super) fn value(sent: &Sent, rest: &str) -> Result<Box<RawValue>, Flash> {
-    let [texts, numbers, jsons] = [TEXT, NUMBER, JSON].map(|prefix| sent.after_prefix(prefix));
+    let [texts, numbers, jsons, values] = [TEXT, NUMBER, JSON, VALUE].map(|prefix| sent.after_prefix(prefix));
     let others = sent.field(rest).unwrap_or("{}");
-    if texts.is_empty() && numbers.is_empty() && jsons.is_empty() {
+    if [&texts, &numbers, &jsons, &values].iter().all(|fields| fields.is_empty()) {
         return parse(rest, others);
     }
     let mut object = Parameters::read(others)
@@ -85,7 +112,8 @@ pub(super) fn value(sent: &Sent, rest: &str) -> Result<Box<RawValue>, Flash> {
         .into_iter()
         .map(|(name, text)| (name, parse(name, &Value::from(text).to_string())))
         .chain(numbers.into_iter().map(|(name, text)| (name, number(name, text.trim()))))
-        .chain(jsons.into_iter().map(|(name, text)| (name, parse(name, text))));
+        .chain(jsons.into_iter().map(|(name, text)| (name, parse(name, text))))
+        .chain(values.into_iter().map(|(name, text)| (name, Ok(json_or_text(text)))));
     for (name, value) in members {
         if !object.add(name.to_owned(), value?) {
             return Err(Flash::refused(format!("nothing was done: {name} is given twice")));

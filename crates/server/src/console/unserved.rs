@@ -6,7 +6,7 @@ use milepost_core::listing::QueueKinds;
 
 use super::alert::{Alert, CAUSES_MAX, to_look_at};
 use super::alert_facts::Facts;
-use super::format::{query, several};
+use super::format::{kind_url, several};
 
 /// A queue, one of its kinds, and the number of due jobs.
 type Forsaken<'a> = (&'a QueueKinds, &'a str, i64);
@@ -57,6 +57,7 @@ fn of_queue(queue: &QueueKinds) -> Alert {
         ),
         url: "/workers".to_owned(),
         // A pause would only hide that no worker serves it.
+        preview: None,
         actions: Vec::new(),
     }
 }
@@ -67,6 +68,5 @@ fn of_kind((queue, kind, due): Forsaken<'_>) -> Alert {
         several(due.unsigned_abs(), "job waits", "jobs wait"),
         queue.name
     );
-    let url = format!("/jobs?{}", query(&[("state", "pending"), ("kind", kind), ("queue", &queue.name)]));
-    to_look_at(true, format!("No handler for kind {kind}"), &words, &url)
+    to_look_at(true, format!("No handler for kind {kind}"), &words, &kind_url(kind))
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use milepost_core::audit::AuditedAction;
 use milepost_core::event::listing::{AggregatePlace, DeadPlace};
 use milepost_core::event::relay_listing::{
-    DeadVerb, DeadView, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
+    DeadVerb, DeadView, Delivery, ParkedVerb, ParkedView, PublisherView, Replay, SubscriptionView,
 };
 use milepost_core::event::{Aggregate, Failure as Undeliverable, RelayError, Undelivered};
 use milepost_core::ident::{EventId, JobId};
@@ -21,7 +21,7 @@ use crate::command::Hint;
 use crate::error::Failure;
 use crate::event::{after_place, read_event};
 use crate::relay::{changes, parked};
-use crate::row::{self, time};
+use crate::row::{self, time, word};
 use crate::store::SqliteStore;
 
 /// How many events one portion of pruning examines.
@@ -98,6 +98,22 @@ impl SubscriptionStore for SqliteStore {
                 });
             let dead = find.query_map((name, at_ms, event.0.as_bytes(), of, limit), dead_view)?;
             Ok(dead.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
+    async fn deliveries(&self, events: &[EventId]) -> StoreResult<Vec<Delivery>> {
+        let events = events.to_vec();
+        self.read("deliveries", move |conn| {
+            let mut find = conn.prepare_cached(sql!("relay/deliveries"))?;
+            let mut all = Vec::new();
+            for event in events {
+                let found = find.query_map([event.0.as_bytes()], |row| {
+                    Ok(Delivery { event, subscription: row.get(1)?, state: word(row, 2)? })
+                })?;
+                all.extend(found.collect::<rusqlite::Result<Vec<_>>>()?);
+            }
+            Ok(all)
         })
         .await
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use milepost_core::event::listing::{AggregatePlace, DeadPlace, EventFilter, LoggedEvent};
 use milepost_core::event::relay_listing::{
-    DeadVerb, DeadView, ParkedVerb, ParkedView, Replay, SubscriptionView,
+    DeadVerb, DeadView, Delivery, ParkedVerb, ParkedView, Replay, SubscriptionView,
 };
 use milepost_core::event::{
     Aggregate, Begin, Changes, DueEvents, Emitted, NewEvent, PageSize, Publisher, Retried,
@@ -111,6 +111,10 @@ impl SubscriptionStore for Faulty {
         verb: &ParkedVerb,
     ) -> StoreResult<()> {
         self.pass("change_parked", self.inner.change_parked(subscription, aggregate, event, verb)).await
+    }
+
+    async fn deliveries(&self, events: &[EventId]) -> StoreResult<Vec<Delivery>> {
+        self.pass("deliveries", self.inner.deliveries(events)).await
     }
 
     async fn dead_events(

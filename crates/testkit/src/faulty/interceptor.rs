@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use milepost_core::bulk::run::{Chunked, Order, Position, Rehearsal, Rest, Surveyed, Trial};
+use milepost_core::bulk::statements::Statements;
 use milepost_core::event::{Holding, Outcome, Page, PageSize, Publisher};
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkRun, BulkWork, LogReader, Store, StoreResult};
@@ -118,6 +119,10 @@ impl BulkWork for Intercepted<Arc<dyn BulkWork>> {
 
     fn place(&self) -> Option<String> {
         self.inner.place()
+    }
+
+    fn statements(&self) -> Option<Statements> {
+        self.inner.statements()
     }
 
     async fn check(&self) -> StoreResult<()> {

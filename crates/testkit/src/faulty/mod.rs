@@ -417,6 +417,10 @@ impl BulkStore for Faulty {
         self.pass("bulk_failures", self.inner.bulk_failures(job, after, limit)).await
     }
 
+    async fn operated_jobs(&self, run: JobId) -> StoreResult<Vec<(JobState, i64)>> {
+        self.pass("operated_jobs", self.inner.operated_jobs(run)).await
+    }
+
     async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
         self.pass("set_bulk", self.inner.set_bulk(job, settings, priority)).await
     }

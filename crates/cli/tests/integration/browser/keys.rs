@@ -39,7 +39,7 @@ fn keys_lead_to_the_search_to_rows_and_to_pages() {
     let places =
         browser.read("[...document.querySelectorAll('nav a')].map((a) => [a.dataset.key, a.pathname])");
     let places = places.as_array().unwrap();
-    assert_eq!(places.len(), 11);
+    assert_eq!(places.len(), 12);
     for place in places {
         let (key, path) = (place[0].as_str().unwrap(), place[1].as_str().unwrap());
         // The second key must follow g within a time limit, which a slow machine could miss.

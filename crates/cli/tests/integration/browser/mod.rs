@@ -11,6 +11,7 @@ mod live;
 mod pages;
 mod search;
 mod sign_in;
+mod walk;
 
 use crate::support::Place;
 use crate::support::process::Process;

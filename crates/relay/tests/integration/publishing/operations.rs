@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use milepost_core::error::StoreError;
-use milepost_core::event::relay_listing::{DeadVerb, ParkedVerb, Replay};
+use milepost_core::event::listing::{EventFilter, EventPage};
+use milepost_core::event::relay_listing::{DeadVerb, DeliveryState, ParkedVerb, Replay};
 use milepost_core::event::{Aggregate, Exhausted, NewEvent, Outcome, PageSize, RelayError};
 use milepost_core::ident::EventId;
 use milepost_testkit::wait;
@@ -59,14 +60,32 @@ pub(crate) async fn a_retry_lets_a_halted_aggregate_go_on(desk: Desk) {
     assert!(desk.store.parked(None, None, 10).await.unwrap().is_empty());
 }
 
+/// Returns what became of each event of order 1 for subscription s, by sequence.
+async fn deliveries(desk: &Desk) -> Vec<(i64, DeliveryState)> {
+    let page = EventPage::Before(None);
+    let filter = EventFilter { aggregate: Some(order("1")), event_type: None, page, limit: 10 };
+    let log = desk.store.events(&filter).await.unwrap();
+    let ids: Vec<EventId> = log.iter().map(|logged| logged.event.id).collect();
+    let sequence = |id: EventId| log.iter().find(|logged| logged.event.id == id).unwrap().event.sequence;
+    let deliveries = desk.store.deliveries(&ids).await.unwrap();
+    let of_s = deliveries.into_iter().filter(|delivery| delivery.subscription == "s");
+    let mut states: Vec<_> = of_s.map(|delivery| (sequence(delivery.event), delivery.state)).collect();
+    states.sort_unstable_by_key(|(sequence, _)| *sequence);
+    states
+}
+
 pub(crate) async fn a_skip_goes_past_the_first_event_and_keeps_it(desk: Desk) {
+    use DeliveryState::{Parked, Passed, Skipped, Waiting};
     let running = halted(&desk).await;
+    assert_eq!(deliveries(&desk).await, [(1, Parked), (2, Parked), (3, Parked)]);
     desk.store.change_parked("s", &order("1"), None, &ParkedVerb::Skip).await.unwrap();
     desk.until_taken(2).await;
     running.stop().await;
     assert_eq!(desk.sink.firsts("1"), [2, 3]);
     let dead = desk.store.dead_events(None, None, 10).await.unwrap();
     assert_eq!((dead.len(), dead[0].event.sequence, dead[0].skipped), (1, 1, true));
+    desk.emit("1", 1).await;
+    assert_eq!(deliveries(&desk).await, [(1, Skipped), (2, Passed), (3, Passed), (4, Waiting)]);
 }
 
 pub(crate) async fn an_event_that_is_named_is_changed_only_while_it_is_the_first(desk: Desk) {

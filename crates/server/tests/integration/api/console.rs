@@ -29,10 +29,11 @@ use crate::api::place::Place;
 pub(crate) const EVIL: &str = "x<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;";
 
 /// The pages in the navigation, and the settings page with the results of the store's checks.
-pub(crate) const PAGES: [&str; 12] = [
+pub(crate) const PAGES: [&str; 13] = [
     "/",
     "/jobs",
     "/queues",
+    "/kinds",
     "/workers",
     "/schedules",
     "/bulk",
@@ -234,7 +235,7 @@ pub(crate) async fn many_jobs_are_shown_and_then_changed_by_a_bulk_job(place: Pl
     assert_eq!(total.rows, 60, "{late} was created after the preview");
     let html = place.page(&to).await.1;
     assert!(
-        html.contains("<progress") && html.contains("cancel of 60 jobs") && html.contains("not these"),
+        html.contains("<progress") && html.contains("Cancel of 60 jobs") && html.contains("not these"),
         "{html}"
     );
     let abort = [("operation", "abort"), ("reason", "too many at once"), ("back", "/bulk")];

@@ -2,9 +2,10 @@
 
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::staged::{ColumnType, Columns};
+use milepost_core::bulk::statements::Statements;
 use milepost_core::schedule::Source;
 use reqwest::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::api::place::Place;
 
@@ -107,4 +108,61 @@ pub(crate) async fn a_run_is_started_in_the_console_with_its_parameters(place: P
         let (back, said) = start(name, parameters).await;
         assert!(back == "/bulk" && said.contains(fault), "{said}");
     }
+}
+
+pub(crate) async fn the_page_of_a_bulk_job_shows_its_sql_and_its_form_asks_for_the_parameters(place: Place) {
+    let parameters = [
+        ("place", Some(ColumnType::Integer)),
+        ("text", Some(ColumnType::Text)),
+        ("urgent", Some(ColumnType::Boolean)),
+        ("tag", None),
+    ];
+    let statements = Statements {
+        source: Some("select id from member where place = :place and id > :cursor".to_owned()),
+        effect: Some("insert into note (member, text) select id, :text from chunk".to_owned()),
+        parameters: parameters.map(|(name, of)| (name.to_owned(), of)).into(),
+    };
+    let definition = Definition { statements: Some(statements), ..Definition::new("near & far") };
+    place.store.put_bulk(&definition, Source::Operator).await.unwrap();
+    let url = "/bulk-definitions/near%20%26%20far";
+    assert!(place.page("/bulk").await.1.contains(&format!("href=\"{url}\"")));
+    let html = place.page(url).await.1;
+    for words in [
+        "place = :place and id",
+        "insert into note",
+        "No runs. Start one:",
+        "one run at a time",
+        "name=\"number:place\"",
+        "name=\"text:text\"",
+        "name=\"json:urgent\"",
+        "name=\"value:tag\"",
+    ] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    let start = async |fields: &[(&str, &str)]| {
+        let common = [("name", "near & far"), ("reason", "announcement"), ("back", url)];
+        place.form("/bulk/start", &[&common, fields].concat()).await
+    };
+    let given = [("number:place", "100000000000000000001"), ("text:text", "007"), ("json:urgent", "true")];
+    let (back, said) = start(&given).await;
+    assert!(back == url && said.contains("no \"tag\", which the SQL of the bulk job uses as :tag"), "{said}");
+    let (page, said) = start(&[&given[..], &[("value:tag", "7, 8")]].concat()).await;
+    let run = page.strip_prefix("/bulk/").expect(&said);
+    let job = place.store.job(run.parse().unwrap()).await.unwrap().unwrap();
+    let payload: Value = serde_json::from_str(job.payload.get()).unwrap();
+    assert_eq!(
+        (&payload["text"], &payload["urgent"], &payload["tag"]),
+        (&json!("007"), &json!(true), &json!("7, 8"))
+    );
+    assert!(job.payload.get().contains("100000000000000000001"), "{payload}");
+    let html = place.page(url).await.1;
+    assert!(html.contains(&format!("href=\"{page}\"")), "its runs are listed: {html}");
+    assert!(place.page(&page).await.1.contains(&format!("href=\"{url}\"")));
+
+    let lacking = json!({"name": "near & far", "parameters": {"place": 1}});
+    let refused = place.post("/v1/bulk-runs", &lacking).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+    let stored = place.get("/v1/bulk-definitions/near%20%26%20far").await.body;
+    assert_eq!(stored["parameters"][0], json!({"name": "place", "type": "integer"}));
+    assert_eq!(place.page("/bulk-definitions/gone").await.0, StatusCode::NOT_FOUND);
 }

@@ -88,11 +88,7 @@ pub(crate) async fn kinds_that_no_worker_of_their_queue_runs_are_told(place: Pla
     })
     .await;
     let html = told().await;
-    for part in [
-        "2 jobs wait in queue default",
-        "state=pending&#38;kind=invoice&#38;queue=default",
-        "No handler for 3 more kinds",
-    ] {
+    for part in ["2 jobs wait in queue default", "href=\"/kinds/invoice\"", "No handler for 3 more kinds"] {
         assert!(html.contains(part), "{part}: {html}");
     }
     for none in ["No worker serves queue", "No handler for kind mail", "No handler for kind report"] {
@@ -250,6 +246,38 @@ pub(crate) async fn a_queue_without_a_worker_offers_no_pause(place: Place) {
     wait::until("the alert is shown", async || alerts().await.contains("No worker serves queue default"))
         .await;
     assert!(!alerts().await.contains("Pause the queue"), "{}", alerts().await);
+}
+
+pub(crate) async fn jobs_that_fail_and_are_tried_again_are_reported_if_they_are_many(place: Place) {
+    let (store, kinds) = (place.store.as_ref(), ["charge".to_owned()]);
+    let worker = worker(store, &kinds).await;
+    let retry = async |jobs: u32| {
+        for _ in 0..jobs {
+            store.enqueue(&NewJob::new("charge", &1).unwrap()).await.unwrap();
+        }
+        let again = |run| {
+            let failure = Failure { code: "card".into(), message: "the <bank> is closed".into() };
+            let end = End::Retry { delay: Duration::from_secs(3_600), failure };
+            Finish { run, end, grouped: false, task: false }
+        };
+        let ends: Vec<Finish> = claimed(store, worker, &kinds, jobs).await.into_iter().map(again).collect();
+        store.finish_many(worker, &ends).await.unwrap();
+    };
+    retry(9).await;
+    assert!(!place.page("/").await.1.contains("tried again"), "a few retries are normal");
+    let html = place.page("/kinds/charge").await.1;
+    assert!(html.contains("card: the &#60;bank&#62; is closed") && html.contains("retry_wait"), "{html}");
+    retry(1).await;
+    let html = place.page("/").await.1;
+    for words in [
+        "10 jobs fail and are tried again: charge",
+        "the &#60;bank&#62; is closed. Up to 1 attempt.",
+        "href=\"/jobs?state=retry_wait&#38;kind=charge&#38;queue=default&#38;error=card\"",
+    ] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    let listed = place.page("/jobs?state=retry_wait&kind=charge&queue=default&error=card").await.1;
+    assert!(!listed.contains("No job matches"), "{listed}");
 }
 
 pub(crate) async fn tabs_count_jobs_by_state_and_chips_remove_filters(place: Place) {

@@ -11,6 +11,7 @@ mod console_batches;
 mod console_bulk;
 mod console_events;
 mod console_jobs;
+mod console_kinds;
 mod console_limits;
 mod console_overview;
 mod console_schedules;
@@ -29,6 +30,7 @@ mod numbers;
 mod place;
 mod protocol;
 mod proxied;
+mod replication;
 mod schedules;
 mod sessions;
 mod stream;
@@ -118,6 +120,10 @@ on_both! {
         bulk_jobs_are_listed_by_state_and_page_by_page
         the_buttons_of_a_bulk_job_say_what_they_did
         a_run_is_started_in_the_console_with_its_parameters
+        the_page_of_a_bulk_job_shows_its_sql_and_its_form_asks_for_the_parameters
+    }
+    console_kinds {
+        a_kind_shows_its_workers_its_limit_and_why_its_jobs_failed
     }
     console_jobs {
         jobs_that_failed_since_a_time_are_found_and_retried
@@ -132,6 +138,7 @@ on_both! {
         kinds_that_no_worker_of_their_queue_runs_are_told
         a_paused_queue_says_who_paused_it_and_why
         a_queue_without_a_worker_offers_no_pause
+        jobs_that_fail_and_are_tried_again_are_reported_if_they_are_many
         tabs_count_jobs_by_state_and_chips_remove_filters
         all_is_well_only_where_nothing_failed_or_rests
         failed_bulk_jobs_are_told_behind_many_that_wait
