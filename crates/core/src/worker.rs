@@ -103,6 +103,18 @@ impl WorkerView {
     pub fn runs_jobs(&self) -> bool {
         self.kinds != [operation::NAME]
     }
+
+    /// Returns whether the worker has not ended.
+    #[must_use]
+    pub const fn is_active(&self) -> bool {
+        self.ended_at.is_none()
+    }
+
+    /// Returns whether the worker serves a queue and has a handler for a kind.
+    #[must_use]
+    pub fn serves(&self, queue: &str, kind: &str) -> bool {
+        self.queues.iter().any(|its| its == queue) && self.kinds.iter().any(|its| its == kind)
+    }
 }
 
 /// A job rescued from a dead worker.

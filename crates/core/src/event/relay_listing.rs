@@ -161,13 +161,13 @@ impl DeadView {
 }
 
 named_enum! {
-    /// What became of an event for a subscription.
+    /// The state of an event in a subscription.
     DeliveryState {
         /// It has not been read yet.
         Waiting = "waiting",
         /// It, or an earlier event of its aggregate, failed, or it is published again.
         Parked = "parked",
-        /// It was given up.
+        /// It is a dead letter.
         DeadLetter = "dead",
         /// The subscription's policy or an operator skipped it.
         Skipped = "skipped",
@@ -176,14 +176,14 @@ named_enum! {
     }
 }
 
-/// What became of an event for a subscription.
+/// The state of an event in a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// The event.
     pub event: EventId,
     /// The subscription.
     pub subscription: String,
-    /// What became of it.
+    /// The state.
     pub state: DeliveryState,
 }
 

@@ -104,7 +104,7 @@ impl Facts {
     }
 
     pub(super) fn alive(&self) -> impl Iterator<Item = &WorkerView> {
-        self.workers.iter().filter(|worker| worker.ended_at.is_none())
+        self.workers.iter().filter(|worker| worker.is_active())
     }
 
     /// Whether the store is known to be unused.

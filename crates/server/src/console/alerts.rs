@@ -114,9 +114,7 @@ impl Facts {
         let mut orphaned: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for worker in dead {
             for queue in &worker.queues {
-                let serves = |kind: &&String| {
-                    self.alive().any(|it| it.queues.contains(queue) && it.kinds.contains(kind))
-                };
+                let serves = |kind: &&String| self.alive().any(|it| it.serves(queue, kind));
                 let kinds = worker.kinds.iter().filter(|kind| !serves(kind)).cloned();
                 orphaned.entry(queue.clone()).or_default().extend(kinds);
             }

@@ -61,9 +61,7 @@ fn all(queues: &[QueueKinds], workers: &[WorkerView], limits: &[LimitView]) -> B
             let Some(kind) = &counted.kind else { continue };
             let numbers = kinds.entry(kind.clone()).or_default();
             *numbers.jobs.entry(counted.state).or_default() += counted.jobs;
-            let has_handler =
-                |worker: &WorkerView| worker.queues.contains(&queue.name) && worker.kinds.contains(kind);
-            if counted.state.is_waiting() && !alive(workers).any(has_handler) {
+            if counted.state.is_waiting() && !alive(workers).any(|worker| worker.serves(&queue.name, kind)) {
                 numbers.unserved += counted.due;
             }
         }
@@ -77,7 +75,7 @@ fn all(queues: &[QueueKinds], workers: &[WorkerView], limits: &[LimitView]) -> B
 }
 
 fn alive(workers: &[WorkerView]) -> impl Iterator<Item = &WorkerView> {
-    workers.iter().filter(|worker| worker.ended_at.is_none())
+    workers.iter().filter(|worker| worker.is_active())
 }
 
 fn in_words(limit: &Limit) -> Option<String> {

@@ -53,7 +53,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
     let (queues, workers) = tokio::join!(app.known.queues(&app.store), app.store.workers());
     let (queues, workers) = (queues?, workers?);
     let serves = |name: &str| {
-        let alive = workers.iter().filter(|worker| worker.ended_at.is_none());
+        let alive = workers.iter().filter(|worker| worker.is_active());
         alive.filter(|worker| worker.queues.iter().any(|queue| queue == name)).count()
     };
     let counted = queues.is_some();

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::schedule::ScheduleAction;
 use milepost_core::schedule::{Made, Makes, ScheduleView, Spec, ZONE_DEFAULT};
+use milepost_core::worker::WorkerView;
 use serde::Deserialize;
 
 use super::flash::Flash;
@@ -78,7 +79,7 @@ impl Preview {
 pub(super) async fn list(State(app): State<App>, Query(asked): Query<Asked>, page: Page) -> Drawn {
     let (views, workers) = tokio::join!(app.store.schedules_without_payloads(), app.store.workers());
     let (views, workers) = (views?, workers?);
-    let nobody = !workers.iter().any(|worker| worker.ended_at.is_none());
+    let nobody = !workers.iter().any(WorkerView::is_active);
     let rows = views.into_iter().enumerate().map(|(place, view)| row(view, place, nobody, &page)).collect();
     let preview = Preview::of(asked, page.now);
     Ok(draw(&Schedules { rows, create: schedule_form::create(&page), preview, page }))

@@ -21,9 +21,9 @@ use crate::api::batches::start_checked;
 use crate::api::bulk::new_run;
 use crate::app::App;
 
-/// The field with the parameters of a run, or with those that have no field of their own.
+/// The field with the parameters of a run, or with those without a separate field.
 const PARAMETERS: &str = "parameters";
-/// The field with the input of a batch, or with the members that have no field of their own.
+/// The field with the input of a batch, or with the members without a separate field.
 const INPUT: &str = "input";
 
 /// Returns the button that creates a job. The kind and the queue that the list is filtered by are filled in.

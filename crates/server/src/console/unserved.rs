@@ -33,11 +33,7 @@ impl Facts {
 
     /// Returns the kinds of a queue that have due jobs but no handler on any of its workers.
     fn forsaken<'a>(&'a self, queue: &'a QueueKinds) -> Vec<Forsaken<'a>> {
-        let has_handler = |kind: &str| {
-            self.alive().any(|worker| {
-                worker.queues.contains(&queue.name) && worker.kinds.iter().any(|its| its == kind)
-            })
-        };
+        let has_handler = |kind: &str| self.alive().any(|worker| worker.serves(&queue.name, kind));
         queue
             .due_by_kind()
             .into_iter()

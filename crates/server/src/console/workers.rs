@@ -34,7 +34,7 @@ pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
     let running = JobFilter { state: Some(JobState::Running), limit: LOOKED, ..JobFilter::default() };
     let (workers, mut running) = tokio::try_join!(app.store.workers(), app.store.jobs(&running))?;
     let (mut alive, mut ended): (Vec<WorkerView>, Vec<WorkerView>) =
-        workers.into_iter().partition(|worker| worker.ended_at.is_none());
+        workers.into_iter().partition(WorkerView::is_active);
     alive.sort_by_key(|worker| std::cmp::Reverse(worker.running));
     ended.sort_by_key(|worker| std::cmp::Reverse(worker.ended_at));
     ended.truncate(ENDED);

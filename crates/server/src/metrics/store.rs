@@ -84,7 +84,7 @@ fn of_batches(counts: &[(BatchState, i64)]) -> impl Iterator<Item = Sample> {
 }
 
 fn of_workers(workers: &[WorkerView]) -> [Sample; 2] {
-    let alive = || workers.iter().filter(|worker| worker.ended_at.is_none() && worker.runs_jobs());
+    let alive = || workers.iter().filter(|worker| worker.is_active() && worker.runs_jobs());
     let held: i64 = alive().map(|worker| worker.running).sum();
     [
         Sample::gauge("workers", "Active workers", alive().count() as f64),

@@ -14,7 +14,7 @@ on_each_store! {
     each_problem_has_its_button_within_two_clicks_of_the_overview,
 }
 
-/// Jobs of kind mail fail, and a bulk job goes on for minutes.
+/// Jobs of kind mail fail, and a bulk job runs for minutes.
 const CONFIG: &str = r#"
 [kinds.mail]
 exec = { program = "sh", args = ["-c", "echo 'the server is down' >&2; exit 65"] }
@@ -26,7 +26,7 @@ rate = 20
 chunk = { min = 1, max = 20 }
 "#;
 
-/// Puts an aggregate in the way of a subscription, and lets a worker die that had the only handler for its kind.
+/// Halts an aggregate of a subscription, and registers the only worker of a kind, which dies later.
 async fn break_things(store: &dyn Store) {
     let (_, mut reader) = relay::reader(store, "orders", Duration::from_secs(60)).await;
     let page = reader.page(PageSize { events_max: 100, bytes_max: 1_000_000 }).await.unwrap();
@@ -74,7 +74,7 @@ fn alert(console: &Console, title: &str) -> String {
     let at = format!(
         "[...document.querySelectorAll('.alert')].findIndex((it) => it.querySelector('b').textContent.includes({title:?})) + 1"
     );
-    let place = browser.until(&format!("the overview says {title:?}"), &at);
+    let place = browser.until(&format!("the overview shows {title:?}"), &at);
     format!(".alert:nth-child({place})")
 }
 
@@ -130,14 +130,14 @@ fn each_problem_has_its_button_within_two_clicks_of_the_overview(place: Place) {
     browser.until_says("#parked", "400 Bad Request");
     press(&console, "#parked", "Skip…");
 
-    // A dead worker: it is said what nobody does now.
+    // A dead worker: its alert names the kinds without a worker.
     let died = alert(&console, "worker died");
     browser.until_says(&died, "printer");
     browser.until_says(&died, "No active worker runs jobs of kind letter in queue letters");
     browser.click_through(&format!("{died} a.button"));
     browser.until_says("main", "printer");
 
-    // What was done is gone from the overview.
+    // The alerts of the solved problems are gone from the overview.
     console.open("/");
     let left =
         "[...document.querySelectorAll('.alert b')].every((it) => !/paused|halted/.test(it.textContent))";
