@@ -12,19 +12,25 @@ const BEATS_PER_LEASE: u32 = 4;
 /// The wait after a stop request for a run that is not in hand yet, because the answer to its claim is still under way.
 const EARLY_STOP: Duration = Duration::from_secs(1);
 
-/// Runs until the registration ends. If the lease cannot be renewed in time, all runs in hand are dropped, because another worker may have
-/// their jobs by then.
-pub(crate) async fn run(shared: Arc<Shared>) {
+/// Runs until the registration ends, which was requested at `registered_at` and began the lease. If the lease cannot be renewed in time, all
+/// runs in hand are dropped, because another worker may have their jobs by then.
+pub(crate) async fn run(shared: Arc<Shared>, registered_at: Instant) {
     let lease = shared.options.lease;
     let beat = lease / BEATS_PER_LEASE;
-    let mut valid_until = Instant::now() + lease;
+    let mut valid_until = registered_at + lease;
+    let mut wait = beat.saturating_sub(registered_at.elapsed());
     loop {
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = shared.beat_now.notified() => {}
+            () = shared.ended.cancelled() => return,
+        }
         let sent_at = Instant::now();
         let left = valid_until.saturating_duration_since(sent_at);
         // A broken connection must not use up the lease: the next attempt uses another one.
         let patience = left.min(beat);
         let answer = tokio::time::timeout(patience, shared.store.heartbeat(shared.worker)).await;
-        let mut wait = beat;
+        wait = beat;
         match answer {
             Ok(Ok(heartbeat)) => {
                 valid_until = sent_at + lease;
@@ -46,11 +52,6 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         }
         if Instant::now() >= valid_until {
             return lose(&shared, "it could not be renewed in time");
-        }
-        tokio::select! {
-            () = tokio::time::sleep(wait) => {}
-            () = shared.beat_now.notified() => {}
-            () = shared.ended.cancelled() => return,
         }
     }
 }

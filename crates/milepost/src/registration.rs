@@ -1,7 +1,7 @@
 //! One registration of a worker, until it shuts down or loses its lease.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use milepost_core::port::{Coordination, Store, StoreResult};
 use milepost_core::stats::Stats;
@@ -58,6 +58,7 @@ impl Registration {
             lease: options.lease,
             backoffs: settings.kinds.backoffs(),
         };
+        let registered_at = Instant::now();
         let worker = settings.store.register_worker(&worker).await?;
         let (ends, receiver) = Ends::channel();
         let shared = Arc::new(Shared {
@@ -82,7 +83,7 @@ impl Registration {
             ended: CancellationToken::new(),
         });
         let helpers = vec![
-            spawn(heartbeat::run(shared.clone())),
+            spawn(heartbeat::run(shared.clone(), registered_at)),
             spawn(maintenance::run(shared.clone())),
             spawn(batches::run(shared.clone())),
             spawn(ticker::run(shared.clone())),
