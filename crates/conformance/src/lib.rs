@@ -23,6 +23,7 @@ pub mod rollups;
 pub mod runtime;
 pub mod schedules;
 pub mod search;
+pub mod teams;
 pub mod testing;
 pub mod tokens;
 pub mod traces;
@@ -298,6 +299,10 @@ macro_rules! conformance {
                 an_operators_schedule_stays_whatever_a_configuration_says
                 a_schedule_that_ticked_by_a_clock_that_was_ahead_is_moved_back_by_the_next_worker
                 a_worker_ticks_and_its_handler_knows_the_tick
+            }
+            teams {
+                the_configuration_of_a_team_removes_nothing_of_another_team
+                a_configuration_without_a_team_removes_what_another_one_named
             }
             tokens {
                 a_token_is_found_by_its_prefix_with_what_was_said_of_it

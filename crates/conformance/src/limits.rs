@@ -12,7 +12,7 @@ use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 use milepost_core::port::{Operated, Operation};
-use milepost_core::precedence::{Put, Synced};
+use milepost_core::precedence::{Put, Scope, Synced};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
@@ -267,8 +267,8 @@ pub async fn a_configuration_removes_only_what_it_named(scene: Scene) {
     let by_hand = Limit::kind("by hand", rate);
     put(&scene, by_hand.clone()).await;
     let (mail, slow) = (Limit::kind("mail", rate), Limit::group("slow").slots(4));
-    assert_eq!(scene.store.sync_limits(&[mail.clone(), slow]).await.unwrap(), Synced::default());
-    let synced = scene.store.sync_limits(std::slice::from_ref(&mail)).await.unwrap();
+    assert_eq!(scene.store.sync_limits(&[mail.clone(), slow], &Scope::All).await.unwrap(), Synced::default());
+    let synced = scene.store.sync_limits(std::slice::from_ref(&mail), &Scope::All).await.unwrap();
     assert_eq!((synced.removed, synced.foreign), (vec!["group slow".to_owned()], vec![]));
     assert_eq!(owned(&scene).await, [(by_hand, Source::Operator), (mail, Source::Config)]);
 }
@@ -276,17 +276,17 @@ pub async fn a_configuration_removes_only_what_it_named(scene: Scene) {
 pub async fn an_operators_limit_stays_whatever_a_configuration_says(scene: Scene) {
     let (kind, group) = (Limit::kind("k", Rate::new(10.0, 20)), Limit::group("g:*").slots(4));
     let configured = [kind.clone(), group.clone()];
-    scene.store.sync_limits(&configured).await.unwrap();
+    scene.store.sync_limits(&configured, &Scope::All).await.unwrap();
     let by_hand = [Limit::kind("k", Rate::new(1.0, 1)), Limit::group("g:*").slots(1)];
     for limit in &by_hand {
         put(&scene, limit.clone()).await;
     }
     let theirs = by_hand.clone().map(|limit| (limit, Source::Operator));
-    let synced = scene.store.sync_limits(&configured).await.unwrap();
+    let synced = scene.store.sync_limits(&configured, &Scope::All).await.unwrap();
     assert_eq!(synced.foreign, ["kind k", "group g:*"]);
     assert_eq!(owned(&scene).await, theirs);
 
-    assert_eq!(scene.store.sync_limits(&[]).await.unwrap(), Synced::default());
+    assert_eq!(scene.store.sync_limits(&[], &Scope::All).await.unwrap(), Synced::default());
     for limit in &by_hand {
         assert!(!scene.store.remove_limit(&limit.target, Source::Config).await.unwrap());
         assert_eq!(scene.store.put_limit(limit, Source::Config).await.unwrap(), Put::Foreign);
@@ -295,7 +295,7 @@ pub async fn an_operators_limit_stays_whatever_a_configuration_says(scene: Scene
     for limit in &by_hand {
         assert!(scene.store.remove_limit(&limit.target, Source::Operator).await.unwrap());
     }
-    assert_eq!(scene.store.sync_limits(&configured).await.unwrap(), Synced::default());
+    assert_eq!(scene.store.sync_limits(&configured, &Scope::All).await.unwrap(), Synced::default());
     assert_eq!(owned(&scene).await, configured.map(|limit| (limit, Source::Config)));
 }
 
@@ -303,7 +303,7 @@ pub async fn limits_that_cannot_be_are_refused(scene: Scene) {
     for bad in [Limit::group("g"), Limit::group("g").slots(0), Limit::kind("k", Rate::new(0.0, 1))] {
         let refused = scene.store.put_limit(&bad, Source::Operator).await;
         assert!(matches!(refused, Err(StoreError::Limit(_))), "{bad:?}: {refused:?}");
-        assert!(scene.store.sync_limits(&[bad]).await.is_err());
+        assert!(scene.store.sync_limits(&[bad], &Scope::All).await.is_err());
     }
     assert!(scene.store.limits().await.unwrap().is_empty());
     let done = scene.operate(enqueue(&scene, 1).await[0], Operation::new(Verb::Cancel)).await;

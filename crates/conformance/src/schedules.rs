@@ -10,7 +10,7 @@ use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::listing::JobRow;
 use milepost_core::port::Store;
-use milepost_core::precedence::{Over, Put, Synced};
+use milepost_core::precedence::{Over, Put, Scope, Synced};
 use milepost_core::schedule::{
     JobTemplate, Made, Makes, Misfire, Schedule, ScheduleView, Source, Spec, schedule_of_key,
 };
@@ -360,7 +360,7 @@ pub async fn what_is_not_there_or_not_right_is_said(scene: Scene) {
     for bad in [rare(""), rare("a\nb"), rare("h").misfire(Misfire::All { max: 0 }), no_kind] {
         let refused = scene.store.put_schedule(&bad, Source::Operator).await;
         assert!(matches!(refused, Err(StoreError::InvalidSchedule { .. })), "{refused:?}");
-        let refused = scene.store.sync_schedules(&[rare("good"), bad]).await;
+        let refused = scene.store.sync_schedules(&[rare("good"), bad], &Scope::All).await;
         assert!(matches!(refused, Err(StoreError::InvalidSchedule { .. })), "{refused:?}");
     }
     assert!(scene.store.schedules().await.unwrap().is_empty());
@@ -369,12 +369,12 @@ pub async fn what_is_not_there_or_not_right_is_said(scene: Scene) {
 pub async fn a_configuration_owns_its_schedules_and_no_others(scene: Scene) {
     let store = scene.store.as_ref();
     store.put_schedule(&rare("mine"), Source::Operator).await.unwrap();
-    let synced = store.sync_schedules(&[rare("a"), rare("b"), rare("mine")]).await.unwrap();
+    let synced = store.sync_schedules(&[rare("a"), rare("b"), rare("mine")], &Scope::All).await.unwrap();
     assert_eq!((synced.removed, synced.foreign), (vec![], vec!["mine".to_owned()]));
     assert_eq!(view(&scene, "mine").await.source, Source::Operator);
     store.pause_schedule("b").await.unwrap();
 
-    let synced = store.sync_schedules(&[rare("b"), rare("c")]).await.unwrap();
+    let synced = store.sync_schedules(&[rare("b"), rare("c")], &Scope::All).await.unwrap();
     assert_eq!((synced.removed, synced.foreign), (vec!["a".to_owned()], vec![]));
     let left = store.schedules().await.unwrap();
     let left: Vec<_> = left.iter().map(|view| (view.schedule.name.as_str(), view.source)).collect();
@@ -384,17 +384,17 @@ pub async fn a_configuration_owns_its_schedules_and_no_others(scene: Scene) {
 
 pub async fn an_operators_schedule_stays_whatever_a_configuration_says(scene: Scene) {
     let store = scene.store.as_ref();
-    store.sync_schedules(&[rare("a")]).await.unwrap();
+    store.sync_schedules(&[rare("a")], &Scope::All).await.unwrap();
     let mut by_hand = rare("a");
     by_hand.makes = Scene::job().queue("by hand").into();
     assert_eq!(store.put_schedule(&by_hand, Source::Operator).await.unwrap(), Put::Stands);
-    assert_eq!(store.sync_schedules(&[rare("a")]).await.unwrap().foreign, ["a"]);
-    assert_eq!(store.sync_schedules(&[]).await.unwrap(), Synced::default());
+    assert_eq!(store.sync_schedules(&[rare("a")], &Scope::All).await.unwrap().foreign, ["a"]);
+    assert_eq!(store.sync_schedules(&[], &Scope::All).await.unwrap(), Synced::default());
     assert!(!store.remove_schedule("a", Source::Config).await.unwrap());
     let stands = view(&scene, "a").await;
     assert_eq!((stands.source, template(&stands.schedule).queue.as_str()), (Source::Operator, "by hand"));
     assert!(store.remove_schedule("a", Source::Operator).await.unwrap());
-    assert_eq!(store.sync_schedules(&[rare("a")]).await.unwrap(), Synced::default());
+    assert_eq!(store.sync_schedules(&[rare("a")], &Scope::All).await.unwrap(), Synced::default());
     assert_eq!(view(&scene, "a").await.source, Source::Config);
 }
 

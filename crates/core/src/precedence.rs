@@ -1,4 +1,5 @@
-//! Precedence of operators over configuration files, and of operators over each other, when they set the same limit or schedule.
+//! Precedence of operators over configuration files, and of operators over each other, when they set the same limit or schedule; and which
+//! definitions a configuration keeps, so that several teams can share a store.
 
 /// The result of storing a limit or a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,4 +52,44 @@ pub struct Synced {
     pub removed: Vec<String>,
     /// The names that an operator has set; these were left unchanged.
     pub foreign: Vec<String>,
+}
+
+/// The schedules, limits and bulk jobs that a configuration keeps: those of them that it no longer contains are removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All that came from any configuration.
+    #[default]
+    All,
+    /// Those whose names belong to this team.
+    Team(String),
+}
+
+impl Scope {
+    /// Returns whether the scope contains a name. To the team `billing` belong `billing` and the names that begin with it and a character
+    /// that is neither a letter nor a digit, such as `billing.invoice` and `billing:*`, but not `billings`.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Team(team) => {
+                name.strip_prefix(team.as_str()).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_team_has_the_names_that_begin_with_its_own() {
+        let team = Scope::Team("billing".to_owned());
+        for name in ["billing", "billing.invoice", "billing:*", "billing-nightly", "billing_x", "billing/x"] {
+            assert!(team.has(name) && Scope::All.has(name), "{name}");
+        }
+        for name in ["billings", "billing2", "bill", "mail", "", "Billing.x", "x.billing.y", "billingé"] {
+            assert!(!team.has(name) && Scope::All.has(name), "{name}");
+        }
+    }
 }

@@ -35,13 +35,20 @@ impl BatchEntry {
     }
 }
 
-pub(super) fn check(batches: Option<&Node>, folder: &Path, faults: &mut Faults) {
+/// Checks the definitions. `bulks`: the bulk jobs of the file, which no task may have as its kind.
+pub(super) fn check(batches: Option<&Node>, bulks: Option<&Node>, folder: &Path, faults: &mut Faults) {
+    let bulks: Vec<&str> =
+        bulks.map(Node::entries).unwrap_or_default().iter().map(|bulk| &*bulk.key).collect();
     for Entry { key: name, node, .. } in batches.map(Node::entries).unwrap_or_default() {
         let Some(file) = node.get("file") else { continue };
         let Some(path) = file.text() else { continue };
         let at = file.span.start;
         match (BatchEntry { file: path.to_owned() }).dag(name, folder) {
-            Ok(_) => {}
+            Ok(dag) => {
+                if let Err(invalid) = dag.check_kinds(bulks.iter().copied()) {
+                    faults.add(at, invalid.to_string(), "correct the definition in this file");
+                }
+            }
             Err(error) => match error.downcast_ref::<Faulty>() {
                 Some(faulty) => faulty.lines().for_each(|line| {
                     faults.add(at, line, "`milepost batch define --check FILE` checks the definition alone");

@@ -25,6 +25,7 @@ mod schedule;
 mod schema;
 mod serve;
 mod subscription;
+mod team;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ use anyhow::Result;
 use milepost_cli_support::process_secrets;
 use milepost_cli_support::store::StoreAddress;
 use milepost_core::bulk::sql::Dialect;
+use milepost_core::precedence::Scope;
 use milepost_core::secrets::Secrets;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -65,6 +67,11 @@ struct Sections {
     #[serde(default)]
     #[schemars(extend("format" = "milepost-store"))]
     store: Option<String>,
+    /// The team that this file belongs to, if several teams share the store. The names of its schedules, limits and bulk jobs begin with
+    /// the name of the team and a character that is neither a letter nor a digit: `billing.invoice`, `billing:*`. Those of other teams are
+    /// not removed. A file without a team removes all that it does not contain.
+    #[serde(default)]
+    team: Option<String>,
     /// Settings of the worker.
     #[serde(default)]
     worker: Worker,
@@ -75,15 +82,15 @@ struct Sections {
     #[serde(default)]
     kinds: BTreeMap<String, Kind>,
     /// Recurring jobs and batches. If the file has no schedules, those of the store are not changed; `schedules = []` removes
-    /// all schedules that came from a configuration.
+    /// all schedules that came from a configuration; with `team`, those of the team.
     #[serde(default)]
     schedules: Option<Vec<ScheduleEntry>>,
     /// Rates of kinds, and rates and concurrency of groups. If the file has no limits, those of the store are not
-    /// changed; `limits = []` removes all limits that came from a configuration.
+    /// changed; `limits = []` removes all limits that came from a configuration; with `team`, those of the team.
     #[serde(default)]
     limits: Option<Vec<LimitEntry>>,
     /// Bulk jobs, each by its name. If the file has no bulk jobs, those of the store are not changed; `bulk = {}` removes
-    /// all bulk jobs that came from a configuration.
+    /// all bulk jobs that came from a configuration; with `team`, those of the team.
     #[serde(default)]
     bulk: Option<BTreeMap<String, BulkEntry>>,
     /// DAGs of jobs, each by its name. Stored DAGs that are removed from this file stay in the store.
@@ -114,10 +121,11 @@ fn check_sections(root: &Node, dialect: Dialect, folder: &Path, faults: &mut Fau
     let (kinds, schedules, databases) = (root.get("kinds"), root.get("schedules"), root.get("database"));
     let around = bulk::Surroundings { kinds, schedules, databases, dialect };
     bulk::check(root.get("bulk"), &around, faults);
-    batch::check(root.get("batch"), folder, faults);
+    batch::check(root.get("batch"), root.get("bulk"), folder, faults);
     subscription::check(root.get("subscription"), folder, faults);
     serve::check(root.get("serve"), faults);
     retention::check(root.get("retention"), faults);
+    team::check(root, faults);
 }
 
 /// The configuration of a file without faults.
@@ -125,6 +133,8 @@ fn check_sections(root: &Node, dialect: Dialect, folder: &Path, faults: &mut Fau
 pub(crate) struct Config {
     /// The store, if the file names one.
     pub(crate) store: Option<StoreAddress>,
+    /// The schedules, limits and bulk jobs of the store that it keeps.
+    pub(crate) scope: Scope,
     pub(crate) worker: Worker,
     pub(crate) redis: Option<Redis>,
     pub(crate) kinds: BTreeMap<String, Kind>,
@@ -267,6 +277,7 @@ pub(crate) fn parse(
         passwords.iter().any(|password| !password.is_empty() && text.contains(password.as_str()));
     Ok(Config {
         store,
+        scope: sections.team.map_or(Scope::All, Scope::Team),
         worker,
         redis,
         kinds,

@@ -10,6 +10,7 @@ use milepost::bulk::{Bulk, Definition, InvalidBulk};
 use milepost::{Context, JobError, Outcome, StoreError, Worker, WorkerBuilder, WorkerOptions};
 use milepost_cli_support::store::Database;
 use milepost_core::port::Store;
+use milepost_core::precedence::Scope;
 use milepost_core::secrets::Secrets;
 use milepost_executors::exec::Exec;
 use milepost_executors::http::Http;
@@ -163,14 +164,14 @@ impl Checked {
     }
 
     /// Stores the definitions of the file, with the secrets in their statements hidden.
-    pub(super) async fn keep(&self, store: &dyn Store) -> Result<()> {
+    pub(super) async fn keep(&self, store: &dyn Store, scope: &Scope) -> Result<()> {
         let stored = |bulk: &Bulk| {
             let mut definition = bulk.definition().clone();
             definition.statements = definition.statements.map(|its| its.hiding(&self.secrets));
             definition
         };
         let definitions: Vec<Definition> = self.bulks.iter().map(stored).collect();
-        let synced = store.sync_bulks(&definitions).await?;
+        let synced = store.sync_bulks(&definitions, scope).await?;
         for name in synced.removed {
             tracing::info!(
                 "removed the bulk job {name}, which is no longer in the configuration; its runs stay"

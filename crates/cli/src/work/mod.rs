@@ -19,6 +19,7 @@ use milepost_cli_support::operator;
 use milepost_cli_support::output::Outcome;
 use milepost_cli_support::store::{Database, StoreAddress, StoreWait};
 use milepost_core::limit::Limit;
+use milepost_core::precedence::Scope;
 use milepost_core::schedule::Schedule;
 
 use self::bulk::{Bulks, Checked};
@@ -184,9 +185,9 @@ fn configuring(database: &Database) -> Result<Arc<dyn Store>> {
 }
 
 /// Applies the limits of the file to the store.
-async fn keep_limits(store: &dyn Store, entries: &[LimitEntry]) -> Result<()> {
+async fn keep_limits(store: &dyn Store, entries: &[LimitEntry], scope: &Scope) -> Result<()> {
     let limits: Vec<Limit> = entries.iter().map(LimitEntry::limit).collect();
-    let synced = store.sync_limits(&limits).await?;
+    let synced = store.sync_limits(&limits, scope).await?;
     for target in synced.removed {
         tracing::info!("removed the limit of {target}, which is no longer in the configuration");
     }
@@ -199,8 +200,8 @@ async fn keep_limits(store: &dyn Store, entries: &[LimitEntry]) -> Result<()> {
 }
 
 /// Applies the schedules of the file to the store.
-async fn keep_schedules(store: &dyn Store, schedules: &[Schedule]) -> Result<()> {
-    let synced = store.sync_schedules(schedules).await?;
+async fn keep_schedules(store: &dyn Store, schedules: &[Schedule], scope: &Scope) -> Result<()> {
+    let synced = store.sync_schedules(schedules, scope).await?;
     for name in synced.removed {
         tracing::info!("removed the schedule {name}, which is no longer in the configuration");
     }
@@ -228,12 +229,14 @@ impl Start {
         given: WorkerArgs,
         helper: Option<Arc<dyn Coordination>>,
     ) -> Result<Vec<Worker>> {
-        let Config { worker, kinds, limits, retention, folder, secrets, .. } = config;
+        let Config { scope, worker, kinds, limits, retention, folder, secrets, .. } = config;
         let At { database, address, wait } = &self.at;
         let store = database.store();
         let configured = configuring(database)?;
-        wait.until_reachable(address, async || self.keep(configured.as_ref(), limits.as_deref()).await)
-            .await?;
+        wait.until_reachable(address, async || {
+            self.keep(configured.as_ref(), limits.as_deref(), &scope).await
+        })
+        .await?;
         let start = async |builder: WorkerBuilder| {
             wait.until_reachable(address, async || Ok(builder.clone().start().await?)).await
         };
@@ -273,16 +276,16 @@ impl Start {
     }
 
     /// Applies the file to the store.
-    async fn keep(&self, store: &dyn Store, limits: Option<&[LimitEntry]>) -> Result<()> {
+    async fn keep(&self, store: &dyn Store, limits: Option<&[LimitEntry]>, scope: &Scope) -> Result<()> {
         if let Some(limits) = limits {
-            keep_limits(store, limits).await?;
+            keep_limits(store, limits, scope).await?;
         }
         // Bulk jobs come before the schedules that start them.
         if let Some(bulks) = &self.bulks {
-            bulks.keep(store).await?;
+            bulks.keep(store, scope).await?;
         }
         if let Some(schedules) = &self.schedules {
-            keep_schedules(store, schedules).await?;
+            keep_schedules(store, schedules, scope).await?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use milepost_core::finish::End;
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate, Source};
 use milepost_core::port::{Operated, Operation, Store};
-use milepost_core::precedence::Put;
+use milepost_core::precedence::{Put, Scope};
 use milepost_core::transition::Verb;
 
 use crate::batches::graph;
@@ -136,14 +136,14 @@ pub async fn a_configuration_leaves_rows_for_what_it_changes(scene: Scene) {
     let bulk = |name: &str| bulk::definition::Definition::new(name);
     for round in 0..2 {
         let limits = [Limit::kind("a", Rate::new(1.0, 1)), Limit::group("b").slots(2)];
-        store.sync_limits(&limits).await.unwrap();
-        store.sync_schedules(&[rare("c"), rare("d")]).await.unwrap();
-        store.sync_bulks(&[bulk("e"), bulk("f")]).await.unwrap();
+        store.sync_limits(&limits, &Scope::All).await.unwrap();
+        store.sync_schedules(&[rare("c"), rare("d")], &Scope::All).await.unwrap();
+        store.sync_bulks(&[bulk("e"), bulk("f")], &Scope::All).await.unwrap();
         assert_eq!(log(&scene.store).await.len(), 6, "round {round}");
     }
-    store.sync_limits(&[Limit::group("b").slots(3)]).await.unwrap();
-    store.sync_schedules(&[rare("c")]).await.unwrap();
-    store.sync_bulks(&[bulk("f")]).await.unwrap();
+    store.sync_limits(&[Limit::group("b").slots(3)], &Scope::All).await.unwrap();
+    store.sync_schedules(&[rare("c")], &Scope::All).await.unwrap();
+    store.sync_bulks(&[bulk("f")], &Scope::All).await.unwrap();
     let log = log(&scene.store).await;
     let told: Vec<(&str, &str)> =
         log[..4].iter().rev().map(|it| (it.what.as_str(), it.subject.as_deref().unwrap())).collect();

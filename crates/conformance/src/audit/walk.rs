@@ -23,6 +23,7 @@ use milepost_core::inbox::Consumer;
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::limit::{Limit, Rate, Source};
 use milepost_core::port::{Operation, Store};
+use milepost_core::precedence::Scope;
 use milepost_core::schedule::{Schedule, Spec};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -218,7 +219,7 @@ impl Walk {
         for job in self.scene.claim(10).await {
             self.scene.finish(&job, End::Abort).await;
         }
-        self.store.sync_bulks(&[]).await.unwrap();
+        self.store.sync_bulks(&[], &Scope::All).await.unwrap();
         self.told("bulk.remove", "other", WENT).await;
     }
 

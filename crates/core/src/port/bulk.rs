@@ -24,7 +24,7 @@ use crate::bulk::run::{
 use crate::bulk::statements::Statements;
 use crate::ident::{JobId, Run};
 use crate::job::{Enqueued, NewJob, Priority};
-use crate::precedence::{Put, Synced};
+use crate::precedence::{Put, Scope, Synced};
 use crate::schedule::Source;
 use crate::state::JobState;
 use crate::transition::Verb;
@@ -167,8 +167,8 @@ pub trait BulkStore: Send + Sync {
     /// Stores a definition, for lists and for starts in SQL.
     async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put>;
 
-    /// Removes the definitions that a configuration no longer contains.
-    async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced>;
+    /// Stores the definitions of a configuration, and removes those of its scope that it no longer contains.
+    async fn sync_bulks(&self, configured: &[Definition], scope: &Scope) -> StoreResult<Synced>;
 
     /// Returns a definition.
     async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>>;

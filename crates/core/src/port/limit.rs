@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::limit::{Limit, LimitView, Source, Target};
-use crate::precedence::{Put, Synced};
+use crate::precedence::{Put, Scope, Synced};
 
 /// Limits of kinds and groups. They apply to all processes together.
 #[async_trait]
@@ -23,9 +23,9 @@ pub trait LimitStore: Send + Sync {
     /// Lists all limits, kinds first, by name.
     async fn limits(&self) -> StoreResult<Vec<LimitView>>;
 
-    /// Applies the limits of a configuration, and removes those that it no longer contains. Operators' limits are not
-    /// changed. Each change is a separate transaction; after an error the call can be repeated.
-    async fn sync_limits(&self, configured: &[Limit]) -> StoreResult<Synced> {
+    /// Applies the limits of a configuration, and removes those of its scope that it no longer contains. Operators' limits are
+    /// not changed. Each change is a separate transaction; after an error the call can be repeated.
+    async fn sync_limits(&self, configured: &[Limit], scope: &Scope) -> StoreResult<Synced> {
         for limit in configured {
             limit.check()?;
         }
@@ -39,6 +39,7 @@ pub trait LimitStore: Send + Sync {
         for view in self.limits().await? {
             let target = view.limit.target;
             if view.source == Source::Config
+                && scope.has(target.name())
                 && !named.contains(&target)
                 && self.remove_limit(&target, Source::Config).await?
             {

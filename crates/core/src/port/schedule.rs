@@ -13,7 +13,7 @@ use crate::bulk::definition::Definition;
 use crate::error::StoreError;
 use crate::job::Enqueued;
 use crate::job::error::InvalidJob;
-use crate::precedence::{Over, Put, Synced};
+use crate::precedence::{Over, Put, Scope, Synced};
 use crate::schedule::{
     Clock, Fingerprint, InputOfTicks, InvalidSchedule, Made, Makes, Order, Schedule, ScheduleView, Source,
     Tick, Ticked,
@@ -171,9 +171,9 @@ pub trait ScheduleStore: IntakeStore + AdminStore + BatchStore {
     /// Creates the job or batch of an order, independently of the schedule's ticks. If its key exists, returns the existing one.
     async fn make(&self, schedule: &str, order: &Order) -> StoreResult<Made>;
 
-    /// Applies the schedules of a configuration, and removes those that it no longer contains. Operators' schedules are
-    /// not changed, and schedules they paused stay paused.
-    async fn sync_schedules(&self, configured: &[Schedule]) -> StoreResult<Synced> {
+    /// Applies the schedules of a configuration, and removes those of its scope that it no longer contains. Operators'
+    /// schedules are not changed, and schedules they paused stay paused.
+    async fn sync_schedules(&self, configured: &[Schedule], scope: &Scope) -> StoreResult<Synced> {
         configured.iter().try_for_each(check)?;
         let mut synced = Synced::default();
         for schedule in configured {
@@ -184,7 +184,8 @@ pub trait ScheduleStore: IntakeStore + AdminStore + BatchStore {
         for view in self.schedules().await? {
             let name = view.schedule.name;
             let named = configured.iter().any(|schedule| schedule.name == name);
-            if view.source == Source::Config && !named && self.remove_schedule(&name, Source::Config).await? {
+            let superfluous = view.source == Source::Config && scope.has(&name) && !named;
+            if superfluous && self.remove_schedule(&name, Source::Config).await? {
                 synced.removed.push(name);
             }
         }

@@ -12,7 +12,7 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
-use milepost_core::precedence::{Put, Synced};
+use milepost_core::precedence::{Put, Scope, Synced};
 use milepost_core::schedule::Source;
 use milepost_core::sql;
 use milepost_core::state::JobState;
@@ -27,6 +27,9 @@ use crate::session::{Query, Repeatable, Session};
 use crate::store::PostgresStore;
 use crate::{enqueue, row::Decoded};
 
+/// How often a run can end or be resumed while its row is looked for.
+const MOVES_MAX: usize = 3;
+
 #[async_trait]
 impl BulkStore for PostgresStore {
     async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
@@ -38,7 +41,7 @@ impl BulkStore for PostgresStore {
         Ok(if written == 1 { Put::Stands } else { Put::Foreign })
     }
 
-    async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced> {
+    async fn sync_bulks(&self, configured: &[Definition], scope: &Scope) -> StoreResult<Synced> {
         let mut synced = Synced::default();
         for definition in configured {
             if self.put_bulk(definition, Source::Config).await? == Put::Foreign {
@@ -47,7 +50,7 @@ impl BulkStore for PostgresStore {
         }
         for (definition, source) in self.definitions(None).await? {
             let named = configured.iter().any(|its| its.name == definition.name);
-            if source == Source::Config && !named {
+            if source == Source::Config && scope.has(&definition.name) && !named {
                 let query = sqlx::query(sql!("bulk/remove_definition")).bind(definition.name.clone());
                 let action = AuditedAction::remove_bulk(&definition.name);
                 let query = Repeatable::of(query);
@@ -172,7 +175,7 @@ impl PostgresStore {
         let begin = async |session: &mut Session<'_>| {
             if let Some(parent) = retry_of {
                 // Retention skips the run from here on; otherwise, it would not delete what is added to it meanwhile.
-                if session.row(sqlx::query(sql!("bulk/keep_run")).bind(parent.0)).await?.is_none() {
+                if !keep(session, parent).await? {
                     return Ok(Err(InvalidBulk::NotBulk { job: parent }));
                 }
                 // Before the job is made: another caller may have assigned the failures while this one waited for it.
@@ -195,6 +198,17 @@ impl PostgresStore {
             .map_err(|e| crate::error::enqueue_error(&self.inner.place, e))?;
         Ok(begun?)
     }
+}
+
+/// Locks the row of a run against retention. Returns whether the run exists.
+async fn keep(session: &mut Session<'_>, run: JobId) -> Decoded<bool> {
+    // The row moves when the run ends or is resumed; a statement that has waited for that does not see it in its new table.
+    for _ in 0..MOVES_MAX {
+        if session.row(sqlx::query(sql!("bulk/keep_run")).bind(run.0)).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 async fn give(session: &mut Session<'_>, from: JobId, to: JobId) -> Decoded<u64> {

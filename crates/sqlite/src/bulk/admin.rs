@@ -13,7 +13,7 @@ use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
-use milepost_core::precedence::{Put, Synced};
+use milepost_core::precedence::{Put, Scope, Synced};
 use milepost_core::schedule::Source;
 use milepost_core::sql;
 use milepost_core::state::JobState;
@@ -37,9 +37,9 @@ impl BulkStore for SqliteStore {
         self.act("put_bulk", Hint::NONE, action, move |tx| put(tx, &definition, source)).await
     }
 
-    async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced> {
-        let (actor, configured) = (self.actor(), configured.to_vec());
-        self.write("sync_bulks", Hint::NONE, move |tx| sync(tx, &configured, actor.as_deref())).await
+    async fn sync_bulks(&self, configured: &[Definition], scope: &Scope) -> StoreResult<Synced> {
+        let (actor, configured, scope) = (self.actor(), configured.to_vec(), scope.clone());
+        self.write("sync_bulks", Hint::NONE, move |tx| sync(tx, &configured, &scope, actor.as_deref())).await
     }
 
     async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>> {
@@ -169,7 +169,12 @@ fn put(tx: &Transaction<'_>, its: &Definition, source: Source) -> Result<Put, Fa
     Ok(if written == 1 { Put::Stands } else { Put::Foreign })
 }
 
-fn sync(tx: &Transaction<'_>, configured: &[Definition], actor: Option<&Actor>) -> Result<Synced, Failure> {
+fn sync(
+    tx: &Transaction<'_>,
+    configured: &[Definition],
+    scope: &Scope,
+    actor: Option<&Actor>,
+) -> Result<Synced, Failure> {
     let mut synced = Synced::default();
     for definition in configured {
         let (action, put) =
@@ -183,7 +188,7 @@ fn sync(tx: &Transaction<'_>, configured: &[Definition], actor: Option<&Actor>) 
         statement.query_map([None::<&str>], row::definition)?.collect::<rusqlite::Result<Vec<_>>>()?;
     for (definition, source) in stored {
         let named = configured.iter().any(|its| its.name == definition.name);
-        if source == Source::Config && !named {
+        if source == Source::Config && scope.has(&definition.name) && !named {
             let remove =
                 || Ok(tx.prepare_cached(sql!("bulk/remove_definition"))?.execute([&definition.name])?);
             noted(tx, actor, &AuditedAction::remove_bulk(&definition.name), remove, |_| None)?;

@@ -34,7 +34,7 @@ use milepost_core::port::{
     LimitStore, MaintenanceStore, Operated, Operation, RetryDelay, ScheduleStore, Store, StoreResult,
     WakeStream, WorkerStore,
 };
-use milepost_core::precedence::{Over, Put, Synced};
+use milepost_core::precedence::{Over, Put, Scope, Synced};
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
 use milepost_core::search::JobFilter;
@@ -389,8 +389,8 @@ impl BulkStore for Faulty {
         self.pass("put_bulk", self.inner.put_bulk(definition, source)).await
     }
 
-    async fn sync_bulks(&self, configured: &[Definition]) -> StoreResult<Synced> {
-        self.pass("sync_bulks", self.inner.sync_bulks(configured)).await
+    async fn sync_bulks(&self, configured: &[Definition], scope: &Scope) -> StoreResult<Synced> {
+        self.pass("sync_bulks", self.inner.sync_bulks(configured, scope)).await
     }
 
     async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>> {

@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 
 use milepost::bulk::{ColumnType, Columns};
+use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::sql::{Apply, Dialect, InvalidSql, Source};
 use milepost_core::bulk::statements::PROVIDED;
+use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, QUEUE_DEFAULT};
 
 use super::super::document::{Entry, Node, Value};
 use super::super::fault::Faults;
@@ -42,6 +44,7 @@ pub(crate) fn check(bulks: Option<&Node>, around: &Surroundings<'_>, faults: &mu
         check_windows(&entry.node, faults);
         throttle::check(entry.node.get("throttle"), dialect, faults);
         check_then(entry, entries, faults);
+        check_kinds_of_schedules(entry, around.schedules, faults);
         check_schedule(entry, &sql, around, faults);
     }
 }
@@ -82,6 +85,26 @@ fn check_names(
     {
         let what = format!("{kind} is a bulk job, which runs in its group and has no targets for payload");
         faults.add(node.span.start, what, "give a kind, or write then = \"…\" to start another bulk job");
+    }
+}
+
+/// Refuses schedules whose jobs have the kind of this bulk job, but not its settings: no worker would ever take them.
+fn check_kinds_of_schedules(bulk: &Entry, schedules: Option<&Node>, faults: &mut Faults) {
+    let text = |node: &Node, key: &str| node.get(key).and_then(Node::text).map(str::to_owned);
+    let attempts = |node: &Node| {
+        let given = node.get("max_attempts").and_then(Node::integer);
+        given.map_or(MAX_ATTEMPTS_DEFAULT, |given| u32::try_from(given).unwrap_or(u32::MAX))
+    };
+    let mut definition = Definition { max_attempts: attempts(&bulk.node), ..Definition::new(&bulk.key) };
+    definition.queue = text(&bulk.node, "queue").unwrap_or(definition.queue);
+    definition.group = text(&bulk.node, "group").unwrap_or(definition.group);
+    for schedule in schedules.map(Node::nodes).unwrap_or_default() {
+        let Some(kind) = schedule.get("kind").filter(|kind| kind.text() == Some(&bulk.key)) else { continue };
+        let queue = text(schedule, "queue").unwrap_or_else(|| QUEUE_DEFAULT.to_owned());
+        if !definition.directs(&queue, text(schedule, "group").as_deref(), attempts(schedule)) {
+            let what = format!("{} is a bulk job: no worker would run the jobs of this schedule", bulk.key);
+            faults.add(kind.span.start, what, format!("write schedule = … in [bulk.{}] instead", bulk.key));
+        }
     }
 }
 

@@ -446,3 +446,22 @@ fn sql_contains_no_value_of_the_environment() {
     let escaped = "apply = \"insert into note select '$${TOKEN}', id from chunk\"";
     assert_eq!(faults(&bulk(escaped)), Vec::<String>::new());
 }
+
+#[test]
+fn no_schedule_and_no_task_has_the_name_of_a_bulk_job_as_its_kind() {
+    let scheduled = |more: &str| {
+        format!("{}[[schedules]]\nname = \"s\"\nevery = \"1h\"\nkind = \"n\"\n{more}", bulk(APPLY))
+    };
+    let fault =
+        [("8:8 n is a bulk job: no worker would run the jobs of this schedule", "schedule = … in [bulk.n]")];
+    assert_faults(&scheduled(""), &fault);
+    assert_faults(&scheduled("group = \"n\"\nmax_attempts = 3\n"), &fault);
+    // With the same queue, group and attempts, the jobs are runs.
+    assert_faults(&scheduled("queue = \"bulk\"\ngroup = \"n\"\n"), &[]);
+
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("d.toml"), "name = \"d\"\n[tasks.a]\nkind = \"n\"\n").unwrap();
+    let text = format!("{}[batch.d]\nfile = \"d.toml\"\n", bulk(APPLY));
+    let faults = parse(&text, folder.path(), |_| None).unwrap_err();
+    assert!(faults.len() == 1 && faults[0].what.contains("write bulk = \"n\" instead"), "{faults:?}");
+}

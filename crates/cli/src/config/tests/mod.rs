@@ -7,6 +7,7 @@ mod form;
 mod sections;
 mod serve;
 mod subscription;
+mod team;
 
 use std::collections::BTreeSet;
 use std::path::Path;

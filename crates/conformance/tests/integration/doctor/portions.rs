@@ -226,6 +226,23 @@ async fn failures_are_not_given_to_a_retry_by_a_run_that_retention_deletes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_failures_of_a_run_that_ends_at_that_moment_are_retried() {
+    let home = milepost_testkit::home::PostgresHome::fresh().await;
+    let scene = Scene::on(home.store()).await;
+    let job = bulk_with_failures(&home, &scene, 5).await;
+    let mut end = PgConnection::connect(&home.address()).await.unwrap();
+    let cancel = format!("begin; select milepost.cancel('{job}')");
+    end.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(cancel))).await.unwrap();
+    let store = scene.store.clone();
+    let retry = tokio::spawn(async move { store.retry_bulk_failures(job).await });
+    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+    milepost_testkit::wait::until("the retry waits", || async { home.count(waits).await > 0 }).await;
+    end.execute("commit").await.unwrap();
+    let again = retry.await.unwrap().unwrap().job;
+    assert_eq!(scene.state(again).await, JobState::Pending);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_rows_of_a_file_go_in_portions_once_no_run_needs_them() {
     for home in homes().await {
         let scene = Scene::on(home.store()).await;
