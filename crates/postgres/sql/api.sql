@@ -229,13 +229,16 @@ begin
             order by i.kind, i.key, i.ord
             on conflict do nothing;
 
-            -- The row of this call first: in repeatable read, a row that was deleted since the snapshot is visible beside
-            -- it.
+            -- A row that was deleted since the snapshot is visible beside the one that this transaction has created.
+            if not milepost.sees_commits() then
+                -- A join would stop at the first row, because the key is unique.
+                perform milepost.refuse_old_snapshot(format('the job with the key %L', i.key))
+                from unnest(kinds, keys) i(kind, key)
+                where (select count(*) from milepost.job_key k where k.kind = i.kind and k.key = i.key) > 1;
+            end if;
             owners := array(
                 select case when i.key is null then i.id else (
-                           select k.job_id from milepost.job_key k
-                           where k.kind = i.kind and k.key = i.key
-                           order by k.job_id = i.id desc limit 1) end
+                           select k.job_id from milepost.job_key k where k.kind = i.kind and k.key = i.key) end
                 from unnest(kinds, keys, ids) with ordinality i(kind, key, id, ord)
                 order by i.ord);
             -- Retention may have deleted a row of another job while the insert waited for another key.

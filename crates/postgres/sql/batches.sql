@@ -110,6 +110,7 @@ declare
     waiting_groups text[];
     waiting int := 0;
     plain int := 0;
+    made boolean;
 begin
     if of_items is not null then
         due_made := jsonb_array_length(new_input);
@@ -125,7 +126,12 @@ begin
         values (new_id, of_dag, of_version, new_key, 'running', waiting, due_made, plain, 0, 0, 0, 0, 0, parent, parent_number, of_items, at_depth, nominal,
                 case when nominal is not null then coalesce(zone, 'UTC') end, trace)
         on conflict do nothing;
-        exit when found;
+        made := found;
+        -- A row that was deleted since the snapshot is visible beside the one that this transaction has created.
+        if not milepost.sees_commits() and (select count(*) > 1 from milepost.batch b where b.dag = of_dag and b.key = new_key) then
+            perform milepost.refuse_old_snapshot(format('the batch with the key %L', new_key));
+        end if;
+        exit when made;
         -- A separate statement, which sees the row for which the insert waited.
         select b.id into batch_id from milepost.batch b where b.dag = of_dag and b.key = new_key;
         if not found then

@@ -193,6 +193,10 @@ begin
                 nullif(headers[1], '{}'), coalesce(payloads[1], '{}'))
         on conflict (event_id) do nothing;
         if found then
+            -- An event that was deleted since the snapshot is visible beside the one that this transaction has created.
+            if not milepost.sees_commits() and (select count(*) > 1 from milepost.event e where e.event_id = ids[1]) then
+                perform milepost.refuse_old_snapshot(format('the event %s', ids[1]));
+            end if;
             perform milepost.wake_relay();
             event_id := ids[1];
             duplicate := false;
@@ -213,6 +217,11 @@ begin
     group by i.aggregate_type, i.aggregate_id
     order by i.aggregate_type, i.aggregate_id
     on conflict (aggregate_type, aggregate_id) do update set last_seq = a.last_seq + excluded.last_seq;
+
+    -- With an old snapshot, an event that was deleted since is visible, and must not count as a duplicate. The lock tells.
+    if not milepost.sees_commits() then
+        perform from milepost.event e where e.event_id = any (ids) for key share;
+    end if;
 
     with input as materialized (
         select i.*, count(*) over (partition by i.aggregate_type, i.aggregate_id) as reserved,

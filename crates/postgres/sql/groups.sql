@@ -30,6 +30,16 @@ create or replace function milepost.try_slot(group_name text, slot bigint) retur
     select pg_try_advisory_xact_lock(19793, hashtext(group_name || '/' || slot) & 4095)
 $$;
 
+-- Fails a transaction with an old snapshot that uses what was deleted since, and would take it for what exists now.
+create or replace function milepost.refuse_old_snapshot(what text) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $$
+begin
+    raise exception using errcode = 'serialization_failure',
+        message = format('%s was deleted since the snapshot of this transaction', what),
+        hint = 'repeat the transaction';
+end
+$$;
+
 -- Assigns free slots of groups to the jobs that wait for them, by priority, then due time. starts, parallel to groups: the
 -- maximum number for each, if groups have rates: their tokens are then reserved for these jobs. hurried: for a caller that may keep its transaction open; it never waits for another transaction
 -- that works on the same group, and maintenance assigns the slots that it skipped. Returns the number of jobs released.

@@ -152,7 +152,7 @@ begin
         insert into milepost.inbox_dead (consumer, aggregate_type, aggregate_id, aggregate_seq, seq_to, reason, why)
         values (give_up_gap.consumer, give_up_gap.aggregate_type, give_up_gap.aggregate_id, stands.last_seq + 1, first - 1, 'never_came', give_up_gap.why);
         update milepost.aggregate_checkpoint c
-        set last_seq = first - 1, ready = true, gives_up_at = null, applied_at = null, last_event_id = null
+        set last_seq = first - 1, ready = true, gives_up_at = null, last_event_id = null
         where c.consumer = give_up_gap.consumer and c.aggregate_type = give_up_gap.aggregate_type and c.aggregate_id = give_up_gap.aggregate_id;
         return 1;
     end if;

@@ -53,12 +53,25 @@ impl PostgresStore {
         verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T> + Clone,
         tell: impl FnOnce(&T) -> Option<Value> + Clone,
     ) -> Decoded<T> {
+        self.act_confirming(sessions, audited, verb, tell, |_| false).await
+    }
+
+    /// Like `act_telling`, for frequent actions whose answer shows whether all of it is new (`is_new`): the commit of the action itself has
+    /// then waited for the standby.
+    pub(crate) async fn act_confirming<T>(
+        &self,
+        sessions: &Sessions,
+        audited: &AuditedAction,
+        verb: impl AsyncFnOnce(&mut Session<'_>) -> Decoded<T> + Clone,
+        tell: impl FnOnce(&T) -> Option<Value> + Clone,
+        is_new: impl FnOnce(&T) -> bool,
+    ) -> Decoded<T> {
         let acted = match &self.actor {
             None => sessions.run(verb).await,
             Some(_) => sessions.atomically(async |tx| self.noted(tx, audited, verb, tell).await).await,
         };
         // With an actor, a change is known from its entry in the audit, and confirmed with it.
-        if acted.as_ref().map_or_else(is_refusal, |_| self.actor.is_none()) {
+        if acted.as_ref().map_or_else(is_refusal, |answer| self.actor.is_none() && !is_new(answer)) {
             sessions.run(confirm_replication).await?;
         }
         acted

@@ -39,6 +39,7 @@ macro_rules! inbox_conformance {
                 an_event_that_is_kept_for_operators_follows_when_the_one_before_it_is_forgotten
                 the_letter_of_an_event_that_is_processed_after_all_is_deleted
                 an_event_that_was_emitted_after_a_later_one_was_processed_is_another_one
+                another_event_with_a_used_sequence_is_noticed_after_a_gap_was_skipped
             }
             order {
                 events_are_applied_in_order_and_once

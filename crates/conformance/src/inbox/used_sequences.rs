@@ -6,7 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use milepost_core::event::Event;
 use milepost_core::ident::EventId;
 use milepost_core::inbox::listing::{DeadFilter, DeadReason};
-use milepost_core::inbox::{Received, SEQUENCE_FREED, SEQUENCE_PROCESSED, SEQUENCE_USED, SEQUENCE_WAITS};
+use milepost_core::inbox::{
+    Consumer, GapPolicy, Received, SEQUENCE_FREED, SEQUENCE_PROCESSED, SEQUENCE_USED, SEQUENCE_WAITS,
+};
 use milepost_core::retention::{Keep, Pace, RetentionPolicy};
 
 use super::{APPLY, APPLY_AND_MORE, BILLING, PARKED, event, order};
@@ -149,4 +151,17 @@ pub async fn an_event_that_was_emitted_after_a_later_one_was_processed_is_anothe
     assert_eq!(desk.take(BILLING, &anew(4)).await, APPLY);
     assert_eq!(letters(&desk).await.len(), 2);
     assert_eq!(desk.effects_of(BILLING, &order("1")).await, [1, 2, 3, 4]);
+}
+
+pub async fn another_event_with_a_used_sequence_is_noticed_after_a_gap_was_skipped(desk: Desk) {
+    let skipping = Consumer { gap_policy: GapPolicy::SkipGap, ..Consumer::new(BILLING) };
+    desk.store.put_consumer(&skipping).await.unwrap();
+    assert_eq!(desk.take(BILLING, &event("1", 1)).await, APPLY);
+    assert_eq!(desk.take(BILLING, &event("1", 3)).await, PARKED);
+    desk.transactions.age().await;
+    desk.store.give_up_gaps(Some(BILLING), 100).await.unwrap();
+    // As after the log was restored to the time before event 1, and numbers events from 1 on again.
+    let emitted_at = Timestamp::now() + SignedDuration::from_secs(11);
+    assert_eq!(desk.take(BILLING, &Event { emitted_at, ..another("1", 1) }).await, Received::Late);
+    assert_eq!(desk.take(BILLING, &event("1", 1)).await, Received::Duplicate);
 }

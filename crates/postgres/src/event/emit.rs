@@ -60,7 +60,9 @@ impl PostgresStore {
         let query = Repeatable::of(query);
         let emit = async |session: &mut Session<'_>| session.rows(query).await.and_then(all_emitted);
         let tell = |emitted: &Vec<Emitted>| made_events(events, emitted);
-        let emitted = self.act_telling(&self.inner.intake, &AuditedAction::emit(events), emit, tell).await;
+        let is_new = |emitted: &Vec<Emitted>| emitted.iter().all(|its| !its.duplicate);
+        let emitted =
+            self.act_confirming(&self.inner.intake, &AuditedAction::emit(events), emit, tell, is_new).await;
         emitted.map_err(|e| emit_error(&self.inner.place, events, e))
     }
 }

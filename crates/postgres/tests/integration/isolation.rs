@@ -149,6 +149,44 @@ async fn a_call_that_meets_a_change_since_its_snapshot_fails_with_40001() {
     }
 }
 
+/// What another transaction deletes after the snapshot, as retention does, and a call that uses it.
+const DELETED: &[(&str, &str)] = &[
+    ("delete from milepost.job_key where key = 'k'", "milepost.enqueue('x', '{}', 'k')"),
+    (
+        "delete from milepost.job_key where key = 'k'",
+        "milepost.enqueue_many(array['x', 'x'], array['{}', '{}']::jsonb[], array['k', 'k'])",
+    ),
+    ("delete from milepost.batch where key = 'k'", "milepost.start_batch('d', 'k')"),
+    (
+        "delete from milepost.event where event_id = '018f0000-0000-7000-8000-000000000001'",
+        "milepost.emit('order', '0', 'made', event_id => '018f0000-0000-7000-8000-000000000001')",
+    ),
+    (
+        "delete from milepost.event where event_id = '018f0000-0000-7000-8000-000000000001'",
+        "milepost.emit('order', '0', 'made', event_id => '018f0000-0000-7000-8000-000000000001', aggregate_seq => 1)",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_uses_what_was_deleted_since_its_snapshot_fails_with_40001() {
+    for level in LEVELS {
+        for (delete, call) in DELETED {
+            let (database, store, scene) = Database::with_scene().await;
+            let batches = Batches::on(scene.store.clone()).await;
+            batches.define(graph("d", &[("x", &[])])).await;
+            let before = sqlx::raw_sql(
+                "select * from milepost.enqueue('x', '{}', 'k'); select * from milepost.start_batch('d', 'k'); \
+                 select * from milepost.emit('order', '0', 'made', event_id => '018f0000-0000-7000-8000-000000000001')",
+            );
+            store.pool().execute(before).await.unwrap();
+            let mut caller = caller(&database, level).await;
+            store.pool().execute(sqlx::raw_sql(AssertSqlSafe((*delete).to_owned()))).await.unwrap();
+            let call = format!("select * from {call}");
+            assert_eq!(refusal(&mut caller, &call).await, "40001", "{level}: {delete}, then {call}");
+        }
+    }
+}
+
 async fn refusal(caller: &mut PgConnection, statement: &str) -> String {
     let answer =
         tokio::time::timeout(wait::LIMIT, caller.execute(sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))));
