@@ -35,12 +35,23 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 /// The number of rows of the first chunk.
 const FIRST_ROWS: u32 = 500;
 
-/// Runs one attempt.
+/// Runs one attempt, and logs why it fails.
 pub(super) async fn run(
     bulk: Arc<Bulk>,
     store: Arc<dyn Store>,
     context: Context,
 ) -> Result<Outcome, JobError> {
+    let (job, attempt, name) = (context.run().job, context.attempt(), bulk.definition.name.clone());
+    let outcome = attempted(bulk, store, context).await;
+    if let Err(error) = &outcome {
+        // The message is only stored with the job: it may contain the response of a server.
+        tracing::warn!(%job, name, attempt, retryable = error.retryable,
+            "the run of a bulk job failed: {}; `milepost jobs show {job}` shows the message", error.code);
+    }
+    outcome
+}
+
+async fn attempted(bulk: Arc<Bulk>, store: Arc<dyn Store>, context: Context) -> Result<Outcome, JobError> {
     let definition = &bulk.definition;
     if context.job().group.as_ref() != Some(&definition.group) {
         let (job, group) = (context.run().job, definition.group.clone());
