@@ -18,6 +18,8 @@ use crate::args::Command;
 
 /// The time that a stopping process waits for the collector to accept the remaining spans.
 const FLUSH_MAX: Duration = Duration::from_secs(3);
+/// The maximum number of spans that wait for the collector.
+const SPANS_MAX: u64 = 1_000_000;
 const SERVICE_NAME: Key = Key::from_static_str("service.name");
 
 /// The trace exporter. [`end`](Self::end) sends the remaining spans.
@@ -30,6 +32,7 @@ impl Traces {
         let Some((endpoint, name)) = endpoint().filter(|_| stays && !is_off()) else {
             return Ok(Self(None));
         };
+        check_sizes(|name| env::var(name).ok())?;
         let exporter =
             exporter(&endpoint).with_context(|| format!("cannot send traces as requested by {name}"))?;
         let provider =
@@ -58,6 +61,17 @@ fn endpoint() -> Option<(String, &'static str)> {
         let value = env::var(name).ok().filter(|value| !value.is_empty())?;
         Some((value, name))
     })
+}
+
+/// Refuses sizes for which the exporter would reserve more memory than a machine has.
+fn check_sizes(variable: impl Fn(&str) -> Option<String>) -> Result<()> {
+    for name in ["OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"] {
+        let Some(given) = variable(name) else { continue };
+        if given.parse::<u64>().is_ok_and(|size| size > SPANS_MAX) {
+            bail!("{name} is {given}: at most {SPANS_MAX} spans can be kept; the default is 2048");
+        }
+    }
+    Ok(())
 }
 
 fn is_off() -> bool {
@@ -89,4 +103,25 @@ fn resource() -> Resource {
     let unnamed = said.get(&SERVICE_NAME).is_none_or(|name| name.as_str().starts_with("unknown_service"));
     let named = Resource::builder();
     if unnamed { named.with_service_name("milepost").build() } else { named.build() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_that_no_memory_could_hold_is_refused() {
+        let check =
+            |given: &str| check_sizes(|name| (name == "OTEL_BSP_MAX_QUEUE_SIZE").then(|| given.to_owned()));
+        for given in ["2048", "1000000", "", "many"] {
+            assert!(check(given).is_ok(), "{given}");
+        }
+        for given in ["1000001", "99999999999999999", "18446744073709551615"] {
+            let refused = check(given).unwrap_err().to_string();
+            assert!(
+                refused.contains("OTEL_BSP_MAX_QUEUE_SIZE") && refused.contains("at most 1000000"),
+                "{refused}"
+            );
+        }
+    }
 }

@@ -5,6 +5,11 @@ use axum::extract::State;
 use crate::app::App;
 use crate::problem::{Code, Problem};
 
+/// Returns whether a request for this path is a probe, which is answered whatever else the client or other clients do.
+pub(crate) fn is_probe(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz")
+}
+
 /// Reports that the process responds. Does not check the store: a supervisor that restarted the process for that would make
 /// things worse.
 pub(crate) async fn live() -> &'static str {

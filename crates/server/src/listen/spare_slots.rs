@@ -10,14 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::client::Client;
+use crate::health::is_probe;
 
 /// Number of spare slots, and maximum number for one address.
 const SPARE_SLOTS: usize = 64;
 const SPARE_SLOTS_OF_EACH: usize = 16;
 /// How long a replaced connection can still send its request, which then gets a response.
 const GRACE: Duration = Duration::from_millis(100);
-/// The paths of probes.
-const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 /// The spare slots of a server.
 #[derive(Default)]
@@ -89,7 +88,7 @@ impl SpareSlot {
         places: &ConnectionSlots,
     ) -> Result<Option<ConnectionSlot>, Full> {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        if PROBES.contains(&path) {
+        if is_probe(path) {
             self.stay();
             return Ok(None);
         }

@@ -8,6 +8,11 @@ use milepost_core::token::{Digest, FoundToken};
 use super::cookie::Cookie;
 use super::sign_in_throttle::Attempts;
 use crate::access::Memory;
+use crate::client::Client;
+use crate::limits::in_flight::InFlight;
+
+/// Maximum number of sign-in forms that are received from one address at the same time: nobody has shown a token yet.
+const FORMS_MAX: usize = 8;
 
 /// The sessions of a store, cached for a short time.
 pub(crate) struct Sessions {
@@ -17,6 +22,8 @@ pub(crate) struct Sessions {
     pub(crate) said: Cookie,
     pub(super) known: Memory<Known>,
     pub(super) attempts: Attempts,
+    /// The sign-in forms that are being received, by address.
+    pub(super) forms: Arc<InFlight<Client>>,
 }
 
 #[derive(Clone)]
@@ -37,6 +44,7 @@ impl Sessions {
             said: Cookie::said(secure),
             known: Memory::default(),
             attempts: Attempts::default(),
+            forms: InFlight::new(FORMS_MAX),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Sign-in with a token, and sign-out.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use askama::Template;
-use axum::body::to_bytes;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
@@ -22,6 +22,8 @@ use crate::params::{Query, encoded};
 use crate::problem::{Code, Problem};
 use crate::redirect::own_path;
 
+/// The time in which a sign-in form must arrive.
+const FORM_TIME: Duration = Duration::from_secs(10);
 /// The path of the sign-in page.
 const SIGN_IN: &str = "/sign-in";
 
@@ -81,7 +83,7 @@ async fn sign_in(State(app): State<App>, request: Request) -> Result<Response, P
     }
     let client = Client::of(request.extensions());
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, FORM_BYTES_MAX).await.map_err(|_| too_large())?;
+    let body = received(&app, client, body).await?;
     let field = |name: &str| {
         form_urlencoded::parse(&body).find(|(its, _)| its == name).map(|(_, value)| value.into_owned())
     };
@@ -106,6 +108,18 @@ async fn sign_in(State(app): State<App>, request: Request) -> Result<Response, P
     end(&app, &parts.headers).await?;
     tracing::info!(token = token.view.name, "a user signed in");
     Ok(with_cookie(Redirect::to(next), begin(&app, &token).await?))
+}
+
+/// Receives the form. Whoever sends none, or only a part, must not keep a connection for long.
+async fn received(app: &App, client: Client, body: Body) -> Result<Bytes, Problem> {
+    let Some(_place) = app.sessions.forms.enter(client) else {
+        let words = "too many sign-ins of this address are in progress; wait until some have ended";
+        return Err(Problem::new(Code::TooManyInFlight, words).retry_after_s(1));
+    };
+    match tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES_MAX)).await {
+        Ok(body) => body.map_err(|_| too_large()),
+        Err(_) => Err(Problem::new(Code::RequestTimeout, "the form did not arrive in time")),
+    }
 }
 
 /// Returns the token if it can be used to sign in, or the reason why not.

@@ -231,6 +231,9 @@ async fn requests_of_a_client_under_way_are_bounded() {
         loop {
             let answer = place.get("/v1/queues").await;
             if answer.status == StatusCode::TOO_MANY_REQUESTS {
+                for probe in ["/healthz", "/readyz"] {
+                    assert_eq!(place.get(probe).await.status, StatusCode::OK, "probes are answered: {probe}");
+                }
                 break answer;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -244,6 +247,33 @@ async fn requests_of_a_client_under_way_are_bounded() {
     // The waiting request was aborted, which freed its place.
     let free = async || place.get("/v1/queues").await.status == StatusCode::OK;
     wait::until("a place is free again", free).await;
+}
+
+#[tokio::test]
+async fn unfinished_sign_in_forms_keep_no_connections() {
+    let (_folder, place) = serve(Limits { connections: 50, ..Limits::default() }).await;
+    let unfinished = |address: &str| {
+        let headers = format!("Host: {address}\r\nOrigin: http://{address}\r\nContent-Length: 100");
+        format!("POST /sign-in HTTP/1.1\r\n{headers}\r\n\r\ntoken=")
+    };
+    let mut forms = Vec::new();
+    for _ in 0..50 {
+        let mut stream = connect(&place).await;
+        stream.write_all(unfinished(place.address()).as_bytes()).await.unwrap();
+        forms.push(stream);
+    }
+    wait::until("the forms beyond the limit are refused", || async {
+        let answer = ask(&mut connect(&place).await, &place, "/v1/queues", "").await;
+        answer.starts_with("HTTP/1.1 401") || answer.starts_with("HTTP/1.1 200")
+    })
+    .await;
+    let mut refused = 0;
+    for mut stream in forms {
+        let answer = rest(&mut stream).await;
+        refused += usize::from(answer.contains("too_many_in_flight"));
+        assert!(answer.contains("too_many_in_flight") || answer.contains("request_timeout"), "{answer}");
+    }
+    assert_eq!(refused, 50 - 8);
 }
 
 #[tokio::test]
