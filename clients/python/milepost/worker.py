@@ -38,12 +38,25 @@ class Snooze(Exception):
 
 class Failed(Exception):
     """Raised by a handler: the attempt failed with this error code. For any other exception, the code is the name of its class.
-    `retryable=False`: no further attempt follows. `delay_s`: the next attempt waits at least this long; the backoff of the kind may be longer."""
+    `retryable=False`: no further attempt follows. `delay_s`: the next attempt waits at least this long, longer if the backoff of the kind is longer."""
 
     def __init__(self, message: str, code: str = "failed", retryable: bool = True, delay_s: float | None = None) -> None:
         super().__init__(message)
         self.code, self.retryable, self.delay_s = code, retryable, delay_s
         self.delay = {} if delay_s is None else {"delay_ms": _whole_ms(delay_s)}
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """How long a job waits after a failed attempt: `base_s`, doubled with each failure, up to `cap_s`. `jitter`: the random share of the
+    wait, from 0 for none to 1 for any wait from zero to double."""
+
+    base_s: float = 1.0
+    cap_s: float = 3600.0
+    jitter: float = 0.1
+
+    def _body(self) -> dict[str, Any]:
+        return {"base_ms": _whole_ms(self.base_s), "cap_ms": _whole_ms(self.cap_s), "jitter": float(self.jitter)}
 
 
 class Cancelled(Exception):
@@ -106,14 +119,17 @@ End = tuple[Job, bytes]  # A job, and the end of its run as JSON.
 
 class Worker:
     """Runs jobs of the kinds in `handlers`, at most `concurrency` at the same time, until `stop` is called. `wait_s`: how long a
-    claim waits for jobs, and therefore how long an idle worker may take to stop."""
+    claim waits for jobs, and therefore how long an idle worker may take to stop. `backoffs`: how long jobs of these kinds wait after a failed
+    attempt. The others wait 1 s, then 2 s, 4 s and so on up to an hour."""
 
     def __init__(
         self, client: Client, handlers: Mapping[str, Handler], *, queues: Sequence[str] = ("default",),
         concurrency: int = 4, lease_s: float = 15.0, wait_s: float = 5.0, name: str | None = None,
+        backoffs: Mapping[str, Backoff] | None = None,
     ) -> None:
         self._client, self._handlers = client, dict(handlers)
         self._serves = {"queues": list(queues), "kinds": list(self._handlers)}
+        self._backoffs = {kind: backoff._body() for kind, backoff in (backoffs or {}).items()}
         self._concurrency, self._lease_s, self._wait_s = concurrency, lease_s, wait_s
         self._name = name or f"{socket.gethostname()}-{os.getpid()}"
         # Set while the worker holds a lease, and until when the lease certainly lasts.
@@ -173,6 +189,8 @@ class Worker:
 
     def _register(self) -> None:
         body = {**self._serves, "name": self._name, "lease_ms": int(self._lease_s * 1000)}
+        if self._backoffs:  # Older servers do not know the field.
+            body["backoffs"] = self._backoffs
         asked_at = time.monotonic()
         holder = part(self._client.ask("POST", "/v1/workers", body), "id", int)
         self._held_until, self._id = asked_at + self._lease_s, holder
@@ -379,10 +397,15 @@ def _failure(code: Any, message: Any) -> dict[str, Any]:
 def _encoded(job: Job, end: dict[str, Any]) -> bytes:
     """Returns the end of a run as JSON. A result that is not JSON fails the run."""
     try:
-        return json.dumps({"run": job.run, **end}, allow_nan=False).encode()
+        return _said(job, end)
     except BaseException:  # noqa: BLE001: the result can be an object of any class
         why = traceback.format_exc(limit=0)[-2000:]
-        return json.dumps({"run": job.run, **_failure(NOT_TAKEN, f"the result is not JSON: {why}")}).encode()
+        return _said(job, _failure(NOT_TAKEN, f"the result is not JSON: {why}"))
+
+
+def _said(job: Job, end: dict[str, Any]) -> bytes:
+    backoff = job._worker._backoffs.get(job.kind) if end["outcome"] == "failed" else None
+    return json.dumps({"run": job.run, **end, **({"backoff": backoff} if backoff else {})}, allow_nan=False).encode()
 
 
 def _next_batch(ends: deque[End]) -> list[End]:

@@ -4,8 +4,9 @@ import threading
 import time
 import unittest
 import uuid
+from datetime import datetime, timezone
 
-from milepost import Client, Failed, NewJob, Problem, Snooze, Unreachable
+from milepost import Backoff, Client, Failed, NewJob, Problem, Snooze, Unreachable, Worker
 from tests.workplace import URL, Workplace
 
 
@@ -68,6 +69,26 @@ class WorkerTest(Workplace):
         self.client.operate(job, "retry")
         self.assertEqual(self.ended(job)["result"], 17)
         self.assertEqual(self.attempts(job), ["not_yet", None])
+
+    def test_a_kind_has_the_backoff_that_its_worker_states(self):
+        def handler(job):
+            raise Failed("not yet", delay_s=1.0)
+
+        two_hours = Backoff(base_s=7200.0, cap_s=7200.0, jitter=0.0)  # Longer than the default, which is at most an hour.
+        self.run_worker({"slow": handler, "usual": handler}, backoffs={"slow": two_hours})
+        began = datetime.now(timezone.utc)
+        waits = {}
+        for kind in ("slow", "usual"):
+            ready_at = self.ended(self.create(kind), "retry_wait")["ready_at"]
+            waits[kind] = (datetime.fromisoformat(ready_at) - began).total_seconds()
+        self.assertGreaterEqual(waits["slow"], 7200.0)
+        self.assertLess(waits["usual"], 3600.0)
+
+    def test_a_backoff_that_contradicts_itself_is_refused(self):
+        for backoffs, at in (({"k": Backoff(base_s=2.0, cap_s=1.0)}, "backoffs.k"), ({"other": Backoff()}, "backoffs.other")):
+            with self.assertRaises(Problem) as refused:
+                Worker(Client(URL), {"k": print}, backoffs=backoffs).run()
+            self.assertEqual((refused.exception.code, refused.exception.at), ("invalid_backoff", at))
 
     def test_an_exception_fails_the_attempt_under_its_name(self):
         def handler(job):

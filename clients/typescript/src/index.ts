@@ -3,4 +3,4 @@
 export { Client, Problem, Unreachable } from "./client.js";
 export type { AskOptions, ClientOptions, Created, JobFilter, JobOperation, JobRow, JobState, JobView, Json, NewBatch, NewJob } from "./client.js";
 export { Cancelled, Failed, Job, Snooze, Worker } from "./worker.js";
-export type { Handler, WorkerOptions } from "./worker.js";
+export type { Backoff, Handler, WorkerOptions } from "./worker.js";

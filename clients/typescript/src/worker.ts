@@ -87,6 +87,7 @@ export class Job {
     readonly id: string, readonly kind: string, readonly payload: Json, readonly checkpoint: Json | undefined, readonly attempt: number,
     readonly maxAttempts: number, readonly timeoutMs: number | undefined, readonly run: string, readonly traceparent: string | undefined,
     readonly holder: number, private readonly tell: (said: object) => Promise<boolean>,
+    /** @internal */ readonly backoff: object | undefined,
   ) {}
 
   /** Throws `Cancelled` if the job must stop. */
@@ -114,6 +115,16 @@ export class Job {
 /** Runs a job. The return value is the job's result. */
 export type Handler = (job: Job) => Promise<Json | void> | Json | void;
 
+/**
+ * How long a job waits after a failed attempt: `baseMs` (default 1,000), doubled with each failure, up to `capMs` (default an hour). `jitter`:
+ * the random share of the wait, from 0 for none to 1 for any wait from zero to double (default 0.1).
+ */
+export interface Backoff {
+  baseMs?: number;
+  capMs?: number;
+  jitter?: number;
+}
+
 export interface WorkerOptions {
   queues?: readonly string[];
   concurrency?: number;
@@ -122,6 +133,8 @@ export interface WorkerOptions {
   waitMs?: number;
   name?: string;
   log?: (message: string) => void;
+  /** How long jobs of these kinds wait after a failed attempt. The others wait 1 s, then 2 s, 4 s and so on up to an hour. */
+  backoffs?: Readonly<Record<string, Backoff>>;
 }
 
 /** Runs jobs of the kinds in `handlers`, at most `concurrency` at the same time, until `stop` is called. */
@@ -129,6 +142,7 @@ export class Worker {
   readonly #client: Client;
   readonly #handlers: Readonly<Record<string, Handler>>;
   readonly #options: Required<WorkerOptions>;
+  readonly #backoffs: Readonly<Record<string, object>>; // As the server reads them.
   #id: number | undefined; // Set while the worker holds a lease, and until when the lease certainly lasts.
   #heldUntil = 0;
   #lookAt = 0; // When to query the assigned jobs; 0 after a claim whose result is unknown.
@@ -144,7 +158,8 @@ export class Worker {
     this.#handlers = handlers;
     const name = `${hostname()}-${process.pid}`;
     const log = (message: string) => console.warn(`milepost: ${message}`);
-    this.#options = { queues: ["default"], concurrency: 8, leaseMs: 15_000, waitMs: 5_000, name, log, ...options };
+    this.#options = { queues: ["default"], concurrency: 8, leaseMs: 15_000, waitMs: 5_000, name, log, backoffs: {}, ...options };
+    this.#backoffs = Object.fromEntries(Object.entries(this.#options.backoffs).map(([kind, backoff]) => [kind, backoffBody(backoff)]));
   }
 
   /** Stops claiming jobs; `run` resolves when the running jobs have ended. */
@@ -186,7 +201,9 @@ export class Worker {
 
   async #register(): Promise<void> {
     const { name, queues, leaseMs } = this.#options;
-    const body = { name, queues, kinds: Object.keys(this.#handlers), lease_ms: leaseMs };
+    // Older servers do not know `backoffs`.
+    const backoffs = Object.keys(this.#backoffs).length > 0 ? { backoffs: this.#backoffs } : {};
+    const body = { name, queues, kinds: Object.keys(this.#handlers), lease_ms: leaseMs, ...backoffs };
     const askedAt = performance.now();
     const answer = await this.#client.ask<{ id?: number } | undefined>("POST", "/v1/workers", body);
     if (typeof answer?.id !== "number") throw new Unreachable("the answer to the registration is not from Milepost: it has no id");
@@ -237,7 +254,7 @@ export class Worker {
   async #start(holder: number, claimed: Claimed): Promise<void> {
     const report = async (said: object) => listOf<boolean>(await this.#tell(holder, "report", { runs: [said] }, 4), "accepted")[0] === true;
     const { id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent } = claimed;
-    const job = new Job(id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent, holder, report);
+    const job = new Job(id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent, holder, report, this.#backoffs[kind]);
     this.#running.set(run, job);
     // The maximum delay of a timer.
     const limit = (timeout_ms ?? Infinity) < 2 ** 31 ? setTimeout(() => this.#timeOut(job), timeout_ms) : undefined;
@@ -374,6 +391,12 @@ export class Worker {
   }
 }
 
+/** Returns a backoff as the server reads it; settings that are missing have the server's defaults. */
+function backoffBody({ baseMs, capMs, jitter }: Backoff): object {
+  const ms = (time: number | undefined) => (time === undefined ? undefined : wholeMs(time));
+  return { base_ms: ms(baseMs), cap_ms: ms(capMs), jitter };
+}
+
 const stopped = (job: Job): Said => ({ outcome: job.reason === "abort" ? "aborted" : "canceled" });
 
 /** Returns the end of a run whose handler threw a value. Each run gets an end, also after a value that cannot be described. */
@@ -403,10 +426,11 @@ function described(thrown: unknown): Said {
 
 /** Returns the end of a run as JSON. A result that is not JSON fails the run. */
 function encoded(job: Job, said: Said): string {
+  const json = (end: Said) => JSON.stringify({ run: job.run, ...end, backoff: end.outcome === "failed" ? job.backoff : undefined });
   try {
-    return JSON.stringify({ run: job.run, ...said });
+    return json(said);
   } catch (error) {
-    return JSON.stringify({ run: job.run, ...failure(NOT_TAKEN, `the result is not JSON: ${described(error)["message"]}`) });
+    return json(failure(NOT_TAKEN, `the result is not JSON: ${described(error)["message"]}`));
   }
 }
 

@@ -21,9 +21,9 @@ async function until<T>(what: string, ask: () => Promise<T | undefined>): Promis
 }
 
 /** Starts a worker on a new queue. Returns a function that creates jobs for it. */
-function work(t: TestContext, handlers: Record<string, Handler>, concurrency = 4, leaseMs = 60_000) {
+function work(t: TestContext, handlers: Record<string, Handler>, concurrency = 4, leaseMs = 60_000, more: WorkerOptions = {}) {
   const queue = randomUUID();
-  const worker = new Worker(client, handlers, { queues: [queue], leaseMs, waitMs: 300, concurrency });
+  const worker = new Worker(client, handlers, { queues: [queue], leaseMs, waitMs: 300, concurrency, ...more });
   const running = worker.run();
   t.after(async () => {
     worker.stop();
@@ -96,6 +96,21 @@ test("a failure is reported, and the job is retried from its checkpoint", async 
   await client.operate(id, "retry");
   assert.equal((await ended(id)).result, 17);
   assert.deepEqual(await codes(id), ["not_yet", undefined]);
+});
+
+test("a kind has the backoff that its worker states", async (t) => {
+  const later = () => { throw new Failed("not yet", { delayMs: 1000 }); };
+  const backoffs = { slow: { baseMs: 7_200_000, capMs: 7_200_000, jitter: 0 } }; // Longer than the default, which is at most an hour.
+  const create = work(t, { slow: later, usual: later }, 4, 60_000, { backoffs });
+  const began = Date.now();
+  const waitMs = async (kind: string) => Date.parse((await ended(await create(kind), "retry_wait")).ready_at!) - began;
+  assert.ok((await waitMs("slow")) >= 7_200_000);
+  assert.ok((await waitMs("usual")) < 3_600_000);
+});
+
+test("a backoff that contradicts itself is refused", async () => {
+  const worker = new Worker(client, { k: () => null }, { backoffs: { k: { baseMs: 2, capMs: 1 } } });
+  await assert.rejects(worker.run(), (error: unknown) => error instanceof Problem && error.code === "invalid_backoff" && error.at === "backoffs.k");
 });
 
 test("an error fails the attempt, with the name of the error as its code", async (t) => {

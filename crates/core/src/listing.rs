@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::format::{relative, several};
 use crate::ident::{JobId, RunToken, WorkerId};
 use crate::limit::Target;
 use crate::state::JobState;
@@ -163,7 +164,7 @@ pub enum Waiting {
         /// The queue.
         queue: String,
     },
-    /// Workers serve it, but are busy with other jobs.
+    /// Workers serve it, but have not claimed it yet.
     Turn,
 }
 
@@ -189,6 +190,32 @@ pub struct WaitFacts {
 }
 
 impl Waiting {
+    /// Describes why the job does not run.
+    #[must_use]
+    pub fn in_words(&self, now: Timestamp) -> String {
+        match self {
+            Self::Time { until } => format!("it is due {}", relative(*until, now)),
+            Self::Group { group, holder: Some(job), taken: 0..=1 } => {
+                format!("group {group} is taken by job {job}")
+            }
+            Self::Group { group, holder: Some(job), taken } => {
+                format!("all {taken} slots of group {group} are taken, the first by job {job}")
+            }
+            Self::Group { group, holder: None, .. } => format!("group {group} is taken"),
+            Self::Rate { target, until } => {
+                let until = relative(*until, now);
+                format!("the rate limit of {target} is reached: the next start is possible {until}")
+            }
+            Self::Reserved { group, jobs } => format!(
+                "the tokens of group {group} are reserved for {} that no worker has claimed yet",
+                several(u64::from(*jobs), "job", "jobs")
+            ),
+            Self::PausedQueue { queue } => format!("queue {queue} is paused"),
+            Self::NoWorker { kind, queue } => format!("no active worker serves kind {kind} in queue {queue}"),
+            Self::Turn => "it waits until a worker that serves it has a free place".to_owned(),
+        }
+    }
+
     /// Returns why a job does not run now; `None` if it is not waiting.
     #[must_use]
     pub fn of(job: &JobRow, facts: WaitFacts) -> Option<Self> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::transition::Verb;
 
@@ -27,7 +28,37 @@ impl Default for RetryPolicy {
     }
 }
 
+/// A retry policy that contradicts itself.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum InvalidRetryPolicy {
+    /// The first wait is longer than the longest one.
+    #[error("the first wait ({base:?}) is longer than the cap ({cap:?})")]
+    BaseAboveCap {
+        /// The first wait.
+        base: Duration,
+        /// The longest wait.
+        cap: Duration,
+    },
+    /// The random share is no share.
+    #[error("the jitter must be 0 to 1, not {0}")]
+    Jitter(f64),
+}
+
 impl RetryPolicy {
+    /// Checks that the waits and the jitter make sense.
+    ///
+    /// # Errors
+    /// [`InvalidRetryPolicy`] with the fault.
+    pub fn check(&self) -> Result<(), InvalidRetryPolicy> {
+        let Self { base, cap, jitter } = *self;
+        match () {
+            () if base > cap => Err(InvalidRetryPolicy::BaseAboveCap { base, cap }),
+            () if !(0.0..=1.0).contains(&jitter) => Err(InvalidRetryPolicy::Jitter(jitter)),
+            () => Ok(()),
+        }
+    }
+
     /// Returns a policy with the same wait after every failure, without jitter.
     #[must_use]
     pub const fn fixed(wait: Duration) -> Self {
@@ -101,6 +132,19 @@ mod tests {
     #[test]
     fn the_longest_durations_are_waits_too() {
         assert_eq!(RetryPolicy::fixed(Duration::MAX).delay(1, 0.5), Duration::MAX);
+    }
+
+    #[test]
+    fn a_first_wait_above_the_cap_and_a_jitter_that_is_no_share_are_refused() {
+        let check = |base, cap, jitter| RetryPolicy { base, cap, jitter }.check().map_err(|e| e.to_string());
+        let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+        assert_eq!(check(second, second, 1.0), Ok(()));
+        assert_eq!(
+            check(minute, second, 0.0),
+            Err("the first wait (60s) is longer than the cap (1s)".to_owned())
+        );
+        assert_eq!(check(second, minute, 1.5), Err("the jitter must be 0 to 1, not 1.5".to_owned()));
+        assert_eq!(check(second, minute, f64::NAN), Err("the jitter must be 0 to 1, not NaN".to_owned()));
     }
 
     proptest! {

@@ -84,6 +84,9 @@ codes! {
     InboxRefused = "inbox_refused", CONFLICT,
         means "The inbox does not allow the operation: it has passed this sequence.",
         remedy "See the state of the consumer.";
+    InvalidBackoff = "invalid_backoff", UNPROCESSABLE_ENTITY,
+        means "The backoff of a kind contradicts itself, or the worker does not serve the kind.",
+        remedy "Correct the field at `at`.";
     InvalidBatch = "invalid_batch", UNPROCESSABLE_ENTITY,
         means "The batch cannot be started with these values.",
         remedy "Correct the request; `detail` names the fault.";

@@ -45,10 +45,9 @@ pub(super) fn check(backoff: Option<&Node>, default: RetryPolicy, faults: &mut F
         None => Some(default),
     };
     if let (Some(base), Some(cap)) = (time("base", default.base), time("cap", default.cap))
-        && base > cap
+        && let Err(what) = (RetryPolicy { base, cap, ..default }).check()
     {
         let at = backoff.get("base").unwrap_or(backoff).span.start;
-        let what = format!("the first wait ({base:?}) is longer than the cap ({cap:?})");
-        faults.add(at, what, "set base to at most cap; for a constant wait, make them equal");
+        faults.add(at, what.to_string(), "set base to at most cap; for a constant wait, make them equal");
     }
 }

@@ -10,12 +10,11 @@ use milepost_cli_support::parsers::{duration, point_in_time};
 use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::actions::dead_letter::DeadEventAction;
 use milepost_core::actions::parked::ParkedAction;
-use milepost_core::error::StoreError;
+use milepost_core::event::Aggregate;
 use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
 use milepost_core::event::relay_listing::{ParkedView, Replay};
-use milepost_core::event::{Aggregate, RelayError};
 use milepost_core::ident::EventId;
-use milepost_core::port::Store;
+use milepost_core::port::{PARKED_CHANGED_MAX, Store};
 
 use super::subscriptions::known;
 use super::tail::on_one_line;
@@ -190,31 +189,26 @@ pub(super) async fn change(
     let name = &which.subscription;
     let verb = action.verb(payload).context("--payload cannot be used")?;
     known(name, store).await?;
-    let aggregates = match which.aggregate {
-        Some(aggregate) => vec![(aggregate, which.event)],
-        None => {
-            let parked = store.parked(Some(name), None, u32::MAX).await?;
-            parked.into_iter().map(|of| (of.first.aggregate, Some(of.first.id))).collect()
+    let store = which.reason.acting(store)?;
+    let changed = match which.aggregate {
+        Some(aggregate) => {
+            store.change_parked(name, &aggregate, which.event, &verb).await?;
+            vec![(aggregate, true)]
         }
+        None => store.change_all_parked(name, &verb).await?,
     };
-    if aggregates.is_empty() {
+    if changed.is_empty() {
         output::note("nothing is parked");
     }
-    let store = which.reason.acting(store)?;
-    for (aggregate, event) in aggregates {
-        match store.change_parked(name, &aggregate, event, &verb).await {
-            // The relay has published or parked events since they were listed.
-            Err(StoreError::Relay(RelayError::NotParked { .. } | RelayError::NotFirst { .. }))
-                if which.all =>
-            {
-                output::note(format_args!(
-                    "{aggregate}  not changed: its first parked event is another one now"
-                ));
-                continue;
-            }
-            changed => changed?,
+    for (aggregate, is_changed) in &changed {
+        if *is_changed {
+            output::change(format_args!("{aggregate}  {}", action.result()))?;
+        } else {
+            output::note(format_args!("{aggregate}  not changed: its first parked event is another one now"));
         }
-        output::change(format_args!("{aggregate}  {}", action.result()))?;
+    }
+    if changed.len() >= PARKED_CHANGED_MAX {
+        output::note("there may be more; run the command again");
     }
     Ok(Outcome::Done)
 }

@@ -11,6 +11,7 @@ use milepost_cli_support::operator::ReasonArgs;
 use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_cli_support::{output, parsers};
 use milepost_core::event::Aggregate;
+use milepost_core::inbox::listing::ConsumerView;
 use milepost_core::inbox::{Consumer, GapPolicy, PARKED_MAX_LIMIT};
 use milepost_core::port::Store;
 use milepost_core::retention::{Keep, Pace, RetentionPolicy};
@@ -205,6 +206,16 @@ pub(super) async fn gaps(args: &GapsArgs, store: &dyn Store) -> Result<()> {
     }
     if gaps.is_empty() {
         output::note("nothing is missing");
+        let of = |view: &ConsumerView| args.consumer.as_ref().is_none_or(|name| *name == view.consumer.name);
+        let waiting: u64 =
+            store.consumers().await?.iter().filter(|view| of(view)).map(|view| view.parked).sum();
+        if waiting > 0 {
+            let (events, are) =
+                (HumanCount(waiting), if waiting == 1 { "event that waits" } else { "events that wait" });
+            output::note(format_args!(
+                "{events} {are} can be processed now: the consumer must call next_parked after each event"
+            ));
+        }
         return Ok(());
     }
     let now = Timestamp::now();

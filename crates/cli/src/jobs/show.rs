@@ -7,7 +7,7 @@ use milepost_cli_support::output::{self, Outcome, printable};
 use milepost_cli_support::parsers;
 use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::error::StoreError;
-use milepost_core::format::{pretty, several};
+use milepost_core::format::pretty;
 use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobRow, JobView, Waiting};
@@ -128,29 +128,12 @@ fn print_facts(view: &JobView, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Explains why a ready job is not running.
+/// Explains why a job is not running, with the command that helps.
 pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
+    let words = waiting.in_words(now);
     match waiting {
-        Waiting::Time { until } => format!("it is due {}", relative(*until, now)),
-        Waiting::Group { group, holder: Some(job), taken: 0..=1 } => {
-            format!("group {group} is taken by job {job}")
-        }
-        Waiting::Group { group, holder: Some(job), taken } => {
-            format!("all {taken} slots of group {group} are taken, the first by job {job}")
-        }
-        Waiting::Group { group, holder: None, .. } => format!("group {group} is taken"),
-        Waiting::Rate { target, until } => {
-            format!("for the rate limit of {target}: the next start is possible {}", relative(*until, now))
-        }
-        Waiting::Reserved { group, jobs } => format!(
-            "the tokens of group {group} are reserved for {} that no worker has claimed yet",
-            several(u64::from(*jobs), "job", "jobs")
-        ),
-        Waiting::PausedQueue { queue } => {
-            format!("queue {queue} is paused; `milepost queues resume {queue}` resumes it")
-        }
-        Waiting::NoWorker { kind, queue } => format!("no active worker serves kind {kind} in queue {queue}"),
-        Waiting::Turn => "all workers that serve it are busy with other jobs".to_owned(),
+        Waiting::PausedQueue { queue } => format!("{words}; `milepost queues resume {queue}` resumes it"),
+        _ => words,
     }
 }
 

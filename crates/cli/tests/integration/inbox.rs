@@ -134,6 +134,8 @@ fn a_consumer_that_is_told_to_go_on_takes_in_what_waits(place: Place) {
     let told = place.run(&["inbox", "expect", "billing", "order/17", "4"]).ok().out;
     assert!(told.contains("billing processes events of order/17 from 4 on"), "{told}");
     assert_eq!(inbox(&place, &["gaps"]), json!([]), "nothing is missing any more");
+    let told = place.run(&["inbox", "gaps"]).ok().err;
+    assert!(told.contains("can be processed now: the consumer must call next_parked"), "{told}");
     assert_eq!(inbox(&place, &["expect", "billing", "order/17", "2"]), json!({ "changed": false }));
     let back = place.run(&["inbox", "expect", "billing", "order/17", "2"]);
     assert!(back.status == 1 && back.err.contains("never move back"), "{}", back.err);

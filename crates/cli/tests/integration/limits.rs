@@ -37,7 +37,10 @@ fn a_job_that_waits_for_a_rate_says_so(place: Place) {
     let (_, second) = (place.enqueue(&[]), place.enqueue(&[]));
     place.work(None);
     let show = place.run(&["jobs", "show", &second]).ok().out;
-    assert!(show.contains("for the rate limit of kind mail: the next start is possible in "), "{show}");
+    assert!(
+        show.contains("the rate limit of kind mail is reached: the next start is possible in "),
+        "{show}"
+    );
     assert_eq!(place.job(&second)["waiting_for"]["reason"], "rate");
 }
 

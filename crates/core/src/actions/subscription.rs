@@ -16,6 +16,11 @@ actions! {
             summary: "Resume a paused subscription",
             effect: "Publishing continues from its position.",
         }
+        RetryParked = "retry_parked" {
+            title: "Retry parked",
+            summary: "Retry the first event of every parked aggregate now",
+            effect: "The first event of each parked aggregate is retried now, and gets all its attempts again.",
+        }
         Replay = "replay" {
             title: "Replay",
             summary: "Publish events again",

@@ -40,7 +40,7 @@ pub use relay::{LogReader, RelayStore};
 pub use rollup::RollupStore;
 pub use schedule::{ScheduleStore, check_kind_of_ticks};
 pub use search::SearchStore;
-pub use subscription::SubscriptionStore;
+pub use subscription::{PARKED_CHANGED_MAX, SubscriptionStore};
 pub use token::{SessionStore, TokenStore};
 pub use wake::{Wake, WakeStream};
 pub use worker::WorkerStore;

@@ -5,12 +5,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::StoreResult;
-use crate::event::Aggregate;
+use crate::error::StoreError;
 use crate::event::listing::{AggregatePlace, DeadPlace};
 use crate::event::relay_listing::{
     DeadVerb, DeadView, Delivery, ParkedVerb, ParkedView, Replay, SubscriptionView,
 };
+use crate::event::{Aggregate, RelayError};
 use crate::ident::EventId;
+
+/// The maximum number of parked aggregates that one call changes.
+pub const PARKED_CHANGED_MAX: usize = 10_000;
+/// How many of them are read at once: each comes with the payload of its first event.
+const PARKED_AT_ONCE: u32 = 20;
 
 /// Inspection and control of subscriptions. An operation that is not possible is a [`Relay`](crate::error::StoreError::Relay)
 /// error and changes nothing.
@@ -41,6 +47,35 @@ pub trait SubscriptionStore: Send + Sync {
         event: Option<EventId>,
         verb: &ParkedVerb,
     ) -> StoreResult<()>;
+
+    /// Retries or skips the first event of up to [`PARKED_CHANGED_MAX`] parked aggregates, one after the other. Returns the aggregates, and
+    /// whether each was changed: not if its event was published or given up after it was listed.
+    async fn change_all_parked(
+        &self,
+        subscription: &str,
+        verb: &ParkedVerb,
+    ) -> StoreResult<Vec<(Aggregate, bool)>> {
+        let (mut changed, mut after) = (Vec::new(), None);
+        while changed.len() < PARKED_CHANGED_MAX {
+            let parked = self.parked(Some(subscription), after.as_ref(), PARKED_AT_ONCE).await?;
+            let Some(last) = parked.last() else { break };
+            after = Some(last.place());
+            for ParkedView { first, .. } in parked {
+                let done = self.change_parked(subscription, &first.aggregate, Some(first.id), verb).await;
+                let is_changed = match done {
+                    Err(StoreError::Relay(RelayError::NotParked { .. } | RelayError::NotFirst { .. })) => {
+                        false
+                    }
+                    done => done.map(|()| true)?,
+                };
+                changed.push((first.aggregate, is_changed));
+            }
+        }
+        if changed.is_empty() && !self.subscriptions().await?.iter().any(|view| view.name == subscription) {
+            return Err(RelayError::NoSuchSubscription(subscription.to_owned()).into());
+        }
+        Ok(changed)
+    }
 
     /// Lists dead letters of one subscription or all, newest first, before this position.
     async fn dead_events(

@@ -191,8 +191,9 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         let words = "Their first events failed too often. No event of these aggregates is published until an operator retries, edits or skips the first one.";
         let halted = several(of.halted_aggregates.unsigned_abs(), "aggregate is", "aggregates are");
         // A pause of the subscription would not help.
+        let retry = page.viewer.operates.then(|| events::retry_parked(of, page));
         let halted = Alert {
-            actions: Vec::new(),
+            actions: retry.into_iter().collect(),
             ..alert(true, format!("{halted} halted in {name}"), words.to_owned())
         };
         alerts.push(Alert { url: format!("{}#parked", halted.url), ..halted });

@@ -8,6 +8,7 @@ use axum::response::Response;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::bulk_run::{RunAction, RunChange};
 use milepost_core::actions::job::Inputs;
+use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::operation::{self, COUNTED_MAX};
 use milepost_core::bulk::run::{Settings, TargetFailure};
@@ -18,10 +19,11 @@ use milepost_core::listing::Waiting;
 use milepost_core::port::Store;
 use milepost_core::state::JobState;
 
+use super::bulk_speed;
 use super::bulks::{Row, held, url, why_stopped};
 use super::flash::Flash;
-use super::form::{Action, Field, Sent, acting};
-use super::format::{count, length, per_second, pretty, query, why};
+use super::form::{Action, Sent, acting};
+use super::format::{count, length, per_second, pretty, query};
 use super::page::{Drawn, Page, draw};
 use crate::app::App;
 use crate::params::Path;
@@ -57,8 +59,11 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
         Problem::new(Code::NoSuchBulkJob, format!("There is no bulk job {id}, or it was deleted."))
     })?;
     let _permit = app.large.permit().await;
-    let (job, mut failures) =
-        tokio::try_join!(app.store.job(id), app.store.bulk_failures(id, 0, FAILURES + 1))?;
+    let (job, mut failures, defined) = tokio::try_join!(
+        app.store.job(id),
+        app.store.bulk_failures(id, 0, FAILURES + 1),
+        app.store.bulk_definition(&view.name)
+    )?;
     let more_failures = failures.len() > FAILURES as usize;
     failures.truncate(FAILURES as usize);
     let stopped = why_stopped(slice::from_ref(&view), app.store.as_ref()).await?.remove(&id);
@@ -69,9 +74,9 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
             .as_ref()
             .and_then(|job| job.waiting_for.as_ref())
             .filter(|waiting| says_more(waiting, &view))
-            .map(|waiting| why(waiting, page.now)),
+            .map(|waiting| waiting.in_words(page.now)),
         parameters: job.map(|job| pretty(job.payload.get())).unwrap_or_default(),
-        facts: facts(&view),
+        facts: facts(&view, defined.as_ref()),
         actions: actions(&view, !failures.is_empty(), &page),
         row: Row::of(view.clone(), &app.paces, &page),
         failures,
@@ -106,7 +111,7 @@ fn says_more(waiting: &Waiting, view: &BulkView) -> bool {
     held(view).is_none() || !matches!(waiting, Waiting::Time { .. } | Waiting::Turn)
 }
 
-fn facts(view: &BulkView) -> Vec<(&'static str, String)> {
+fn facts(view: &BulkView, definition: Option<&Definition>) -> Vec<(&'static str, String)> {
     let span = |ms| length(std::time::Duration::from_millis(ms));
     let cursor = match (&view.cursor, &view.upper) {
         (Some(cursor), Some(upper)) => Some(format!("done up to {cursor}; the last target is {upper}")),
@@ -130,22 +135,9 @@ fn facts(view: &BulkView) -> Vec<(&'static str, String)> {
         ),
         ("throttled", (view.held_ms > 0).then(|| format!("{} in total", span(view.held_ms)))),
         ("after a crash", view.effects.map(|effects| effects.in_words().to_owned())),
-        ("settings", settings(&view.settings)),
+        ("limits", definition.map(|its| bulk_speed::in_force(&view.settings, its))),
     ];
     all.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect()
-}
-
-/// Describes the settings by operators, if there are any.
-fn settings(set: &Settings) -> Option<String> {
-    let all = [
-        set.rows_per_s.map(|rows| format!("at most {}", per_second(rows))),
-        set.duty.map(|duty| format!("chunks take at most {:.0} % of the time", duty * 100.0)),
-        set.chunk_ms.map(|ms| format!("{ms} ms per chunk")),
-        set.chunk_rows_min.map(|rows| format!("at least {} rows per chunk", count(rows))),
-        set.chunk_rows_max.map(|rows| format!("at most {} rows per chunk", count(rows))),
-    ];
-    let all: Vec<String> = all.into_iter().flatten().collect();
-    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
@@ -153,47 +145,8 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
     if !page.viewer.operates {
         return actions;
     }
-    let (id, set) = (view.id, &view.settings);
-    let text = |value: Option<String>| value.unwrap_or_default();
-    let as_it_is = "unchanged";
-    if view.state.is_live() {
-        let set = Action::new(page, "set", format!("/bulk/{id}/set"), RunChange::Set)
-            .asks("Change the speed?")
-            .with(Field::shown(
-                "rate",
-                "Maximum rows per second",
-                text(set.rows_per_s.map(|rate| rate.to_string())),
-                as_it_is,
-            ))
-            .with(Field::shown(
-                "duty",
-                "Duty cycle: the maximum share of the time for chunks, 0 to 1",
-                text(set.duty.map(|duty| duty.to_string())),
-                as_it_is,
-            ))
-            .with(Field::shown(
-                "chunk_ms",
-                "Target duration of a chunk, ms",
-                text(set.chunk_ms.map(|ms| ms.to_string())),
-                as_it_is,
-            ))
-            .with(Field::shown(
-                "rows_min",
-                "Minimum rows per chunk",
-                text(set.chunk_rows_min.map(|rows| rows.to_string())),
-                as_it_is,
-            ))
-            .with(Field::shown(
-                "rows_max",
-                "Maximum rows per chunk",
-                text(set.chunk_rows_max.map(|rows| rows.to_string())),
-                as_it_is,
-            ))
-            .with(Field::shown("priority", "Priority in its group, 1 to 4", view.priority.to_string(), ""));
-        actions.push(set);
-    }
     if has_failures {
-        let url = format!("/bulk/{id}/retry-failures");
+        let url = format!("/bulk/{}/retry-failures", view.id);
         let retry = Action::new(page, "retry-failures", url, RunChange::RetryFailures)
             .asks("Retry the failed targets?");
         actions.push(retry);

@@ -9,8 +9,8 @@ use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::bulk::staged::ColumnType;
 use milepost_core::bulk::statements::Statements;
-use milepost_core::duration::exact;
 
+use super::bulk_speed;
 use super::bulks::{Row, labels_of};
 use super::form::Action;
 use super::format::count;
@@ -71,20 +71,8 @@ fn facts(its: &Definition) -> Vec<(&'static str, String)> {
         ("queue", format!("{}, priority {}", its.queue, its.priority.get())),
         ("attempts", format!("at most {}", its.max_attempts)),
         ("after a crash", its.effects.in_words().to_owned()),
-        (
-            "chunks",
-            format!(
-                "about {} each, {} to {} rows",
-                exact(its.sizing.target),
-                count(its.sizing.rows_min),
-                count(its.sizing.rows_max)
-            ),
-        ),
     ];
-    facts.extend(its.load.rows_per_s.map(|rate| ("rate", format!("at most {rate} rows/s"))));
-    if its.load.duty < 1.0 {
-        facts.push(("duty cycle", format!("at most {:.1} % of the time", its.load.duty * 100.0)));
-    }
+    facts.extend(bulk_speed::facts(its.load, &its.sizing));
     facts.push(("error budget", format!("{} failed targets", count(its.failures_max))));
     facts.extend(its.then.clone().map(|next| ("then", next)));
     facts

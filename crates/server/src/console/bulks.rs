@@ -16,6 +16,7 @@ use milepost_core::port::Store;
 use milepost_core::state::JobState;
 use serde::Deserialize;
 
+use super::bulk_speed;
 use super::form::Action;
 use super::format::{between, count, cut, length, per_second, query};
 use super::paces::Paces;
@@ -146,7 +147,7 @@ fn turn(view: &BulkView, now: Timestamp) -> String {
     }
 }
 
-/// The actions of a run: abort, resume and cancel. An aborted run keeps its cursor.
+/// The actions of a run: abort, resume and cancel, and a change of its speed while it lives. An aborted run keeps its cursor.
 pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     if !page.viewer.operates {
         return Vec::new();
@@ -160,7 +161,8 @@ pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
         ))
     };
     let offered = RunAction::ALL.iter().filter(|action| action.is_offered_for(view));
-    offered.map(|&action| form(action)).collect()
+    let speed = view.state.is_live().then(|| bulk_speed::form(view, page));
+    offered.map(|&action| form(action)).chain(speed).collect()
 }
 
 /// The filter; empty fields are ignored.

@@ -9,13 +9,13 @@ use milepost_core::actions::parked::ParkedAction;
 use milepost_core::actions::subscription::SubscriptionAction;
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::{AggregatePlace, EventFilter, EventPage, LoggedEvent};
-use milepost_core::event::relay_listing::{Delivery, ParkedView, Replay, SubscriptionView};
+use milepost_core::event::relay_listing::{Delivery, ParkedVerb, ParkedView, Replay, SubscriptionView};
 use milepost_core::ident::EventId;
 use serde::Deserialize;
 
 use super::flash::Flash;
 use super::form::{Action, Control, Field, Sent, acting};
-use super::format::{between, count, cut, length, pretty, query};
+use super::format::{between, count, cut, length, pretty, query, several};
 use super::page::{Drawn, Page, draw};
 use super::sublist::{PageLinks, Sublist};
 use crate::api::cursor::Cursor;
@@ -163,7 +163,12 @@ fn actions(view: &SubscriptionView, place: usize, page: &Page) -> Vec<Action> {
         .with(Field::shown("aggregate_id", "Its id", "", "17"))
         .with(Field::shown("from", "First sequence", "", "1"))
         .among(place);
-    vec![stop(view, page).among(place), replay]
+    let mut actions = vec![stop(view, page).among(place)];
+    if view.parked_aggregates > 0 {
+        actions.push(retry_parked(view, page).among(place));
+    }
+    actions.push(replay);
+    actions
 }
 
 /// The button that pauses or resumes a subscription.
@@ -173,6 +178,15 @@ pub(super) fn stop(view: &SubscriptionView, page: &Page) -> Action {
         if view.paused_at.is_some() { SubscriptionAction::Resume } else { SubscriptionAction::Pause };
     Action::new(page, format!("{action}-{}", encoded(name)), "/events/subscription", action)
         .asks(format!("{} {name}?", action.title()))
+        .with(Field::hidden("subscription", name))
+}
+
+/// The button that retries all parked aggregates of a subscription.
+pub(super) fn retry_parked(view: &SubscriptionView, page: &Page) -> Action {
+    let (name, action) = (&view.name, SubscriptionAction::RetryParked);
+    let aggregates = several(view.parked_aggregates.unsigned_abs(), "aggregate", "aggregates");
+    Action::new(page, format!("{action}-{}", encoded(name)), "/events/subscription", action)
+        .asks(format!("Retry the first events of {aggregates} in {name}?"))
         .with(Field::hidden("subscription", name))
 }
 
@@ -213,6 +227,12 @@ pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
             SubscriptionAction::Resume => {
                 store.resume_subscription(name).await?;
                 Ok(format!("Subscription {name} is resumed."))
+            }
+            SubscriptionAction::RetryParked => {
+                let changed = store.change_all_parked(name, &ParkedVerb::Retry).await?;
+                let retried = changed.iter().filter(|(_, is_changed)| *is_changed).count();
+                let aggregates = several(retried as u64, "aggregate", "aggregates");
+                Ok(format!("The first events of {aggregates} in {name} are retried now."))
             }
             SubscriptionAction::Replay => {
                 Err(Flash::refused("nothing was done: a replay has its own form, which selects the events"))

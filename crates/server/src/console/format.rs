@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use askama::filters::HtmlSafe;
 use jiff::Timestamp;
-use milepost_core::listing::Waiting;
 
 use crate::params::encoded;
 
@@ -54,29 +53,6 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
-    }
-}
-
-/// Describes why a job does not run.
-pub(crate) fn why(waiting: &Waiting, now: Timestamp) -> String {
-    match waiting {
-        Waiting::Time { until } => format!("it is due {}", relative(*until, now)),
-        Waiting::Group { group, taken: 0..=1, .. } => {
-            format!("the slot of group {group} is held by another job")
-        }
-        Waiting::Group { group, taken, .. } => {
-            format!("all {taken} slots of group {group} are held by other jobs")
-        }
-        Waiting::Rate { target, until } => {
-            format!("the rate limit of {target} is reached; the next job may start {}", relative(*until, now))
-        }
-        Waiting::Reserved { group, jobs } => format!(
-            "the tokens of group {group} are reserved for {} that no worker has claimed yet",
-            several(u64::from(*jobs), "job", "jobs")
-        ),
-        Waiting::PausedQueue { queue } => format!("queue {queue} is paused"),
-        Waiting::NoWorker { kind, queue } => format!("no active worker serves kind {kind} in queue {queue}"),
-        Waiting::Turn => "the workers that serve it are busy with other jobs".to_owned(),
     }
 }
 

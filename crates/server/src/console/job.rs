@@ -15,7 +15,7 @@ use milepost_core::schedule::schedule_of_key;
 use milepost_core::transition::Verb;
 
 use super::form::{Action, Sent, acting};
-use super::format::{between, length, pretty, why};
+use super::format::{between, length, pretty};
 use super::page::{Drawn, Page, draw};
 use super::queues::set_queue;
 use super::{format, state_diagram};
@@ -136,7 +136,7 @@ fn reason_of(waiting: &Waiting, page: &Page) -> Why {
         Waiting::Turn => (Some(("/workers".to_owned(), "Running jobs")), None),
         _ => (None, None),
     };
-    Why { words: why(waiting, page.now), link, action }
+    Why { words: waiting.in_words(page.now), link, action }
 }
 
 fn failure(entry: &HistoryEntry) -> Option<String> {

@@ -14,6 +14,7 @@ mod batch_tasks;
 mod batches;
 mod bulk;
 mod bulk_definition;
+mod bulk_speed;
 mod bulks;
 pub(crate) mod cached_counts;
 mod change_jobs;

@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::backoff::Backoff;
 use super::handle::Handle;
 use crate::api::page;
 use crate::app::App;
@@ -65,6 +66,8 @@ struct RunEnd {
     /// Delay before the job can be claimed again, in milliseconds (snoozed; failed: if it is longer than the backoff). At most a hundred
     /// years; longer delays are reduced to that.
     delay_ms: Option<u64>,
+    /// How long the job waits before it is retried (failed). The default is 1 s, doubled with each failure, up to an hour.
+    backoff: Option<Backoff>,
 }
 
 /// The outcome of a run.
@@ -130,7 +133,8 @@ async fn finish_runs(
 ) -> Result<Json<FinishAnswer>, Problem> {
     page::check_count(request.runs.len(), RUNS_MAX, "runs")?;
     check_once(request.runs.iter().map(|end| end.run.run.job), "each job may occur only once")?;
-    let finishes: Vec<Finish> = request.runs.into_iter().map(RunEnd::into_finish).collect();
+    let finishes: Vec<Finish> =
+        request.runs.into_iter().enumerate().map(RunEnd::into_finish).collect::<Result<_, _>>()?;
     let finished = app.store.finish_many(worker, &finishes).await?;
     app.tally.ended(&finishes, &finished);
     Ok(Json(FinishAnswer { runs: finished.into_iter().map(Told::from).collect() }))
@@ -148,12 +152,17 @@ fn check_once(jobs: impl Iterator<Item = JobId>, words: &str) -> Result<(), Prob
 }
 
 impl RunEnd {
-    fn into_finish(self) -> Finish {
-        let Handle { run, grouped, task, .. } = self.run;
-        Finish { run, grouped, task, end: self.into_end() }
+    /// Returns the end for the store. `index`: its position in the request.
+    fn into_finish((index, end): (usize, Self)) -> Result<Finish, Problem> {
+        let Handle { run, grouped, task, .. } = end.run;
+        let policy = match end.backoff {
+            Some(backoff) => backoff.policy(|| format!("runs[{index}].backoff"))?,
+            None => RetryPolicy::default(),
+        };
+        Ok(Finish { run, grouped, task, end: end.into_end(policy) })
     }
 
-    fn into_end(self) -> End {
+    fn into_end(self, policy: RetryPolicy) -> End {
         let delay = self.delay_ms.map(Duration::from_millis);
         let message = beginning(self.message.unwrap_or_default(), MESSAGE_CHARS_MAX);
         match self.outcome {
@@ -167,7 +176,6 @@ impl RunEnd {
                 let failure = Failure { code, message };
                 let Handle { attempt, max_attempts, .. } = self.run;
                 let retryable = self.retryable.unwrap_or(true);
-                let policy = RetryPolicy::default();
                 match policy.after_failure(attempt, max_attempts, retryable, delay, fastrand::f64()) {
                     (Verb::Retry, delay) => End::Retry { delay, failure },
                     _ => End::Fail { failure },

@@ -1,5 +1,6 @@
 //! Worker leases: registration, heartbeats and deregistration.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
@@ -8,7 +9,6 @@ use axum::http::StatusCode;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, RunToken, WorkerId};
 use milepost_core::job::check_queue;
-use milepost_core::retry::RetryPolicy;
 use milepost_core::transition::Verb;
 use milepost_core::worker::NewWorker;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::backoff::{self, Backoff};
 use crate::app::App;
 use crate::body::Body;
 use crate::params::Path;
@@ -51,6 +52,10 @@ struct RegisterRequest {
     /// The duration of its lease, in milliseconds: after this time without a heartbeat its jobs are taken back. The default is 15 seconds.
     #[schema(minimum = 1000, maximum = 3_600_000)]
     lease_ms: Option<u64>,
+    /// How long jobs of these kinds wait if this worker is lost while it runs them; the default for the others. Send the same `backoff` with
+    /// the end of a failed run.
+    #[serde(default)]
+    backoffs: BTreeMap<String, Backoff>,
 }
 
 /// A registered worker.
@@ -83,8 +88,7 @@ async fn register_worker(
         }
     };
     let lease = Duration::from_millis(lease_ms);
-    // The policy that `finish` applies to failed runs.
-    let backoffs = request.kinds.iter().map(|kind| (kind.clone(), RetryPolicy::default())).collect();
+    let backoffs = backoff::of_kinds(&request.kinds, &request.backoffs)?;
     let worker =
         NewWorker { name: request.name, queues: request.queues, kinds: request.kinds, lease, backoffs };
     let names = worker.queues.len() + worker.kinds.len();

@@ -3,6 +3,7 @@
 //! A worker registers, claims jobs, reports how their runs ended, and sends heartbeats. It identifies a run by its handle, which
 //! contains the run token: reports with an outdated token change nothing.
 
+mod backoff;
 mod claim;
 mod finish;
 mod handle;

@@ -1,29 +1,33 @@
 //! Parked aggregates.
 
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use milepost_core::actions::parked::{InvalidEdit, ParkedAction};
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::AggregatePlace;
-use milepost_core::event::relay_listing::ParkedView;
+use milepost_core::event::relay_listing::{ParkedVerb, ParkedView};
 use milepost_core::ident::EventId;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::actor::RequestActor;
+use crate::actor::{RequestActor, Why};
 use crate::api::cursor::Cursor;
 use crate::api::page::{self, Page};
 use crate::app::App;
 use crate::body::Body;
-use crate::params::Query;
+use crate::params::{Path, Query};
 use crate::problem::{Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list_parked)).routes(routes!(operate_parked))
+    OpenApiRouter::new()
+        .routes(routes!(list_parked))
+        .routes(routes!(operate_parked))
+        .routes(routes!(retry_all_parked))
 }
 
 /// Filter of the parked aggregates.
@@ -105,4 +109,32 @@ async fn operate_parked(
     let aggregate = Aggregate::new(request.aggregate_type, request.aggregate_id);
     store.change_parked(&request.subscription, &aggregate, request.event_id, &verb).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The result.
+#[derive(Debug, Serialize, ToSchema)]
+struct RetriedAnswer {
+    /// Number of aggregates whose first event is retried now.
+    retried: usize,
+    /// Number of aggregates that were parked, but whose first event was published or given up in the meantime.
+    unchanged: usize,
+}
+
+/// Retry all parked aggregates
+///
+/// Retries the first event of each parked aggregate of a subscription, of at most 10,000 in one request.
+#[utoipa::path(
+    post, path = "/v1/subscriptions/{name}/retry-parked", tag = "events", params(("name" = String, Path, description = "The subscription"), Why),
+    responses((status = 200, body = RetriedAnswer)), security(("token" = ["operator"]))
+)]
+async fn retry_all_parked(
+    State(app): State<App>,
+    actor: RequestActor,
+    Path(name): Path<String>,
+    Query(why): Query<Why>,
+) -> Result<Json<RetriedAnswer>, Problem> {
+    let store = app.acting(actor.because_in_query(why.reason.as_deref())?);
+    let changed = store.change_all_parked(&name, &ParkedVerb::Retry).await?;
+    let retried = changed.iter().filter(|(_, is_changed)| *is_changed).count();
+    Ok(Json(RetriedAnswer { retried, unchanged: changed.len() - retried }))
 }

@@ -1,5 +1,6 @@
 //! Tests of the console's list of bulk jobs: filter by state, and pages.
 
+use milepost_core::bulk::chunk::Load;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::staged::{ColumnType, Columns};
 use milepost_core::bulk::statements::Statements;
@@ -73,6 +74,29 @@ pub(crate) async fn the_buttons_of_a_bulk_job_say_what_they_did(place: Place) {
         assert_eq!(operate(operation).await, words);
     }
     assert!(operate("skip").await.starts_with("refused"));
+}
+
+pub(crate) async fn the_speed_of_a_run_is_shown_and_changed_where_the_run_is_shown(place: Place) {
+    let load = Load { rows_per_s: Some(4000.0), duty: 0.5 };
+    place.store.put_bulk(&Definition { load, ..Definition::new("popular") }, Source::Operator).await.unwrap();
+    let run = started(&place).await;
+    let page = async || place.page(&format!("/bulk/{run}")).await.1;
+    let limits =
+        "chunks of about 350ms each, 50 to 50,000 rows, at most 4000 rows/s, at most 50.0 % of the time";
+    let html = page().await;
+    assert!(html.contains(limits) && !html.contains("changed by an operator"), "{html}");
+    for list in ["/", "/bulk"] {
+        let html = place.page(list).await.1;
+        assert!(html.contains("Change the speed of popular?"), "{list}: {html}");
+    }
+    let url = format!("/bulk/{run}/set");
+    let fields = [("rate", "500"), ("reason", "the database is busy"), ("back", "/")];
+    assert_eq!(place.form(&url, &fields).await.1, "done.Changed; it applies from the next chunk on.");
+    let html = page().await;
+    assert!(
+        html.contains("at most 500 rows/s, at most 50.0 % of the time (changed by an operator)"),
+        "{html}"
+    );
 }
 
 pub(crate) async fn a_run_is_started_in_the_console_with_its_parameters(place: Place) {

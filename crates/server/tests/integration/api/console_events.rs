@@ -74,6 +74,25 @@ pub(crate) async fn the_overview_tells_of_parked_aggregates(place: Place) {
     assert!(overview().await.contains("href=\"/events?subscription=mail#parked\""), "{}", overview().await);
 }
 
+pub(crate) async fn all_halted_aggregates_of_a_subscription_are_retried_by_one_button(place: Place) {
+    events::emit_orders(&place, 60).await;
+    events::fail(&place, "mail", 30).await;
+    let halted = "30 aggregates are halted in mail";
+    let overview = async || place.page("/").await.1;
+    wait::until("an alert is shown", async || overview().await.contains(halted)).await;
+    let question = "Retry the first events of 30 aggregates in mail?";
+    assert!(overview().await.contains(question), "the alert has the button");
+    assert!(place.page("/events").await.1.contains(question), "the row of the subscription has it, too");
+    let retry = [("subscription", "mail"), ("operation", "retry_parked"), ("reason", "the broker is back")];
+    let said = place.form("/events/subscription", &retry).await.1;
+    assert_eq!(said, "done.The first events of 30 aggregates in mail are retried now.");
+    let parked = place.store.parked(Some("mail"), None, 100).await.unwrap();
+    assert_eq!(parked.len(), 30);
+    assert!(parked.iter().all(|view| view.next_delivery_at.is_some()), "none is halted: {parked:?}");
+    let unknown = [("subscription", "gone"), ("operation", "retry_parked"), ("reason", "x")];
+    assert!(place.form("/events/subscription", &unknown).await.1.starts_with("refused"));
+}
+
 /// Returns the target of a link with this text.
 fn link(html: &str, name: &str) -> String {
     let before = html.split(&format!(">{name}</a>")).next().unwrap();

@@ -102,6 +102,27 @@ pub(crate) async fn what_is_parked_and_given_up_is_dealt_with(place: Place) {
     assert_eq!(place.get("/v1/dead-events").await.body, json!({"items": []}));
 }
 
+pub(crate) async fn all_parked_aggregates_of_a_subscription_are_retried(place: Place) {
+    emit_orders(&place, 60).await;
+    for subscription in ["mail", "orders"] {
+        fail(&place, subscription, 30).await;
+    }
+    let retry =
+        async |name: &str| place.post(&format!("/v1/subscriptions/{name}/retry-parked"), &json!({})).await;
+    assert_eq!(retry("orders").await.body, json!({"retried": 30, "unchanged": 0}));
+    let halted = async |name: &str| {
+        let parked = place.store.parked(Some(name), None, 100).await.unwrap();
+        parked.iter().filter(|view| view.next_delivery_at.is_none()).count()
+    };
+    assert_eq!((halted("orders").await, halted("mail").await), (0, 30));
+    let unknown = retry("gone").await;
+    assert_eq!(
+        (unknown.status, unknown.code()),
+        (StatusCode::NOT_FOUND, "no_such_subscription"),
+        "{unknown:?}"
+    );
+}
+
 /// Makes a subscription halt `each` events and dead-letter as many, all of different aggregates.
 pub(crate) async fn fail(place: &Place, subscription: &str, each: usize) {
     fail_as(place, subscription, each, Undelivered::Halt).await;

@@ -119,6 +119,7 @@ on_both! {
     console_bulk {
         bulk_jobs_are_listed_by_state_and_page_by_page
         the_buttons_of_a_bulk_job_say_what_they_did
+        the_speed_of_a_run_is_shown_and_changed_where_the_run_is_shown
         a_run_is_started_in_the_console_with_its_parameters
         the_page_of_a_bulk_job_shows_its_sql_and_its_form_asks_for_the_parameters
     }
@@ -164,6 +165,7 @@ on_both! {
         what_is_parked_and_given_up_is_mended_on_its_page
         the_form_that_runs_a_schedule_makes_one_job_if_it_is_submitted_twice
         the_overview_tells_of_parked_aggregates
+        all_halted_aggregates_of_a_subscription_are_retried_by_one_button
         long_lists_of_what_is_parked_and_given_up_go_on
     }
     protocol {
@@ -171,6 +173,9 @@ on_both! {
         a_claim_waits_until_there_is_a_job
         a_result_that_cannot_be_stored_fails_its_run_alone
         a_failed_run_is_tried_again_until_its_attempts_are_spent
+        a_failed_run_waits_for_the_backoff_that_its_worker_states
+        a_rescued_job_waits_for_the_backoff_of_its_lost_worker
+        a_backoff_that_contradicts_itself_is_refused
         a_heartbeat_tells_what_to_stop
         the_end_of_a_run_hands_its_groups_slot_on
         what_a_worker_holds_can_be_asked_for
@@ -184,6 +189,7 @@ on_both! {
         events_are_emitted_and_listed
         events_that_cannot_be_are_refused
         what_is_parked_and_given_up_is_dealt_with
+        all_parked_aggregates_of_a_subscription_are_retried
         what_is_parked_and_given_up_is_read_in_pages
         a_subscription_is_paused_and_goes_on
         what_was_published_is_published_again

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+use milepost_core::retry::RetryPolicy;
+use milepost_testkit::wait;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -134,6 +137,67 @@ pub(crate) async fn a_failed_run_is_tried_again_until_its_attempts_are_spent(pla
     let job = worker.claim_one().await;
     worker.finish(&job["run"], json!({"outcome": "failed", "retryable": false})).await;
     assert_eq!(state(&place, &again).await, "failed", "failures that are not retryable are not retried");
+}
+
+pub(crate) async fn a_failed_run_waits_for_the_backoff_that_its_worker_states(place: Place) {
+    let worker = Worker::register(&place).await;
+    let began = Timestamp::now();
+    // Longer than the default, which is at most an hour.
+    let hours = |hours: i64| json!({"base_ms": hours * 3_600_000, "cap_ms": hours * 3_600_000, "jitter": 0});
+    let wait = async |end: Value| {
+        let id = place.created(&json!({"kind": "k"})).await;
+        let job = worker.claim_one().await;
+        assert_eq!(worker.finish(&job["run"], end).await, "accepted");
+        let job = place.get(&format!("/v1/jobs/{id}")).await.body;
+        let ready_at: Timestamp = job["ready_at"].as_str().unwrap().parse().unwrap();
+        ready_at.duration_since(began).as_secs() / 3600
+    };
+    assert_eq!(wait(json!({"outcome": "failed"})).await, 0);
+    assert_eq!(wait(json!({"outcome": "failed", "backoff": hours(2)})).await, 2);
+    assert_eq!(wait(json!({"outcome": "failed", "backoff": hours(2), "delay_ms": 10_800_000})).await, 3);
+}
+
+pub(crate) async fn a_rescued_job_waits_for_the_backoff_of_its_lost_worker(place: Place) {
+    let id = place.created(&json!({"kind": "k"})).await;
+    let hours = json!({"base_ms": 7_200_000, "cap_ms": 7_200_000, "jitter": 0});
+    let request = json!({"name": "w", "queues": ["default"], "kinds": ["k"], "lease_ms": 1_000, "backoffs": {"k": hours}});
+    let answer = place.post("/v1/workers", &request).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    let worker = Worker { place: &place, id: answer.body["id"].as_i64().unwrap() };
+    worker.claim_one().await;
+    let began = Timestamp::now();
+    wait::until("the job was taken from the lost worker", || async {
+        let delay = |_: &str, attempt: u32, policy: Option<&RetryPolicy>| {
+            policy.copied().unwrap_or_default().delay(attempt, 0.5)
+        };
+        place.store.rescue_expired(10, &delay).await.unwrap();
+        state(&place, &id).await == "retry_wait"
+    })
+    .await;
+    let job = place.get(&format!("/v1/jobs/{id}")).await.body;
+    let ready_at: Timestamp = job["ready_at"].as_str().unwrap().parse().unwrap();
+    assert!(ready_at.duration_since(began).as_secs() >= 7_200, "{job}");
+}
+
+pub(crate) async fn a_backoff_that_contradicts_itself_is_refused(place: Place) {
+    let worker = Worker::register(&place).await;
+    let run = json!("0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c.1.1.25.--");
+    for (backoff, words) in [
+        (json!({"base_ms": 2, "cap_ms": 1}), "longer than the cap"),
+        (json!({"jitter": 1.5}), "the jitter must be 0 to 1"),
+        (json!({"base_ms": 3_600_001}), "longer than the cap"),
+    ] {
+        let register = json!({"name": "w", "queues": ["q"], "kinds": ["k"], "backoffs": {"k": backoff}});
+        let refused = place.post("/v1/workers", &register).await;
+        assert_eq!((refused.code(), refused.at()), ("invalid_backoff", "backoffs.k"), "{refused:?}");
+        assert!(refused.body["detail"].as_str().unwrap().contains(words), "{refused:?}");
+        let end = json!({"runs": [{"run": run, "outcome": "failed", "backoff": backoff}]});
+        let refused = worker.tell("finish", end).await;
+        assert_eq!((refused.code(), refused.at()), ("invalid_backoff", "runs[0].backoff"), "{refused:?}");
+    }
+    let register = json!({"name": "w", "queues": ["q"], "kinds": ["k"], "backoffs": {"mail": {}}});
+    let refused = place.post("/v1/workers", &register).await;
+    assert_eq!((refused.code(), refused.at()), ("invalid_backoff", "backoffs.mail"), "{refused:?}");
 }
 
 pub(crate) async fn a_heartbeat_tells_what_to_stop(place: Place) {
