@@ -3,12 +3,12 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import type { JobOperation } from "./operations.js";
+
 /** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
 export type JobState = "blocked" | "pending" | "running" | "retry_wait" | "failed" | "aborted" | "succeeded" | "canceled" | "skipped";
-
-export type JobOperation = "cancel" | "abort" | "resume" | "retry" | "rerun" | "snooze" | "skip" | "mark" | "release";
 
 /** A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key. */
 export interface NewJob {

@@ -216,6 +216,8 @@ pub fn graph() -> Vec<(Option<JobState>, Verb, JobState)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actions::Action as _;
+    use crate::actions::job::JobAction;
 
     #[test]
     fn the_graph_has_each_change_once() {
@@ -312,7 +314,24 @@ mod tests {
                 listed(to.collect())
             );
         }
-        page + "\n"
+        page + &actions() + "\n"
+    }
+
+    /// Describes the actions of operators.
+    fn actions() -> String {
+        let mut table = "\n## Actions of operators\n\nThe name is that of the command (`milepost jobs`), of `operation` in the API and of the button in the \
+                         console; `milepost.change` in SQL has the name of the change.\n\n| action | change | effect | in state |\n|---|---|---|---|\n"
+            .to_owned();
+        for action in JobAction::ALL {
+            let of = |state: &JobState| {
+                action.verb(*state).map(|verb| (format!("`{state}`"), format!("`{verb}`")))
+            };
+            let (states, verbs): (Vec<String>, Vec<String>) = JobState::ALL.iter().filter_map(of).unzip();
+            let verbs: std::collections::BTreeSet<String> = verbs.into_iter().collect();
+            let verbs = verbs.into_iter().collect::<Vec<_>>().join(" or ");
+            table += &format!("| `{action}` | {verbs} | {} | {} |\n", action.effect(), states.join(", "));
+        }
+        table
     }
 
     /// Run with `MILEPOST_UPDATE_DOCS=1` to update the page.

@@ -43,6 +43,7 @@ mod search;
 mod session;
 mod store;
 mod token;
+mod verbs;
 mod wake;
 mod worker;
 

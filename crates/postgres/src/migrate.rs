@@ -11,6 +11,7 @@ use sqlx::Row;
 use crate::error::{database_error, store_error};
 use crate::row::{self, Decoded};
 use crate::session::{Session, Sessions};
+use crate::verbs;
 
 /// Every migration. A released one is never edited.
 const MIGRATIONS: Migrations = Migrations(&[
@@ -81,6 +82,7 @@ const API: &str = concat!(
     include_str!("../sql/task_rules.sql"),
     include_str!("../sql/settle.sql"),
     include_str!("../sql/spread.sql"),
+    include_str!("../sql/verbs.sql"),
     include_str!("../sql/api.sql"),
     include_str!("../sql/bulk.sql"),
     include_str!("../sql/batches.sql"),
@@ -180,6 +182,7 @@ pub(crate) async fn migrate(sessions: &Sessions, place: &str) -> StoreResult<Mig
         let Migrated { from, to } = step.map_err(|e| store_error(place, "migrate", e))??;
         let from = *first.get_or_insert(from);
         if to >= KNOWN {
+            verbs::add_missing(sessions).await.map_err(|e| store_error(place, "migrate", e))?;
             return Ok(Migrated { from, to });
         }
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use milepost_core::actions::job::{Inputs, JobAction};
+use milepost_core::actions::{Action as _, Input};
 use milepost_core::audit::AuditFilter;
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::batch::start::NewBatch;
@@ -67,10 +69,11 @@ impl Walk {
         Self { scene, store, acts, last: 0, told: BTreeSet::new() }
     }
 
-    /// Performs every verb at least once. Add new verbs here.
+    /// Performs every verb at least once. Add new verbs here, except those of jobs.
     pub(super) async fn through(&mut self) {
         self.jobs().await;
         self.queues_and_limits().await;
+        self.other_actions_on_jobs().await;
         self.schedules().await;
         self.bulks().await;
         self.batches().await;
@@ -146,6 +149,22 @@ impl Walk {
             assert_eq!(detail["after"]["stop"], "cancel", "it was asked to stop");
         }
         self.scene.finish(&runs, End::Cancel).await;
+    }
+
+    /// Performs the actions on jobs that were not performed before, each in its usual state.
+    async fn other_actions_on_jobs(&mut self) {
+        for &action in JobAction::ALL {
+            let state = action.usual_state();
+            let verb = action.verb(state).expect("the usual state allows it");
+            let what = verb.audit_name().expect("an action is audited");
+            if !self.told.contains(what) {
+                let (job, _) = self.scene.job_in(state).await;
+                let delay = action.description().inputs.contains(&Input::RequiredDelay).then_some(LONG);
+                let inputs = Inputs { delay, grace: Some(Duration::ZERO), ..Inputs::default() };
+                self.operate(what, job, action.operation(verb, &inputs).expect("complete")).await;
+                self.scene.operate(job, Operation::new(Verb::Cancel)).await.expect("canceled");
+            }
+        }
     }
 
     async fn queues_and_limits(&mut self) {

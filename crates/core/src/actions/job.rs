@@ -288,6 +288,22 @@ mod tests {
         assert!(JobAction::Cancel.effect().contains("(10s by default)"), "{}", JobAction::Cancel.effect());
     }
 
+    /// Run with `MILEPOST_UPDATE_DOCS=1` to update the file.
+    #[test]
+    fn the_operations_of_the_client_for_typescript_are_those_of_the_code() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/typescript/src/operations.ts");
+        let names: Vec<String> = JobAction::ALL.iter().map(|action| format!("\"{action}\"")).collect();
+        let expected = format!(
+            "/** The operations on a job. Made from the code of the server; ARCHITECTURE.md says how. */\nexport type JobOperation = {};\n",
+            names.join(" | ")
+        );
+        let written = std::fs::read_to_string(path).unwrap();
+        if std::env::var_os("MILEPOST_UPDATE_DOCS").is_some() {
+            std::fs::write(path, &expected).unwrap();
+        }
+        assert!(written == expected, "operations.ts differs; run this test with MILEPOST_UPDATE_DOCS=1");
+    }
+
     #[test]
     fn inputs_have_defaults_and_a_snooze_needs_its_delay() {
         let none = Inputs::default();

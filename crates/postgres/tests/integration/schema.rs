@@ -443,3 +443,17 @@ async fn an_unreachable_server_is_named_with_the_cause_and_without_the_password(
     assert!(text.contains("127.0.0.1:1/app") && text.to_lowercase().contains("refused"), "{text}");
     assert!(!text.contains("s3cret"), "{text}");
 }
+
+#[tokio::test]
+async fn a_migration_adds_the_verbs_and_transitions_that_the_database_does_not_have() {
+    let (_database, store) = connected().await;
+    store.migrate().await.unwrap();
+    // As in a store of an older program, which does not know the verb.
+    let forget = "delete from milepost.transition where verb = 'skip'; \
+                  alter type milepost.verb rename value 'skip' to 'unknown'";
+    store.pool().execute(sqlx::raw_sql(forget)).await.unwrap();
+    store.migrate().await.unwrap();
+    let skips = "select from_state::text from milepost.transition where verb = 'skip' order by 1";
+    let states: Vec<String> = sqlx::query_scalar(skips).fetch_all(store.pool()).await.unwrap();
+    assert_eq!(states, ["blocked", "pending"]);
+}

@@ -9,7 +9,7 @@ use super::alert_facts::Facts;
 use super::format::{kind_url, several};
 
 /// A queue, one of its kinds, and the number of due jobs.
-type Forsaken<'a> = (&'a QueueKinds, &'a str, i64);
+type UnservedKind<'a> = (&'a QueueKinds, &'a str, i64);
 
 impl Facts {
     /// Alerts for queues that no worker serves, and for kinds in served queues without a handler.
@@ -18,8 +18,8 @@ impl Facts {
         let waits = queues.filter(|queue| queue.paused_at.is_none() && queue.waiting() > 0);
         let (served, others): (Vec<&QueueKinds>, Vec<&QueueKinds>) =
             waits.partition(|queue| self.alive().any(|worker| worker.queues.contains(&queue.name)));
-        let mut kinds: Vec<Forsaken<'_>> =
-            served.into_iter().flat_map(|queue| self.forsaken(queue)).collect();
+        let mut kinds: Vec<UnservedKind<'_>> =
+            served.into_iter().flat_map(|queue| self.unserved_kinds(queue)).collect();
         kinds.sort_by_key(|(.., jobs)| Reverse(*jobs));
         let more = kinds.split_off(kinds.len().min(CAUSES_MAX));
         let more = (!more.is_empty()).then(|| {
@@ -32,7 +32,7 @@ impl Facts {
     }
 
     /// Returns the kinds of a queue that have due jobs but no handler on any of its workers.
-    fn forsaken<'a>(&'a self, queue: &'a QueueKinds) -> Vec<Forsaken<'a>> {
+    fn unserved_kinds<'a>(&'a self, queue: &'a QueueKinds) -> Vec<UnservedKind<'a>> {
         let has_handler = |kind: &str| self.alive().any(|worker| worker.serves(&queue.name, kind));
         queue
             .due_by_kind()
@@ -58,7 +58,7 @@ fn of_queue(queue: &QueueKinds) -> Alert {
     }
 }
 
-fn of_kind((queue, kind, due): Forsaken<'_>) -> Alert {
+fn of_kind((queue, kind, due): UnservedKind<'_>) -> Alert {
     let words = format!(
         "{} in queue {}, but no active worker of the queue has a handler for the kind. Start one that has, or find the deployment that removed it.",
         several(due.unsigned_abs(), "job waits", "jobs wait"),

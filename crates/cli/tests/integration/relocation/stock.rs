@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_conformance::traces::span;
+use milepost_core::actions::job::{Inputs, JobAction};
+use milepost_core::actions::{Action as _, Input};
 use milepost_core::audit::Actor;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finished};
@@ -27,6 +29,7 @@ pub(crate) async fn fill(store: &Arc<dyn Store>) {
         scene.job_left_in(state).await;
     }
     every_end(&scene).await;
+    every_action(&scene).await;
     stopped_and_handed_on(&scene).await;
     limited(&scene).await;
     outlived(&scene).await;
@@ -146,6 +149,23 @@ async fn every_end(scene: &Scene) {
     operate(job.run.job, Verb::Cancel).await;
     let failed = scene.running(first()).await;
     scene.finish(&failed, End::Fail { failure: failure() }).await;
+}
+
+/// Performs each action of operators on a job of its own, and leaves none that is claimed later.
+async fn every_action(scene: &Scene) {
+    // Another job holds the slot that a release needs.
+    for &action in JobAction::ALL.iter().filter(|&&action| action != JobAction::Release) {
+        let state = action.usual_state();
+        let (job, _) = scene.job_in(state).await;
+        let verb = action.verb(state).expect("the usual state allows it");
+        let needs_delay = action.description().inputs.contains(&Input::RequiredDelay);
+        let delay = needs_delay.then_some(LONG);
+        let inputs = Inputs { delay, grace: Some(Duration::ZERO), ..Inputs::default() };
+        scene.operate(job, action.operation(verb, &inputs).unwrap()).await.unwrap();
+        if scene.state(job).await == JobState::Pending {
+            scene.operate(job, Operation::new(Verb::Snooze).delay(LONG)).await.unwrap();
+        }
+    }
 }
 
 /// Creates a slot that was passed on, with another job waiting for it, and a run that was asked to stop.
