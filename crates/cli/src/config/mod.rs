@@ -67,7 +67,7 @@ struct Sections {
     #[serde(default)]
     #[schemars(extend("format" = "milepost-store"))]
     store: Option<String>,
-    /// The team that this file belongs to, if several teams share the store. The names of its schedules, limits and bulk jobs begin with
+    /// The team that this file belongs to, if several teams share the store: letters and digits. The names of its schedules, limits and bulk jobs begin with
     /// the name of the team and a character that is neither a letter nor a digit: `billing.invoice`, `billing:*`. Those of other teams are
     /// not removed. A file without a team removes all that it does not contain.
     #[serde(default)]

@@ -1,17 +1,20 @@
 //! `team`: the owner of the schedules, limits and bulk jobs of a file.
 
-use milepost_core::job::check_queue;
 use milepost_core::precedence::Scope;
 
 use super::document::Node;
 use super::fault::Faults;
 
+/// The maximum length of the name of a team.
+const NAME_BYTES_MAX: usize = 100;
+
 /// Checks the name of the team, and that all schedules, limits and bulk jobs belong to it.
 pub(super) fn check(root: &Node, faults: &mut Faults) {
     let Some((node, team)) = root.get("team").and_then(|node| Some((node, node.text()?))) else { return };
-    // The same rules apply to names of teams and queues.
-    if let Err(invalid) = check_queue(team) {
-        let what = invalid.to_string().replacen("the queue", "the team", 1);
+    // Else the names of the team billing.eu would belong to the team billing, too.
+    if team.is_empty() || team.len() > NAME_BYTES_MAX || !team.chars().all(char::is_alphanumeric) {
+        let what =
+            format!("the team {team:?} must have 1 to {NAME_BYTES_MAX} bytes, which are letters and digits");
         return faults.add(node.span.start, what, "write a short name, such as \"billing\"");
     }
     let scope = Scope::Team(team.to_owned());

@@ -164,7 +164,8 @@ impl Checked {
     }
 
     /// Stores the definitions of the file, with the secrets in their statements hidden.
-    pub(super) async fn keep(&self, store: &dyn Store, scope: &Scope) -> Result<()> {
+    /// Returns the names of the bulk jobs that were removed because the file no longer contains them.
+    pub(super) async fn keep(&self, store: &dyn Store, scope: &Scope) -> Result<Vec<String>> {
         let stored = |bulk: &Bulk| {
             let mut definition = bulk.definition().clone();
             definition.statements = definition.statements.map(|its| its.hiding(&self.secrets));
@@ -172,7 +173,7 @@ impl Checked {
         };
         let definitions: Vec<Definition> = self.bulks.iter().map(stored).collect();
         let synced = store.sync_bulks(&definitions, scope).await?;
-        for name in synced.removed {
+        for name in &synced.removed {
             tracing::info!(
                 "removed the bulk job {name}, which is no longer in the configuration; its runs stay"
             );
@@ -182,7 +183,7 @@ impl Checked {
                 "an operator defined a bulk job {name}, which lists show; this worker uses the configuration"
             );
         }
-        Ok(())
+        Ok(synced.removed)
     }
 
     /// Returns the names of all bulk jobs.

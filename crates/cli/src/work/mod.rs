@@ -20,7 +20,7 @@ use milepost_cli_support::output::Outcome;
 use milepost_cli_support::store::{Database, StoreAddress, StoreWait};
 use milepost_core::limit::Limit;
 use milepost_core::precedence::Scope;
-use milepost_core::schedule::Schedule;
+use milepost_core::schedule::{Makes, Schedule, Source};
 
 use self::bulk::{Bulks, Checked};
 use crate::config::{BulkEntry, Config, LimitEntry, ScheduleEntry};
@@ -213,6 +213,24 @@ async fn keep_schedules(store: &dyn Store, schedules: &[Schedule], scope: &Scope
     Ok(())
 }
 
+/// Removes the schedules that these bulk jobs had in an earlier configuration. It has none now, so it does not list the others either.
+async fn remove_schedules_of_bulks(store: &dyn Store, bulks: &[String]) -> Result<()> {
+    if bulks.is_empty() {
+        return Ok(());
+    }
+    for view in store.schedules().await? {
+        let name = view.schedule.name;
+        let is_of_bulk = matches!(&view.schedule.makes, Makes::Job(job) if job.kind == name);
+        if view.source == Source::Config && is_of_bulk && bulks.contains(&name) {
+            store.remove_schedule(&name, Source::Config).await?;
+            tracing::info!(
+                "removed the schedule of the bulk job {name}, which is no longer in the configuration"
+            );
+        }
+    }
+    Ok(())
+}
+
 /// What to start, and on which store.
 struct Start {
     at: At,
@@ -281,13 +299,14 @@ impl Start {
             keep_limits(store, limits, scope).await?;
         }
         // Bulk jobs come before the schedules that start them.
-        if let Some(bulks) = &self.bulks {
-            bulks.keep(store, scope).await?;
+        let unscheduled = match &self.bulks {
+            Some(bulks) => [bulks.keep(store, scope).await?, bulks.names()].concat(),
+            None => Vec::new(),
+        };
+        match &self.schedules {
+            Some(schedules) => keep_schedules(store, schedules, scope).await,
+            None => remove_schedules_of_bulks(store, &unscheduled).await,
         }
-        if let Some(schedules) = &self.schedules {
-            keep_schedules(store, schedules, scope).await?;
-        }
-        Ok(())
     }
 }
 

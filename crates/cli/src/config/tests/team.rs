@@ -41,7 +41,10 @@ fn names_that_do_not_belong_to_the_team_are_refused() {
 }
 
 #[test]
-fn a_team_without_a_name_is_refused() {
-    let faults = faults("team = \"\"");
-    assert!(faults.len() == 1 && faults[0].contains("the team"), "{faults:?}");
+fn a_team_whose_names_could_belong_to_another_team_is_refused() {
+    for name in ["", "billing.eu", "billing-eu", "billing:", "b b"] {
+        let faults = faults(&format!("team = \"{name}\""));
+        assert!(faults.len() == 1 && faults[0].contains("letters and digits"), "{name}: {faults:?}");
+    }
+    assert!(faults("team = \"billing2\"").is_empty());
 }

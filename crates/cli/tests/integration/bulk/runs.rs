@@ -131,7 +131,24 @@ fn a_schedule_starts_a_bulk_job(place: Place) {
     );
     assert!(job["nominal_at"].is_string(), "{job}");
     assert_eq!(members.number(&format!("select count(*) from note where run = '{id}'")), 50);
-    assert_eq!(members.place.run(&["schedules", "list", "--json"]).json()[0]["name"], "popular");
+    let names = || {
+        let schedules = members.place.run(&["schedules", "list", "--json"]).json();
+        schedules
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|its| its["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    members.place.run(&["schedules", "add", "mine", "--every", "1d", "--kind", "other"]).ok();
+    assert_eq!(names(), ["mine", "popular"]);
+    // A file that has no schedules any more removes that of its bulk job, and no others.
+    members.place.write("milepost.toml", notes("popular", "group = \"g\"\n"));
+    let _work = members.work();
+    until(
+        "the file was applied",
+        || if names() == ["mine"] { Ok(()) } else { Err(format!("{:?}", names())) },
+    );
 }
 
 fn the_end_of_a_run_starts_the_next_bulk_job(place: Place) {
