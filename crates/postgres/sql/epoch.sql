@@ -44,9 +44,12 @@ create or replace function milepost.log_identity() returns bigint language sql s
     select c.system_identifier # 'milepost.event'::regclass::oid::bigint from pg_control_system() c
 $$;
 
--- Returns the timeline of the server, which rises with each promotion and restore.
-create or replace function milepost.current_timeline() returns int language sql stable parallel safe as $$
-    select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
+-- Returns the timeline of the server, which rises with each promotion and restore. In PL/pgSQL, because a session plans the query of an SQL
+-- function anew for each call, and each claim needs it.
+create or replace function milepost.current_timeline() returns int language plpgsql stable as $$
+begin
+    return ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int;
+end
 $$;
 
 -- Records the timeline of the server. Returns it if it was new, to one caller only; null for the first one of a server, on which nothing was
@@ -69,7 +72,6 @@ $$;
 -- standby may lack claims whose tokens workers already received; this floor prevents a token from being issued again for
 -- another run. It counts the timelines of earlier servers, too. Two standbys, or two restores of one backup, can begin the same
 -- timeline; the start time of each, in us, makes their tokens different (unless it agrees modulo 50,000).
--- In PL/pgSQL, because a session plans the query of an SQL function anew for each claim (about 0.1 ms).
 create or replace function milepost.run_token_floor() returns int language plpgsql stable as $$
 declare
     number int := least((select coalesce(max(k.timelines_before), 0) from milepost.timeline k) + milepost.current_timeline() - 1, 20000);

@@ -67,9 +67,9 @@ struct Sections {
     #[serde(default)]
     #[schemars(extend("format" = "milepost-store"))]
     store: Option<String>,
-    /// The team that this file belongs to, if several teams share the store: letters and digits. The names of its schedules, limits and bulk jobs begin with
-    /// the name of the team and a character that is neither a letter nor a digit: `billing.invoice`, `billing:*`. Those of other teams are
-    /// not removed. A file without a team removes all that it does not contain.
+    /// The team that this file belongs to, if several teams share the store: letters and digits. The names of its schedules, limits and bulk
+    /// jobs are that of the team, or begin with it and a character that is neither a letter nor a digit: `billing.invoice`, `billing:*`. Those
+    /// of other teams are not removed. A file without a team removes all that it does not contain.
     #[serde(default)]
     team: Option<String>,
     /// Settings of the worker.
@@ -81,7 +81,7 @@ struct Sections {
     /// The kinds of jobs that the worker runs, each by its name.
     #[serde(default)]
     kinds: BTreeMap<String, Kind>,
-    /// Recurring jobs and batches. If the file has no schedules, those of the store are not changed; `schedules = []` removes
+    /// Recurring jobs and batches. If the file has no schedules, and no bulk job with one, those of the store are not changed; `schedules = []` removes
     /// all schedules that came from a configuration; with `team`, those of the team.
     #[serde(default)]
     schedules: Option<Vec<ScheduleEntry>>,
