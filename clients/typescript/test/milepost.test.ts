@@ -7,7 +7,7 @@ import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, Failed, Problem, Snooze, Unreachable, Worker } from "../src/index.js";
-import type { Handler, Json, JobState, JobView } from "../src/index.js";
+import type { Handler, Json, JobState, JobView, WorkerOptions } from "../src/index.js";
 import "./hang.js";
 
 const client = new Client(process.env["MILEPOST_URL"]);
