@@ -320,7 +320,7 @@ begin
 end
 $$;
 
--- Applies an operator's action to one job: release, cancel, skip, mark, abort, retry_now, resume, rerun or snooze. Returns
+-- Applies an operator's action to one job, with one of the verbs in docs/STATES.md. Returns
 -- the new state, or 'stop_requested' if the job runs and has grace_ms to stop. delay_ms: the job cannot be claimed before
 -- this time has passed.
 create or replace function milepost.change(

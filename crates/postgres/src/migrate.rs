@@ -182,7 +182,7 @@ pub(crate) async fn migrate(sessions: &Sessions, place: &str) -> StoreResult<Mig
         let Migrated { from, to } = step.map_err(|e| store_error(place, "migrate", e))??;
         let from = *first.get_or_insert(from);
         if to >= KNOWN {
-            verbs::add_missing(sessions).await.map_err(|e| store_error(place, "migrate", e))?;
+            verbs::add_missing(&patient, SET_UP).await.map_err(|e| store_error(place, "migrate", e))?;
             return Ok(Migrated { from, to });
         }
     }

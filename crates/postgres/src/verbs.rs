@@ -5,16 +5,22 @@ use milepost_core::state::JobState;
 use milepost_core::transition::{Readiness, Verb, transition};
 
 use crate::row::{self, Decoded};
-use crate::session::Sessions;
+use crate::session::{Repeatable, Sessions};
 
 /// Adds the verbs and transitions that the database does not have. Verbs come first, in a transaction of their own: PostgreSQL cannot use a
-/// value of an enum in the transaction that adds it.
-pub(crate) async fn add_missing(sessions: &Sessions) -> Decoded<()> {
+/// value of an enum in the transaction that adds it. `set_up`: the settings of migrations.
+pub(crate) async fn add_missing(sessions: &Sessions, set_up: &'static str) -> Decoded<()> {
     let all: Vec<&str> = Verb::ALL.iter().map(|verb| verb.as_str()).collect();
     let missing = sessions.rows(sqlx::query(sql!("missing_verbs")).bind(all)).await?;
     let missing: Vec<String> = row::values(missing)?;
     if !missing.is_empty() {
-        sessions.execute(sqlx::query(sql!("add_verbs")).bind(missing)).await?;
+        let add = Repeatable::of(sqlx::query(sql!("add_verbs")).bind(missing));
+        sessions
+            .atomically(async |tx| {
+                tx.script(set_up).await?;
+                tx.execute(add).await
+            })
+            .await?;
     }
     let (mut states, mut verbs, mut next) = (Vec::new(), Vec::new(), Vec::new());
     for state in JobState::ALL {

@@ -7,7 +7,7 @@ use crate::record::{Change, Record};
 
 const ENDED: [&str; 3] = ["succeeded", "canceled", "skipped"];
 
-/// The allowed changes: the verb, the states before, the states after. Written down from `docs/GUARANTEES.md` a second time, so that a fault
+/// The allowed changes: the verb, the states before, the states after. Written down from `docs/STATES.md` a second time, so that a fault
 /// in the product's own table is seen.
 const ALLOWED: &[(&str, &[&str], &[&str])] = &[
     ("release", &["blocked"], &["pending"]),

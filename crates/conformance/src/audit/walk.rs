@@ -60,13 +60,15 @@ pub(super) struct Walk {
     last: i64,
     /// The actions that were recorded.
     pub(super) told: BTreeSet<&'static str>,
+    /// The actions on jobs that were performed.
+    performed: BTreeSet<&'static str>,
 }
 
 impl Walk {
     /// Creates a walk with an actor, or one without.
     pub(super) fn of(scene: Scene, acts: bool) -> Self {
         let store = if acts { acting(&scene.store) } else { Arc::clone(&scene.store) };
-        Self { scene, store, acts, last: 0, told: BTreeSet::new() }
+        Self { scene, store, acts, last: 0, told: BTreeSet::new(), performed: BTreeSet::new() }
     }
 
     /// Performs every verb at least once. Add new verbs here, except those of jobs.
@@ -106,6 +108,7 @@ impl Walk {
 
     async fn operate(&mut self, what: &'static str, job: JobId, operation: Operation) -> Value {
         self.store.operate(job, &operation).await.unwrap();
+        self.performed.insert(what);
         self.told(what, job, CHANGED).await
     }
 
@@ -157,7 +160,7 @@ impl Walk {
             let state = action.usual_state();
             let verb = action.verb(state).expect("the usual state allows it");
             let what = verb.audit_name().expect("an action is audited");
-            if !self.told.contains(what) {
+            if !self.performed.contains(what) {
                 let (job, _) = self.scene.job_in(state).await;
                 let delay = action.description().inputs.contains(&Input::RequiredDelay).then_some(LONG);
                 let inputs = Inputs { delay, grace: Some(Duration::ZERO), ..Inputs::default() };

@@ -297,10 +297,10 @@ mod tests {
             "/** The operations on a job. Made from the code of the server; ARCHITECTURE.md says how. */\nexport type JobOperation = {};\n",
             names.join(" | ")
         );
-        let written = std::fs::read_to_string(path).unwrap();
         if std::env::var_os("MILEPOST_UPDATE_DOCS").is_some() {
             std::fs::write(path, &expected).unwrap();
         }
+        let written = std::fs::read_to_string(path).unwrap();
         assert!(written == expected, "operations.ts differs; run this test with MILEPOST_UPDATE_DOCS=1");
     }
 

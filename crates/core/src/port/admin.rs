@@ -21,7 +21,7 @@ use crate::worker::WorkerView;
 /// An operation on one job.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// The verb: release, cancel, skip, mark, abort, retry now, resume, rerun or snooze.
+    /// The verb, one of those of operators.
     pub verb: Verb,
     /// How long a running job has to stop on its own before it is fenced (cancel, abort).
     pub grace: Duration,
