@@ -16,7 +16,11 @@ const ENQUEUE: &str = "select job_id, duplicate from milepost.enqueue_many(
     array_fill($1::text, array[cardinality($2::text[])]), array_fill('{}'::jsonb, array[cardinality($2::text[])]), keys => $2)";
 
 async fn enqueue(connection: &mut PgConnection, keys: &[&str]) -> Vec<(Uuid, bool)> {
-    sqlx::query_as(ENQUEUE).bind(KIND).bind(keys).fetch_all(connection).await.unwrap()
+    try_enqueue(connection, keys).await.unwrap()
+}
+
+async fn try_enqueue(connection: &mut PgConnection, keys: &[&str]) -> sqlx::Result<Vec<(Uuid, bool)>> {
+    sqlx::query_as(ENQUEUE).bind(KIND).bind(keys).fetch_all(connection).await
 }
 
 /// Creates a store with one job, which has the key `a` and has succeeded.
@@ -55,11 +59,16 @@ async fn a_key_that_retention_deletes_while_the_call_waits_for_another_key_gets_
 }
 
 #[tokio::test]
-async fn a_caller_in_repeatable_read_gets_the_new_job_of_a_key_that_was_deleted_since_its_snapshot() {
+async fn a_caller_in_repeatable_read_repeats_a_call_with_a_key_that_was_deleted_since_its_snapshot() {
     let (database, store) = store_with_ended_job().await;
     let mut caller = PgConnection::connect(&database.url()).await.unwrap();
-    caller.execute("begin isolation level repeatable read; select 1").await.unwrap();
+    let begin = "begin isolation level repeatable read; select count(*) from milepost.job";
+    caller.execute(begin).await.unwrap();
     delete_ended_job(&store).await;
+    let refused = try_enqueue(&mut caller, &["a"]).await.unwrap_err();
+    assert_eq!(refused.as_database_error().unwrap().code().as_deref(), Some("40001"));
+    caller.execute("rollback").await.unwrap();
+    caller.execute(begin).await.unwrap();
     let made = enqueue(&mut caller, &["a"]).await;
     caller.execute("commit").await.unwrap();
     assert_eq!(made.len(), 1, "{made:?}");

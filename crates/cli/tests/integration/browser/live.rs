@@ -58,11 +58,11 @@ fn a_bulk_jobs_bar_moves_until_it_is_aborted_and_goes_on_when_it_is_resumed(plac
     console.until_state("aborted");
 
     console.act(&resume, "the text is right after all");
-    browser.click("[popovertarget=act-set]");
-    browser.fill("#act-set [name=rate]", "1000000");
-    browser.fill("#act-set [name=rows_max]", "5000");
-    browser.fill("#act-set [name=reason]", "nobody is about");
-    browser.click_through("#act-set .buttons .go");
+    browser.click("[popovertarget^=act-set-]");
+    browser.fill("[id^=act-set-] [name=rate]", "1000000");
+    browser.fill("[id^=act-set-] [name=rows_max]", "5000");
+    browser.fill("[id^=act-set-] [name=reason]", "nobody is about");
+    browser.click_through("[id^=act-set-] .buttons .go");
     browser.until_says(".flash.done", "from the next chunk on");
     console.mark_page();
     // On a busy machine, chunks remain small.

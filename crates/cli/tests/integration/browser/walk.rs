@@ -102,10 +102,10 @@ fn each_problem_has_its_button_within_two_clicks_of_the_overview(place: Place) {
     browser.until_says("main h2", "In progress");
     browser.until_says("main tr", "announce");
     browser.click_through("main tr a[href^='/bulk/']");
-    browser.click("[popovertarget=act-set]");
-    browser.fill("#act-set [name=rate]", "1");
-    browser.fill("#act-set [name=reason]", "called at night");
-    browser.click_through("#act-set .buttons .go");
+    browser.click("[popovertarget^=act-set-]");
+    browser.fill("[id^=act-set-] [name=rate]", "1");
+    browser.fill("[id^=act-set-] [name=reason]", "called at night");
+    browser.click_through("[id^=act-set-] .buttons .go");
     browser.until_says(".flash.done", "from the next chunk on");
     console.open("/");
     browser.until_says("main tr button", "Abort…");
