@@ -63,7 +63,7 @@ declare
     latest timestamptz := now() + milepost.wait_ms_max() * interval '1 millisecond';
     -- All names at once: two regular expressions for each job take longer than its other checks.
     names text := concat(array_to_string(kinds, ''), array_to_string(queues, ''));
-    is_odd boolean := milepost.is_deceptive(names) or milepost.has_control(concat(names, array_to_string(keys, ''), array_to_string(groups, '')));
+    is_suspect boolean := milepost.is_deceptive(names) or milepost.has_control(concat(names, array_to_string(keys, ''), array_to_string(groups, '')));
 begin
     select c.ord, c.why into bad from (
         select i.ord, case
@@ -76,8 +76,8 @@ begin
             when not isfinite(i.run_at) or i.run_at > latest or i.run_at < to_timestamp(0) then 'run_at must be a time from 1970 to a hundred years from now'
             when i.delay_ms not between 0 and milepost.wait_ms_max() then 'the delay must be from 0 ms to a hundred years'
             when i.timeout_ms not between 1 and milepost.wait_ms_max() then 'the timeout must be from 1 ms to a hundred years'
-            when is_odd and milepost.has_control(concat(i.kind, i.queue, i.key, i.grp)) then 'names and keys must not have control characters'
-            when is_odd and milepost.is_deceptive(concat(i.kind, i.queue)) then 'names must not have characters that change the direction of text, or break lines'
+            when is_suspect and milepost.has_control(concat(i.kind, i.queue, i.key, i.grp)) then 'names and keys must not have control characters'
+            when is_suspect and milepost.is_deceptive(concat(i.kind, i.queue)) then 'names must not have characters that change the direction of text, or break lines'
             when i.kind in ('.', '..') or i.queue in ('.', '..') then 'the names . and .. cannot be used: programs remove them from URLs'
             end as why
         from unnest(kinds, queues, keys, groups, priorities, max_attempts, run_ats, delays_ms, timeouts_ms)

@@ -49,7 +49,7 @@ pub trait SubscriptionStore: Send + Sync {
     ) -> StoreResult<()>;
 
     /// Retries or skips the first event of up to [`PARKED_CHANGED_MAX`] parked aggregates, one after the other. Returns the aggregates, and
-    /// whether each was changed: not if its event was published or given up after it was listed.
+    /// whether each was changed: not if its event was published or dead-lettered after it was listed.
     async fn change_all_parked(
         &self,
         subscription: &str,

@@ -174,7 +174,7 @@ impl PostgresStore {
     ) -> StoreResult<Enqueued> {
         let begin = async |session: &mut Session<'_>| {
             if let Some(parent) = retry_of {
-                // Retention skips the run from here on; otherwise, it would not delete what is added to it meanwhile.
+                // Retention skips the run from here on; otherwise, it would leave the rows that are added after its deletion.
                 if !keep(session, parent).await? {
                     return Ok(Err(InvalidBulk::NotBulk { job: parent }));
                 }

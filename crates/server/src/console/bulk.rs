@@ -135,7 +135,7 @@ fn facts(view: &BulkView, definition: Option<&Definition>) -> Vec<(&'static str,
         ),
         ("throttled", (view.held_ms > 0).then(|| format!("{} in total", span(view.held_ms)))),
         ("after a crash", view.effects.map(|effects| effects.in_words().to_owned())),
-        ("limits", definition.map(|its| bulk_speed::in_force(&view.settings, its))),
+        ("limits", bulk_speed::in_force(&view.settings, definition)),
     ];
     all.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect()
 }

@@ -27,15 +27,22 @@ pub(super) fn facts(load: Load, sizing: &Sizing) -> Vec<(&'static str, String)> 
     facts
 }
 
-/// Describes the limits that apply to a run now: those that operators have set, else those of the bulk job.
-pub(super) fn in_force(set: &Settings, definition: &Definition) -> String {
-    let facts = facts(set.load(definition.load), &set.sizing(definition.sizing));
-    let facts: Vec<String> = facts
+/// Describes the limits that apply to a run now: those that operators have set, else those of the bulk job. `None` if nothing is known,
+/// because the bulk job was removed and no operator has set a limit.
+pub(super) fn in_force(set: &Settings, definition: Option<&Definition>) -> Option<String> {
+    let changed = *set != Settings::default();
+    let (load, sizing) = definition.map(|its| (its.load, its.sizing)).unwrap_or_default();
+    let sizes_known = definition.is_some()
+        || set.chunk_ms.is_some()
+        || set.chunk_rows_min.is_some()
+        || set.chunk_rows_max.is_some();
+    let limits: Vec<String> = facts(set.load(load), &set.sizing(sizing))
         .into_iter()
+        .filter(|(name, _)| *name != "chunks" || sizes_known)
         .map(|(name, limit)| if name == "chunks" { format!("chunks of {limit}") } else { limit })
         .collect();
-    let by = if *set == Settings::default() { "" } else { " (changed by an operator)" };
-    format!("{}{by}", facts.join(", "))
+    let by = if changed { " (changed by an operator)" } else { "" };
+    (definition.is_some() || changed).then(|| format!("{}{by}", limits.join(", ")))
 }
 
 /// The form that changes the limits of a run.

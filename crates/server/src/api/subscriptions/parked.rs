@@ -116,7 +116,7 @@ async fn operate_parked(
 struct RetriedAnswer {
     /// Number of aggregates whose first event is retried now.
     retried: usize,
-    /// Number of aggregates that were parked, but whose first event was published or given up in the meantime.
+    /// Number of aggregates that were parked, but whose first event was published or dead-lettered before its turn.
     unchanged: usize,
 }
 

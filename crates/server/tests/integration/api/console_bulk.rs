@@ -4,6 +4,7 @@ use milepost_core::bulk::chunk::Load;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::staged::{ColumnType, Columns};
 use milepost_core::bulk::statements::Statements;
+use milepost_core::precedence::Scope;
 use milepost_core::schedule::Source;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -78,7 +79,7 @@ pub(crate) async fn the_buttons_of_a_bulk_job_say_what_they_did(place: Place) {
 
 pub(crate) async fn the_speed_of_a_run_is_shown_and_changed_where_the_run_is_shown(place: Place) {
     let load = Load { rows_per_s: Some(4000.0), duty: 0.5 };
-    place.store.put_bulk(&Definition { load, ..Definition::new("popular") }, Source::Operator).await.unwrap();
+    place.store.put_bulk(&Definition { load, ..Definition::new("popular") }, Source::Config).await.unwrap();
     let run = started(&place).await;
     let page = async || place.page(&format!("/bulk/{run}")).await.1;
     let limits =
@@ -96,6 +97,12 @@ pub(crate) async fn the_speed_of_a_run_is_shown_and_changed_where_the_run_is_sho
     assert!(
         html.contains("at most 500 rows/s, at most 50.0 % of the time (changed by an operator)"),
         "{html}"
+    );
+    place.store.sync_bulks(&[], &Scope::All).await.unwrap();
+    let html = page().await;
+    assert!(
+        html.contains("<dd>at most 500 rows/s (changed by an operator)</dd>"),
+        "its bulk job was removed: {html}"
     );
 }
 
