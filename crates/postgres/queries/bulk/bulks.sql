@@ -16,6 +16,18 @@ candidates as materialized (
     union
     select t.id from milepost.live t where t.timed and t.group_key in (select group_key from groups)
     union
+    -- Runs that failed, or that an operator stopped, before their first chunk: those among the newest such jobs, read from the index
+    -- live_aside.
+    select a.id
+    from (
+        (select l.id, l.kind from milepost.live l where l.state = 'failed' order by l.id desc limit 1000)
+        union all
+        (select l.id, l.kind from milepost.live l where l.state = 'aborted' order by l.id desc limit 1000)
+    ) a
+    where a.kind in (select name from milepost.bulk_definition)
+    union
+    select j.id from milepost.job j where j.id = $1
+    union
     select b.job_id from milepost.bulk b
 ),
 seen as materialized (

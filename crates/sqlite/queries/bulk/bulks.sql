@@ -13,6 +13,21 @@ WITH candidates AS MATERIALIZED (
     SELECT t.id FROM milepost_live t INDEXED BY milepost_live_timed
     WHERE t.timed = 1 AND t.group_key IN (SELECT group_key FROM milepost_bulk_definition)
     UNION
+    -- Runs that failed, or that an operator stopped, before their first chunk: those among the newest such jobs.
+    SELECT a.id
+    FROM (
+        SELECT * FROM (
+            SELECT l.id, l.kind FROM milepost_live l INDEXED BY milepost_live_aside
+            WHERE l.state = 'failed' AND l.state <> 'pending' AND l.state <> 'running' ORDER BY l.id DESC LIMIT 1000)
+        UNION ALL
+        SELECT * FROM (
+            SELECT l.id, l.kind FROM milepost_live l INDEXED BY milepost_live_aside
+            WHERE l.state = 'aborted' AND l.state <> 'pending' AND l.state <> 'running' ORDER BY l.id DESC LIMIT 1000)
+    ) a
+    WHERE a.kind IN (SELECT name FROM milepost_bulk_definition)
+    UNION
+    SELECT j.id FROM milepost_job j WHERE j.id = ?1
+    UNION
     SELECT b.job_id FROM milepost_bulk b
 ),
 seen AS MATERIALIZED (

@@ -1,9 +1,10 @@
 //! Runs that operators stop and resume.
 
-use milepost::bulk::{Definition, Load, Sizing};
-use milepost::{JobId, JobState, Operation, Verb, Worker};
+use milepost::bulk::{BulkFilter, Definition, Load, Sizing};
+use milepost::{JobId, JobState, NewJob, Operation, Schedule, Source, Spec, Verb, Worker};
 use milepost_conformance::audit::{acting, only_entry};
 use milepost_conformance::changes::{assert_emitted, events_of, want_kinds};
+use milepost_core::schedule::Made;
 use milepost_testkit::home::{Home, PostgresHome};
 use milepost_testkit::scene::LONG;
 use milepost_testkit::{notes, wait};
@@ -218,4 +219,34 @@ async fn a_takeover_ends_the_chunk_that_the_last_worker_was_in() {
     members.assert_once_each(job, 30).await;
     worker.shutdown().await;
     let _: &dyn Home = members.home.as_ref();
+}
+
+/// Creates a run by the schedule `nightly`.
+async fn run_now(members: &Members) -> JobId {
+    match members.store().run_schedule_now("nightly", None).await.unwrap() {
+        Made::Job(run) => run.job,
+        Made::Batch(batch) => panic!("a batch: {batch:?}"),
+    }
+}
+
+pub(crate) async fn a_run_of_a_schedule_that_ends_before_its_first_chunk_is_listed(members: Members) {
+    let bulk = members.notify_as(Definition { max_attempts: 1, ..notes::definition("early", 10) });
+    let store = members.store();
+    store.put_bulk(bulk.definition(), Source::Operator).await.map(drop).unwrap();
+    let job = bulk.definition().direct(NewJob::new("early", &serde_json::json!({})).unwrap());
+    let nightly = Schedule::new("nightly", Spec::cron("0 3 * * *", "UTC").unwrap(), job);
+    store.put_schedule(&nightly, Source::Operator).await.map(drop).unwrap();
+    let listed = async || {
+        let views = store.bulks(&BulkFilter::default()).await.unwrap();
+        views.into_iter().map(|view| (view.id, view.state)).collect::<Vec<_>>()
+    };
+    let stopped = run_now(&members).await;
+    members.operate(stopped, Verb::Abort).await;
+    assert_eq!(listed().await, [(stopped, JobState::Aborted)]);
+    let failed = run_now(&members).await;
+    members.claim(&bulk).await;
+    members.rescue().await;
+    assert_eq!(listed().await, [(failed, JobState::Failed), (stopped, JobState::Aborted)]);
+    members.operate(stopped, Verb::Cancel).await;
+    assert_eq!(members.view(stopped).await.state, JobState::Canceled, "it is shown by its ID");
 }

@@ -24,6 +24,7 @@ mod workers;
 
 milepost_testkit::on_each_home! { crate::bulk::members::Members::on =>
     aborts::at_most_the_chunk_in_hand_commits_after_an_abort,
+    aborts::a_run_of_a_schedule_that_ends_before_its_first_chunk_is_listed,
     aborts::a_run_can_be_aborted_wherever_it_waits,
     aborts::a_run_that_is_aborted_and_goes_on_is_told,
     aborts::a_stop_of_one_run_leaves_the_others_alone,
