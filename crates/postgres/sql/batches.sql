@@ -128,8 +128,10 @@ begin
         on conflict do nothing;
         made := found;
         -- A row that was deleted since the snapshot is visible beside the one that this transaction has created.
-        if not milepost.sees_commits() and (select count(*) > 1 from milepost.batch b where b.dag = of_dag and b.key = new_key) then
-            perform milepost.refuse_old_snapshot(format('the batch with the key %L', new_key));
+        if not milepost.sees_commits() then
+            if (select count(*) > 1 from milepost.batch b where b.dag = of_dag and b.key = new_key) then
+                perform milepost.refuse_old_snapshot(format('the batch with the key %L', new_key));
+            end if;
         end if;
         exit when made;
         -- A separate statement, which sees the row for which the insert waited.

@@ -194,8 +194,10 @@ begin
         on conflict (event_id) do nothing;
         if found then
             -- An event that was deleted since the snapshot is visible beside the one that this transaction has created.
-            if not milepost.sees_commits() and (select count(*) > 1 from milepost.event e where e.event_id = ids[1]) then
-                perform milepost.refuse_old_snapshot(format('the event %s', ids[1]));
+            if not milepost.sees_commits() then
+                if (select count(*) > 1 from milepost.event e where e.event_id = ids[1]) then
+                    perform milepost.refuse_old_snapshot(format('the event %s', ids[1]));
+                end if;
             end if;
             perform milepost.wake_relay();
             event_id := ids[1];

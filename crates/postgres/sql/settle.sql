@@ -176,7 +176,7 @@ begin
         -- The deepest batches first: what follows for the tasks around them is settled together with tasks at that depth, so that
         -- all transactions lock in the same order.
         select null::uuid[] as batches, null::int[] as tasks, null::milepost.task_state[] as states, null::text[] as whys into higher;
-        if was is null and cardinality(tasks) > 1 then
+        if was is null and batches[1] <> any (batches) then
             select * into higher from milepost.split_off_deepest(batches, tasks, states, whys);
             if higher.batches is not null then
                 batches := higher.deep_batches;
@@ -356,7 +356,7 @@ begin
     with given as materialized (
         -- The changes that each end makes to the counters of each successor.
         select i.ord, i.batch_id, i.task, i.before, i.state, i.place, a.version_id, a.stop is not null as is_stopped, d.successors,
-               coalesce(cardinality(d.successors), 0) as number, not milepost.is_open(i.state) as ends,
+               coalesce(cardinality(d.successors), 0) as number,
                not (milepost.is_open(i.before) and milepost.is_open(i.state)) as counts,
                milepost.is_open(i.state)::int - milepost.is_open(i.before)::int as open,
                (i.state = 'succeeded')::int - (i.before = 'succeeded')::int as succeeded,
@@ -381,13 +381,14 @@ begin
         returning 1
     ),
     edge as materialized (
-        select p.batch_id, unnest(milepost.slice(p.successors, p.place, page)) as task, p.version_id, p.is_stopped, p.ends,
-               p.open, p.succeeded, p.failed, p.skipped, p.canceled
+        select p.batch_id, unnest(milepost.slice(p.successors, p.place, page)) as task, p.version_id, p.is_stopped, p.open,
+               p.succeeded, p.failed, p.skipped, p.canceled
         from paged p
         where p.counts and p.here
     ),
     difference as materialized (
-        select e.batch_id, e.task, max(e.version_id) as version_id, bool_or(e.is_stopped) as is_stopped, bool_or(e.ends) as ends,
+        -- An edge from an end that is taken back adds 1 to the open predecessors, every other one 0 or -1.
+        select e.batch_id, e.task, max(e.version_id) as version_id, bool_or(e.is_stopped) as is_stopped, min(e.open) <= 0 as ends,
                sum(e.open)::int as open, sum(e.succeeded)::int as succeeded, sum(e.failed)::int as failed,
                sum(e.skipped)::int as skipped, sum(e.canceled)::int as canceled
         from edge e
