@@ -16,11 +16,13 @@ pub mod inbox;
 pub mod intake;
 pub mod limits;
 pub mod lost_answers;
+pub mod pruners;
 pub mod rates;
 pub mod rescue;
 pub mod retention;
 pub mod rollups;
 pub mod runtime;
+pub mod schedule_owners;
 pub mod schedules;
 pub mod search;
 pub mod teams;
@@ -209,6 +211,15 @@ macro_rules! conformance {
                 a_claim_answered_late_beside_a_lost_one_is_run_once
                 a_worker_that_leaves_hands_back_what_a_lost_answer_brought
             }
+            pruners {
+                a_pruner_that_dies_between_batches_leaves_whole_jobs
+                a_rerun_beside_a_pruner_wins_or_loses_cleanly
+                many_pruners_forget_each_job_once
+                pruners_that_rest_take_turns
+                workers_forget_what_is_over
+                workers_forget_events_that_every_subscription_has_gone_past
+                retention_under_load_loses_nothing
+            }
             rates {
                 a_claim_takes_no_more_of_a_kind_than_its_tokens
                 a_kind_that_is_let_go_faster_does_not_wait_by_its_old_rate
@@ -244,14 +255,7 @@ macro_rules! conformance {
                 a_key_is_not_forgotten_before_its_job
                 history_can_go_before_its_job_but_for_the_last_entry
                 a_long_history_goes_in_portions
-                a_pruner_that_dies_between_batches_leaves_whole_jobs
-                a_rerun_beside_a_pruner_wins_or_loses_cleanly
-                many_pruners_forget_each_job_once
-                pruners_that_rest_take_turns
                 a_policy_that_cannot_be_kept_is_refused
-                workers_forget_what_is_over
-                retention_under_load_loses_nothing
-                workers_forget_events_that_every_subscription_has_gone_past
             }
             runtime {
                 an_error_at_shutdown_does_not_spend_the_attempt
@@ -281,6 +285,13 @@ macro_rules! conformance {
                 what_waits_is_found_with_its_payload
                 an_attempt_without_a_store_ends_as_one_with_it
             }
+            schedule_owners {
+                a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise
+                a_schedule_is_created_once_and_edited_only_as_it_was_seen
+                what_is_not_there_or_not_right_is_said
+                a_configuration_owns_its_schedules_and_no_others
+                an_operators_schedule_stays_whatever_a_configuration_says
+            }
             schedules {
                 a_tick_makes_a_job_that_says_which_tick_it_is
                 what_was_put_comes_back
@@ -292,11 +303,6 @@ macro_rules! conformance {
                 a_paused_schedule_does_not_tick_and_goes_on_from_now
                 run_now_leaves_the_ticks_as_they_are
                 run_now_that_is_repeated_makes_one_job
-                a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise
-                a_schedule_is_created_once_and_edited_only_as_it_was_seen
-                what_is_not_there_or_not_right_is_said
-                a_configuration_owns_its_schedules_and_no_others
-                an_operators_schedule_stays_whatever_a_configuration_says
                 a_schedule_that_ticked_by_a_clock_that_was_ahead_is_moved_back_by_the_next_worker
                 a_worker_ticks_and_its_handler_knows_the_tick
             }

@@ -1,15 +1,9 @@
 //! Retention: finished jobs are deleted after their retention period, and nothing else is.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::future::join_all;
-use milepost::{JobError, Outcome};
 use milepost_core::error::StoreError;
-use milepost_core::event::listing::EventFilter;
-use milepost_core::event::{Aggregate, Begin, NewEvent};
 use milepost_core::finish::End;
 use milepost_core::history::fold_rest;
 use milepost_core::ident::JobId;
@@ -19,10 +13,8 @@ use milepost_core::retention::{AUDIT_MIN, Keep, Pace, Prunable, Pruned, Retentio
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
-use super::runtime;
 use milepost_testkit::examine::examine;
 use milepost_testkit::scene::{Scene, failure};
-use milepost_testkit::wait;
 
 /// Deletes all finished jobs immediately.
 pub(super) const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
@@ -38,7 +30,7 @@ pub(super) const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
     audit: Keep::For(AUDIT_MIN),
 };
 
-const fn by_hand(limit: u32) -> Pace {
+pub(super) const fn by_hand(limit: u32) -> Pace {
     Pace { limit, rest: 0 }
 }
 
@@ -54,7 +46,7 @@ pub(super) async fn prune_some(store: &dyn Store, policy: &RetentionPolicy, pace
 
 /// Ensures that finished jobs can be deleted: what ended in the current millisecond is due in the next one, and a store may keep the last entry of the
 /// history.
-async fn let_time_pass(scene: &Scene) {
+pub(super) async fn let_time_pass(scene: &Scene) {
     scene.enqueue(NewJob::new("bystander", &()).unwrap()).await;
     tokio::time::sleep(Duration::from_millis(3)).await;
 }
@@ -70,14 +62,14 @@ pub(super) async fn prune(scene: &Scene, policy: &RetentionPolicy) -> Pruned {
     }
 }
 
-async fn is_gone(scene: &Scene, job: JobId) -> bool {
+pub(super) async fn is_gone(scene: &Scene, job: JobId) -> bool {
     let gone = scene.store.job(job).await.unwrap().is_none();
     assert!(!gone || scene.history(job).await.is_empty(), "the history of a deleted job is deleted, too");
     gone
 }
 
 /// Returns a succeeded job with a key.
-async fn succeeded(scene: &Scene, key: &str) -> JobId {
+pub(super) async fn succeeded(scene: &Scene, key: &str) -> JobId {
     let job = scene.running(Scene::job().key(key)).await;
     scene.finish(&job, End::Succeed { result: None }).await;
     job.run.job
@@ -232,222 +224,10 @@ pub async fn a_long_history_goes_in_portions(scene: Scene) {
     }
 }
 
-pub async fn a_pruner_that_dies_between_batches_leaves_whole_jobs(scene: Scene) {
-    let mut jobs = Vec::new();
-    for n in 0..10 {
-        jobs.push(succeeded(&scene, &n.to_string()).await);
-    }
-    let_time_pass(&scene).await;
-    let mut pruned = scene.store.prune(&NOTHING_KEPT, by_hand(3)).await.unwrap();
-    while pruned.what.succeeded == 0 {
-        pruned = scene.store.prune(&NOTHING_KEPT, by_hand(3)).await.unwrap();
-    }
-    // A store may also limit the time of a call, so a call deletes fewer jobs on a busy machine.
-    assert!(pruned.more && pruned.what.succeeded <= 3, "{pruned:?}");
-    let mut gone = 0;
-    for (n, &job) in jobs.iter().enumerate() {
-        let duplicate = scene.try_enqueue(Scene::job().key(n.to_string())).await.unwrap().duplicate;
-        if is_gone(&scene, job).await {
-            gone += 1;
-            assert!(!duplicate, "the key is free");
-        } else {
-            assert!(duplicate, "the key is taken");
-            scene.assert_history_folds(job).await;
-        }
-    }
-    assert_eq!(gone, pruned.what.succeeded);
-}
-
-pub async fn a_rerun_beside_a_pruner_wins_or_loses_cleanly(scene: Scene) {
-    let mut jobs = Vec::new();
-    for n in 0..60 {
-        jobs.push(succeeded(&scene, &n.to_string()).await);
-    }
-    let_time_pass(&scene).await;
-    let pruner = {
-        let scene = scene.clone();
-        tokio::spawn(async move {
-            let mut sum = 0;
-            loop {
-                let pruned = scene.store.prune(&NOTHING_KEPT, by_hand(4)).await.unwrap();
-                sum += pruned.what.succeeded;
-                if !pruned.more {
-                    return sum;
-                }
-            }
-        })
-    };
-    // In reverse order, so that they meet the pruner, which starts with the oldest jobs.
-    let reruns = jobs.iter().rev().map(|&job| {
-        let scene = scene.clone();
-        tokio::spawn(async move { (job, scene.operate(job, Operation::new(Verb::Rerun)).await) })
-    });
-    let mut won = 0;
-    for rerun in join_all(reruns).await {
-        match rerun.unwrap() {
-            (job, Ok(_)) => {
-                won += 1;
-                assert_eq!(scene.state(job).await, JobState::Pending);
-                scene.assert_history_folds(job).await;
-            }
-            (job, Err(StoreError::NoSuchJob(_))) => assert!(is_gone(&scene, job).await),
-            (job, Err(error)) => panic!("rerun of {job}: {error:?}"),
-        }
-    }
-    let lost = pruner.await.unwrap() + prune(&scene, &NOTHING_KEPT).await.what.succeeded;
-    assert_eq!(won + lost, 60, "each job is either rerun or deleted");
-    assert_eq!(scene.claim(100).await.len() as u64, won);
-}
-
-pub async fn many_pruners_forget_each_job_once(scene: Scene) {
-    let jobs: Vec<_> = (0..300).map(|n| Scene::job().key(n.to_string())).collect();
-    scene.store.enqueue_many(&jobs).await.unwrap();
-    for job in scene.claim(300).await {
-        scene.finish(&job, End::Succeed { result: None }).await;
-    }
-    let_time_pass(&scene).await;
-    let forgotten = Arc::new(AtomicU64::new(0));
-    let pruners = (0..4).map(|_| {
-        let (scene, forgotten) = (scene.clone(), forgotten.clone());
-        tokio::spawn(async move {
-            let (mut sum, mut after) = (Pruned::default(), 0);
-            // While another pruner processes a batch, a call may report that no rows are left. Therefore continue until all are deleted, and then a
-            // few times more.
-            while after < 10 {
-                after += u32::from(forgotten.load(Ordering::SeqCst) >= 300);
-                let pruned = scene.store.prune(&NOTHING_KEPT, by_hand(20)).await.unwrap();
-                forgotten.fetch_add(pruned.what.succeeded, Ordering::SeqCst);
-                sum += pruned;
-            }
-            sum
-        })
-    });
-    let mut sum = Pruned::default();
-    for pruned in
-        tokio::time::timeout(wait::LIMIT, join_all(pruners)).await.expect("timed out before all were deleted")
-    {
-        sum += pruned.unwrap();
-    }
-    assert_eq!(sum.what.succeeded, 300);
-    assert_eq!(
-        sum.rows,
-        300 * (1 + 1 + 1 + 3),
-        "one end, one job, one key and three history entries per job"
-    );
-}
-
-pub async fn pruners_that_rest_take_turns(scene: Scene) {
-    for n in 0..4 {
-        succeeded(&scene, &n.to_string()).await;
-    }
-    let_time_pass(&scene).await;
-    let in_turn = Pace { limit: 3, rest: 1_000_000 };
-    // A store may also limit the time of a call, so on a busy machine the first calls may delete nothing.
-    let mut first = scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap();
-    while first.rows == 0 {
-        first = scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap();
-    }
-    let first = first.what.succeeded;
-    assert!((1..=3).contains(&first), "{first} jobs were deleted");
-    assert_eq!(
-        scene.store.prune(&NOTHING_KEPT, in_turn).await.unwrap(),
-        Pruned::default(),
-        "the second call rests and deletes nothing"
-    );
-    assert_eq!(prune(&scene, &NOTHING_KEPT).await.what.succeeded, 4 - first);
-}
-
 pub async fn a_policy_that_cannot_be_kept_is_refused(scene: Scene) {
     let policy = RetentionPolicy { workers: Keep::For(Duration::ZERO), ..NOTHING_KEPT };
     let refused = scene.store.prune(&policy, by_hand(1)).await;
     assert!(matches!(refused, Err(StoreError::Retention(_))), "{refused:?}");
-}
-
-pub async fn workers_forget_what_is_over(scene: Scene) {
-    let done = succeeded(&scene, "k").await;
-    let (dead, _) = scene.job_in(JobState::Failed).await;
-    let_time_pass(&scene).await;
-    let worker = runtime::builder(scene.store.clone())
-        .options(|options| options.retention = NOTHING_KEPT)
-        .start()
-        .await
-        .unwrap();
-    wait::until("both jobs are deleted", || async {
-        is_gone(&scene, done).await && is_gone(&scene, dead).await
-    })
-    .await;
-    wait::until("both deletions are counted", || async { worker.stats().pruned == 2 }).await;
-    assert_eq!(worker.stats().dead_letters_pruned, 1);
-    worker.shutdown().await;
-}
-
-pub async fn workers_forget_events_that_every_subscription_has_gone_past(scene: Scene) {
-    let store = &scene.store;
-    let event = || NewEvent::new(Aggregate::new("order", "1"), "order.paid", &()).unwrap();
-    store.emit_many(&[event(), event()]).await.unwrap();
-    store.subscribe("s", Begin::Beginning).await.unwrap();
-    let_time_pass(&scene).await;
-    let policy = RetentionPolicy { events: Keep::For(Duration::ZERO), ..NOTHING_KEPT };
-    while store.prune_log(Duration::ZERO).await.unwrap().is_some() {}
-    let logged =
-        async || store.events(&EventFilter { limit: 9, ..EventFilter::default() }).await.unwrap().len();
-    assert_eq!(logged().await, 2, "the subscription has not read the events yet");
-    store.remove_subscription("s").await.unwrap();
-    let worker = runtime::builder(scene.store.clone())
-        .options(|options| options.retention = policy)
-        .start()
-        .await
-        .unwrap();
-    wait::until("all are deleted", || async { logged().await == 0 }).await;
-    worker.shutdown().await;
-    assert_eq!(store.emit(&event()).await.unwrap().sequence, 3);
-}
-
-pub async fn retention_under_load_loses_nothing(scene: Scene) {
-    const JOBS: usize = 400;
-    let runs: Arc<Mutex<HashMap<JobId, u32>>> = Arc::default();
-    let seen = runs.clone();
-    let worker = runtime::start(scene.store.clone(), move |context| {
-        *seen.lock().unwrap().entry(context.run().job).or_default() += 1;
-        async move {
-            match (context.attempt(), context.job().max_attempts) {
-                (1, _) => Err(JobError::retryable("weather", "rain")),
-                (_, 2) => Err(JobError::retryable("weather", "still")),
-                _ => Ok(Outcome::Done),
-            }
-        }
-    })
-    .await;
-    let policy = RetentionPolicy { failed: Keep::Forever, ..NOTHING_KEPT };
-    let pruner = {
-        let scene = scene.clone();
-        tokio::spawn(async move {
-            let mut sum = 0;
-            while sum < JOBS as u64 / 2 {
-                let_time_pass(&scene).await;
-                sum += scene.store.prune(&policy, by_hand(20)).await.unwrap().what.succeeded;
-            }
-            sum
-        })
-    };
-    let mut jobs = Vec::new();
-    for n in 0..JOBS {
-        let attempts = if n % 2 == 0 { 2 } else { 3 };
-        jobs.push(scene.enqueue(runtime::job().max_attempts(attempts).key(n.to_string())).await);
-    }
-    let forgotten = tokio::time::timeout(wait::LIMIT, pruner).await.expect("timed out");
-    assert_eq!(forgotten.unwrap(), JOBS as u64 / 2, "every second job succeeded and was deleted");
-    for (n, &job) in jobs.iter().enumerate() {
-        if n % 2 == 0 {
-            scene.until(job, JobState::Failed).await;
-            scene.assert_history_folds(job).await;
-        } else {
-            assert!(is_gone(&scene, job).await);
-        }
-    }
-    worker.shutdown().await;
-    let runs = runs.lock().unwrap();
-    assert!(jobs.iter().all(|job| runs.get(job) == Some(&2)), "each job ran exactly twice");
 }
 
 pub async fn what_retention_leaves_is_no_damage(scene: Scene) {

@@ -10,7 +10,7 @@ use milepost_core::error::StoreError;
 use milepost_core::job::{Enqueued, NewJob, Priority};
 use milepost_core::listing::JobRow;
 use milepost_core::port::Store;
-use milepost_core::precedence::{Over, Put, Scope, Synced};
+use milepost_core::precedence::{Over, Put};
 use milepost_core::schedule::{
     JobTemplate, Made, Makes, Misfire, Schedule, ScheduleView, Source, Spec, schedule_of_key,
 };
@@ -20,31 +20,31 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::runtime;
-use milepost_testkit::scene::{KIND, Scene};
+use milepost_testkit::scene::Scene;
 use milepost_testkit::wait;
 
 /// The interval of most schedules in these tests: so long that no tick occurs during a test.
 const PERIOD: SignedDuration = SignedDuration::from_hours(24 * 100);
 
 /// Returns a schedule that ticks every [`PERIOD`].
-fn rare(name: &str) -> Schedule {
+pub(super) fn rare(name: &str) -> Schedule {
     Schedule::new(name, Spec::every(PERIOD.unsigned_abs()).expect("invalid interval"), Scene::job())
 }
 
 /// Returns the last tick of [`rare`] schedules, or the one that is this number of periods earlier.
-async fn periods_ago(scene: &Scene, periods: i32) -> Timestamp {
+pub(super) async fn periods_ago(scene: &Scene, periods: i32) -> Timestamp {
     let now = scene.store.clock().await.unwrap().now;
     let last_s = now.as_second() / PERIOD.as_secs() * PERIOD.as_secs();
     Timestamp::from_second(last_s).unwrap() - PERIOD * periods
 }
 
 /// Stores a schedule with this next tick.
-async fn stand(scene: &Scene, schedule: &Schedule, next_at: Timestamp) {
+pub(super) async fn stand(scene: &Scene, schedule: &Schedule, next_at: Timestamp) {
     let put = scene.store.write_schedule(schedule, Source::Operator, Some(next_at), Over::Any).await.unwrap();
     assert_eq!(put, Put::Stands);
 }
 
-async fn view(scene: &Scene, name: &str) -> ScheduleView {
+pub(super) async fn view(scene: &Scene, name: &str) -> ScheduleView {
     scene.store.schedule(name).await.unwrap().expect("the schedule does not exist")
 }
 
@@ -57,7 +57,7 @@ fn job_of(made: Made) -> Enqueued {
 }
 
 /// Returns the job template of a schedule.
-fn template(schedule: &Schedule) -> &JobTemplate {
+pub(super) fn template(schedule: &Schedule) -> &JobTemplate {
     match &schedule.makes {
         Makes::Job(job) => job,
         Makes::Batch(batch) => panic!("the schedule creates batches: {batch:?}"),
@@ -70,7 +70,7 @@ async fn is_due(store: &dyn Store) -> bool {
 }
 
 /// Executes all due ticks, as a worker does. Returns how many jobs were created.
-async fn tick_all(store: &dyn Store) -> usize {
+pub(super) async fn tick_all(store: &dyn Store) -> usize {
     let due = store.due_schedules(100).await.unwrap();
     let now = store.clock().await.unwrap().now;
     let mut made = 0;
@@ -306,96 +306,6 @@ pub async fn run_now_that_is_repeated_makes_one_job(scene: Scene) {
         (first.job, true),
         "the schedule makes jobs of another kind now"
     );
-}
-
-pub async fn a_schedule_put_again_keeps_what_is_due_unless_it_ticks_otherwise(scene: Scene) {
-    let due = periods_ago(&scene, 1).await;
-    stand(&scene, &rare("h"), due).await;
-    let mut changed = rare("h");
-    changed.makes = NewJob::new(KIND, &json!("changed")).unwrap().into();
-    scene.store.put_schedule(&changed, Source::Operator).await.unwrap();
-    let kept = view(&scene, "h").await;
-    assert_eq!(kept.next_at, Some(due), "putting the schedule again loses no tick");
-    assert_eq!(template(&kept.schedule).payload.get(), "\"changed\"");
-    changed.spec = Spec::every(Duration::from_secs(7200)).unwrap();
-    scene.store.put_schedule(&changed, Source::Operator).await.unwrap();
-    let now = scene.store.clock().await.unwrap().now;
-    assert!(view(&scene, "h").await.next_at.is_some_and(|next_at| next_at > now));
-}
-
-pub async fn a_schedule_is_created_once_and_edited_only_as_it_was_seen(scene: Scene) {
-    let due = periods_ago(&scene, 1).await;
-    stand(&scene, &rare("h"), due).await;
-    assert!(!scene.store.create_schedule(&rare("h")).await.unwrap(), "it exists");
-    assert!(scene.store.create_schedule(&rare("other")).await.unwrap());
-    let seen = view(&scene, "h").await.schedule.fingerprint();
-    // A tick changes the schedule's state, not its settings.
-    tick_all(scene.store.as_ref()).await;
-    assert!(scene.store.edit_schedule(&rare("h").misfire(Misfire::Skip), seen).await.unwrap());
-    assert!(!scene.store.edit_schedule(&rare("h"), seen).await.unwrap(), "it was changed");
-    let stored = view(&scene, "h").await;
-    assert_eq!((stored.schedule.misfire, stored.source), (Misfire::Skip, Source::Operator));
-    let seen = stored.schedule.fingerprint();
-    scene.store.remove_schedule("h", Source::Operator).await.unwrap();
-    assert!(!scene.store.edit_schedule(&rare("h"), seen).await.unwrap(), "it was removed");
-    assert!(scene.store.schedule("h").await.unwrap().is_none());
-    let put = scene.store.write_schedule(&rare("h"), Source::Operator, None, Over::Version(1)).await;
-    assert_eq!(put.unwrap(), Put::Outdated);
-    assert!(
-        scene.store.schedule("h").await.unwrap().is_none(),
-        "a version that is gone is not created again"
-    );
-}
-
-pub async fn what_is_not_there_or_not_right_is_said(scene: Scene) {
-    let none = |error| matches!(error, StoreError::NoSuchSchedule(name) if name == "nowhere");
-    assert!(none(scene.store.resume_schedule("nowhere").await.unwrap_err()));
-    assert!(none(scene.store.run_schedule_now("nowhere", None).await.unwrap_err()));
-    assert!(!scene.store.pause_schedule("nowhere").await.unwrap());
-    assert!(!scene.store.remove_schedule("nowhere", Source::Operator).await.unwrap());
-    let mut no_kind = rare("h");
-    let mut job = Scene::job();
-    job.kind = String::new();
-    no_kind.makes = job.into();
-    for bad in [rare(""), rare("a\nb"), rare("h").misfire(Misfire::All { max: 0 }), no_kind] {
-        let refused = scene.store.put_schedule(&bad, Source::Operator).await;
-        assert!(matches!(refused, Err(StoreError::InvalidSchedule { .. })), "{refused:?}");
-        let refused = scene.store.sync_schedules(&[rare("good"), bad], &Scope::All).await;
-        assert!(matches!(refused, Err(StoreError::InvalidSchedule { .. })), "{refused:?}");
-    }
-    assert!(scene.store.schedules().await.unwrap().is_empty());
-}
-
-pub async fn a_configuration_owns_its_schedules_and_no_others(scene: Scene) {
-    let store = scene.store.as_ref();
-    store.put_schedule(&rare("mine"), Source::Operator).await.unwrap();
-    let synced = store.sync_schedules(&[rare("a"), rare("b"), rare("mine")], &Scope::All).await.unwrap();
-    assert_eq!((synced.removed, synced.foreign), (vec![], vec!["mine".to_owned()]));
-    assert_eq!(view(&scene, "mine").await.source, Source::Operator);
-    store.pause_schedule("b").await.unwrap();
-
-    let synced = store.sync_schedules(&[rare("b"), rare("c")], &Scope::All).await.unwrap();
-    assert_eq!((synced.removed, synced.foreign), (vec!["a".to_owned()], vec![]));
-    let left = store.schedules().await.unwrap();
-    let left: Vec<_> = left.iter().map(|view| (view.schedule.name.as_str(), view.source)).collect();
-    assert_eq!(left, [("b", Source::Config), ("c", Source::Config), ("mine", Source::Operator)]);
-    assert!(view(&scene, "b").await.paused_at.is_some(), "a paused schedule stays paused");
-}
-
-pub async fn an_operators_schedule_stays_whatever_a_configuration_says(scene: Scene) {
-    let store = scene.store.as_ref();
-    store.sync_schedules(&[rare("a")], &Scope::All).await.unwrap();
-    let mut by_hand = rare("a");
-    by_hand.makes = Scene::job().queue("by hand").into();
-    assert_eq!(store.put_schedule(&by_hand, Source::Operator).await.unwrap(), Put::Stands);
-    assert_eq!(store.sync_schedules(&[rare("a")], &Scope::All).await.unwrap().foreign, ["a"]);
-    assert_eq!(store.sync_schedules(&[], &Scope::All).await.unwrap(), Synced::default());
-    assert!(!store.remove_schedule("a", Source::Config).await.unwrap());
-    let stands = view(&scene, "a").await;
-    assert_eq!((stands.source, template(&stands.schedule).queue.as_str()), (Source::Operator, "by hand"));
-    assert!(store.remove_schedule("a", Source::Operator).await.unwrap());
-    assert_eq!(store.sync_schedules(&[rare("a")], &Scope::All).await.unwrap(), Synced::default());
-    assert_eq!(view(&scene, "a").await.source, Source::Config);
 }
 
 pub async fn a_schedule_that_ticked_by_a_clock_that_was_ahead_is_moved_back_by_the_next_worker(scene: Scene) {

@@ -28,6 +28,7 @@ mod relay;
 mod relaying;
 mod relocation;
 mod schedules;
+mod secrecy;
 mod selection;
 mod serve;
 mod settlement;

@@ -21,6 +21,7 @@ mod roles;
 mod rollups;
 mod schedules;
 mod schema;
+mod settings;
 mod statements;
 mod throttles;
 mod tls;

@@ -1,10 +1,12 @@
 //! Store wrapper that loses or delays answers on purpose, like a broken connection, for any store.
 
 mod batches;
+mod bulk;
 mod events;
 mod inbox;
 pub mod interceptor;
 mod looks;
+mod schedules;
 mod tokens;
 
 use std::collections::HashMap;
@@ -14,29 +16,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use milepost_core::audit::{Actor, AuditEntry, AuditFilter};
-use milepost_core::bulk::definition::Definition;
-use milepost_core::bulk::listing::{BulkFilter, BulkView};
-use milepost_core::bulk::progress::{BeforeChunk, Step, Taken};
-use milepost_core::bulk::run::{ChunkDone, Rest, Settings, Survey, TargetFailure};
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::doctor::{Check, Finding, Look};
 use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
 use milepost_core::history::{HistoryEntry, HistoryPart};
-use milepost_core::ident::{JobId, Run, WorkerId};
-use milepost_core::job::{Enqueued, KeyHolder, NewJob, Priority};
-use milepost_core::limit::{Limit, LimitView, Target};
+use milepost_core::ident::{JobId, WorkerId};
+use milepost_core::job::{Enqueued, KeyHolder, NewJob};
 use milepost_core::listing::{JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::port::{
-    AbandonedRun, AdminStore, AuditStore, BulkProgress, BulkStaging, BulkStore, DoctorStore, IntakeStore,
-    LimitStore, MaintenanceStore, Operated, Operation, RetryDelay, ScheduleStore, Store, StoreResult,
-    WakeStream, WorkerStore,
+    AbandonedRun, AdminStore, AuditStore, DoctorStore, IntakeStore, MaintenanceStore, Operated, Operation,
+    RetryDelay, Store, StoreResult, WakeStream, WorkerStore,
 };
-use milepost_core::precedence::{Over, Put, Scope, Synced};
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
-use milepost_core::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
 use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
@@ -308,159 +301,6 @@ impl AdminStore for Faulty {
 
     async fn count_by_state(&self) -> StoreResult<Vec<(JobState, i64)>> {
         self.pass("count_by_state", self.inner.count_by_state()).await
-    }
-}
-
-#[async_trait]
-impl LimitStore for Faulty {
-    async fn put_limit(&self, limit: &Limit, source: Source) -> StoreResult<Put> {
-        self.pass("put_limit", self.inner.put_limit(limit, source)).await
-    }
-
-    async fn remove_limit(&self, target: &Target, source: Source) -> StoreResult<bool> {
-        self.pass("remove_limit", self.inner.remove_limit(target, source)).await
-    }
-
-    async fn limits(&self) -> StoreResult<Vec<LimitView>> {
-        self.pass("limits", self.inner.limits()).await
-    }
-}
-
-#[async_trait]
-impl ScheduleStore for Faulty {
-    async fn clock(&self) -> StoreResult<Clock> {
-        self.pass("clock", self.inner.clock()).await
-    }
-
-    async fn schedules_without_payloads(&self) -> StoreResult<Vec<ScheduleView>> {
-        self.pass("schedules_without_payloads", self.inner.schedules_without_payloads()).await
-    }
-    async fn schedules_after(&self, name: Option<&str>, limit: u32) -> StoreResult<Vec<ScheduleView>> {
-        self.pass("schedules_after", self.inner.schedules_after(name, limit)).await
-    }
-
-    async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>> {
-        self.pass("schedule", self.inner.schedule(name)).await
-    }
-
-    async fn due_schedules(&self, limit: u32) -> StoreResult<Vec<ScheduleView>> {
-        self.pass("due_schedules", self.inner.due_schedules(limit)).await
-    }
-
-    async fn write_schedule(
-        &self,
-        schedule: &Schedule,
-        source: Source,
-        next_at: Option<Timestamp>,
-        over: Over,
-    ) -> StoreResult<Put> {
-        self.pass("write_schedule", self.inner.write_schedule(schedule, source, next_at, over)).await
-    }
-
-    async fn remove_schedule(&self, name: &str, source: Source) -> StoreResult<bool> {
-        self.pass("remove_schedule", self.inner.remove_schedule(name, source)).await
-    }
-
-    async fn pause_schedule(&self, name: &str) -> StoreResult<bool> {
-        self.pass("pause_schedule", self.inner.pause_schedule(name)).await
-    }
-
-    async fn unpause_schedule(
-        &self,
-        name: &str,
-        version: i64,
-        next_at: Option<Timestamp>,
-    ) -> StoreResult<bool> {
-        self.pass("unpause_schedule", self.inner.unpause_schedule(name, version, next_at)).await
-    }
-
-    async fn make(&self, schedule: &str, order: &Order) -> StoreResult<Made> {
-        self.pass("make", self.inner.make(schedule, order)).await
-    }
-
-    async fn tick_schedule(&self, tick: &Tick) -> StoreResult<Option<Ticked>> {
-        self.pass("tick_schedule", self.inner.tick_schedule(tick)).await
-    }
-}
-
-#[async_trait]
-impl BulkStore for Faulty {
-    async fn put_bulk(&self, definition: &Definition, source: Source) -> StoreResult<Put> {
-        self.pass("put_bulk", self.inner.put_bulk(definition, source)).await
-    }
-
-    async fn sync_bulks(&self, configured: &[Definition], scope: &Scope) -> StoreResult<Synced> {
-        self.pass("sync_bulks", self.inner.sync_bulks(configured, scope)).await
-    }
-
-    async fn bulk_definition(&self, name: &str) -> StoreResult<Option<Definition>> {
-        self.pass("bulk_definition", self.inner.bulk_definition(name)).await
-    }
-
-    async fn bulk_definitions(&self) -> StoreResult<Vec<Definition>> {
-        self.pass("bulk_definitions", self.inner.bulk_definitions()).await
-    }
-
-    async fn start_bulk(&self, job: &NewJob) -> StoreResult<Enqueued> {
-        self.pass("start_bulk", self.inner.start_bulk(job)).await
-    }
-
-    async fn stage_bulk(&self, name: &str) -> StoreResult<Box<dyn BulkStaging>> {
-        self.pass("stage_bulk", self.inner.stage_bulk(name)).await
-    }
-
-    async fn bulks(&self, filter: &BulkFilter) -> StoreResult<Vec<BulkView>> {
-        self.pass("bulks", self.inner.bulks(filter)).await
-    }
-
-    async fn bulk_failures(&self, job: JobId, after: i64, limit: u32) -> StoreResult<Vec<TargetFailure>> {
-        self.pass("bulk_failures", self.inner.bulk_failures(job, after, limit)).await
-    }
-
-    async fn operated_jobs(&self, run: JobId) -> StoreResult<Vec<(JobState, i64)>> {
-        self.pass("operated_jobs", self.inner.operated_jobs(run)).await
-    }
-
-    async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
-        self.pass("set_bulk", self.inner.set_bulk(job, settings, priority)).await
-    }
-
-    async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {
-        self.pass("retry_bulk_failures", self.inner.retry_bulk_failures(job)).await
-    }
-
-    async fn interrupt_bulk(&self, job: JobId) -> StoreResult<bool> {
-        self.pass("interrupt_bulk", self.inner.interrupt_bulk(job)).await
-    }
-}
-
-#[async_trait]
-impl BulkProgress for Faulty {
-    async fn take_bulk(&self, run: Run, fingerprint: &str, since: &str) -> StoreResult<Taken> {
-        self.pass("take_bulk", self.inner.take_bulk(run, fingerprint, since)).await
-    }
-
-    async fn freeze_bulk(&self, run: Run, survey: &Survey) -> StoreResult<()> {
-        self.pass("freeze_bulk", self.inner.freeze_bulk(run, survey)).await
-    }
-
-    async fn look_bulk(&self, run: Run, rows: u32) -> StoreResult<BeforeChunk> {
-        self.pass("look_bulk", self.inner.look_bulk(run, rows)).await
-    }
-
-    async fn advance_bulk(&self, run: Run, step: &Step) -> StoreResult<ChunkDone> {
-        if suffers(&self.advances_failed) {
-            return lost();
-        }
-        self.pass("advance_bulk", self.inner.advance_bulk(run, step)).await
-    }
-
-    async fn rest_bulk(&self, run: Run, rest: &Rest) -> StoreResult<()> {
-        self.pass("rest_bulk", self.inner.rest_bulk(run, rest)).await
-    }
-
-    async fn end_bulk(&self, run: Run, then: Option<&NewJob>) -> StoreResult<()> {
-        self.pass("end_bulk", self.inner.end_bulk(run, then)).await
     }
 }
 

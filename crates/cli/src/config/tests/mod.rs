@@ -3,6 +3,7 @@
 mod agreement;
 mod batch;
 mod bulk;
+mod bulk_places;
 mod form;
 mod sections;
 mod serve;

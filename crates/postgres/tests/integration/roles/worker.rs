@@ -143,12 +143,14 @@ mod runs {
         groups {
             a_slot_is_handed_on_by_priority_then_due_time
         }
+        pruners {
+            workers_forget_what_is_over
+        }
         rescue {
             a_dead_workers_jobs_are_taken_back
         }
         retention {
             a_key_goes_with_its_job_and_can_be_used_again
-            workers_forget_what_is_over
         }
         schedules {
             a_tick_makes_a_job_that_says_which_tick_it_is

@@ -5,6 +5,7 @@ mod desk;
 mod failures;
 mod operations;
 mod order;
+mod republishing;
 mod restored;
 mod sharing;
 
@@ -92,15 +93,17 @@ on_both! {
         an_event_that_is_named_is_changed_only_while_it_is_the_first
         what_is_not_parked_or_dead_cannot_be_changed
         a_dead_letter_is_published_again_or_forgotten
-        an_aggregate_is_published_again_from_a_sequence_on
-        all_is_published_again_since_a_time
-        only_what_a_subscription_wants_is_published_again
-        what_is_published_again_is_read_page_by_page
         a_changed_filter_leaves_parked_events_and_dead_letters_alone
         a_frozen_publisher_changes_nothing_of_a_subscription_that_was_created_again
         a_subscription_that_is_deleted_while_it_is_published_starts_again
         only_what_every_subscription_has_passed_is_forgotten
         a_paused_subscription_goes_on_when_it_is_resumed
+    }
+    republishing {
+        an_aggregate_is_published_again_from_a_sequence_on
+        all_is_published_again_since_a_time
+        only_what_a_subscription_wants_is_published_again
+        what_is_published_again_is_read_page_by_page
     }
     sharing {
         several_publishers_publish_everything_once_and_in_order

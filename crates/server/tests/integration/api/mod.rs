@@ -22,6 +22,7 @@ mod events;
 mod forms;
 mod held;
 mod inbox;
+mod job_actions;
 mod jobs;
 mod kind_limits;
 mod limits;
@@ -82,11 +83,13 @@ on_both! {
         each_of_many_is_answered_when_asked_for
         one_that_a_database_cannot_keep_does_not_touch_its_neighbours
         large_jobs_of_many_callers_are_all_created
-        an_operator_changes_jobs
-        a_queue_is_paused_and_goes_on
         attempts_are_told_with_their_ends
         a_long_history_and_its_attempts_have_pages
         jobs_are_found_by_what_is_in_them
+    }
+    job_actions {
+        an_operator_changes_jobs
+        a_queue_is_paused_and_goes_on
         an_operation_on_many_is_previewed_and_becomes_a_bulk_job
     }
     bad_input {
