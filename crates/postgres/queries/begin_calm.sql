@@ -1,7 +1,5 @@
--- Begins a transaction behind a transaction pooler, with the settings of pin_calm.sql for this transaction; one
--- message. Uses no query, so that the isolation level of the transaction can still be changed.
+-- Begins a transaction behind a transaction pooler, with the settings of pin_calm.sql for this transaction; one message.
 begin isolation level read committed;
-set local jit = off;
-set local standard_conforming_strings = on;
-set local array_nulls = on;
-set local search_path = pg_catalog, pg_temp
+select set_config('jit', 'off', true), set_config('standard_conforming_strings', 'on', true), set_config('array_nulls', 'on', true),
+       set_config('search_path', 'pg_catalog, pg_temp', true),
+       case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', true) end

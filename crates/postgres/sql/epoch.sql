@@ -29,8 +29,8 @@ begin
        or not exists (select from milepost.timeline t where t.id = milepost.current_timeline()) then
         perform count(nextval('milepost.worker_id_seq')) from generate_series(1, 10000 + floor(random() * 10000)::int);
     end if;
-    -- On a new server, the run tokens follow those of the old one from the first claim. A promotion is noted by the caller that reports it.
-    if not exists (select from milepost.timeline t join pg_control_system() c on t.server = c.system_identifier) then
+    -- In a restored store, the run tokens follow those of the old one from the first claim. A promotion is noted by the caller that reports it.
+    if not exists (select from milepost.timeline t where t.server = milepost.log_identity()) then
         perform milepost.note_timeline();
     end if;
     -- Either the new epoch, or that of a concurrent caller.
@@ -52,16 +52,19 @@ begin
 end
 $$;
 
--- Records the timeline of the server. Returns it if it was new, to one caller only; null for the first one of a server, on which nothing was
--- promoted.
+-- Records the timeline of the server. Returns it if it was new, to one caller only; null for the first one of a log, on which nothing was
+-- promoted. A store that returns as a dump to a server where it was before is another log, whose run tokens exceed all that it brings: those
+-- of the noted timelines, and of one that nobody noted before the dump.
 create or replace function milepost.note_timeline() returns int language sql as $$
     with noted as (
         insert into milepost.timeline (server, id, timelines_before)
-        select c.system_identifier, t.id,
-               coalesce((select max(k.timelines_before) from milepost.timeline k where k.server = c.system_identifier),
-                        (select max(k.timelines_before + k.id) from milepost.timeline k), 0)
-        from pg_control_system() c, milepost.current_timeline() t(id)
-        where not exists (select from milepost.timeline k where k.server = c.system_identifier and k.id = t.id)
+        select c.log, t.id,
+               coalesce((select max(k.timelines_before) from milepost.timeline k where k.server = c.log),
+                        (select greatest(max(k.timelines_before + k.id), (select max(l.token) / 100000 + 1 from milepost.live l))
+                         from milepost.timeline k
+                         having count(*) > 0), 0)
+        from milepost.log_identity() c(log), milepost.current_timeline() t(id)
+        where not exists (select from milepost.timeline k where k.server = c.log and k.id = t.id)
         on conflict do nothing
         returning server, id
     )
@@ -70,7 +73,7 @@ $$;
 
 -- Returns a value that every new run token exceeds, and that rises with each promotion; 0 before the first one. A promoted
 -- standby may lack claims whose tokens workers already received; this floor prevents a token from being issued again for
--- another run. It counts the timelines of earlier servers, too. Two standbys, or two restores of one backup, can begin the same
+-- another run. It counts the timelines of earlier logs, too. Two standbys, or two restores of one backup, can begin the same
 -- timeline; the start time of each, in us, makes their tokens different (unless it agrees modulo 50,000).
 create or replace function milepost.run_token_floor() returns int language plpgsql stable as $$
 declare

@@ -160,6 +160,7 @@ begin
     update milepost.event e set xid = '3' where e.xid <> '3';
     update milepost.subscription s set log_identity = milepost.log_identity();
     get diagnostics subscriptions = row_count;
+    perform milepost.note_timeline();
     return subscriptions;
 end
 $$;

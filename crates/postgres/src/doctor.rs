@@ -67,6 +67,9 @@ impl DoctorStore for PostgresStore {
     }
 }
 
+/// Without a wait for locks that is longer than that of other callers.
+const BEGIN_SNAPSHOT: &str = concat!(sql!("begin_snapshot"), ";\n", sql!("lock_wait/callers_local"));
+
 impl PostgresStore {
     async fn ask(&self, question: &'static str, look: &Look) -> Result<Vec<PgRow>, sqlx::Error> {
         let time_limit = format!("{}ms", whole_ms(look.time_limit));
@@ -74,7 +77,7 @@ impl PostgresStore {
         let query = if question.contains("$1") { query.bind(look.document()) } else { query };
         let query = Repeatable::of(query);
         let rows = self.inner.calm.atomically(async |session| {
-            session.script("set transaction isolation level repeatable read, read only").await?;
+            session.script(BEGIN_SNAPSHOT).await?;
             session.execute(sqlx::query(sql!("limit_time")).bind(time_limit)).await?;
             session.rows(query).await
         });

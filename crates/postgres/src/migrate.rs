@@ -52,6 +52,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0007/statements.sql"),
     },
+    Migration {
+        name: "logs",
+        summary: "changes the few rows of the timelines of the server",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0008/logs.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.

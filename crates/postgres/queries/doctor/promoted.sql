@@ -1,4 +1,4 @@
--- Timelines that were noticed within the last week, except the first one of each server, and the current one if no process noticed it yet.
+-- Timelines that were noticed within the last week, except the first one of each log, and the current one if no process noticed it yet.
 with noticed (id, seen_at) as (
     select t.id, t.seen_at
     from milepost.timeline t
@@ -7,8 +7,7 @@ with noticed (id, seen_at) as (
     union all
     select c.id, now()
     -- A standby writes no log, whose position it could tell.
-    from (select s.system_identifier, case when not pg_is_in_recovery() then milepost.current_timeline() end
-          from pg_control_system() s) c (server, id)
+    from (select milepost.log_identity(), case when not pg_is_in_recovery() then milepost.current_timeline() end) c (server, id)
     where c.id is not null and exists (select from milepost.timeline k where k.server = c.server)
       and not exists (select from milepost.timeline k where k.server = c.server and k.id = c.id)
 )

@@ -12,6 +12,7 @@ mod changes;
 mod clock;
 mod connections;
 mod documentation;
+mod durable;
 mod feed;
 mod isolation;
 mod keys;

@@ -18,7 +18,8 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqlSafeStr};
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Scripts of several statements in one message, which cannot be prepared.
-const SCRIPTS: &[&str] = &["begin_calm", "begin_own", "begin_pinned", "bulk/begin_chunk", "bulk/take_begin"];
+const SCRIPTS: &[&str] =
+    &["begin_calm", "begin_own", "begin_pinned", "begin_snapshot", "bulk/begin_chunk", "bulk/take_begin"];
 
 #[tokio::test]
 async fn every_statement_prepares_against_a_migrated_database() {
