@@ -76,6 +76,11 @@ pub(crate) async fn run(args: &AuditArgs, address: &StoreAddress) -> Result<Outc
         output::json(&entries)?;
     } else if entries.is_empty() {
         output::note("no audited actions; older ones may have been deleted");
+        if filter.subject.is_some() {
+            output::note(
+                "jobs that were created together are in one row without a subject: --what job.create",
+            );
+        }
     } else {
         print(&entries)?;
     }

@@ -96,7 +96,7 @@ pub(crate) fn place(options: &PgConnectOptions) -> String {
     format!("PostgreSQL at {}:{}/{database}", options.get_host(), options.get_port())
 }
 
-/// Checks whether this is the URL of a PostgreSQL database, without connecting.
+/// Checks whether this is the URL of a PostgreSQL database that is not behind a transaction pooler, without connecting.
 ///
 /// # Errors
 /// Describes the problem without any part of the URL, which may contain a password.
@@ -104,7 +104,10 @@ pub fn check_url(url: &str) -> Result<(), String> {
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
         return Err("it does not begin with postgres://".to_owned());
     }
-    let (url, _) = read_own(url, PostgresOptions::default())?;
+    let (url, options) = read_own(url, PostgresOptions::default())?;
+    if options.wake == WakeMode::Poll {
+        return Err("it has the parameter pooler, but must be the address of the server itself".to_owned());
+    }
     match PgConnectOptions::from_str(&url) {
         Ok(options) if options.get_database().is_none_or(str::is_empty) => {
             Err("it names no database".to_owned())

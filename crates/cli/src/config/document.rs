@@ -193,6 +193,34 @@ impl Node {
         }
     }
 
+    /// Reports the texts with a NUL character, which neither a store nor a program can receive, unless another fault was found at their place,
+    /// such as that of the payload around them.
+    pub(crate) fn check_nul(&self, faults: &mut Faults) {
+        if faults.has_one_at(self.span.start) {
+            return;
+        }
+        let mut check = |text: &str, at: usize| {
+            if text.contains('\0') && !faults.has_one_at(at) {
+                faults.add(
+                    at,
+                    "this text has a NUL character (\\u0000), which cannot be stored",
+                    "remove it",
+                );
+            }
+        };
+        match &self.value {
+            Value::Text { text, .. } => check(text, self.span.start),
+            Value::List(nodes) => nodes.iter().for_each(|node| node.check_nul(faults)),
+            Value::Table(entries) => {
+                for entry in entries {
+                    check(&entry.key, entry.at);
+                }
+                entries.iter().for_each(|entry| entry.node.check_nul(faults));
+            }
+            Value::Integer(_) | Value::Float(_) | Value::Rounded { .. } | Value::Bool(_) => {}
+        }
+    }
+
     pub(crate) const fn is_table(&self) -> bool {
         matches!(self.value, Value::Table(_))
     }

@@ -65,6 +65,11 @@ impl Faults {
         self.found.retain(|fault| is_at(fault.at));
     }
 
+    /// Returns whether there is a fault at this position.
+    pub(crate) fn has_one_at(&self, at: usize) -> bool {
+        self.found.iter().any(|fault| fault.at == at)
+    }
+
     /// Hides these values in all faults.
     pub(crate) fn hide(&mut self, values: impl IntoIterator<Item = String>) {
         self.hidden = self.hidden.and(values);

@@ -252,6 +252,7 @@ pub(crate) fn parse(
     let filled_in = environment::fill_in(&mut document.root, text, variable, &mut faults);
     check::check(&document.root, &schema::of_sections(), folder, &mut faults);
     check_sections(&document.root, dialect(&document.root, folder, named), folder, &mut faults);
+    document.root.check_nul(&mut faults);
     faults.forget(&document.repeated);
     if !faults.is_empty() {
         return Err(faults.placed(text));

@@ -20,7 +20,7 @@ pub(crate) struct Serve {
     /// The listen address: an IP address and a port. The default is `127.0.0.1:7070`.
     listen: Option<String>,
     /// The TLS certificate with its intermediate certificates: a PEM file, relative to the folder of this file. It is reloaded
-    /// when it changes.
+    /// when it changes. `config check` does not read it, because only servers need it.
     tls_cert: Option<String>,
     /// The private key of the certificate: a PEM file.
     tls_key: Option<String>,

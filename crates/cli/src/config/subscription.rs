@@ -30,12 +30,14 @@ const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq", "kafka", 
 pub(crate) struct SubscriptionEntry {
     /// Only events of these aggregate types. The default is all emitted events.
     #[serde(default)]
+    #[schemars(length(min = 1))]
     aggregate_types: Vec<String>,
     /// State changes of jobs and batches, instead of emitted events.
     #[serde(default)]
     changes: Option<ChangesEntry>,
     /// Only events of these types. The default is all.
     #[serde(default)]
+    #[schemars(length(min = 1))]
     event_types: Vec<String>,
     /// The start of a new subscription: `beginning`, with the oldest existing event (the default), or `now`.
     #[serde(default)]

@@ -200,6 +200,25 @@ pub struct ScheduleView {
     pub version: i64,
 }
 
+impl ScheduleView {
+    /// Returns a schedule that an operator stored now and that has not ticked.
+    #[must_use]
+    pub fn stored(schedule: Schedule, now: Timestamp) -> Self {
+        let next_at = schedule.spec.ticks_after(now).next();
+        Self {
+            schedule,
+            source: Source::Operator,
+            paused_at: None,
+            next_at,
+            last_at: None,
+            fired: 0,
+            dropped: 0,
+            refused: None,
+            version: 0,
+        }
+    }
+}
+
 /// The store's time and the next tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {

@@ -44,10 +44,13 @@ impl Database {
     /// [`Unavailable`](StoreError::Unavailable) when the URL is not valid. The error does not contain the URL, which may
     /// hold a password.
     pub fn new(name: &str, url: &str) -> StoreResult<Self> {
+        let unusable = |cause| StoreError::Unavailable {
+            place: format!("database {name} (its URL is not usable)"),
+            cause,
+        };
+        connect::check_url(url).map_err(|why| unusable(why.into()))?;
         let direct = connect::parse(url, WakeMode::Listen).map_err(|error| match error {
-            StoreError::Unavailable { cause, .. } => {
-                StoreError::Unavailable { place: format!("database {name} (its URL is not usable)"), cause }
-            }
+            StoreError::Unavailable { cause, .. } => unusable(cause),
             error => error,
         })?;
         let pool = PgPoolOptions::new().acquire_timeout(PATIENCE).max_connections(CALM_CONNECTIONS_MAX);

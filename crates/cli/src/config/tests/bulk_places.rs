@@ -109,6 +109,10 @@ fn a_database_that_cannot_be_is_refused_and_its_url_is_not_told() {
         ("mysql://app:pw@db/shop", "it does not begin with postgres://"),
         ("postgres://app:pw@db:port/shop", "cannot be read"),
         ("postgres://app:pw@db", "it names no database"),
+        (
+            "postgres://app:pw@pooler/shop?pooler=transaction&direct=db:5432",
+            "the address of the server itself",
+        ),
         ("${TOKEN}", ""),
     ] {
         let found = faults(&url(given));

@@ -306,3 +306,30 @@ fn limits_and_periods_that_cannot_be_are_refused() {
     let twice = "[[limits]]\nkind = \"a\"\nrate = \"1/s\"\n".repeat(2);
     assert_faults(&twice, &[("4:1 kind a has another limit already", "in one limit")]);
 }
+
+#[test]
+fn a_text_with_a_nul_character_is_refused_wherever_it_is() {
+    let nul = r#"
+        [worker]
+        name = "a\u0000b"
+        [kinds.echo]
+        exec = { program = "cat" }
+        [[schedules]]
+        name = "nightly"
+        every = "1h"
+        kind = "echo"
+        payload = { "k\u0000" = ["x", "\u0000"] }
+        [bulk.letters]
+        source = "select id from member where id > :cursor order by id limit :limit -- \u0000"
+        key = ["id"]
+        apply = "insert into note select id from chunk"
+        type = "a\u0000"
+        [subscription.s]
+        null = {}
+        aggregate_types = ["t", "\u0000"]
+    "#;
+    let found = faults(nul);
+    let at: Vec<&str> = found.iter().filter_map(|fault| fault.split(' ').next()).collect();
+    assert_eq!(at, ["3:16", "10:19", "12:18", "15:16", "18:33"], "{found:#?}");
+    assert!(found.iter().all(|fault| fault.contains("NUL")), "{found:#?}");
+}

@@ -48,3 +48,9 @@ fn state_changes_that_could_not_be_recorded_are_refused() {
         assert_faults(&with(lines), &[(begins, remedy)]);
     }
 }
+
+#[test]
+fn a_list_of_types_has_at_least_one() {
+    assert_faults(&with("aggregate_types = []"), &[("3:19 subscription.audit.aggregate_types", "")]);
+    assert_faults(&with("event_types = []"), &[("3:15 subscription.audit.event_types", "")]);
+}

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
-use milepost_core::schedule::ScheduleView;
+use milepost_core::schedule::{Schedule, ScheduleView};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -69,11 +69,20 @@ pub(super) struct ScheduleDetail {
 }
 
 impl ScheduleDetail {
-    pub(super) async fn read(name: &str, store: &dyn Store) -> Result<Self, Problem> {
+    async fn read(name: &str, store: &dyn Store) -> Result<Self, Problem> {
         let view = store.schedule(name).await?.ok_or_else(|| StoreError::NoSuchSchedule(name.to_owned()))?;
-        let now = store.clock().await?.now;
+        Ok(Self::of(view, store.clock().await?.now))
+    }
+
+    /// Reads a schedule that was stored just now. If somebody else has removed it since, it is as it was stored.
+    pub(super) async fn read_stored(schedule: Schedule, store: &dyn Store) -> Result<Self, Problem> {
+        let (view, now) = (store.schedule(&schedule.name).await?, store.clock().await?.now);
+        Ok(Self::of(view.unwrap_or_else(|| ScheduleView::stored(schedule, now)), now))
+    }
+
+    fn of(view: ScheduleView, now: Timestamp) -> Self {
         let ticks = view.schedule.spec.ticks_after(now).take(TICKS_SHOWN).collect();
-        Ok(Self { view, ticks })
+        Self { view, ticks }
     }
 }
 

@@ -190,7 +190,7 @@ async fn put_schedule(
     let schedule = request.schedule(name)?;
     check_input(&app, store.as_ref(), &schedule).await?;
     store.put_schedule(&schedule, Source::Operator).await?;
-    ScheduleDetail::read(&schedule.name, app.store.as_ref()).await.map(Json)
+    ScheduleDetail::read_stored(schedule, app.store.as_ref()).await.map(Json)
 }
 
 /// Checks that the input of a schedule's batches fits their DAG. Returns what is missing if the DAG is not defined.

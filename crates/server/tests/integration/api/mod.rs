@@ -219,6 +219,7 @@ on_both! {
     }
     schedules {
         a_schedule_is_stored_shown_run_and_removed
+        a_schedule_that_is_removed_at_the_same_moment_was_stored
         schedules_are_listed_in_pages
         run_now_that_is_repeated_under_its_key_makes_one_job
         a_schedule_of_a_configuration_is_not_removed

@@ -154,3 +154,16 @@ pub(crate) async fn ticks_are_previewed(place: Place) {
         assert_eq!(answer.at(), at, "{path}: {answer:?}");
     }
 }
+
+pub(crate) async fn a_schedule_that_is_removed_at_the_same_moment_was_stored(place: Place) {
+    let path = "/v1/schedules/hourly";
+    let rounds = (0..100).map(async |_| {
+        let put = place.ask(Method::PUT, path, json!({"every": "1h", "kind": "report"}));
+        let delete = place.send(place.request(Method::DELETE, path));
+        let (stored, removed) = tokio::join!(put, delete);
+        assert_eq!(stored.status, StatusCode::OK, "{stored:?}");
+        assert_eq!(stored.body["ticks"].as_array().unwrap().len(), 5);
+        assert!([StatusCode::NO_CONTENT, StatusCode::NOT_FOUND].contains(&removed.status), "{removed:?}");
+    });
+    futures::future::join_all(rounds).await;
+}
