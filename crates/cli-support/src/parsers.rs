@@ -35,6 +35,16 @@ pub fn point_in_time(text: &str) -> Result<Timestamp, String> {
     text.parse().map_err(|_| words.to_owned())
 }
 
+/// Parses a point in time in RFC 3339 format, or how long ago it was by this machine's clock: `2h`.
+pub fn past_time(text: &str) -> Result<Timestamp, String> {
+    if let Ok(at) = point_in_time(text) {
+        return Ok(at);
+    }
+    let ago = duration(text)
+        .map_err(|_| "give a time such as 2026-11-22T08:00:00Z, or a duration ago, such as 2h".to_owned())?;
+    Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
+}
+
 /// Parses a priority from 1 (first) to 4 (last).
 pub fn priority(text: &str) -> Result<Priority, String> {
     let number: u8 = text.parse().map_err(|_| "it must be 1, 2, 3 or 4".to_owned())?;
@@ -52,6 +62,16 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_time_in_the_past_is_a_time_or_how_long_ago_it_was() {
+        assert_eq!(past_time("2026-05-01T09:00:00Z"), point_in_time("2026-05-01T09:00:00Z"));
+        let (before, two_hours) = (Timestamp::now(), jiff::SignedDuration::from_hours(2));
+        let at = past_time("2h").unwrap();
+        assert!(before - two_hours <= at && at <= Timestamp::now() - two_hours, "{at}");
+        let refused = past_time("yesterday").unwrap_err();
+        assert!(refused.contains("2026-11-22T08:00:00Z") && refused.contains("2h"), "{refused}");
+    }
 
     #[test]
     fn what_is_kept_is_kept_for_a_time_or_forever() {

@@ -6,7 +6,7 @@ use indicatif::HumanCount;
 use jiff::Timestamp;
 use milepost_cli_support::operator::ReasonArgs;
 use milepost_cli_support::output::{self, Outcome};
-use milepost_cli_support::parsers::{duration, point_in_time};
+use milepost_cli_support::parsers::past_time;
 use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::actions::dead_letter::DeadEventAction;
 use milepost_core::actions::parked::ParkedAction;
@@ -114,20 +114,10 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "aggregate", value_parser = clap::value_parser!(i64).range(1..))]
     from_seq: i64,
     /// Events emitted since a time (2026-11-22T08:00:00Z) or a duration ago (2h)
-    #[arg(long, value_name = "T", value_parser = since)]
+    #[arg(long, value_name = "T", value_parser = past_time)]
     since: Option<Timestamp>,
     #[command(flatten)]
     reason: ReasonArgs,
-}
-
-/// Parses a time, or a duration before now.
-fn since(text: &str) -> Result<Timestamp, String> {
-    if let Ok(at) = point_in_time(text) {
-        return Ok(at);
-    }
-    let ago = duration(text)
-        .map_err(|_| "give a time such as 2026-11-22T08:00:00Z, or a duration ago, such as 2h".to_owned())?;
-    Timestamp::now().checked_sub(ago).map_err(|error| error.to_string())
 }
 
 pub(super) async fn parked(args: &ParkedArgs, store: &dyn Store) -> Result<Outcome> {

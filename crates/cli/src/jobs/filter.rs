@@ -27,14 +27,14 @@ pub(super) struct FilterArgs {
     /// Only jobs with this value in their payload, such as customer.id=42
     #[arg(long, value_name = "PATH=VALUE", value_parser = PayloadMatch::parse)]
     payload: Option<PayloadMatch>,
-    /// Only jobs created at this time or later
-    #[arg(long, value_name = "TIME", value_parser = parsers::point_in_time)]
+    /// Only jobs created at this time or later; 2h: two hours ago
+    #[arg(long, value_name = "TIME", value_parser = parsers::past_time)]
     created_from: Option<Timestamp>,
-    /// Only jobs created before this time
-    #[arg(long, value_name = "TIME", value_parser = parsers::point_in_time)]
+    /// Only jobs created before this time; 2h: two hours ago
+    #[arg(long, value_name = "TIME", value_parser = parsers::past_time)]
     created_before: Option<Timestamp>,
-    /// Only jobs that failed permanently at this time or later
-    #[arg(long, value_name = "TIME", value_parser = parsers::point_in_time)]
+    /// Only jobs that failed permanently at this time or later; 2h: two hours ago
+    #[arg(long, value_name = "TIME", value_parser = parsers::past_time)]
     failed_from: Option<Timestamp>,
 }
 

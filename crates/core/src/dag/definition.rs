@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::de::{MapAccess, Visitor};
+use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -260,9 +260,16 @@ mod by_key {
                 }
                 Ok(tasks)
             }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
+                Err(serde::de::Error::custom(
+                    "the tasks are a list, but each needs a key: write them as a table, such as {\"load\": {\"kind\": \"load\"}}",
+                ))
+            }
         }
 
-        from.deserialize_map(Tasks)
+        // Not deserialize_map: some formats would refuse a list with words of their own.
+        from.deserialize_any(Tasks)
     }
 }
 

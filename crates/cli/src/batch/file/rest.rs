@@ -31,6 +31,9 @@ pub(super) fn with_the_rest(format: Format, text: &str, first: Fault, first_path
             Err(refused) => refused,
         };
         let path = removable(refused.path());
+        if path.is_empty() && taken_out.is_missed(&refused.inner().to_string()) {
+            break;
+        }
         if path != first_path {
             let what = parse::words(refused.path(), &refused.inner().to_string());
             faults.push(Fault { place: positions.of_value(refused.path()), what });
@@ -38,6 +41,7 @@ pub(super) fn with_the_rest(format: Format, text: &str, first: Fault, first_path
         match path.as_slice() {
             [tasks, task, _, ..] if tasks == "tasks" => drop(taken_out.of_tasks.insert(task.clone())),
             [tasks, task] if tasks == "tasks" => drop(taken_out.tasks.insert(task.clone())),
+            [field] => drop(taken_out.fields.insert(field.clone())),
             _ => {}
         }
         if !remove(&mut fields, &path) {
@@ -55,9 +59,16 @@ struct TakenOut {
     tasks: BTreeSet<String>,
     /// Tasks from which a field was removed.
     of_tasks: BTreeSet<String>,
+    /// Removed fields of the whole definition.
+    fields: BTreeSet<String>,
 }
 
 impl TakenOut {
+    /// Returns whether an error says that a removed field is missing.
+    fn is_missed(&self, error: &str) -> bool {
+        self.fields.iter().any(|field| error == format!("missing field `{field}`"))
+    }
+
     /// Returns whether the removed parts can be the cause of a fault.
     fn explains(&self, fault: &Wrong) -> bool {
         match fault {

@@ -119,6 +119,18 @@ fn what_is_no_such_format_at_all_is_told_with_its_place() {
 }
 
 #[test]
+fn tasks_without_keys_are_refused_with_the_remedy() {
+    let list = "tasks: the tasks are a list, but each needs a key: write them as a table, such as";
+    assert_faults(Format::Yaml, "name: x\ntasks:\n  - kind: k\n", &[&format!("f:3:3: {list}")]);
+    assert_faults(
+        Format::Json,
+        "{\"name\": \"x\",\n\"tasks\": [{\"kind\": \"k\"}]}",
+        &[&format!("f:2:10: {list}")],
+    );
+    assert_faults(Format::Toml, "name = \"x\"\n[[tasks]]\nkind = \"k\"\n", &[&format!("f:2:1: {list}")]);
+}
+
+#[test]
 fn a_task_that_is_there_twice_is_told() {
     let toml = "name = \"x\"\n[tasks.a]\nkind = \"k\"\n[tasks.a]\nkind = \"l\"\n";
     assert_faults(Format::Toml, toml, &["f:4:8: a is defined twice; the first is in line 2"]);
