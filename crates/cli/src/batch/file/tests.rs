@@ -127,7 +127,7 @@ fn tasks_without_keys_are_refused_with_the_remedy() {
         "{\"name\": \"x\",\n\"tasks\": [{\"kind\": \"k\"}]}",
         &[&format!("f:2:10: {list}")],
     );
-    assert_faults(Format::Toml, "name = \"x\"\n[[tasks]]\nkind = \"k\"\n", &[&format!("f:2:1: {list}")]);
+    assert_faults(Format::Toml, "name = \"x\"\n[[tasks]]\nkind = \"k\"\n", &[&format!("f:2:3: {list}")]);
 }
 
 #[test]
