@@ -188,7 +188,7 @@ class Worker:
                 time.sleep(0.05)
 
     def _register(self) -> None:
-        body = {**self._serves, "name": self._name, "lease_ms": int(self._lease_s * 1000)}
+        body = {**self._serves, "name": self._name, "lease_ms": int(self._lease_s * 1000), "slots": self._concurrency}
         if self._backoffs:  # Older servers do not know the field.
             body["backoffs"] = self._backoffs
         asked_at = time.monotonic()

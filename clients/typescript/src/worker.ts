@@ -203,7 +203,7 @@ export class Worker {
     const { name, queues, leaseMs } = this.#options;
     // Older servers do not know `backoffs`.
     const backoffs = Object.keys(this.#backoffs).length > 0 ? { backoffs: this.#backoffs } : {};
-    const body = { name, queues, kinds: Object.keys(this.#handlers), lease_ms: leaseMs, ...backoffs };
+    const body = { name, queues, kinds: Object.keys(this.#handlers), lease_ms: leaseMs, slots: this.#options.concurrency, ...backoffs };
     const askedAt = performance.now();
     const answer = await this.#client.ask<{ id?: number } | undefined>("POST", "/v1/workers", body);
     if (typeof answer?.id !== "number") throw new Unreachable("the answer to the registration is not from Milepost: it has no id");

@@ -54,7 +54,7 @@ fn list(workers: &[WorkerView], json: bool) -> Result<()> {
             Field::text(worker.id.to_string()),
             Field::text(&worker.name),
             status(worker, now),
-            Field::text(worker.running.to_string()),
+            Field::text(worker.load()),
             Field::text(relative(worker.heartbeat_at, now)),
             Field::text(relative(worker.started_at, now)),
             Field::text(worker.queues.join(", ")),

@@ -1,5 +1,6 @@
 //! Operations of operators on jobs, and job lists.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use milepost_core::duration::WAIT_MAX;
@@ -12,7 +13,7 @@ use milepost_core::port::{Operated, Operation};
 use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
-use milepost_core::worker::Report;
+use milepost_core::worker::{NewWorker, Report, WorkerView};
 use serde_json::json;
 
 use milepost_testkit::scene::{KIND, LONG, Scene, failure, register, retry};
@@ -206,6 +207,21 @@ pub async fn workers_are_listed_with_what_they_hold(scene: Scene) {
     scene.store.retire_worker(scene.worker).await.unwrap();
     let workers = scene.store.workers().await.unwrap();
     assert!(workers[0].ended_at.is_some() && !workers[0].died);
+    let telling = NewWorker { slots: NonZeroU32::new(8), ..like(&workers[0]) };
+    scene.store.register_worker(&telling).await.unwrap();
+    let loads: Vec<String> = scene.store.workers().await.unwrap().iter().map(WorkerView::load).collect();
+    assert_eq!(loads, ["1", "0 of 8"]);
+}
+
+/// Returns a worker like this one.
+fn like(view: &WorkerView) -> NewWorker {
+    NewWorker {
+        name: view.name.clone(),
+        queues: view.queues.clone(),
+        kinds: view.kinds.clone(),
+        lease: Duration::from_secs(60),
+        ..NewWorker::default()
+    }
 }
 
 pub async fn a_retried_dead_letter_gets_its_attempts_again(scene: Scene) {

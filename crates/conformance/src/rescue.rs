@@ -74,6 +74,7 @@ pub async fn a_rescued_job_waits_as_its_own_worker_would_have_let_it(scene: Scen
         kinds: vec![KIND.to_owned()],
         lease: LONG,
         backoffs: [(KIND.to_owned(), RetryPolicy::fixed(LONG))].into(),
+        ..NewWorker::default()
     };
     let worker = scene.store.register_worker(&patient).await.unwrap();
     assert_eq!(scene.claim_for(worker, 1).await.unwrap().len(), 1);

@@ -1,6 +1,7 @@
 //! Workers: process incarnations with a lease, and their reports.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -26,6 +27,8 @@ pub struct NewWorker {
     pub lease: Duration,
     /// The backoffs of its kinds, used by the process that rescues its jobs.
     pub backoffs: Backoffs,
+    /// The maximum number of jobs that it runs at the same time, for operators; `None` if it does not say.
+    pub slots: Option<NonZeroU32>,
 }
 
 /// Retry policies by kind.
@@ -94,6 +97,8 @@ pub struct WorkerView {
     pub died: bool,
     /// The number of jobs that it holds now.
     pub running: i64,
+    /// The maximum number of jobs that it runs at the same time; none if it did not say.
+    pub slots: Option<u32>,
 }
 
 impl WorkerView {
@@ -102,6 +107,15 @@ impl WorkerView {
     #[must_use]
     pub fn runs_jobs(&self) -> bool {
         self.kinds != [operation::NAME]
+    }
+
+    /// Returns how many of its slots are in use, such as `2 of 8`.
+    #[must_use]
+    pub fn load(&self) -> String {
+        match self.slots {
+            Some(slots) => format!("{} of {slots}", self.running),
+            None => self.running.to_string(),
+        }
     }
 
     /// Returns whether the worker has not ended.

@@ -1,5 +1,6 @@
 //! One registration of a worker, until it shuts down or loses its lease.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,7 @@ impl Registration {
             kinds: settings.kinds.names(),
             lease: options.lease,
             backoffs: settings.kinds.backoffs(),
+            slots: u32::try_from(options.concurrency).ok().and_then(NonZeroU32::new),
         };
         let registered_at = Instant::now();
         let worker = settings.store.register_worker(&worker).await?;

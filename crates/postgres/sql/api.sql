@@ -162,6 +162,9 @@ declare
     owners uuid[];
     waiting text[];
     is_trusted boolean := milepost.caller_is_trusted();
+    -- Whether the caller adds what belongs to a run, such as the rows of its file.
+    starts_bulk boolean := is_trusted and current_setting('milepost.starts_bulk', true) is not distinct from 'on';
+    has_runs boolean;
 begin
     if jobs = 0 then
         return;
@@ -195,18 +198,21 @@ begin
             raise exception using errcode = 'MP001', message = format('job %s of the call: the payload %s', bad.at, bad.why);
         end if;
     end if;
-    select d.name into bad from milepost.bulk_definition d
-    where d.name = any(kinds) and not (is_trusted and current_setting('milepost.starts_bulk', true) is not distinct from 'on')
-      and exists (
-          select from unnest(kinds, queues, groups, enqueue_many.max_attempts, nominal_ats) k(kind, queue, grp, attempts, nominal_at)
-          where k.kind = d.name and k.nominal_at is null and (
-              d.columns is not null
-              or (coalesce(k.queue, 'default'), k.grp, coalesce(k.attempts, 25)) is distinct from (d.queue, d.group_key, d.max_attempts)))
-    limit 1;
-    if found then
-        raise exception using errcode = 'MP001',
-            message = format('job %s of the call: the kind %L is a bulk job', array_position(kinds, bad.name) - 1, bad.name),
-            hint = 'start it with milepost.start_bulk or `milepost bulk start`';
+    has_runs := not starts_bulk and exists (select from milepost.bulk_definition d where d.name = any (kinds));
+    if has_runs then
+        select d.name into bad from milepost.bulk_definition d
+        where d.name = any (kinds)
+          and exists (
+              select from unnest(kinds, queues, groups, enqueue_many.max_attempts, nominal_ats) k(kind, queue, grp, attempts, nominal_at)
+              where k.kind = d.name and k.nominal_at is null and (
+                  d.columns is not null
+                  or (coalesce(k.queue, 'default'), k.grp, coalesce(k.attempts, 25)) is distinct from (d.queue, d.group_key, d.max_attempts)))
+        limit 1;
+        if found then
+            raise exception using errcode = 'MP001',
+                message = format('job %s of the call: the kind %L is a bulk job', array_position(kinds, bad.name) - 1, bad.name),
+                hint = 'start it with milepost.start_bulk or `milepost bulk start`';
+        end if;
     end if;
     if exists (select from unnest(nominal_ats) n(at) where n.at not between '0001-01-02 00:00Z' and '9999-12-30 00:00Z') then
         raise exception using errcode = 'MP001', message = 'nominal_at must be a time from 0001-01-02 to 9999-12-30';
@@ -282,6 +288,12 @@ begin
     -- Jobs whose start time is in the future do not wait for a slot yet.
     select array_agg(grp) into waiting from input where grp is not null and start_at <= now();
 
+    if has_runs then
+        insert into milepost.bulk (job_id, origin)
+        select i.id, i.id from unnest(ids, kinds, owners) i(id, kind, owner)
+        where coalesce(i.owner, i.id) = i.id and i.kind in (select d.name from milepost.bulk_definition d)
+        on conflict do nothing;
+    end if;
     if waiting is not null then
         perform milepost.hand_over(waiting, true);
     end if;

@@ -28,20 +28,12 @@ begin
             message = format('the payload has no %L, which the SQL of the bulk job uses as :%s', missing, missing);
     end if;
     return query
-        with made as materialized (
-            select e.job_id, e.duplicate
-            from milepost.enqueue_many(
-                kinds => array[d.name], payloads => array[start_bulk.payload], keys => array[start_bulk.key],
-                queues => array[d.queue], priorities => array[coalesce(start_bulk.priority, d.priority)],
-                groups => array[d.group_key], run_ats => array[start_bulk.run_at],
-                max_attempts => array[d.max_attempts], traceparents => array[start_bulk.traceparent]) e
-        ),
-        kept as (
-            insert into milepost.bulk (job_id, origin)
-            select m.job_id, m.job_id from made m where not m.duplicate
-            on conflict do nothing
-        )
-        select m.job_id, m.duplicate from made m;
+        select e.job_id, e.duplicate
+        from milepost.enqueue_many(
+            kinds => array[d.name], payloads => array[start_bulk.payload], keys => array[start_bulk.key],
+            queues => array[d.queue], priorities => array[coalesce(start_bulk.priority, d.priority)],
+            groups => array[d.group_key], run_ats => array[start_bulk.run_at],
+            max_attempts => array[d.max_attempts], traceparents => array[start_bulk.traceparent]) e;
 end
 $$;
 

@@ -24,10 +24,12 @@ begin
         history_floor = excluded.history_floor, batch_history_floor = excluded.batch_history_floor
     where (left(e.id, 8), e.started_at, e.relation) is distinct from (left(excluded.id, 8), excluded.started_at, excluded.relation);
     -- The sequence of a restored or promoted store can be lower than ids that workers of before still use. With one of their ids, a new worker
-    -- would share their lease and their runs. Not in a new store.
+    -- would share their lease and their runs. Not in a new store. Another restore of the same dump begins at the same value, so the
+    -- step after a restore is from a wide range.
     if (select s.is_called from milepost.worker_id_seq s)
        or not exists (select from milepost.timeline t where t.id = milepost.current_timeline()) then
-        perform count(nextval('milepost.worker_id_seq')) from generate_series(1, 10000 + floor(random() * 10000)::int);
+        perform count(nextval('milepost.worker_id_seq')) from generate_series(1, 10000 + floor(random() * case
+            when exists (select from milepost.timeline t where t.server = milepost.log_identity()) then 10000 else 1000000 end)::int);
     end if;
     -- In a restored store, the run tokens follow those of the old one from the first claim. A promotion is noted by the caller that reports it.
     if not exists (select from milepost.timeline t where t.server = milepost.log_identity()) then
@@ -57,8 +59,8 @@ $$;
 -- of the noted timelines, and of one that nobody noted before the dump.
 create or replace function milepost.note_timeline() returns int language sql as $$
     with noted as (
-        insert into milepost.timeline (server, id, timelines_before)
-        select c.log, t.id,
+        insert into milepost.timeline (server, id, token_offset, timelines_before)
+        select c.log, t.id, floor(random() * 50000)::int,
                coalesce((select max(k.timelines_before) from milepost.timeline k where k.server = c.log),
                         (select greatest(max(k.timelines_before + k.id), (select max(l.token) / 100000 + 1 from milepost.live l))
                          from milepost.timeline k
@@ -74,13 +76,19 @@ $$;
 -- Returns a value that every new run token exceeds, and that rises with each promotion; 0 before the first one. A promoted
 -- standby may lack claims whose tokens workers already received; this floor prevents a token from being issued again for
 -- another run. It counts the timelines of earlier logs, too. Two standbys, or two restores of one backup, can begin the same
--- timeline; the start time of each, in us, makes their tokens different (unless it agrees modulo 50,000).
+-- timeline; a random offset of each makes their tokens different (with a probability of 49,999 in 50,000). A promoted standby uses the start
+-- time of the server, in us, until a worker notes the promotion.
 create or replace function milepost.run_token_floor() returns int language plpgsql stable as $$
 declare
     number int := least((select coalesce(max(k.timelines_before), 0) from milepost.timeline k) + milepost.current_timeline() - 1, 20000);
+    noted_offset int;
 begin
-    return case when number = 0 then 0
-                else number * 100000 + ((extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint % 50000)::int end;
+    if number = 0 then
+        return 0;
+    end if;
+    select k.token_offset into noted_offset from milepost.timeline k where k.timelines_before + k.id - 1 = number order by k.seen_at desc limit 1;
+    return number * 100000
+        + coalesce(noted_offset, ((extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint % 50000)::int);
 end
 $$;
 

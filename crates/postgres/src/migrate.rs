@@ -58,6 +58,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0008/logs.sql"),
     },
+    Migration {
+        name: "slots",
+        summary: "adds a column to workers, of which there are few",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0009/slots.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -348,6 +354,8 @@ mod tests {
                 "f0dd9c05c7b6f540",
                 "202e96f6cf385ede",
                 "b256a77f90cefd04",
+                "bbc1bf0b0ce77acd",
+                "bc6b294880917e3a",
             ],
             "add a migration instead of editing a released one"
         );

@@ -161,6 +161,7 @@ pub(crate) fn worker_view(row: &PgRow) -> Decoded<WorkerView> {
         ended_at: time(row, "ended_at")?,
         died: row.try_get("died")?,
         running: row.try_get("running")?,
+        slots: row.try_get::<Option<i32>, _>("slots")?.map(i32::cast_unsigned),
     })
 }
 

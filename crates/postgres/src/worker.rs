@@ -28,7 +28,8 @@ impl WorkerStore for PostgresStore {
             .bind(&worker.queues)
             .bind(&worker.kinds)
             .bind(whole_ms(worker.lease))
-            .bind(serde_json::to_string(&worker.backoffs).unwrap_or_else(|_| "{}".to_owned()));
+            .bind(serde_json::to_string(&worker.backoffs).unwrap_or_else(|_| "{}".to_owned()))
+            .bind(worker.slots.map(|slots| i32::try_from(slots.get()).unwrap_or(i32::MAX)));
         let id = self.inner.hot.row(query).await.and_then(row::value);
         id.map(WorkerId).map_err(|e| self.fail("register_worker", e))
     }

@@ -45,6 +45,10 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
 
 /// Deserializes the body. If that fails, deserializes it again to find the position of the error.
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // A list would be read as the fields in the order of their declaration.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(Problem::new(Code::InvalidBody, "the body is a list, but must be an object"));
+    }
     if let Ok(value) = serde_json::from_slice(bytes) {
         return Ok(value);
     }

@@ -84,6 +84,17 @@ pub(crate) fn insert_asked(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enq
     insert(conn, jobs)
 }
 
+/// Stores checked jobs of a schedule; those whose kind is a bulk job are runs of it.
+pub(crate) fn insert_of_schedule(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Failure> {
+    let made = insert(conn, jobs)?;
+    for (job, made) in jobs.iter().zip(&made) {
+        if conn.prepare_cached(sql!("bulk/is_bulk"))?.query_row([&job.kind], |row| row.get(0))? {
+            conn.prepare_cached(sql!("bulk/begin_run"))?.execute((Id(&made.job), None::<Id<'_>>))?;
+        }
+    }
+    Ok(made)
+}
+
 /// Stores jobs that have been checked.
 pub(crate) fn insert(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Failure> {
     let mut intake = Intake::new(conn)?;

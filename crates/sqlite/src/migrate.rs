@@ -41,6 +41,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0006/statements.sql"),
     },
+    Migration {
+        name: "slots",
+        summary: "adds a column to workers, of which there are few",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0007/slots.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -149,7 +155,8 @@ mod tests {
                 "2a3979cc4c497de7",
                 "8f9f8b5d34df3680",
                 "3dc2dd66ab2ca438",
-                "43661db54a2f2bf9"
+                "43661db54a2f2bf9",
+                "1ddcae1c7273ecd8"
             ],
             "add a migration instead of editing a released one"
         );

@@ -110,7 +110,10 @@ impl ScheduleStore for SqliteStore {
             Order::Job(job) => {
                 enqueue::check(std::slice::from_ref(&job), self.options().payload_bytes_max)?;
                 let asked = job.clone();
-                let make = move |tx: &Transaction<'_>| enqueue::insert_one(tx, &job);
+                let make = move |tx: &Transaction<'_>| {
+                    let made = enqueue::insert_of_schedule(tx, std::slice::from_ref(&job))?;
+                    Ok(*made.first().ok_or(StoreError::NoSuchJob(job.id))?)
+                };
                 let tell = move |made: &Enqueued| made_jobs(&[asked], &[*made]);
                 self.act_telling("enqueue", Hint::READY, action, make, tell).await.map(Made::Job)
             }
@@ -206,7 +209,8 @@ fn move_on(conn: &Connection, tick: &Tick) -> Result<Option<Ticked>, Failure> {
     if moved == 0 {
         return Ok(None);
     }
-    let mut made: Vec<Made> = enqueue::insert(conn, &tick.jobs)?.into_iter().map(Made::Job).collect();
+    let mut made: Vec<Made> =
+        enqueue::insert_of_schedule(conn, &tick.jobs)?.into_iter().map(Made::Job).collect();
     if let Some((batch, version)) = tick.batch.as_ref().zip(version) {
         made.push(Made::Batch(batch::put(conn, batch, version)?));
     }

@@ -1,5 +1,7 @@
 //! Workers and their leases.
 
+use std::num::NonZeroU32;
+
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{Run, WorkerId};
@@ -24,6 +26,7 @@ pub(crate) fn register(conn: &Connection, worker: &NewWorker) -> Result<WorkerId
         now_ms,
         later_ms(now_ms, worker.lease),
         json(&worker.backoffs)?,
+        worker.slots.map(NonZeroU32::get),
     ))?;
     i32::try_from(conn.last_insert_rowid())
         .map(WorkerId)
@@ -71,5 +74,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<WorkerView> {
         ended_at: row::time_opt(row, 7)?,
         died: row.get(8)?,
         running: row.get(9)?,
+        slots: row.get(10)?,
     })
 }

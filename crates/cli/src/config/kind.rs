@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use milepost::{NewJob, RetryPolicy};
+use milepost_core::bulk::operation;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -83,6 +84,9 @@ fn check_kind(Entry { key: name, at, node: kind }: &Entry, faults: &mut Faults) 
 
 /// Checks whether jobs can have this name; returns the reason if not.
 pub(super) fn check_name(field: &str, name: &str) -> Result<(), String> {
+    if name == operation::NAME {
+        return Err(format!("the {field} {name:?} is that of operations on many jobs"));
+    }
     // Kinds and queues have the same rule.
     NewJob::new(name, &())
         .and_then(|job| job.check(usize::MAX))

@@ -80,16 +80,19 @@ impl Parts {
         } else {
             None
         };
-        let Some((config, file)) = configured else { return Ok(Self { operations, ..Self::default() }) };
-        let has = |part: Part| args.wants(part) && part.has_anything_to_do(Some(&config));
-        let publishers = has(Part::Relay)
-            .then(|| Publishers::start(at.database.store(), &config, None, stop))
-            .transpose()?;
-        // Without kinds, too: limits, schedules and DAGs apply to jobs that programs in other languages run.
-        let workers = if args.wants(Part::Work) {
-            work::start(config, &file, WorkerArgs::default(), helper, at).await?
-        } else {
-            Vec::new()
+        let Some((mut config, file)) = configured else { return Ok(Self { operations, ..Self::default() }) };
+        let publishes = args.wants(Part::Relay) && Part::Relay.has_anything_to_do(Some(&config));
+        let store = at.database.store();
+        // Before the publishers start, which store their subscriptions: a configuration that is refused changes nothing. Without kinds, too:
+        // limits, schedules and DAGs apply to jobs that programs in other languages run.
+        let prepared = match args.wants(Part::Work) {
+            true => Some(work::prepare(&mut config, &file, at).await?),
+            false => None,
+        };
+        let publishers = publishes.then(|| Publishers::start(store, &config, None, stop)).transpose()?;
+        let workers = match prepared {
+            Some(prepared) => prepared.start(config, &file, WorkerArgs::default(), helper).await?,
+            None => Vec::new(),
         };
         Ok(Self { workers, operations, publishers })
     }

@@ -19,6 +19,7 @@ use milepost_cli_support::operator;
 use milepost_cli_support::output::Outcome;
 use milepost_cli_support::store::{Database, StoreAddress, StoreWait};
 use milepost_core::limit::Limit;
+use milepost_core::port::check_kind_of_ticks;
 use milepost_core::precedence::Scope;
 use milepost_core::schedule::{Makes, Schedule, Source};
 
@@ -120,16 +121,15 @@ pub(crate) async fn start(
     helper: Option<Arc<dyn Coordination>>,
     at: At,
 ) -> Result<Vec<Worker>> {
+    let start = prepare(&mut config, path, at).await?;
+    start.start(config, path, worker, helper).await
+}
+
+/// Checks everything of the configuration in `path` that needs the store, and changes nothing in it.
+pub(crate) async fn prepare(config: &mut Config, path: &Path, at: At) -> Result<Start> {
     let At { database, address, wait } = &at;
     let entries = config.bulk.take();
-    let schedules = schedules(&config, entries.as_ref())?;
-    if !config.batch.is_empty() {
-        let store = configuring(database)?;
-        wait.until_reachable(address, async || {
-            batches::define_all(store.as_ref(), &config.batch, &config.folder).await
-        })
-        .await?;
-    }
+    let schedules = schedules(config, entries.as_ref())?;
     let bulks = match entries {
         Some(entries) => {
             let bulks = Bulks {
@@ -143,7 +143,29 @@ pub(crate) async fn start(
         }
         None => None,
     };
-    Start { at, bulks, schedules }.start(config, path, worker, helper).await
+    if let Some(schedules) = &schedules {
+        // Of the stored bulk jobs in its scope, those of the file were checked with it, and the others are removed.
+        let stays = |name: &str| bulks.is_none() || !config.scope.has(name);
+        let store = database.store();
+        wait.until_reachable(address, async || check_schedules(store.as_ref(), schedules, stays).await)
+            .await?;
+    }
+    Ok(Start { at, bulks, schedules })
+}
+
+/// Refuses schedules whose jobs have the kind of a stored bulk job that stays.
+async fn check_schedules(
+    store: &dyn Store,
+    schedules: &[Schedule],
+    stays: impl Fn(&str) -> bool,
+) -> Result<()> {
+    let stored = store.bulk_definitions().await?;
+    for schedule in schedules {
+        let Makes::Job(job) = &schedule.makes else { continue };
+        let definition = stored.iter().find(|stored| stored.name == job.kind && stays(&stored.name));
+        check_kind_of_ticks(schedule, definition)?;
+    }
+    Ok(())
 }
 
 /// Waits until the workers have stopped, for which this signal has asked; a second signal ends the process immediately.
@@ -232,7 +254,7 @@ async fn remove_schedules_of_bulks(store: &dyn Store, bulks: &[String]) -> Resul
 }
 
 /// What to start, and on which store.
-struct Start {
+pub(crate) struct Start {
     at: At,
     /// The bulk jobs, if the file has any.
     bulks: Option<Checked>,
@@ -240,18 +262,20 @@ struct Start {
 }
 
 impl Start {
-    async fn start(
+    /// Applies the configuration, and starts its workers.
+    pub(crate) async fn start(
         self,
         config: Config,
         path: &Path,
         given: WorkerArgs,
         helper: Option<Arc<dyn Coordination>>,
     ) -> Result<Vec<Worker>> {
-        let Config { scope, worker, kinds, limits, retention, folder, secrets, .. } = config;
+        let Config { scope, worker, kinds, limits, batch, retention, folder, secrets, .. } = config;
         let At { database, address, wait } = &self.at;
         let store = database.store();
         let configured = configuring(database)?;
         wait.until_reachable(address, async || {
+            batches::define_all(configured.as_ref(), &batch, &folder).await?;
             self.keep(configured.as_ref(), limits.as_deref(), &scope).await
         })
         .await?;

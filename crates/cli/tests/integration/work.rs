@@ -21,6 +21,7 @@ on_each_store! {
     a_program_dies_with_a_worker_that_is_killed,
     what_an_operator_set_stays_and_the_log_says_so_once,
     what_a_configuration_changes_is_audited_once,
+    a_start_that_is_refused_changes_nothing,
 }
 
 /// Starts a worker and returns when it has logged which kinds it runs.
@@ -337,6 +338,32 @@ fn what_ends_a_worker_is_an_object_too_when_the_log_is_in_json() {
         assert_eq!(last["level"], "ERROR");
         assert!(last["message"].as_str().unwrap().contains(words), "{last}");
     }
+}
+
+fn a_start_that_is_refused_changes_nothing(place: Place) {
+    place.run(&["migrate"]).ok();
+    place.write("close.toml", "[tasks.load]\nkind = \"echo\"\n");
+    place.write(
+        "milepost.toml",
+        r#"
+        kinds.echo.exec.program = "cat"
+        limits = [{ kind = "echo", rate = "5/s" }]
+        schedules = [{ name = "hourly", every = "1h", kind = "echo" }]
+        batch.close.file = "close.toml"
+        subscription.log.jsonl.path = "events.jsonl"
+        [bulk.letters]
+        source = "select id from missing where id > :cursor order by id limit :limit"
+        key = ["id"]
+        exec = { program = "cat" }
+        "#,
+    );
+    for command in ["work", "serve"] {
+        let ran = place.run(&[command]);
+        assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
+        assert!(ran.err.contains("missing"), "{}", ran.err);
+    }
+    assert_eq!(place.run(&["audit", "--json"]).json(), json!([]));
+    assert_eq!(place.run(&["events", "subscriptions", "--json"]).json(), json!([]));
 }
 
 fn what_a_configuration_changes_is_audited_once(place: Place) {

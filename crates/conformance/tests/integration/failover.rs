@@ -62,6 +62,23 @@ async fn a_run_that_a_failover_took_back_ends_no_other_run_in_a_store_that_was_o
     assert_lost_claim_is_fenced(&server, &scene, id).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn two_restores_of_one_dump_have_different_run_tokens() {
+    let (server, other) = (Server::create().await, Server::create().await);
+    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
+    scene.enqueue(Scene::job()).await;
+    let mut tokens = Vec::new();
+    for _restore in [1, 2] {
+        server.dump_to(&other).await;
+        let restored = Scene::on(Arc::new(database::open(&other.url()).await)).await;
+        tokens.push(restored.claim_for(restored.worker, 1).await.unwrap().remove(0).run.token);
+        restored.store.retire_worker(restored.worker).await.unwrap();
+        let mut connection = PgConnection::connect(&other.url()).await.unwrap();
+        connection.execute("drop schema milepost cascade").await.unwrap();
+    }
+    assert_ne!(tokens[0], tokens[1]);
+}
+
 /// Claims the only job on a server and loses the claim in a promotion; the end of the lost run must not end the next one.
 async fn assert_lost_claim_is_fenced(server: &Server, scene: &Scene, id: JobId) {
     server.stop().await;

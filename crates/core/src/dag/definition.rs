@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::rule::Rule;
 use crate::job::{MAX_ATTEMPTS_DEFAULT, Priority, QUEUE_DEFAULT};
-use crate::json::{plain_option, plain_value};
+use crate::json::{Table, plain_option, plain_value};
 
 /// A DAG as written in its definition, unchecked; [`Dag::check`](super::checked::Dag::check) checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -255,8 +255,8 @@ mod by_key {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut tasks = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    tasks.push(entry);
+                while let Some((key, Table(task))) = map.next_entry()? {
+                    tasks.push((key, task));
                 }
                 Ok(tasks)
             }

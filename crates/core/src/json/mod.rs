@@ -3,11 +3,13 @@
 mod exact;
 mod plain;
 mod same;
+mod table;
 
 pub use self::exact::Exact;
 pub(crate) use self::exact::{digits, large_number, mark};
 pub use self::plain::{plain_members, plain_option, plain_value};
 pub use self::same::is_same_json;
+pub use self::table::Table;
 use crate::job::error::InvalidJob;
 
 /// The maximum nesting depth of a payload: JSON readers commonly stop at 128 levels, and the message around a payload adds some levels.

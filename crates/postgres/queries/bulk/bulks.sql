@@ -3,7 +3,7 @@
 -- others, newest first.
 with groups as materialized (select distinct group_key from milepost.bulk_definition),
 candidates as materialized (
-    -- Jobs enqueued by ticks and others have no row in bulk before their first chunk.
+    -- Jobs that were enqueued before their bulk job was defined have no row in bulk before their first chunk.
     select s.job_id as id from milepost.group_slot s where s.group_key in (select group_key from groups)
     union
     -- Read from the indexes live_waiting and live_timed, which contain only jobs that wait for a slot or for their start
@@ -15,16 +15,6 @@ candidates as materialized (
     ) l
     union
     select t.id from milepost.live t where t.timed and t.group_key in (select group_key from groups)
-    union
-    -- Runs that failed, or that an operator stopped, before their first chunk: those among the newest such jobs, read from the index
-    -- live_aside.
-    select a.id
-    from (
-        (select l.id, l.kind from milepost.live l where l.state = 'failed' order by l.id desc limit 1000)
-        union all
-        (select l.id, l.kind from milepost.live l where l.state = 'aborted' order by l.id desc limit 1000)
-    ) a
-    where a.kind in (select name from milepost.bulk_definition)
     union
     select j.id from milepost.job j where j.id = $1
     union

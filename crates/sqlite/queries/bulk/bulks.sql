@@ -2,7 +2,7 @@
 -- those that have ended and have an id below it. Running and waiting bulk jobs come first, in the order in which they will run; then the
 -- others, newest first.
 WITH candidates AS MATERIALIZED (
-    -- Jobs that schedules and others created have no row in milepost_bulk before their first chunk.
+    -- Jobs that were enqueued before their bulk job was defined have no row in milepost_bulk before their first chunk.
     SELECT s.job_id AS id FROM milepost_group_slot s
     WHERE s.group_key IN (SELECT group_key FROM milepost_bulk_definition)
     UNION
@@ -12,19 +12,6 @@ WITH candidates AS MATERIALIZED (
     UNION
     SELECT t.id FROM milepost_live t INDEXED BY milepost_live_timed
     WHERE t.timed = 1 AND t.group_key IN (SELECT group_key FROM milepost_bulk_definition)
-    UNION
-    -- Runs that failed, or that an operator stopped, before their first chunk: those among the newest such jobs.
-    SELECT a.id
-    FROM (
-        SELECT * FROM (
-            SELECT l.id, l.kind FROM milepost_live l INDEXED BY milepost_live_aside
-            WHERE l.state = 'failed' AND l.state <> 'pending' AND l.state <> 'running' ORDER BY l.id DESC LIMIT 1000)
-        UNION ALL
-        SELECT * FROM (
-            SELECT l.id, l.kind FROM milepost_live l INDEXED BY milepost_live_aside
-            WHERE l.state = 'aborted' AND l.state <> 'pending' AND l.state <> 'running' ORDER BY l.id DESC LIMIT 1000)
-    ) a
-    WHERE a.kind IN (SELECT name FROM milepost_bulk_definition)
     UNION
     SELECT j.id FROM milepost_job j WHERE j.id = ?1
     UNION

@@ -1,6 +1,7 @@
 //! Parsing of definitions. Errors contain the position and the task.
 
 use milepost_core::dag::definition::Definition;
+use milepost_core::json::Table;
 use milepost_core::text::is_unprintable;
 use serde_json::Value as Json;
 use serde_path_to_error::{Path, Segment};
@@ -31,7 +32,7 @@ pub(super) fn toml(text: &str) -> Result<Definition, Unread> {
         _ => return Err(Unread::Syntax(faults.placed(text).into_iter().map(told).collect())),
     };
     let refused = match serde_path_to_error::deserialize(root.clone().into_json()) {
-        Ok(definition) => return Ok(definition),
+        Ok(Table(definition)) => return Ok(definition),
         Err(refused) => refused,
     };
     let at = Lines::of(text).place(place_of(&root, refused.path()));
@@ -71,7 +72,7 @@ pub(super) fn yaml(text: &str) -> Result<Definition, Unread> {
             refused.into_inner()
         })
     });
-    read.map_err(|error: serde_saphyr::Error| {
+    read.map(|Table(definition)| definition).map_err(|error: serde_saphyr::Error| {
         let place = error
             .location()
             .and_then(|at| Some((usize::try_from(at.line()).ok()?, usize::try_from(at.column()).ok()?)));
@@ -102,7 +103,8 @@ pub(super) fn json(text: &str) -> Result<Definition, Unread> {
         let path = refused.path().clone();
         (Some(path), refused.into_inner())
     });
-    let read = read.and_then(|definition| reader.end().map(|()| definition).map_err(|error| (None, error)));
+    let read =
+        read.and_then(|Table(definition)| reader.end().map(|()| definition).map_err(|error| (None, error)));
     read.map_err(|(path, error)| {
         let said = error.to_string();
         let why = said.rsplit_once(" at line ").map_or(&*said, |(why, _)| why);

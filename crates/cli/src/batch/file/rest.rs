@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
 use milepost_core::dag::fault::Fault as Wrong;
+use milepost_core::json::Table;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
@@ -23,8 +24,8 @@ pub(super) fn with_the_rest(format: Format, text: &str, first: Fault, first_path
     let mut faults = vec![first];
     let mut taken_out = TakenOut::default();
     while faults.len() < FAULTS_MAX {
-        let refused = match serde_path_to_error::deserialize::<_, Definition>(&fields) {
-            Ok(definition) => {
+        let refused = match serde_path_to_error::deserialize::<_, Table<Definition>>(&fields) {
+            Ok(Table(definition)) => {
                 faults.extend(of_the_whole(&positions, definition, &taken_out));
                 break;
             }

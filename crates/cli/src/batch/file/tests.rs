@@ -127,6 +127,13 @@ fn tasks_without_keys_are_refused_with_the_remedy() {
         "{\"name\": \"x\",\n\"tasks\": [{\"kind\": \"k\"}]}",
         &[&format!("f:2:10: {list}")],
     );
+    let fields = "task \"a\": invalid type: sequence, expected a table with fields";
+    assert_faults(
+        Format::Json,
+        "{\"name\": \"x\", \"tasks\": {\"a\": [\"k\"]}}",
+        &[&format!("f:1:29: {fields}")],
+    );
+    assert_eq!(faults(Format::Json, "[\"x\", null, null, {\"a\": {\"kind\": \"k\"}}]").len(), 1);
     assert_faults(Format::Toml, "name = \"x\"\n[[tasks]]\nkind = \"k\"\n", &[&format!("f:2:3: {list}")]);
 }
 

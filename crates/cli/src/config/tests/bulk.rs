@@ -2,12 +2,12 @@
 
 use milepost::bulk::Effects;
 
-use super::bulk_places::OVER_FILE;
 use super::*;
 
 pub(super) const SOURCE: &str =
     "source = \"select id from member where id > :cursor order by id limit :limit\"";
 pub(super) const APPLY: &str = "apply = \"insert into note select :bulk_id, id from chunk\"";
+pub(super) const OVER_FILE: &str = "[bulk.n]\ncolumns = { id = \"integer\", name = \"text\" }\n";
 
 /// Returns a bulk job `n` with a source in line 2, a key in line 3, and these lines from line 4 on.
 pub(super) fn bulk(lines: &str) -> String {

@@ -1,10 +1,8 @@
 //! Tests of bulk jobs whose targets are in a file or in another database.
 
-use super::bulk::{APPLY, SOURCE, bulk};
+use super::bulk::{APPLY, OVER_FILE, SOURCE, bulk};
 use super::*;
 use milepost::bulk::Effects;
-
-pub(super) const OVER_FILE: &str = "[bulk.n]\ncolumns = { id = \"integer\", name = \"text\" }\n";
 
 #[test]
 fn a_bulk_job_over_a_file_has_columns_instead_of_a_source() {

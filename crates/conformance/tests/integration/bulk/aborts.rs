@@ -248,5 +248,6 @@ pub(crate) async fn a_run_of_a_schedule_that_ends_before_its_first_chunk_is_list
     members.rescue().await;
     assert_eq!(listed().await, [(failed, JobState::Failed), (stopped, JobState::Aborted)]);
     members.operate(stopped, Verb::Cancel).await;
+    assert_eq!(listed().await, [(failed, JobState::Failed), (stopped, JobState::Canceled)]);
     assert_eq!(members.view(stopped).await.state, JobState::Canceled, "it is shown by its ID");
 }

@@ -1,6 +1,7 @@
 //! Worker leases: registration, heartbeats and deregistration.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use axum::Json;
@@ -56,6 +57,9 @@ struct RegisterRequest {
     /// the end of a failed run.
     #[serde(default)]
     backoffs: BTreeMap<String, Backoff>,
+    /// The maximum number of jobs that it runs at the same time, for operators.
+    #[schema(value_type = Option<u32>, minimum = 1)]
+    slots: Option<NonZeroU32>,
 }
 
 /// A registered worker.
@@ -89,8 +93,14 @@ async fn register_worker(
     };
     let lease = Duration::from_millis(lease_ms);
     let backoffs = backoff::of_kinds(&request.kinds, &request.backoffs)?;
-    let worker =
-        NewWorker { name: request.name, queues: request.queues, kinds: request.kinds, lease, backoffs };
+    let worker = NewWorker {
+        name: request.name,
+        queues: request.queues,
+        kinds: request.kinds,
+        lease,
+        backoffs,
+        slots: request.slots,
+    };
     let names = worker.queues.len() + worker.kinds.len();
     app.registrations.check(names)?;
     let id = app.store.register_worker(&worker).await?;

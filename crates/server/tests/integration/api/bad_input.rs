@@ -16,6 +16,8 @@ pub(crate) async fn what_is_wrong_with_a_body_is_told_with_its_place(place: Plac
         (malformed.status, malformed.code(), malformed.at()),
         (StatusCode::BAD_REQUEST, "malformed_json", "line 2 column 14")
     );
+    let list = post_text(&place, "/v1/jobs", " [\"k\", {}]").await;
+    assert_eq!((list.status, list.code()), (StatusCode::UNPROCESSABLE_ENTITY, "invalid_body"));
     let trailing = post_text(&place, "/v1/jobs", "{\"kind\": \"k\"} {}").await;
     assert_eq!((trailing.code(), trailing.at()), ("malformed_json", "line 1 column 15"));
     let unknown = place.post("/v1/jobs", &json!({"kind": "k", "prority": 1})).await;
