@@ -143,10 +143,16 @@ pub(crate) async fn prepare(config: &mut Config, path: &Path, at: At) -> Result<
         }
         None => None,
     };
+    // Of the stored bulk jobs in its scope, those of the file were checked with it, and the others are removed.
+    let stays = |name: &str| bulks.is_none() || !config.scope.has(name);
+    let store = database.store();
+    if !config.batch.is_empty() {
+        let stored = wait.until_reachable(address, async || Ok(store.bulk_definitions().await?)).await?;
+        let names: Vec<&str> =
+            stored.iter().map(|stored| stored.name.as_str()).filter(|name| stays(name)).collect();
+        batches::check_all(&config.batch, &config.folder, &names)?;
+    }
     if let Some(schedules) = &schedules {
-        // Of the stored bulk jobs in its scope, those of the file were checked with it, and the others are removed.
-        let stays = |name: &str| bulks.is_none() || !config.scope.has(name);
-        let store = database.store();
         wait.until_reachable(address, async || check_schedules(store.as_ref(), schedules, stays).await)
             .await?;
     }

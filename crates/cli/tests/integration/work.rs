@@ -342,7 +342,7 @@ fn what_ends_a_worker_is_an_object_too_when_the_log_is_in_json() {
 
 fn a_start_that_is_refused_changes_nothing(place: Place) {
     place.run(&["migrate"]).ok();
-    place.write("close.toml", "[tasks.load]\nkind = \"echo\"\n");
+    place.write("close.toml", "name = \"close\"\n[tasks.load]\nkind = \"echo\"\n");
     place.write(
         "milepost.toml",
         r#"
@@ -360,7 +360,19 @@ fn a_start_that_is_refused_changes_nothing(place: Place) {
     for command in ["work", "serve"] {
         let ran = place.run(&[command]);
         assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
-        assert!(ran.err.contains("missing"), "{}", ran.err);
+        assert!(ran.err.contains("letters"), "{}", ran.err);
+    }
+    place.write("operate.toml", "name = \"operate\"\n[tasks.load]\nkind = \"milepost.operate\"\n");
+    let config = place.read("milepost.toml");
+    let config = config.split("[bulk.letters]").next().unwrap();
+    place.write(
+        "milepost.toml",
+        config.replace("batch.close", "batch.operate.file = \"operate.toml\"\nbatch.close"),
+    );
+    for command in ["work", "serve"] {
+        let ran = place.run(&[command]);
+        assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
+        assert!(ran.err.contains("milepost.operate"), "{}", ran.err);
     }
     assert_eq!(place.run(&["audit", "--json"]).json(), json!([]));
     assert_eq!(place.run(&["events", "subscriptions", "--json"]).json(), json!([]));
