@@ -55,8 +55,8 @@ end
 $$;
 
 -- Records the timeline of the server. Returns it if it was new, to one caller only; null for the first one of a log, on which nothing was
--- promoted. A store that returns as a dump to a server where it was before is another log, whose run tokens exceed all that it brings: those
--- of the noted timelines, and of one that nobody noted before the dump.
+-- promoted. A store that returns as a dump to a server where it was before is another log. Its run tokens exceed those that the dump contains:
+-- of recorded timelines, and of one that was not recorded before the dump.
 create or replace function milepost.note_timeline() returns int language sql as $$
     with noted as (
         insert into milepost.timeline (server, id, token_offset, timelines_before)

@@ -67,7 +67,7 @@ impl DoctorStore for PostgresStore {
     }
 }
 
-/// Without a wait for locks that is longer than that of other callers.
+/// Begins the transaction of a check, which waits for locks no longer than other callers do.
 const BEGIN_SNAPSHOT: &str = concat!(sql!("begin_snapshot"), ";\n", sql!("lock_wait/callers_local"));
 
 impl PostgresStore {

@@ -14,7 +14,6 @@ use milepost_core::doctor::Check;
 use milepost_core::error::StoreError;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finish, Finished};
-use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate, Target};
 use milepost_core::port::{DoctorStore, MaintenanceStore, Operation, ScheduleStore, Store};
@@ -25,80 +24,12 @@ use milepost_core::worker::Report;
 use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::examine::look;
 use milepost_testkit::lonely::Lonely;
-use milepost_testkit::scene::{KIND, failure};
+use milepost_testkit::scene::KIND;
 use milepost_testkit::server::Server;
 use milepost_testkit::{Scene, database, wait};
 use sqlx::{Connection, Executor, PgConnection};
 
-const DONE: End = End::Succeed { result: None };
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_a_failover_took_back_ends_no_other_run() {
-    let server = Server::create().await;
-    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
-    let id = scene.enqueue(Scene::job()).await;
-    assert_lost_claim_is_fenced(&server, &scene, id).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_a_failover_took_back_ends_no_other_run_in_a_store_that_was_on_another_server() {
-    let (server, other) = (Server::create().await, Server::create().await);
-    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
-    let id = scene.enqueue(Scene::job()).await;
-    for _promotion in [1, 2, 3] {
-        other.stop().await;
-        other.start_promoted().await;
-    }
-    server.dump_to(&other).await;
-    let there = Scene::on(Arc::new(database::open(&other.url()).await)).await;
-    let run = there.claim_for(there.worker, 1).await.unwrap().remove(0);
-    assert!(run.run.token.0 > 300_000, "{run:?}");
-    there.finish(&run, End::Retry { delay: Duration::ZERO, failure: failure() }).await;
-
-    let mut connection = PgConnection::connect(&server.url()).await.unwrap();
-    connection.execute("drop schema milepost cascade").await.unwrap();
-    other.dump_to(&server).await;
-    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
-    assert_lost_claim_is_fenced(&server, &scene, id).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn two_restores_of_one_dump_have_different_run_tokens() {
-    let (server, other) = (Server::create().await, Server::create().await);
-    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
-    scene.enqueue(Scene::job()).await;
-    let mut tokens = Vec::new();
-    for _restore in [1, 2] {
-        server.dump_to(&other).await;
-        let restored = Scene::on(Arc::new(database::open(&other.url()).await)).await;
-        tokens.push(restored.claim_for(restored.worker, 1).await.unwrap().remove(0).run.token);
-        restored.store.retire_worker(restored.worker).await.unwrap();
-        let mut connection = PgConnection::connect(&other.url()).await.unwrap();
-        connection.execute("drop schema milepost cascade").await.unwrap();
-    }
-    assert_ne!(tokens[0], tokens[1]);
-}
-
-/// Claims the only job on a server and loses the claim in a promotion; the end of the lost run must not end the next one.
-async fn assert_lost_claim_is_fenced(server: &Server, scene: &Scene, id: JobId) {
-    server.stop().await;
-    server.copy_files();
-    server.start().await;
-    let claimed = || async { scene.claim_for(scene.worker, 1).await.is_ok_and(|jobs| !jobs.is_empty()) };
-    wait::until("the job is claimed", claimed).await;
-    let lost = scene.store.held(scene.worker).await.unwrap().remove(0);
-
-    server.crash().await;
-    server.put_files_back();
-    server.start_promoted().await;
-    wait::until("the job is claimed again", claimed).await;
-    let run = scene.store.held(scene.worker).await.unwrap().remove(0);
-    assert_eq!((run.run.job, lost.run.job, run.attempt), (id, id, lost.attempt));
-    assert!(run.run.token > lost.run.token, "{} after {}", run.run.token, lost.run.token);
-    assert_eq!(scene.finish(&lost, DONE).await, Finished::Fenced);
-    assert_eq!(scene.finish(&run, DONE).await, Finished::Accepted);
-    scene.assert_history_folds(id).await;
-}
+pub(crate) const DONE: End = End::Succeed { result: None };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_of_one_standby_ends_no_run_of_another_that_began_the_same_timeline() {

@@ -24,6 +24,7 @@ mod recovery;
 mod redis;
 mod redis_hints;
 mod restart;
+mod run_tokens;
 mod sql_functions;
 mod ticks;
 mod transactions;
