@@ -188,9 +188,13 @@ class Worker:
                 time.sleep(0.05)
 
     def _register(self) -> None:
-        body = {**self._serves, "name": self._name, "lease_ms": int(self._lease_s * 1000), "slots": self._concurrency}
-        if self._backoffs:  # Older servers do not know the field.
-            body["backoffs"] = self._backoffs
+        body = {
+            **self._serves,
+            "name": self._name,
+            "lease_ms": int(self._lease_s * 1000),
+            "slots": self._concurrency,
+            "backoffs": self._backoffs,
+        }
         asked_at = time.monotonic()
         holder = part(self._client.ask("POST", "/v1/workers", body), "id", int)
         self._held_until, self._id = asked_at + self._lease_s, holder

@@ -201,9 +201,8 @@ export class Worker {
 
   async #register(): Promise<void> {
     const { name, queues, leaseMs } = this.#options;
-    // Older servers do not know `backoffs`.
-    const backoffs = Object.keys(this.#backoffs).length > 0 ? { backoffs: this.#backoffs } : {};
-    const body = { name, queues, kinds: Object.keys(this.#handlers), lease_ms: leaseMs, slots: this.#options.concurrency, ...backoffs };
+    const kinds = Object.keys(this.#handlers);
+    const body = { name, queues, kinds, lease_ms: leaseMs, slots: this.#options.concurrency, backoffs: this.#backoffs };
     const askedAt = performance.now();
     const answer = await this.#client.ask<{ id?: number } | undefined>("POST", "/v1/workers", body);
     if (typeof answer?.id !== "number") throw new Unreachable("the answer to the registration is not from Milepost: it has no id");

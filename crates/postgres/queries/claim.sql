@@ -6,9 +6,11 @@
 -- Returns a row for each job, and at the end one without a job that contains the time, whether the worker has its lease, the
 -- paused queues, the kinds with a rate, and the duration in us.
 with worker as materialized (
-    -- Excludes a concurrent rescue, which locks this row before it searches for jobs.
+    -- Excludes a concurrent rescue, which locks this row before it searches for jobs. A worker that lived through the restore of a dump must
+    -- register again, which notes the restore: without that, its tokens would be those of runs after the dump.
     select id from milepost.worker
     where id = $1 and ended_at is null and lease_expires_at > now()
+      and (event_table is null or event_table = 'milepost.event'::regclass)
     for key share
 ),
 paused as materialized (

@@ -313,7 +313,10 @@ declare
     befores milepost.task_state[];
 begin
     with told as materialized (
-        select i.ord, i.batch_id, i.task, i.state, i.why, t.state as was, t.generation, t.job_id, t.child_id
+        -- A task is decided in the generation in which it leaves 'waiting'.
+        select i.ord, i.batch_id, i.task, i.state, i.why, t.state as was, t.job_id, t.child_id,
+               case t.state when 'waiting' then (select b.generation from milepost.batch b where b.id = i.batch_id)
+                            else t.generation end as generation
         from unnest(batches, tasks, states, whys) with ordinality i(batch_id, task, state, why, ord)
         cross join lateral milepost.batch_task_of(i.batch_id, i.task) t
     ),
@@ -329,7 +332,7 @@ begin
     ),
     moved as (
         update milepost.batch_task t
-        set state = i.state
+        set state = i.state, generation = i.generation
         from told i
         where t.batch_id = i.batch_id and t.task = i.task and i.state <> i.was
     )
@@ -355,7 +358,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 begin
     with given as materialized (
         -- The changes that each end makes to the counters of each successor.
-        select i.ord, i.batch_id, i.task, i.before, i.state, i.place, a.version_id, a.stop is not null as is_stopped, d.successors,
+        select i.ord, i.batch_id, i.task, i.before, i.state, i.place, a.version_id, a.generation, a.stop is not null as is_stopped, d.successors,
                coalesce(cardinality(d.successors), 0) as number,
                not (milepost.is_open(i.before) and milepost.is_open(i.state)) as counts,
                milepost.is_open(i.state)::int - milepost.is_open(i.before)::int as open,
@@ -381,14 +384,14 @@ begin
         returning 1
     ),
     edge as materialized (
-        select p.batch_id, unnest(milepost.slice(p.successors, p.place, page)) as task, p.version_id, p.is_stopped, p.open,
+        select p.batch_id, unnest(milepost.slice(p.successors, p.place, page)) as task, p.version_id, p.generation, p.is_stopped, p.open,
                p.succeeded, p.failed, p.skipped, p.canceled
         from paged p
         where p.counts and p.here
     ),
     difference as materialized (
         -- An edge from an end that is taken back adds 1 to the open predecessors, every other one 0 or -1.
-        select e.batch_id, e.task, max(e.version_id) as version_id, bool_or(e.is_stopped) as is_stopped, min(e.open) <= 0 as ends,
+        select e.batch_id, e.task, max(e.version_id) as version_id, max(e.generation) as generation, bool_or(e.is_stopped) as is_stopped, min(e.open) <= 0 as ends,
                sum(e.open)::int as open, sum(e.succeeded)::int as succeeded, sum(e.failed)::int as failed,
                sum(e.skipped)::int as skipped, sum(e.canceled)::int as canceled
         from edge e
@@ -397,7 +400,7 @@ begin
     ),
     -- Locked in order, with the values after the commits for which the locks waited.
     locked as materialized (
-        select x.batch_id, x.task, x.version_id, x.is_stopped, x.ends, t.state as was, t.pre_cnt + x.open as pre_cnt,
+        select x.batch_id, x.task, x.version_id, x.generation, x.is_stopped, x.ends, t.state as was, t.pre_cnt + x.open as pre_cnt,
                t.succeeded + x.succeeded as succeeded, t.failed + x.failed as failed, t.skipped + x.skipped as skipped,
                t.canceled + x.canceled as canceled
         from difference x
@@ -424,7 +427,8 @@ begin
     moved as (
         update milepost.batch_task t
         set state = n.state, pre_cnt = n.pre_cnt, succeeded = n.succeeded, failed = n.failed, skipped = n.skipped,
-            canceled = n.canceled, job_id = coalesce(n.job_id, t.job_id)
+            canceled = n.canceled, job_id = coalesce(n.job_id, t.job_id),
+            generation = case when n.state = n.was then t.generation else n.generation end
         from next n
         where t.batch_id = n.batch_id and t.task = n.task
     ),

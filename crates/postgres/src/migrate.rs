@@ -64,6 +64,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0009/slots.sql"),
     },
+    Migration {
+        name: "registrations",
+        summary: "adds a column to workers, of which there are few",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0010/registrations.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -356,6 +362,7 @@ mod tests {
                 "b256a77f90cefd04",
                 "bbc1bf0b0ce77acd",
                 "bc6b294880917e3a",
+                "94d23f170b536de5",
             ],
             "add a migration instead of editing a released one"
         );

@@ -260,7 +260,8 @@ pub async fn a_rerun_of_a_task_that_is_a_batch_starts_another_one(batches: Batch
     let tasks = vec![0];
     batches.step(old, &["p"], fails()).await;
     let p = batches.task(old, "p").await.job.unwrap();
-    batches.operate(batch, BatchVerb::Rerun { tasks: tasks.clone() }).await;
+    let operated = batches.operate(batch, BatchVerb::Rerun { tasks: tasks.clone() }).await;
+    assert_eq!((operated.changed, operated.generation), (1, 2));
     let new = child(&batches, batch, "b").await;
     assert_ne!(new, old);
     assert_eq!(

@@ -13,14 +13,15 @@ use serde_json::json;
 use super::{Batches, done, fails, graph, invalid, job};
 
 pub async fn a_rerun_of_what_failed_goes_on(batches: Batches) {
-    let batch = batches.run(graph("d", &[("a", &[]), ("b", &["a"]), ("c", &["b"])]), json!({})).await;
+    let dag = graph("d", &[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
+    let batch = batches.run(dag.task("skipped", job().when("false").after(["c"])), json!({})).await;
     batches.step(batch, &["a"], done()).await;
     batches.step(batch, &["b"], fails()).await;
     let old = batches.task(batch, "b").await.job.unwrap();
     let tasks = batches.numbers(batch, &["b"]).await;
     let operated = batches.operate(batch, BatchVerb::Rerun { tasks }).await;
     assert_eq!((operated.changed, operated.generation), (1, 2));
-    batches.assert_states(batch, "a succeeded, b active, c waiting").await;
+    batches.assert_states(batch, "a succeeded, b active, c waiting, skipped waiting").await;
     let task = batches.task(batch, "b").await;
     assert_eq!((task.generation, batches.task(batch, "a").await.generation), (2, 1));
     assert!(task.job.is_some_and(|job| job != old));
@@ -33,6 +34,8 @@ pub async fn a_rerun_of_what_failed_goes_on(batches: Batches) {
     batches.step(batch, &["b"], done()).await;
     batches.step(batch, &["c"], done()).await;
     assert_eq!(batches.state(batch).await, BatchState::Done);
+    let generations: Vec<u32> = batches.tasks(batch).await.iter().map(|task| task.generation).collect();
+    assert_eq!(generations, [1, 2, 2, 2], "the generation in which each task was decided");
 }
 
 pub async fn a_rerun_from_a_task_on_runs_all_that_follows_again(batches: Batches) {

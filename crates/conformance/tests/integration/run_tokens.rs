@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finished};
 use milepost_core::ident::JobId;
-use milepost_testkit::scene::failure;
+use milepost_testkit::scene::{failure, register};
 use milepost_testkit::server::Server;
 use milepost_testkit::{Scene, database, wait};
 use sqlx::{Connection, Executor, PgConnection};
@@ -57,6 +58,30 @@ async fn two_restores_of_one_dump_have_different_run_tokens() {
         connection.execute("drop schema milepost cascade").await.unwrap();
     }
     assert_ne!(tokens[0], tokens[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_lives_through_the_restore_of_a_dump_registers_again() {
+    let (server, other) = (Server::create().await, Server::create().await);
+    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
+    let id = scene.enqueue(Scene::job()).await;
+    server.dump_to(&other).await;
+    let lost = scene.claim_for(scene.worker, 1).await.unwrap().remove(0);
+    let mut connection = PgConnection::connect(&server.url()).await.unwrap();
+    connection.execute("drop schema milepost cascade").await.unwrap();
+    other.dump_to(&server).await;
+
+    let claimed = scene.claim_for(scene.worker, 1).await;
+    assert!(matches!(claimed, Err(StoreError::WorkerLost(worker)) if worker == scene.worker), "{claimed:?}");
+    let renewed = scene.store.heartbeat(scene.worker).await;
+    assert!(matches!(renewed, Err(StoreError::WorkerLost(_))), "{renewed:?}");
+
+    let worker = register(&scene.store, Duration::from_secs(30)).await;
+    let run = scene.claim_for(worker, 1).await.unwrap().remove(0);
+    assert_eq!((run.run.job, run.attempt), (id, lost.attempt));
+    assert!(run.run.token > lost.run.token, "{} after {}", run.run.token, lost.run.token);
+    assert_eq!(scene.finish_by(worker, &lost, DONE).await, Finished::Fenced);
+    assert_eq!(scene.finish_by(worker, &run, DONE).await, Finished::Accepted);
 }
 
 /// Claims the only job on a server and loses the claim in a promotion; the end of the lost run must not end the next one.

@@ -16,6 +16,9 @@ pub enum InvalidBulk {
     /// Its apply statement is invalid.
     #[error("the apply statement is invalid: {0}")]
     Apply(#[source] InvalidSql),
+    /// The query of its throttle is invalid.
+    #[error("the query of the throttle is invalid: {0}")]
+    Throttle(#[source] InvalidSql),
     /// The database rejects its source, its apply statement, or the query of its throttle.
     #[error("the database rejects the {part}: {why}")]
     NotPrepared {

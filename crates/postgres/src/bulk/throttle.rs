@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::sql::{Dialect, check_probe};
 use milepost_core::port::{StoreResult, Throttle};
 use milepost_core::sql;
 use sqlx::postgres::PgRow;
@@ -109,6 +110,7 @@ fn answer(row: &PgRow) -> Result<Option<String>, sqlx::Error> {
 impl Throttle for ServerThrottle {
     async fn check(&self) -> StoreResult<()> {
         let Measure::Sql(sql) = &self.measure else { return Ok(()) };
+        check_probe(sql, Dialect::Postgres).map_err(InvalidBulk::Throttle)?;
         let explain = sqlx::query(AssertSqlSafe(format!("explain {sql}")).into_sql_str());
         match self.database.sessions.rows(explain).await {
             Ok(_) => Ok(()),

@@ -169,7 +169,7 @@ impl Operator<'_, '_> {
         Ok(())
     }
 
-    /// Cancels the unfinished job or inner batch of a task, so that it cannot be retried.
+    /// Cancels the unfinished job or inner batch of a task, so that it cannot be retried. What is canceled in an inner batch is not counted.
     pub(super) fn give_up(&mut self, stand: &TaskRow, note: &str) -> Result<(), Failure> {
         match *stand {
             TaskRow { state, .. } if state.is_ended() => Ok(()),
@@ -177,7 +177,10 @@ impl Operator<'_, '_> {
                 operate::act(self.settler.conn, job, &Operation::new(Verb::Cancel).note(note)).map(drop)
             }
             TaskRow { child: Some(child), .. } if !self.settler.head(child)?.state.is_ended() => {
-                self.cancel_inner(child)
+                let counted = self.operated.clone();
+                self.cancel_inner(child)?;
+                self.operated = counted;
+                Ok(())
             }
             TaskRow { .. } => Ok(()),
         }

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::sql::{Dialect, check_probe};
 use milepost_core::port::{StoreResult, Throttle};
 use rusqlite::types::ValueRef;
 
@@ -26,18 +27,12 @@ impl SqlProbe {
 #[async_trait]
 impl Throttle for SqlProbe {
     async fn check(&self) -> StoreResult<()> {
+        check_probe(&self.sql, Dialect::Sqlite).map_err(InvalidBulk::Throttle)?;
         let sql = self.sql.clone();
         let prepared = self.store.read("throttle", move |conn| {
-            Ok(match conn.prepare(&sql) {
-                Ok(statement) if statement.parameter_count() > 0 => {
-                    Err("it must not have parameters".to_owned())
-                }
-                Ok(_) => Ok(()),
-                Err(error) => Err(error.to_string()),
-            })
+            Ok(conn.prepare(&sql).map(drop).map_err(|error| error.to_string()))
         });
-        let refused = |why| InvalidBulk::NotPrepared { part: "throttle", why }.into();
-        prepared.await?.map_err(refused)
+        Ok(prepared.await?.map_err(|why| InvalidBulk::NotPrepared { part: "throttle", why })?)
     }
 
     async fn holds(&self) -> Option<String> {

@@ -76,7 +76,7 @@ pub(super) fn yaml(text: &str) -> Result<Definition, Unread> {
         let place = error
             .location()
             .and_then(|at| Some((usize::try_from(at.line()).ok()?, usize::try_from(at.column()).ok()?)));
-        let said = error.without_snippet().to_string();
+        let said = error.without_snippet().render_with_formatter(&serde_saphyr::UserMessageFormatter);
         let why = said.rsplit_once(" at line ").map_or(&*said, |(why, _)| why);
         match path {
             Some(path) => Unread::Refused(Fault { place, what: words(&path, why) }, path),

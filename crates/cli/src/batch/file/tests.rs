@@ -142,7 +142,7 @@ fn a_task_that_is_there_twice_is_told() {
     let toml = "name = \"x\"\n[tasks.a]\nkind = \"k\"\n[tasks.a]\nkind = \"l\"\n";
     assert_faults(Format::Toml, toml, &["f:4:8: a is defined twice; the first is in line 2"]);
     let yaml = "name: x\ntasks:\n  a: { kind: k }\n  a: { kind: l }\n";
-    assert_faults(Format::Yaml, yaml, &["f:4:3: task"]);
+    assert_faults(Format::Yaml, yaml, &["f:4:3: tasks: duplicate mapping key `a` is not allowed here"]);
     let json = "{\"name\": \"x\", \"tasks\": {\"a\": {\"kind\": \"k\"},\n\"a\": {\"kind\": \"l\"}}}";
     assert_faults(Format::Json, json, &["f:2:1: two tasks have the key \"a\""]);
 }

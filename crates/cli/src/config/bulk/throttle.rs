@@ -1,5 +1,7 @@
 //! Conditions that pause the runs of a bulk job in favour of other work.
 
+use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::sql::check_probe;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -33,6 +35,12 @@ pub(super) fn check(throttle: Option<&Node>, dialect: Dialect, faults: &mut Faul
     if throttle.entries().is_empty() {
         let remedy = "write for example throttle = { lock_waits = 10 }, or remove it";
         faults.add(throttle.span.start, "the throttle has no condition", remedy);
+    }
+    if let Some((node, sql)) = throttle.get("sql").and_then(|node| Some((node, node.text()?)))
+        && let Err(why) = check_probe(sql, dialect)
+    {
+        let remedy = "write a query that returns true or 1 to continue, false or 0 to pause, or a text";
+        faults.add(node.span.start, InvalidBulk::Throttle(why).to_string(), remedy);
     }
     let on_file = throttle
         .entries()

@@ -228,6 +228,16 @@ fn sizes_rates_and_windows_that_cannot_be_are_refused() {
         ("zone = \"Europe/Berlin\"", "5:8 zone has an effect only together with windows", "windows"),
         ("throttle = {}", "5:12 the throttle has no condition", "lock_waits = 10"),
         ("throttle = { lock_waits = 3 }", "5:14 lock_waits needs a PostgreSQL server", "sql and http"),
+        (
+            "throttle = { sql = \" -- none\" }",
+            "5:20 the query of the throttle is invalid: the statement is empty",
+            "returns true or 1",
+        ),
+        (
+            "throttle = { sql = \"select :limit\" }",
+            "5:20 the query of the throttle is invalid: it must not have parameters; remove :limit",
+            "returns true or 1",
+        ),
         ("throttle = { http = \"ftp://x\" }", "5:21 bulk.n.throttle.http", "http"),
         ("error_budget = -1", "5:16 bulk.n.error_budget is -1", "from 0"),
         ("tyep = \"a\"", "5:1 unknown key tyep", "type"),

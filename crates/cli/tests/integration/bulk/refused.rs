@@ -14,7 +14,7 @@ fn a_worker_refuses_what_the_database_does_not_take_at_its_place(place: Place) {
     let bad_source = notes("a", "").replace("from member", "from membre");
     let bad_apply = notes("b", "").replace("into note (", "into nota (");
     let no_key = notes("c", "").replace("select id from member", "select topic from member");
-    let bad_probe = notes("d", "throttle = { sql = \"select true where :name\" }");
+    let bad_probe = notes("d", "throttle = { sql = \"select true from membre\" }");
     let members = Members::new(place, 10, &[bad_source, bad_apply, no_key, bad_probe].concat());
     let ran = members.place.run(&["work"]);
     assert_eq!(ran.status, 2, "{}", ran.err);

@@ -16,6 +16,17 @@ pub use text::Dialect;
 /// The relation from which an apply statement reads its targets.
 pub const CHUNK: &str = "chunk";
 
+/// Checks the query of a throttle: one statement, without parameters.
+///
+/// # Errors
+/// [`InvalidSql`] with the fault.
+pub fn check_probe(sql: &str, dialect: Dialect) -> Result<(), InvalidSql> {
+    match text::Text::read(sql, dialect)?.parameters.into_iter().next() {
+        Some(parameter) => Err(InvalidSql::ProbeParameter { name: parameter.name }),
+        None => Ok(()),
+    }
+}
+
 /// The parameter syntax of a store.
 pub trait Placeholders {
     /// Returns the placeholder for the parameter with this name.
@@ -41,6 +52,12 @@ pub enum InvalidSql {
     /// There is more than one statement.
     #[error("it has more than one statement; write one, without semicolons inside it")]
     SeveralStatements,
+    /// A parameter in the query of a throttle.
+    #[error("it must not have parameters; remove :{name}")]
+    ProbeParameter {
+        /// The name of the parameter.
+        name: String,
+    },
     /// A positional parameter such as `$1` or `?`.
     #[error("parameters must have names: write :name instead of {found}")]
     Positional {
