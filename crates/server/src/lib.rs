@@ -39,6 +39,7 @@ mod refusal;
 mod session;
 mod store_timeout;
 mod stream;
+mod target_file;
 mod trace;
 
 use std::sync::Arc;

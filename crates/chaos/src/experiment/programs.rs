@@ -61,6 +61,15 @@ pub(super) struct Programs {
     services: Vec<(&'static str, String)>,
 }
 
+/// Returns the path of this program. The system's own answer is wrong in the root folder of another one (chroot) with its own file systems, so that
+/// the name by which the program was started comes first.
+fn this_program() -> std::io::Result<PathBuf> {
+    match std::env::args_os().next().map(PathBuf::from) {
+        Some(name) if name.components().count() > 1 => name.canonicalize(),
+        _ => std::env::current_exe(),
+    }
+}
+
 impl Programs {
     /// Finds the programs. `milepost` is expected beside `milepost-chaos`, in each version.
     pub(super) fn new(
@@ -70,7 +79,7 @@ impl Programs {
         clock: Option<Clock>,
         services: Vec<(&'static str, String)>,
     ) -> Result<Self> {
-        let this = std::env::current_exe()?;
+        let this = this_program()?;
         let ports = std::array::from_fn(|_| port::free());
         let logs = TempDir::new()?;
         let programs = Self { this, previous, ports, store_name: None, folder, logs, seed, clock, services };

@@ -1,7 +1,5 @@
 //! Staging the rows of a file as targets of a run.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -9,13 +7,11 @@ use clap::Args;
 use milepost::bulk::{Columns, Definition, Staging};
 use milepost::{Enqueued, NewJob};
 use milepost_cli_support::output;
-use milepost_core::bulk::staged::{BadRow, Given};
 use milepost_core::job::PAYLOAD_BYTES_MAX;
 use milepost_core::port::Store;
-use serde_json::value::RawValue;
+use milepost_records::targets::Targets;
 
-use crate::records::csv::{self, Decoder};
-use crate::records::{BadLines, Bar, Flaw, Format, Made, Records, Shape, Source, Words, jsonl};
+use crate::records::{BadLines, Bar, Format, Made, Records, Source, Worded, Words};
 
 /// The maximum number of bytes of rows that a dry run stages.
 const TRIAL_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -76,9 +72,8 @@ pub(super) struct Staged {
 }
 
 impl StagedFile {
-    fn rows(&self) -> Result<Records<'_, Rows<'_>>> {
-        let shape = Rows { columns: &self.columns, places: None, is_single: false, decoder: Decoder::new() };
-        Records::open(&self.source, shape)
+    fn rows(&self) -> Result<Records<'_, Targets<'_>>> {
+        Records::open(&self.source, Targets::new(&self.columns))
     }
 
     /// Returns the file's name without its folder.
@@ -117,11 +112,11 @@ impl StagedFile {
 
     async fn stage(
         &self,
-        rows: &mut Records<'_, Rows<'_>>,
+        rows: &mut Records<'_, Targets<'_>>,
         staging: &mut Staging,
         mut bad_lines: Option<&mut BadLines>,
     ) -> Result<()> {
-        let bar = Bar::new("staging", Rows::WORDS.items, self.source.bytes);
+        let bar = Bar::new("staging", Targets::WORDS.items, self.source.bytes);
         loop {
             match rows.next()? {
                 Made::End => return Ok(()),
@@ -145,7 +140,7 @@ impl StagedFile {
     }
 
     /// Returns the rows and the file for bad lines. Without such a file, all rows are checked before the first is returned.
-    fn looked_through(&self) -> Result<(Records<'_, Rows<'_>>, Option<BadLines>)> {
+    fn looked_through(&self) -> Result<(Records<'_, Targets<'_>>, Option<BadLines>)> {
         self.rows()?.looked_through(self.skip_bad.as_deref(), &self.from)
     }
 
@@ -171,64 +166,6 @@ impl StagedFile {
     }
 }
 
-/// Converts records to rows for staging.
-struct Rows<'a> {
-    columns: &'a Columns,
-    /// The CSV columns, and the index of each column that the bulk job reads.
-    places: Option<(csv::Columns, HashMap<&'a str, usize>)>,
-    is_single: bool,
-    decoder: Decoder,
-}
-
-impl Shape for Rows<'_> {
-    type Made = String;
+impl Worded for Targets<'_> {
     const WORDS: Words = Words { items: "rows", done: "started", others: "stage the others" };
-
-    fn header(&mut self, header: &[u8]) -> Result<(), Flaw> {
-        let found = csv::Columns::new(header, None, false)?;
-        let mut places = HashMap::new();
-        for name in self.columns.names() {
-            let place = found.position(name).ok_or_else(|| {
-                let why = format!(
-                    "there is no column {name:?}, which the bulk job reads; the columns are {}",
-                    found.told()
-                );
-                Flaw::new(0, why)
-            })?;
-            places.insert(name, place);
-        }
-        self.is_single = found.is_single();
-        self.places = Some((found, places));
-        Ok(())
-    }
-
-    fn is_single(&self) -> bool {
-        self.is_single
-    }
-
-    fn make(&mut self, text: &[u8]) -> Result<String, Flaw> {
-        match &self.places {
-            Some((columns, places)) => {
-                let fields = columns.fields(&mut self.decoder, text)?;
-                let row = self.columns.row(|name| places.get(name).map(|&at| Given::Field(fields[at])));
-                row.map_err(|bad| flaw(bad, |name| places.get(name).map(|&at| csv::field_start(text, at))))
-            }
-            None => of_line(self.columns, text),
-        }
-    }
-}
-
-/// Converts a JSON line to a row.
-fn of_line(columns: &Columns, line: &[u8]) -> Result<String, Flaw> {
-    let (text, _) = jsonl::read(line, None)?;
-    let members: HashMap<Cow<'_, str>, &RawValue> =
-        serde_json::from_str(text).map_err(|_| Flaw::new(0, "this is not a JSON object"))?;
-    let row = columns.row(|name| members.get(name).map(|value| Given::Json(value)));
-    row.map_err(|bad| flaw(bad, |name| Some(members.get(name)?.get().as_ptr().addr() - line.as_ptr().addr())))
-}
-
-/// Converts a bad row to a flaw at the position of the bad value.
-fn flaw(bad: BadRow, place: impl Fn(&str) -> Option<usize>) -> Flaw {
-    let at = bad.column.as_deref().and_then(place).unwrap_or(0);
-    Flaw::new(at, bad.why)
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::EnqueueArgs;
 use super::template::JobTemplate;
 use crate::records::csv::{Columns, Decoder};
-use crate::records::{BadLines, Bar, Flaw, Made, Records, Shape, Source, Words, jsonl};
+use crate::records::{BadLines, Bar, Flaw, Made, Records, Shape, Source, Worded, Words, jsonl};
 use crate::redis::RedisNotifier;
 
 /// A batch is enqueued when it has this many jobs …
@@ -205,9 +205,12 @@ impl<'a> Jobs<'a> {
     }
 }
 
+impl Worded for Jobs<'_> {
+    const WORDS: Words = Words { items: "jobs", done: "enqueued", others: "enqueue the others" };
+}
+
 impl Shape for Jobs<'_> {
     type Made = NewJob;
-    const WORDS: Words = Words { items: "jobs", done: "enqueued", others: "enqueue the others" };
 
     fn header(&mut self, header: &[u8]) -> Result<(), Flaw> {
         self.columns = Some(Columns::new(header, self.key_column, self.infer)?);

@@ -1,14 +1,13 @@
 //! The file to which `--skip-bad` writes bad lines.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufRead, BufWriter, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::bad_record::BadRecord;
-use super::record::RecordReader;
+use milepost_records::{BadRecord, Records, Shape};
 
 /// The mode of the file: records can be confidential.
 const PRIVATE: u32 = 0o600;
@@ -44,21 +43,19 @@ impl BadLines {
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), count: 0 })
     }
 
-    /// Writes a record. `header` is the byte range of the CSV header: it is written first, so that the file can be used as input once its
-    /// lines are corrected.
-    pub(crate) fn add(
+    /// Writes a record of the file. The CSV header is written first, so that the file can be used as input once its lines are corrected.
+    pub(crate) fn add<R: BufRead + Seek, S: Shape>(
         &mut self,
         bad: &BadRecord,
-        header: Option<&std::ops::Range<u64>>,
-        reader: &mut RecordReader<BufReader<&File>>,
+        records: &mut Records<R, S>,
     ) -> Result<()> {
-        let header = header.filter(|_| self.count == 0).cloned();
+        let header = records.header().filter(|_| self.count == 0).cloned();
         self.count += bad.lines;
         let file = &mut self.file;
         header
             .into_iter()
             .chain([bad.bytes.clone()])
-            .try_for_each(|bytes| reader.copy(bytes, file))
+            .try_for_each(|bytes| records.copy(bytes, file))
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 

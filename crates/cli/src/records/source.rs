@@ -10,7 +10,6 @@ use anyhow::{Context, Result, bail};
 use milepost_cli_support::output::{self, is_null};
 
 use super::Format;
-use super::record::RecordReader;
 
 /// A file that can be read twice.
 pub(crate) struct Source {
@@ -63,9 +62,9 @@ impl Source {
         Ok(Self { name, format, bytes, file })
     }
 
-    /// Returns a reader of its records, positioned at the start. Only one reader may be in use at a time.
-    pub(crate) fn records(&self) -> io::Result<RecordReader<BufReader<&File>>> {
-        RecordReader::new(BufReader::with_capacity(256 * 1024, &self.file), self.format)
+    /// Returns a reader of its bytes. Only one reader may be in use at a time.
+    pub(super) fn reader(&self) -> BufReader<&File> {
+        BufReader::with_capacity(256 * 1024, &self.file)
     }
 }
 
@@ -79,13 +78,11 @@ fn refuse_device(name: &str, about: &Metadata) -> Result<()> {
 }
 
 fn format_by_name(path: &Path) -> Result<Format> {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
-        "csv" => Ok(Format::Csv),
-        "jsonl" | "ndjson" => Ok(Format::Jsonl),
-        _ => bail!(
+    let Some(format) = Format::of_name(path) else {
+        bail!(
             "cannot determine the format of {} from its name; add --format csv or --format jsonl",
             path.display()
-        ),
-    }
+        )
+    };
+    Ok(format)
 }

@@ -130,22 +130,15 @@ async fn look(schedule: &Schedule, tick: Timestamp, store: &dyn Store) -> Result
     Ok(TickDocument { tick, key: order.key().unwrap_or_default().to_owned(), before: id.is_some(), id })
 }
 
-/// Finds the job or batch with the key of an order; returns its id and state.
+/// Finds the job or batch with the key of an order; returns its id and state. Of any kind or DAG, because the schedule can have had another one.
 pub(super) async fn found(order: &Order, store: &dyn Store) -> Result<Option<(String, String)>> {
     let key = order.key().map(str::to_owned);
-    match order {
-        Order::Job(job) => {
-            let filter = JobFilter { key, kind: Some(job.kind.clone()), limit: 1, ..JobFilter::default() };
-            let jobs = store.jobs(&filter).await?;
-            Ok(jobs.first().map(|job| (job.id.to_string(), job.state.to_string())))
-        }
-        Order::Batch(batch) => {
-            let filter =
-                BatchFilter { key, dag: Some(batch.dag.clone()), limit: 1, ..BatchFilter::default() };
-            let batches = store.batches(&filter).await?;
-            Ok(batches.first().map(|batch| (batch.id.to_string(), batch.state.to_string())))
-        }
+    let filter = JobFilter { key: key.clone(), limit: 1, ..JobFilter::default() };
+    if let Some(job) = store.jobs(&filter).await?.first() {
+        return Ok(Some((job.id.to_string(), job.state.to_string())));
     }
+    let filter = BatchFilter { key, limit: 1, ..BatchFilter::default() };
+    Ok(store.batches(&filter).await?.first().map(|batch| (batch.id.to_string(), batch.state.to_string())))
 }
 
 /// Creates the missing jobs or batches, oldest tick first.

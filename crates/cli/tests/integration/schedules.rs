@@ -307,6 +307,13 @@ fn a_backfill_enqueues_the_jobs_that_are_missing(place: Place) {
         jobs.as_array().unwrap().iter().map(|job| job["nominal_at"].as_str().unwrap()).collect();
     ticks.sort_unstable();
     assert_eq!(ticks, ["2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z", "2026-03-03T00:00:00Z"]);
+
+    // A tick keeps its job when the schedule makes something else.
+    define(&place);
+    for now in [&["--kind", "letter"], &["--dag", "close"]] {
+        add(&place, &[&["nightly", "--cron", "@daily", "--replace"], &now[..]].concat()).ok();
+        assert!(backfill().err.contains("all 3 ticks have their"), "{now:?}");
+    }
 }
 
 fn a_backfill_that_cannot_be_is_refused(place: Place) {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_core::claim::ClaimedJob;
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finished};
-use milepost_core::ident::JobId;
+use milepost_core::ident::{JobId, WorkerId};
 use milepost_testkit::scene::{failure, register};
 use milepost_testkit::server::Server;
 use milepost_testkit::{Scene, database, wait};
@@ -70,18 +71,34 @@ async fn a_worker_that_lives_through_the_restore_of_a_dump_registers_again() {
     let mut connection = PgConnection::connect(&server.url()).await.unwrap();
     connection.execute("drop schema milepost cascade").await.unwrap();
     other.dump_to(&server).await;
+    assert_worker_registers_again(&scene, id, &lost).await;
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_lives_through_the_restore_of_the_data_registers_again() {
+    let server = Server::create().await;
+    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
+    let id = scene.enqueue(Scene::job()).await;
+    server.dump_data().await;
+    let worker = register(&scene.store, Duration::from_secs(30)).await;
+    let lost = scene.claim_for(worker, 1).await.unwrap().remove(0);
+    server.restore_data().await;
+    let next = assert_worker_registers_again(&scene, id, &lost).await;
+    assert!(next.0 > worker.0 + 10_000, "{next} after {worker}");
+}
+
+/// Asserts that the worker of the scene cannot claim the job before a worker has registered, and that the end of the lost run ends no other one.
+/// Returns the new worker.
+async fn assert_worker_registers_again(scene: &Scene, id: JobId, lost: &ClaimedJob) -> WorkerId {
     let claimed = scene.claim_for(scene.worker, 1).await;
     assert!(matches!(claimed, Err(StoreError::WorkerLost(worker)) if worker == scene.worker), "{claimed:?}");
-    let renewed = scene.store.heartbeat(scene.worker).await;
-    assert!(matches!(renewed, Err(StoreError::WorkerLost(_))), "{renewed:?}");
-
     let worker = register(&scene.store, Duration::from_secs(30)).await;
     let run = scene.claim_for(worker, 1).await.unwrap().remove(0);
     assert_eq!((run.run.job, run.attempt), (id, lost.attempt));
     assert!(run.run.token > lost.run.token, "{} after {}", run.run.token, lost.run.token);
-    assert_eq!(scene.finish_by(worker, &lost, DONE).await, Finished::Fenced);
+    assert_eq!(scene.finish_by(worker, lost, DONE).await, Finished::Fenced);
     assert_eq!(scene.finish_by(worker, &run, DONE).await, Finished::Accepted);
+    worker
 }
 
 /// Claims the only job on a server and loses the claim in a promotion; the end of the lost run must not end the next one.

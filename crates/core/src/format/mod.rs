@@ -12,27 +12,43 @@ pub use self::pretty::pretty;
 #[must_use]
 pub fn relative(time: Timestamp, now: Timestamp) -> String {
     let past = now.duration_since(time);
-    let words = length(past.unsigned_abs());
-    if past.unsigned_abs() < Duration::from_secs(1) {
+    let distance = past.unsigned_abs();
+    if distance < Duration::from_secs(1) {
         "now".to_owned()
     } else if past.is_positive() {
-        format!("{words} ago")
+        // Completed units, as ages are given.
+        let unit = unit_of(distance.as_secs());
+        format!("{} {} ago", distance.as_secs() / unit.seconds, unit.name)
     } else {
-        format!("in {words}")
+        format!("in {}", length(distance))
     }
 }
 
-/// Formats a duration in its largest suitable unit.
+/// Formats a duration in its largest suitable unit, rounded.
 #[must_use]
 pub fn length(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match seconds {
-        0 => format!("{} ms", duration.as_millis()),
-        1..120 => format!("{seconds} s"),
-        120..7_200 => format!("{} min", seconds / 60),
-        7_200..172_800 => format!("{} h", seconds / 3_600),
-        _ => format!("{} d", seconds / 86_400),
+    if duration < Duration::from_secs(1) {
+        return format!("{} ms", duration.as_millis());
     }
+    let seconds = duration.as_secs().saturating_add(u64::from(duration.subsec_millis() >= 500));
+    let unit = unit_of(seconds);
+    format!("{} {}", seconds.saturating_add(unit.seconds / 2) / unit.seconds, unit.name)
+}
+
+struct Unit {
+    name: &'static str,
+    seconds: u64,
+}
+
+/// Returns the largest unit of which a duration has at least two; for less than two minutes, the second.
+fn unit_of(seconds: u64) -> Unit {
+    let units = [
+        Unit { name: "d", seconds: 86_400 },
+        Unit { name: "h", seconds: 3_600 },
+        Unit { name: "min", seconds: 60 },
+    ];
+    let suits = |unit: &Unit| seconds / unit.seconds >= 2;
+    units.into_iter().find(suits).unwrap_or(Unit { name: "s", seconds: 1 })
 }
 
 /// Formats a number with thousands separators: `12,300`.
@@ -76,6 +92,19 @@ mod tests {
         assert_eq!(at(600), "in 10 min");
         assert_eq!(at(-7_200), "2 h ago");
         assert_eq!(at(-864_000), "10 d ago");
+        assert_eq!([at(-119), at(-239), at(239)], ["119 s ago", "3 min ago", "in 4 min"]);
+    }
+
+    #[test]
+    fn durations_are_rounded() {
+        let of = |millis: u64| length(Duration::from_millis(millis));
+        assert_eq!([of(0), of(999), of(1_499), of(1_500)], ["0 ms", "999 ms", "1 s", "2 s"]);
+        assert_eq!([of(119_499), of(149_000), of(150_000)], ["119 s", "2 min", "3 min"]);
+        assert_eq!(
+            [of(7_199_000), of(9_000_000), of(158_400_000), of(216_000_000)],
+            ["120 min", "3 h", "44 h", "3 d"]
+        );
+        assert_eq!(length(Duration::MAX), "213503982334601 d");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{CatchUp, Made, Order, ScheduleView};
 use crate::batch::error::InvalidBatch;
 use crate::batch::start::NewBatch;
+use crate::clock::SET_BACK_MS_MIN;
 use crate::job::NewJob;
 
 /// One step of a schedule: the jobs or the batch for its due ticks, and the next tick.
@@ -57,7 +58,7 @@ pub struct Refusal {
 }
 
 /// Schedules are corrected only if the clock was set back by more than this. Ticks within this period have already happened.
-const SET_BACK_MAX: SignedDuration = SignedDuration::from_mins(1);
+const SET_BACK_MAX: SignedDuration = SignedDuration::from_millis(SET_BACK_MS_MIN);
 
 impl ScheduleView {
     /// Returns the step that moves a schedule back if it ticked while the clock was ahead and would otherwise create nothing until that
@@ -104,5 +105,26 @@ impl ScheduleView {
             }
         }
         Some(tick)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Schedule, Spec};
+
+    #[test]
+    fn a_schedule_is_moved_back_when_a_tick_would_be_passed_over() {
+        let now = Timestamp::from_second(1_800_000_003).unwrap();
+        let after = |seconds: i64| now.checked_add(SignedDuration::from_secs(seconds)).unwrap();
+        let spec = Spec::every(std::time::Duration::from_secs(10)).unwrap();
+        let schedule = Schedule::new("s", spec, NewJob::new("k", &()).unwrap());
+        let moved_to = |next_at: Timestamp| {
+            let view = ScheduleView { next_at: Some(next_at), ..ScheduleView::stored(schedule.clone(), now) };
+            view.step_back(now).and_then(|step| step.next_at)
+        };
+        assert_eq!(moved_to(after(7)), None, "it is the next tick");
+        assert_eq!(moved_to(after(17)), Some(after(7)));
+        assert_eq!(moved_to(after(37)), Some(after(7)), "after the clock was ahead by half a minute");
     }
 }

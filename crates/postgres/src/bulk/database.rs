@@ -9,7 +9,7 @@ use milepost_core::ident::JobId;
 use milepost_core::port::StoreResult;
 use milepost_core::sql;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{Connection, Executor, PgConnection, Row};
 
 use crate::connect::{self, PATIENCE_OF_QUESTIONS, PostgresOptions, VERSION_NUM_MIN, WakeMode};
 use crate::connection_reuse::IdleConnections;
@@ -116,6 +116,12 @@ impl Database {
             let found =
                 connection.server_version_num().map_or_else(String::new, |version| version.to_string());
             return Err(StoreError::Schema(SchemaError::ServerTooOld { found, needed: "PostgreSQL 15" }));
+        }
+        // The server converts every other encoding. Of this one it returns bytes that are no text.
+        let encoding = connection.fetch_one(sqlx::raw_sql("show server_encoding")).await;
+        let encoding = encoding.and_then(|row| row.try_get::<String, _>(0)).map_err(|e| self.fail(e))?;
+        if encoding == "SQL_ASCII" {
+            return Err(StoreError::Schema(SchemaError::Encoding { found: encoding }));
         }
         connection.execute(sql!("bulk/enter")).await.map_err(|e| self.fail(e))?;
         Ok(connection)

@@ -317,3 +317,24 @@ async fn a_damaged_row_stops_no_claim_and_hides_no_other_row_of_a_list() {
         store.put_limit(&limit, Source::Operator).await.unwrap();
     }
 }
+
+/// A rate that cannot be computed with would stop the claims of all kinds, and groups.
+#[tokio::test]
+async fn rates_that_cannot_be_computed_with_are_refused_by_the_tables() {
+    let (_database, store) = Database::with_store().await;
+    let limits =
+        [Limit::kind("k", Rate::new(2.0, 1)), Limit { rate: Some(Rate::new(2.0, 1)), ..Limit::group("g") }];
+    for limit in &limits {
+        store.put_limit(limit, Source::Operator).await.unwrap();
+    }
+    for table in ["kind_limit", "group_limit"] {
+        for rate in ["'NaN'", "'infinity'", "1e-300", "0", "-1"] {
+            let update = format!("update milepost.{table} set per_second = {rate}");
+            assert_eq!(refusal(store.pool(), update).await, "23514", "{table} {rate}");
+        }
+    }
+    for per_second in ["1/30d", "10000/s"] {
+        let rate = Rate::steady(Rate::parse_per_second(per_second).unwrap());
+        store.put_limit(&Limit::kind("k", rate), Source::Operator).await.unwrap();
+    }
+}

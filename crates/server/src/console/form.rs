@@ -1,5 +1,7 @@
 //! Forms that change something: each asks for confirmation and a reason, and returns to the page it was opened on.
 
+pub(crate) mod multipart;
+
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +12,7 @@ use std::time::Duration;
 use askama::Template;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request, State};
-use axum::http::Method;
+use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -27,6 +29,7 @@ use super::page::Page;
 use crate::access::Identity;
 use crate::actor::RequestActor;
 use crate::app::App;
+use crate::body;
 use crate::idempotency::id_of;
 use crate::problem::{Code, Problem};
 use crate::redirect::own_path;
@@ -78,6 +81,8 @@ pub(crate) enum Control {
     Json,
     /// A list with these values and their labels.
     Choice(Vec<(String, String)>),
+    /// A file of the user, with these endings of its name.
+    File(&'static str),
 }
 
 impl Field {
@@ -183,6 +188,11 @@ impl Action {
         if field.required || !field.value.is_empty() { 8 } else { 3 }
     }
 
+    /// Returns whether it sends a file.
+    fn sends_a_file(&self) -> bool {
+        self.fields.iter().any(|field| matches!(field.control, Control::File(_)))
+    }
+
     /// Returns whether the reason is the only visible field.
     fn asks_only_why(&self) -> bool {
         self.fields.iter().all(|field| field.label.is_empty())
@@ -226,6 +236,8 @@ pub(super) fn once() -> Field {
 pub(crate) struct Sent {
     actor: RequestActor,
     fields: HashMap<String, String>,
+    /// The name and the content of the file that was sent, if the form has one.
+    file: Option<(String, Bytes)>,
 }
 
 impl Sent {
@@ -242,6 +254,12 @@ impl Sent {
     /// Returns the fields whose names begin with this prefix, by the rest of their names, without empty ones.
     pub(crate) fn after_prefix(&self, prefix: &str) -> BTreeMap<&str, &str> {
         self.fields.keys().filter_map(|name| Some((name.strip_prefix(prefix)?, self.field(name)?))).collect()
+    }
+
+    /// Returns the name and the content of the file that was sent.
+    pub(crate) fn file(&self) -> Result<(&str, Bytes), Flash> {
+        let file = self.file.as_ref().ok_or_else(|| Flash::refused("nothing was done: choose a file"))?;
+        Ok((&file.0, file.1.clone()))
     }
 
     /// Returns a required field.
@@ -320,13 +338,15 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
         let actor = RequestActor::of(request.extensions());
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
-            Problem::new(Code::BodyUnreadable, rejection.body_text())
-                .with_status(rejection.status())
-                .into_response()
-        })?;
-        let fields = fields(&bytes).map_err(Problem::into_response)?;
-        Ok(Self { actor, fields })
+        let content_type = request.headers().get(header::CONTENT_TYPE).cloned();
+        let bytes = Bytes::from_request(request, state).await;
+        let bytes = bytes.map_err(|rejection| body::unreadable(&rejection).into_response())?;
+        let (fields, file) = match content_type.as_ref().and_then(multipart::boundary) {
+            Some(boundary) => multipart::read(&boundary, bytes).await,
+            None => fields(&bytes).map(|fields| (fields, None)),
+        }
+        .map_err(Problem::into_response)?;
+        Ok(Self { actor, fields, file })
     }
 }
 
@@ -334,15 +354,20 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
 fn fields(body: &[u8]) -> Result<HashMap<String, String>, Problem> {
     let mut fields = HashMap::new();
     for (name, value) in form_urlencoded::parse(body).into_owned() {
-        match fields.entry(name) {
-            Entry::Vacant(free) => free.insert(value),
-            Entry::Occupied(taken) => {
-                let words = format!("the field {:?} occurs more than once", taken.key());
-                return Err(Problem::new(Code::InvalidParameter, words));
-            }
-        };
+        add(&mut fields, name, value)?;
     }
     Ok(fields)
+}
+
+fn add(fields: &mut HashMap<String, String>, name: String, value: String) -> Result<(), Problem> {
+    match fields.entry(name) {
+        Entry::Vacant(free) => drop(free.insert(value)),
+        Entry::Occupied(taken) => {
+            let words = format!("the field {:?} occurs more than once", taken.key());
+            return Err(Problem::new(Code::InvalidParameter, words));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub(crate) use assets::url as asset;
 pub(crate) use cached_counts::PAGE_WAIT;
 pub(crate) use error_page::explain;
 pub(crate) use flash::{carry, is_refused_form};
-pub(crate) use form::look_anew;
+pub(crate) use form::{look_anew, multipart};
 pub(crate) use page::{Drawn, Page, draw};
 
 /// Access to pages that only show data.

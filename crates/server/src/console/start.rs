@@ -18,8 +18,9 @@ use super::form::{Action, Control, Field, Sent, acting, once};
 use super::page::Page;
 use super::typed_fields;
 use crate::api::batches::start_checked;
-use crate::api::bulk::new_run;
+use crate::api::bulk::{new_run, new_run_over_file};
 use crate::app::App;
+use crate::target_file::TargetFile;
 
 /// The field with the parameters of a run, or with those without a separate field.
 const PARAMETERS: &str = "parameters";
@@ -42,7 +43,7 @@ pub(super) fn job_form(page: &Page, kind: &str, queue: &str) -> Option<Action> {
     page.viewer.operates.then_some(form)
 }
 
-/// Returns the button that starts a run of a bulk job, with a field for each parameter; `None` if its targets come from a file.
+/// Returns the button that starts a run of a bulk job, with a field for each parameter, and for the file if its targets come from one.
 pub(super) fn run_form(page: &Page, definition: &Definition, place: usize) -> Option<Action> {
     let parameters = match &definition.statements {
         Some(statements) => typed_fields::of_parameters(&statements.parameters, PARAMETERS),
@@ -51,6 +52,12 @@ pub(super) fn run_form(page: &Page, definition: &Definition, place: usize) -> Op
     let form = Action::new(page, "start", "/bulk/start", NewRunAction::Start)
         .asks(format!("Start {}", definition.name))
         .with(Field::hidden("name", &definition.name));
+    let file = definition.columns.as_ref().map(|columns| {
+        let columns: Vec<&str> = columns.names().collect();
+        let label = format!("File (.csv with a header, .jsonl) with {}", columns.join(", "));
+        Field::shown("file", label, "", "").required().edited_as(Control::File(".csv,.jsonl,.ndjson"))
+    });
+    let form = file.into_iter().fold(form, Action::with);
     let form = parameters.into_iter().fold(form, Action::with);
     let form = form
         .with(Field::shown("key", "Key", "", "none; with a key, the run is started once"))
@@ -58,7 +65,7 @@ pub(super) fn run_form(page: &Page, definition: &Definition, place: usize) -> Op
         .with(delay())
         .with(once())
         .among(place);
-    (page.viewer.operates && definition.columns.is_none()).then_some(form)
+    page.viewer.operates.then_some(form)
 }
 
 /// Returns the button that starts a batch of a DAG, with a field for each property of its input.
@@ -107,11 +114,24 @@ pub(super) async fn start_run(State(app): State<App>, sent: Sent) -> Response {
             Parameters::read(typed_fields::value(&sent, PARAMETERS)?.get()).ok_or_else(|| {
                 Flash::refused("nothing was done: the parameters are no JSON object".to_owned())
             })?;
-        let job = new_run(sent.needed("name")?, &parameters, store.as_ref()).await?;
-        let started = store.start_bulk(&scheduled(job, &sent)?).await?;
+        let (name, store) = (sent.needed("name")?, store.as_ref());
+        let started = if sent.field("file").is_some() {
+            let (job, columns) = new_run_over_file(name, &parameters, store).await?;
+            target_file(&sent)?.start(store, columns, &scheduled(job, &sent)?).await?.0
+        } else {
+            let job = new_run(name, &parameters, store).await?;
+            store.start_bulk(&scheduled(job, &sent)?).await?
+        };
         Ok((format!("/bulk/{}", started.job), started.duplicate))
     };
     show(&sent, "run", started.await)
+}
+
+fn target_file(sent: &Sent) -> Result<TargetFile, Flash> {
+    let (name, bytes) = sent.file()?;
+    TargetFile::new(name, None, bytes).ok_or_else(|| {
+        Flash::refused(format!("nothing was done: the name of {name:?} must end in .csv, .jsonl or .ndjson"))
+    })
 }
 
 /// Starts a batch, and shows its page.

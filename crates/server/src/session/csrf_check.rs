@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::csrf_token::is_masked;
 use crate::access::{Identity, comes_from_here};
+use crate::console::multipart;
 use crate::problem::{Code, Problem};
 
 /// The name of the form field, and of the header for other requests.
@@ -15,6 +16,8 @@ pub(crate) const FIELD: &str = "csrf";
 const HEADER: &str = "x-csrf-token";
 /// Maximum size of a form.
 pub(super) const FORM_BYTES_MAX: usize = 256 * 1024;
+/// Maximum size of a form with a file.
+const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Refuses requests with a session that change something and were not sent by a page of this server. Reads the body, so it must
 /// run after the layers that limit requests.
@@ -41,13 +44,20 @@ async fn check_form(request: Request, identity: &Identity) -> Result<Request, Pr
         let same = given.to_str().is_ok_and(|given| is_masked(given, &identity.csrf));
         return if same { Ok(request) } else { Err(old_page().at(format!("header {HEADER}"))) };
     }
-    if !is_form(request.headers()) {
+    let boundary = request.headers().get(header::CONTENT_TYPE).and_then(multipart::boundary);
+    if boundary.is_none() && !is_form(request.headers()) {
         return Err(refused("the header x-csrf-token is missing").at(format!("header {HEADER}")));
     }
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, FORM_BYTES_MAX).await.map_err(|_| too_large())?;
-    let given = form_urlencoded::parse(&body).find(|(name, _)| name == FIELD);
-    if given.is_some_and(|(_, given)| is_masked(&given, &identity.csrf)) {
+    let bytes_max = if boundary.is_some() { FILE_BYTES_MAX } else { FORM_BYTES_MAX };
+    let body = to_bytes(body, bytes_max).await.map_err(|_| too_large(bytes_max))?;
+    let given = match boundary {
+        Some(boundary) => multipart::field(&boundary, body.clone(), FIELD).await,
+        None => {
+            form_urlencoded::parse(&body).find(|(name, _)| name == FIELD).map(|(_, given)| given.into_owned())
+        }
+    };
+    if given.is_some_and(|given| is_masked(&given, &identity.csrf)) {
         Ok(Request::from_parts(parts, Body::from(body)))
     } else {
         Err(old_page().at(format!("field {FIELD}")))
@@ -61,8 +71,8 @@ fn is_form(headers: &HeaderMap) -> bool {
         .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded"))
 }
 
-pub(super) fn too_large() -> Problem {
-    let words = format!("the form could not be read, or has more than {FORM_BYTES_MAX} bytes");
+pub(super) fn too_large(bytes_max: usize) -> Problem {
+    let words = format!("the form could not be read, or has more than {bytes_max} bytes");
     Problem::new(Code::BodyTooLarge, words)
 }
 

@@ -117,7 +117,7 @@ async fn received(app: &App, client: Client, body: Body) -> Result<Bytes, Proble
         return Err(Problem::new(Code::TooManyInFlight, words).retry_after_s(1));
     };
     match tokio::time::timeout(FORM_TIME, to_bytes(body, FORM_BYTES_MAX)).await {
-        Ok(body) => body.map_err(|_| too_large()),
+        Ok(body) => body.map_err(|_| too_large(FORM_BYTES_MAX)),
         Err(_) => Err(Problem::new(Code::RequestTimeout, "the form did not arrive in time")),
     }
 }

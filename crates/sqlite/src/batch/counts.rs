@@ -83,8 +83,8 @@ impl Settler<'_> {
             _ if from == TaskState::Aborted => Verb::Resume,
             _ => Verb::RetryNow,
         };
-        let note = format!("batch {child} is {state}");
-        self.end_without_job(parent, from, to, verb, Some(&note))
+        let note = (to == TaskState::Failed).then(|| format!("batch {child} has failed"));
+        self.end_without_job(parent, from, to, verb, note.as_deref())
     }
 }
 

@@ -77,6 +77,29 @@ impl Server {
         });
     }
 
+    /// Dumps the data of the store, without its tables.
+    pub async fn dump_data(&self) {
+        let (file, url) = (self.data_dump(), self.url());
+        let dump = ["--data-only", "--schema=milepost", "-f", &file, "-d", &url];
+        tokio::task::block_in_place(|| run("pg_dump", &dump));
+    }
+
+    /// Replaces the data of the store by that of the dump, in one transaction.
+    pub async fn restore_data(&self) {
+        let (file, url) = (self.data_dump(), self.url());
+        let no_triggers = "set session_replication_role = replica";
+        let empty = "do $$ begin execute (
+                         select 'truncate ' || string_agg(format('%I.%I', schemaname, tablename), ', ')
+                         from pg_tables where schemaname = 'milepost'); end $$";
+        let restore =
+            ["-q", "-1", "-v", "ON_ERROR_STOP=1", "-c", no_triggers, "-c", empty, "-f", &file, "-d", &url];
+        tokio::task::block_in_place(|| run("psql", &restore));
+    }
+
+    fn data_dump(&self) -> String {
+        self.home.path().join("data.sql").to_str().expect("the path is not UTF-8").to_owned()
+    }
+
     /// Returns whether the server runs.
     pub(super) fn is_running(&self) -> bool {
         let status = command("pg_ctl").arg("-D").arg(self.data()).arg("status").status();

@@ -119,6 +119,14 @@ fn a_database_that_is_missing_or_lacks_something_is_told_when_work_begins(place:
     let words = "milepost.toml:2:10: the bulk job popular cannot run: the database rejects the source: ";
     assert!(ran.status == 2 && ran.err.contains(words), "{}", ran.err);
 
+    // Of this encoding, PostgreSQL returns bytes that are no text, and a run could not continue after such a key.
+    let ascii = support::block_on(Database::create_as("template template0 encoding 'SQL_ASCII' locale 'C'"));
+    let config = notes("popular", "database = \"ascii\"\n");
+    members.place.write("milepost.toml", format!("{config}[database.ascii]\nurl = \"{}\"\n", ascii.url()));
+    let ran = members.place.run(&["work"]);
+    let words = "the database has the encoding SQL_ASCII, but UTF8 is required";
+    assert!(ran.status != 0 && ran.err.contains(words), "{}", ran.err);
+
     let gone = "[database.gone]\nurl = \"postgres://app:s3cret@127.0.0.1:1/gone\"\n";
     members.place.write("milepost.toml", notes("popular", "database = \"gone\"\n") + gone);
     for args in [&["work"] as &[&str], &["bulk", "dry-run", "popular", "--param", "topic=1"]] {

@@ -1,6 +1,7 @@
 //! Bulk jobs: definitions, runs, and operations on runs.
 
 mod definitions;
+mod file;
 mod operate;
 mod runs;
 mod settings;
@@ -11,13 +12,14 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 
 pub(crate) use definitions::definition;
-pub(crate) use start::new_run;
+pub(crate) use start::{new_run, new_run_over_file};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(definitions::routes())
         .merge(runs::routes())
         .merge(start::routes())
+        .merge(file::routes())
         .merge(settings::routes())
         .merge(operate::routes())
 }

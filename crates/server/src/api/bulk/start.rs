@@ -3,7 +3,9 @@
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::parameters::Parameters;
+use milepost_core::bulk::staged::Columns;
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority};
 use milepost_core::port::Store;
@@ -107,11 +109,30 @@ pub(crate) async fn new_run(
 ) -> Result<NewJob, Problem> {
     let definition = definition(name, store).await.map_err(|it| it.at("name"))?;
     if definition.columns.is_some() {
-        let words = "its targets come from a file; start it with `milepost bulk start --from FILE`";
+        let words =
+            "its targets come from a file; start it with a file, or with `milepost bulk start --from FILE`";
         return Err(Problem::new(Code::InvalidBulk, words).at("name"));
     }
+    directed(&definition, parameters)
+}
+
+/// As [`new_run`], for a bulk job whose targets come from a file; also returns the columns of the file.
+pub(crate) async fn new_run_over_file(
+    name: &str,
+    parameters: &Parameters,
+    store: &dyn Store,
+) -> Result<(NewJob, Columns), Problem> {
+    let definition = definition(name, store).await.map_err(|it| it.at("name"))?;
+    let Some(columns) = definition.columns.clone() else {
+        let words = "its targets come from tables, by the SQL of its source: start it without a file";
+        return Err(Problem::new(Code::InvalidBulk, words).at("name"));
+    };
+    Ok((directed(&definition, parameters)?, columns))
+}
+
+fn directed(definition: &Definition, parameters: &Parameters) -> Result<NewJob, Problem> {
     definition
         .check_parameters(parameters)
         .map_err(|missing| Problem::new(Code::InvalidBulk, missing.to_string()).at("parameters"))?;
-    Ok(definition.direct(NewJob::new(name, parameters).map_err(create::invalid)?))
+    Ok(definition.direct(NewJob::new(&definition.name, parameters).map_err(create::invalid)?))
 }

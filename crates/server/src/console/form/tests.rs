@@ -35,7 +35,7 @@ fn a_field_that_occurs_twice_is_refused() {
 fn a_duration_is_positive_and_a_number_alone_is_in_seconds() {
     let seconds = |wait: &str| {
         let fields = HashMap::from([("wait".to_owned(), wait.to_owned())]);
-        let sent = Sent { actor: RequestActor::of(&Extensions::new()), fields };
+        let sent = Sent { actor: RequestActor::of(&Extensions::new()), fields, file: None };
         sent.wait().map(|wait| wait.map(|wait| wait.as_secs()))
     };
     let read = ["90s", "10 m", "2h", "45", ""].map(|text| seconds(text).unwrap());
@@ -55,7 +55,7 @@ fn a_form_leads_back_to_this_server_only() {
         ("", "/"),
     ] {
         let fields = HashMap::from([("back".to_owned(), back.to_owned())]);
-        let sent = Sent { actor: RequestActor::of(&Extensions::new()), fields };
+        let sent = Sent { actor: RequestActor::of(&Extensions::new()), fields, file: None };
         assert_eq!(sent.back(), to);
     }
 }

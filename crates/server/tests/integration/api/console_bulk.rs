@@ -113,7 +113,9 @@ pub(crate) async fn a_run_is_started_in_the_console_with_its_parameters(place: P
         place.store.put_bulk(definition, Source::Operator).await.unwrap();
     }
     let html = place.page("/bulk").await.1;
-    assert_eq!(html.matches(r#"action="/bulk/start""#).count(), 1, "not for targets from a file: {html}");
+    assert_eq!(html.matches(r#"action="/bulk/start""#).count(), 2, "{html}");
+    assert!(html.contains("enctype=\"multipart/form-data\""), "{html}");
+    assert!(html.contains("<input type=\"file\" name=\"file\" accept=\".csv,"), "{html}");
     assert!(html.contains("milepost bulk start from_file --from FILE"), "{html}");
     let start = async |name: &str, parameters: &str| {
         let fields = [

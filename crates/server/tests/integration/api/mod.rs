@@ -6,6 +6,7 @@ mod bad_input;
 mod batches;
 mod bodies;
 mod bulk;
+mod bulk_files;
 mod console;
 mod console_batches;
 mod console_bulk;
@@ -118,6 +119,11 @@ on_both! {
         a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
         the_page_of_a_dag_has_a_field_for_each_property_of_its_input
         the_page_of_a_dag_shows_its_tasks_versions_and_batches
+    }
+    bulk_files {
+        a_run_is_started_over_the_rows_of_a_file
+        a_file_with_a_bad_row_starts_nothing
+        an_operator_uploads_a_file_in_the_console
     }
     console_bulk {
         bulk_jobs_are_listed_by_state_and_page_by_page

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use super::bad_record::Flaw;
+use crate::bad_record::Flaw;
 
 /// Checks that the line is one JSON value, and reads the key from its member `key_member`.
-pub(crate) fn read<'a>(line: &'a [u8], key_member: Option<&str>) -> Result<(&'a str, Option<String>), Flaw> {
+pub fn read<'a>(line: &'a [u8], key_member: Option<&str>) -> Result<(&'a str, Option<String>), Flaw> {
     let text = utf8(line)?;
     let value: &RawValue = serde_json::from_str(text).map_err(|e| not_json(&e))?;
     let key = key_member.map(|member| key(text, member)).transpose()?;
@@ -16,7 +16,7 @@ pub(crate) fn read<'a>(line: &'a [u8], key_member: Option<&str>) -> Result<(&'a 
 }
 
 /// Decodes the bytes as UTF-8.
-pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Flaw> {
+pub fn utf8(bytes: &[u8]) -> Result<&str, Flaw> {
     std::str::from_utf8(bytes).map_err(|e| Flaw::new(e.valid_up_to(), "the text is not UTF-8"))
 }
 

@@ -4,32 +4,39 @@ use std::fmt;
 
 /// An error at a byte offset of a record.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Flaw {
-    pub(crate) offset: usize,
-    pub(crate) why: String,
+pub struct Flaw {
+    /// The offset in the record, in bytes.
+    pub offset: usize,
+    /// What is wrong.
+    pub why: String,
 }
 
 impl Flaw {
-    pub(crate) fn new(offset: usize, why: impl Into<String>) -> Self {
+    /// Creates an error.
+    pub fn new(offset: usize, why: impl Into<String>) -> Self {
         let why = why.into();
         Self { offset, why }
     }
 }
 
-/// A bad record: line and column of the error as an editor counts them, and the bytes of the file that the record covers.
+/// A bad record, with the position of its error as an editor shows it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct BadRecord {
-    pub(crate) line: u64,
-    pub(crate) column: u64,
-    pub(crate) why: String,
-    pub(crate) bytes: std::ops::Range<u64>,
+pub struct BadRecord {
+    /// The line, counted from 1.
+    pub line: u64,
+    /// The column, counted from 1 in characters.
+    pub column: u64,
+    /// What is wrong.
+    pub why: String,
+    /// The bytes of the file that the record covers.
+    pub bytes: std::ops::Range<u64>,
     /// The number of lines of the record.
-    pub(crate) lines: u64,
+    pub lines: u64,
 }
 
 impl BadRecord {
     /// Describes an error in the record `text`, which begins in `line` and covers `bytes` of the file.
-    pub(crate) fn new(text: &[u8], line: u64, bytes: std::ops::Range<u64>, flaw: Flaw) -> Self {
+    pub fn new(text: &[u8], line: u64, bytes: std::ops::Range<u64>, flaw: Flaw) -> Self {
         let before = &text[..flaw.offset.min(text.len())];
         let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
         let lines_before = before.iter().filter(|&&b| b == b'\n').count() as u64;

@@ -3,32 +3,37 @@
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
-use super::Format;
-use super::bad_record::{BadRecord, Flaw};
-use super::csv::{BYTE_ORDER_MARK, Quotes};
+use crate::Format;
+use crate::bad_record::{BadRecord, Flaw};
+use crate::csv::{BYTE_ORDER_MARK, Quotes};
 
 /// The maximum length of a record: a payload has at most 1 MiB, and quotes and escapes need additional bytes.
-pub(crate) const RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub const RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A complete record and its position in the file.
 #[derive(Debug, Default)]
-pub(crate) struct Record {
-    pub(crate) text: Vec<u8>,
+pub struct Record {
+    /// Its bytes, with the line ending.
+    pub text: Vec<u8>,
     /// The line in which it begins, counted from 1.
-    pub(crate) line: u64,
-    pub(crate) bytes: Range<u64>,
+    pub line: u64,
+    /// The bytes of the file that it covers.
+    pub bytes: Range<u64>,
 }
 
 /// The result of reading the next record.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub enum Next {
+    /// A record.
     Record,
+    /// A bad record.
     Bad(BadRecord),
+    /// The end of the file.
     End,
 }
 
 /// Reads records.
-pub(crate) struct RecordReader<R> {
+pub struct RecordReader<R> {
     input: R,
     format: Format,
     /// The numbers of bytes and of lines before the next record.
@@ -45,7 +50,7 @@ enum LineEnd {
 
 impl<R: BufRead + Seek> RecordReader<R> {
     /// Creates a reader of `input`, which must be at its start.
-    pub(crate) fn new(mut input: R, format: Format) -> io::Result<Self> {
+    pub fn new(mut input: R, format: Format) -> io::Result<Self> {
         input.seek(SeekFrom::Start(0))?;
         let mut reader = Self { input, format, position: 0, lines: 0 };
         let mut mark = Vec::new();
@@ -60,13 +65,13 @@ impl<R: BufRead + Seek> RecordReader<R> {
     }
 
     /// Returns the number of bytes read.
-    pub(crate) const fn position(&self) -> u64 {
+    pub const fn position(&self) -> u64 {
         self.position
     }
 
     /// Reads the next record into `record`. Empty lines are skipped. Blank lines are skipped too, except in CSV, where a row of blanks is a
     /// field.
-    pub(crate) fn next(&mut self, record: &mut Record) -> io::Result<Next> {
+    pub fn next(&mut self, record: &mut Record) -> io::Result<Next> {
         loop {
             record.text.clear();
             record.line = self.lines + 1;
@@ -96,7 +101,7 @@ impl<R: BufRead + Seek> RecordReader<R> {
     }
 
     /// Copies an already read byte range of the file unchanged.
-    pub(crate) fn copy(&mut self, bytes: Range<u64>, to: &mut impl Write) -> io::Result<()> {
+    pub fn copy(&mut self, bytes: Range<u64>, to: &mut impl Write) -> io::Result<()> {
         self.input.seek(SeekFrom::Start(bytes.start))?;
         io::copy(&mut self.input.by_ref().take(bytes.end - bytes.start), to)?;
         self.input.seek(SeekFrom::Start(self.position))?;

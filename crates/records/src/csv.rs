@@ -7,11 +7,11 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::Number;
 use serde_json::value::RawValue;
 
-use super::bad_record::Flaw;
-use super::jsonl::utf8;
+use crate::bad_record::Flaw;
+use crate::jsonl::utf8;
 
 /// U+FEFF, as UTF-8.
-pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Tracks the quotes of a record across its lines. It is stricter than the decoder, which continues after misplaced quotes and would join
 /// unrelated rows.
@@ -92,19 +92,28 @@ impl Quotes {
 }
 
 /// Decodes records into fields.
-pub(crate) struct Decoder {
+pub struct Decoder {
     reader: csv_core::Reader,
     text: Vec<u8>,
     ends: Vec<usize>,
 }
 
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Decoder {
-    pub(crate) fn new() -> Self {
+    /// Creates a decoder.
+    #[must_use]
+    pub fn new() -> Self {
+        // Not the default reader, which has no tables of states yet.
         Self { reader: csv_core::Reader::new(), text: Vec::new(), ends: Vec::new() }
     }
 
     /// Returns the fields of a complete record.
-    pub(crate) fn fields(&mut self, record: &[u8]) -> Result<Vec<&str>, Flaw> {
+    pub fn fields(&mut self, record: &[u8]) -> Result<Vec<&str>, Flaw> {
         utf8(record)?;
         let line_end = record.strip_suffix(b"\n").unwrap_or(record);
         let record = line_end.strip_suffix(b"\r").unwrap_or(line_end);
@@ -137,7 +146,7 @@ impl Decoder {
 }
 
 /// The columns named by the header row.
-pub(crate) struct Columns {
+pub struct Columns {
     names: Vec<String>,
     key: Option<usize>,
     infer: bool,
@@ -145,7 +154,7 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// Reads the header row.
-    pub(crate) fn new(header: &[u8], key_column: Option<&str>, infer: bool) -> Result<Self, Flaw> {
+    pub fn new(header: &[u8], key_column: Option<&str>, infer: bool) -> Result<Self, Flaw> {
         let mut decoder = Decoder::new();
         let fields = decoder.fields(header)?;
         let mut known = HashSet::with_capacity(fields.len());
@@ -170,22 +179,22 @@ impl Columns {
     }
 
     /// Returns whether there is only one column, so that a row of blanks is a value.
-    pub(crate) fn is_single(&self) -> bool {
+    pub fn is_single(&self) -> bool {
         self.names.len() == 1
     }
 
     /// Returns the index of the column with this name.
-    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+    pub fn position(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|its| its == name)
     }
 
     /// Lists all names for a message.
-    pub(crate) fn told(&self) -> String {
+    pub fn told(&self) -> String {
         self.names.join(", ")
     }
 
     /// Returns the fields of a row, one per column.
-    pub(crate) fn fields<'d>(&self, decoder: &'d mut Decoder, row: &[u8]) -> Result<Vec<&'d str>, Flaw> {
+    pub fn fields<'d>(&self, decoder: &'d mut Decoder, row: &[u8]) -> Result<Vec<&'d str>, Flaw> {
         let fields = decoder.fields(row)?;
         if fields.len() != self.names.len() {
             let first_odd = field_start(row, fields.len().min(self.names.len()));
@@ -200,7 +209,7 @@ impl Columns {
     }
 
     /// Returns the row as a JSON object, and its key.
-    pub(crate) fn read(&self, decoder: &mut Decoder, row: &[u8]) -> Result<(String, Option<String>), Flaw> {
+    pub fn read(&self, decoder: &mut Decoder, row: &[u8]) -> Result<(String, Option<String>), Flaw> {
         let fields = self.fields(decoder, row)?;
         let key = match self.key {
             Some(index) if fields[index].is_empty() => {
@@ -246,7 +255,7 @@ fn counted(count: usize, noun: &str) -> String {
 }
 
 /// Returns the byte offset at which a field begins in the record; the record's length if it has fewer fields.
-pub(crate) fn field_start(record: &[u8], index: usize) -> usize {
+pub fn field_start(record: &[u8], index: usize) -> usize {
     let mut quoted = false;
     let mut commas = 0;
     if index == 0 {

@@ -1,0 +1,144 @@
+//! Files whose rows are the targets of a run. The whole file is checked before the first row is stored.
+
+use std::fmt::Write as _;
+use std::io::Cursor;
+use std::path::Path;
+
+use axum::body::Bytes;
+use milepost_core::bulk::staged::Columns;
+use milepost_core::job::{Enqueued, NewJob};
+use milepost_core::port::Store;
+use milepost_core::text::is_unprintable;
+use milepost_records::targets::Targets;
+use milepost_records::{Format, Made, Records, Unreadable};
+use tokio::sync::mpsc;
+
+use crate::problem::{Code, Problem};
+
+/// Rows are passed to the store in pages of up to this many rows …
+const PAGE_ROWS: usize = 1000;
+/// … or this many bytes.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+/// The number of bad lines that a message lists.
+const TOLD_MAX: usize = 5;
+/// The maximum length of a file's name, in characters.
+const NAME_CHARS_MAX: usize = 200;
+
+/// A file that was sent to the server.
+#[derive(Clone, Debug)]
+pub(crate) struct TargetFile {
+    /// Its name, for operators.
+    name: String,
+    format: Format,
+    /// Its content. The limits of request bodies bound it.
+    bytes: Bytes,
+}
+
+impl TargetFile {
+    /// Creates a file; `None` if its format is not known. `name`: with or without a path of the client's machine.
+    pub(crate) fn new(name: &str, format: Option<Format>, bytes: Bytes) -> Option<Self> {
+        let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+        let format = format.or_else(|| Format::of_name(Path::new(last)))?;
+        let name = last.chars().filter(|&c| !is_unprintable(c)).take(NAME_CHARS_MAX).collect();
+        Some(Self { name, format, bytes })
+    }
+
+    /// Stores its rows as targets, and starts the run over them. Returns the run, and the number of rows.
+    pub(crate) async fn start(
+        self,
+        store: &dyn Store,
+        columns: Columns,
+        job: &NewJob,
+    ) -> Result<(Enqueued, u64), Problem> {
+        let name = self.name.clone();
+        let (checked, its_columns) = (self.clone(), columns.clone());
+        on_a_thread(move || checked.check(&its_columns)).await?;
+        // One page at a time is in memory.
+        let (pages, mut read) = mpsc::channel(1);
+        let reading = tokio::task::spawn_blocking(move || self.read(&columns, &pages));
+        let mut staging = store.stage_bulk(&name).await?;
+        let mut rows = 0;
+        while let Some(page) = read.recv().await {
+            let page: Vec<String> = page;
+            rows += page.len() as u64;
+            if let Err(error) = staging.add(page).await {
+                drop(staging.give_up().await);
+                return Err(error.into());
+            }
+        }
+        reading.await.map_err(|_| broken())??;
+        Ok((staging.start(job).await?, rows))
+    }
+
+    fn records<'c>(&self, columns: &'c Columns) -> Result<Records<Cursor<&[u8]>, Targets<'c>>, Problem> {
+        Records::open(Cursor::new(&*self.bytes), self.format, Targets::new(columns)).map_err(|unreadable| {
+            let problem =
+                Problem::new(Code::InvalidBulk, format!("{}: nothing was started: {unreadable}", self.name));
+            match unreadable {
+                Unreadable::Header(bad) => problem.at(format!("line {}, column {}", bad.line, bad.column)),
+                _ => problem.at("body"),
+            }
+        })
+    }
+
+    /// Fails if any line is bad.
+    fn check(&self, columns: &Columns) -> Result<(), Problem> {
+        let mut records = self.records(columns)?;
+        let (mut bad, mut first, mut told) = (0, None, String::new());
+        loop {
+            match records.read().map_err(|_| broken())? {
+                Made::End => break,
+                Made::Good(..) => {}
+                Made::Bad(record) => {
+                    bad += 1;
+                    if bad <= TOLD_MAX {
+                        let _ = write!(told, "; {record}");
+                    }
+                    first.get_or_insert((record.line, record.column));
+                }
+            }
+        }
+        let Some((line, column)) = first else { return Ok(()) };
+        if bad > TOLD_MAX {
+            let _ = write!(told, "; and {} more", bad - TOLD_MAX);
+        }
+        let rows = if bad == 1 { "a row is bad" } else { "rows are bad" };
+        let words = format!("{}: {rows}, so nothing was started{told}", self.name);
+        Err(Problem::new(Code::InvalidBulk, words).at(format!("line {line}, column {column}")))
+    }
+
+    /// Sends all rows in pages; stops when nobody receives them.
+    fn read(&self, columns: &Columns, pages: &mpsc::Sender<Vec<String>>) -> Result<(), Problem> {
+        let mut records = self.records(columns)?;
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        loop {
+            let made = records.read().map_err(|_| broken())?;
+            let is_end = matches!(made, Made::End);
+            if let Made::Good(row, _) = made {
+                bytes += row.len();
+                page.push(row);
+            }
+            let is_full = page.len() >= PAGE_ROWS || bytes >= PAGE_BYTES;
+            if is_full || (is_end && !page.is_empty()) {
+                bytes = 0;
+                if pages.blocking_send(std::mem::take(&mut page)).is_err() {
+                    return Ok(());
+                }
+            }
+            if is_end {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Runs a computation that can take long on another thread.
+async fn on_a_thread<T: Send + 'static>(
+    compute: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(compute).await.map_err(|_| broken())?
+}
+
+fn broken() -> Problem {
+    Problem::new(Code::BodyUnreadable, "the file could not be read")
+}
