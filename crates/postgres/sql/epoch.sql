@@ -7,10 +7,15 @@ declare
     server text := (select lpad(to_hex(c.system_identifier & 4294967295), 8, '0') from pg_control_system() c);
     known text := (select e.id from milepost.running_epoch e where starts_with(e.id, server));
     is_restored boolean := not exists (
-        select from milepost.timeline t where t.server = milepost.log_identity() and t.xmin = t.noted_in::xid);
+        select from milepost.timeline t where t.server = milepost.log_identity() and t.xmin::text::bigint = t.noted_in);
 begin
     if known is not null and not is_restored then
         return known;
+    end if;
+    -- In a restored store, the run tokens follow those of the old one from the first claim. First, because it ends the epoch. A promotion is noted by
+    -- the caller that reports it.
+    if is_restored then
+        perform milepost.note_timeline();
     end if;
     -- A visible row whose transaction ID is not in the snapshot was restored from another server. Up to the last such row,
     -- nothing is new.
@@ -28,23 +33,26 @@ begin
     -- The sequence of a restored or promoted store can be lower than ids that workers of before still use. With one of their ids, a new worker
     -- would share their lease and their runs. Not in a new store. Another restore of the same dump begins at the same value, so the
     -- step after a restore is from a wide range.
-    if (select s.is_called from milepost.worker_id_seq s)
+    if is_restored or (select s.is_called from milepost.worker_id_seq s)
        or not exists (select from milepost.timeline t where t.id = milepost.current_timeline()) then
         perform count(nextval('milepost.worker_id_seq'))
         from generate_series(1, 10000 + floor(random() * case when is_restored then 1000000 else 10000 end)::int);
-    end if;
-    -- In a restored store, the run tokens follow those of the old one from the first claim. A promotion is noted by the caller that reports it.
-    if is_restored then
-        perform milepost.note_timeline();
     end if;
     -- Either the new epoch, or that of a concurrent caller.
     return (select e.id from milepost.running_epoch e);
 end
 $$;
 
+-- Returns whether this store was not restored, or its restore was noted. In PL/pgSQL, as milepost.current_timeline().
+create or replace function milepost.is_noted() returns boolean language plpgsql stable as $$
+begin
+    return exists (select from milepost.timeline t where t.xmin::text::bigint = t.noted_in);
+end
+$$;
+
 -- Returns the random part of the identity of the log; null in a restored store until its timeline is noted.
 create or replace function milepost.log_salt() returns bigint language sql stable as $$
-    select t.log_salt from milepost.timeline t where t.xmin = t.noted_in::xid order by t.seen_at desc, t.log_salt limit 1
+    select t.log_salt from milepost.timeline t where t.xmin::text::bigint = t.noted_in order by t.seen_at desc, t.log_salt limit 1
 $$;
 
 -- Returns which log the transaction ids of positions refer to: the server, the table in it, and the restore. A restored dump is another log, also
@@ -71,27 +79,50 @@ declare
     current int := milepost.current_timeline();
     salt bigint;
     is_first boolean;
+    before int;
+    again int := 0;
+    expected bigint := 0;
+    written bigint;
 begin
-    if exists (select from milepost.timeline k where k.server = of_log and k.id = current and k.xmin = k.noted_in::xid) then
+    if exists (select from milepost.timeline k where k.server = of_log and k.id = current and k.xmin::text::bigint = k.noted_in) then
         return null;
     end if;
     -- One caller at a time: a row of this transaction has another key than that of a concurrent one.
     perform pg_advisory_xact_lock(19797, -2);
     salt := milepost.log_salt();
     of_log := milepost.log_identity();
+    if exists (select from milepost.timeline k where k.server = of_log and k.id = current and k.xmin::text::bigint = k.noted_in) then
+        return null;
+    end if;
+    is_first := not exists (select from milepost.timeline k where k.server = of_log and k.xmin::text::bigint = k.noted_in);
+    before := coalesce(
+        (select max(k.timelines_before) from milepost.timeline k where k.server = of_log and k.xmin::text::bigint = k.noted_in),
+        (select greatest(max(k.timelines_before + k.id), (select max(l.token) / 100000 + 1 from milepost.live l))
+         from milepost.timeline k
+         having count(*) > 0), 0);
     if salt is null then
         salt := floor(random() * 4611686018427387904)::bigint;
         of_log := of_log # -1 # salt;
+        again := floor(random() * 20000);
+        -- A restore of the data brings back the epoch, in which other transactions have the same ids.
+        update milepost.epoch e set started_at = '-infinity';
     end if;
-    is_first := not exists (select from milepost.timeline k where k.server = of_log and k.xmin = k.noted_in::xid);
-    insert into milepost.timeline (server, id, token_offset, log_salt, timelines_before)
-    select of_log, current, floor(random() * 50000)::int, salt,
-           coalesce((select max(k.timelines_before) from milepost.timeline k where k.server = of_log and k.xmin = k.noted_in::xid),
-                    (select greatest(max(k.timelines_before + k.id), (select max(l.token) / 100000 + 1 from milepost.live l))
-                     from milepost.timeline k
-                     having count(*) > 0), 0)
-    where not exists (select from milepost.timeline k where k.server = of_log and k.id = current and k.xmin = k.noted_in::xid);
-    return case when found and not is_first then current end;
+    -- The id that writes the row is known afterwards, so it is guessed. Each attempt takes the id of a subtransaction; in a restored store there is a
+    -- random number of them, see noted_in.
+    loop
+        begin
+            insert into milepost.timeline as t (server, id, token_offset, log_salt, timelines_before, noted_in)
+            values (of_log, current, floor(random() * 50000)::int, salt, before, expected)
+            returning t.xmin::text::bigint into written;
+            exit when written = expected and again <= 0;
+            expected := case when written = 4294967295 then 3 else written + 1 end;
+            again := again - 1;
+            raise exception using errcode = 'MP000', message = 'again';
+        exception when sqlstate 'MP000' then
+            null;
+        end;
+    end loop;
+    return case when not is_first then current end;
 end
 $$;
 
@@ -107,7 +138,7 @@ declare
     is_noted boolean;
     noted_offset int;
 begin
-    select least(coalesce(max(k.timelines_before), 0) + milepost.current_timeline() - 1, 20000), bool_or(k.xmin = k.noted_in::xid)
+    select least(coalesce(max(k.timelines_before), 0) + milepost.current_timeline() - 1, 20000), bool_or(k.xmin::text::bigint = k.noted_in)
     into number, is_noted
     from milepost.timeline k;
     if is_noted is not true then

@@ -26,7 +26,7 @@ fn a_token_is_shown_once_and_listed_without_its_secret(place: Place) {
     let list = list.json();
     assert_eq!((&list[0]["name"], &list[0]["role"]), (&"ci".into(), &"operator".into()));
     assert_eq!(list[0]["standing"], "valid");
-    assert!(table.contains("expires in 89 d") && table.contains("never"), "{table}");
+    assert!(table.contains("expires in 90 d") && table.contains("never"), "{table}");
     let later = ["tokens", "create", "late", "--role", "viewer", "--starts", "2999-01-01T00:00:00Z"];
     let later = place.run(&later).ok().err;
     assert!(later.contains("valid from 2999-01-01T00:00:00Z until it is revoked"), "{later}");

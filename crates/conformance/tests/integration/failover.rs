@@ -130,8 +130,7 @@ async fn run_tokens_and_promotions_of_a_new_server_follow_those_of_the_old_one()
     assert_eq!(floor().await / 50_000, 10, "the old server had given tokens above 400,000");
     assert_eq!(store.examine(Check::Promoted, &look()).await.unwrap(), None);
     // Without this, a promotion to a timeline that the old server had, too, would not be noticed.
-    let promoted =
-        "update milepost.timeline set id = 99, noted_in = pg_current_xact_id() where timelines_before > 0";
+    let promoted = "update milepost.timeline set id = 99, noted_in = pg_current_xact_id()::xid::text::bigint where timelines_before > 0";
     store.pool().execute(promoted).await.unwrap();
     assert_eq!(store.notice_promotion().await.unwrap(), Some(1));
 }

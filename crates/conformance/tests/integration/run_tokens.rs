@@ -80,11 +80,40 @@ async fn a_worker_that_lives_through_the_restore_of_the_data_registers_again() {
     let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
     let id = scene.enqueue(Scene::job()).await;
     server.dump_data().await;
+    let before = scene.store.feed_end().await.unwrap().as_str().split('/').next().map(str::to_owned);
     let worker = register(&scene.store, Duration::from_secs(30)).await;
     let lost = scene.claim_for(worker, 1).await.unwrap().remove(0);
     server.restore_data().await;
+    let epoch = async || -> Option<String> {
+        let mut connection = PgConnection::connect(&server.url()).await.unwrap();
+        sqlx::query_scalar("select max(id) from milepost.running_epoch")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap()
+    };
+    assert_eq!(epoch().await, None, "positions of the stream are of another epoch");
     let next = assert_worker_registers_again(&scene, id, &lost).await;
     assert!(next.0 > worker.0 + 10_000, "{next} after {worker}");
+    assert!(epoch().await.is_some_and(|now| before.as_ref() != Some(&now)), "{before:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_lives_through_a_restore_in_a_copy_of_the_data_folder_registers_again() {
+    let server = Server::create().await;
+    server.stop().await;
+    server.copy_files();
+    server.start().await;
+    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
+    let id = scene.enqueue(Scene::job()).await;
+    server.dump().await;
+    let lost = scene.claim_for(scene.worker, 1).await.unwrap().remove(0);
+    // The same server as before the migration: its transactions get the same ids again.
+    server.stop().await;
+    server.put_files_back();
+    server.start().await;
+    server.restore().await;
+    wait::until("the server answers", || async { scene.store.clock().await.is_ok() }).await;
+    assert_worker_registers_again(&scene, id, &lost).await;
 }
 
 /// Asserts that the worker of the scene cannot claim the job before a worker has registered, and that the end of the lost run ends no other one.

@@ -1,12 +1,48 @@
--- noted_in: the transaction that noted the timeline. In a restored dump, also of the data only, the rows were written by another one (xmin), so
--- that the store is known to be restored. So whoever updates rows of this table, or has them rewritten, sets noted_in again.
--- log_salt: random in a restored store, so that its log is another one than that of the dump, even if server and tables have the same numbers, as
--- in copies of one data folder; see milepost.log_identity().
-alter table milepost.timeline add column noted_in xid8, add column log_salt bigint not null default 0;
-update milepost.timeline set noted_in = pg_current_xact_id();
-alter table milepost.timeline alter column noted_in set default pg_current_xact_id(), alter column noted_in set not null;
+-- noted_in: the transaction id that wrote the row (xmin). In a restored dump, also of the data only, the rows have another one, so that the store is
+-- known to be restored. It is random, because a restore has the same id each time in copies of one data folder; see milepost.note_timeline(). So
+-- whoever updates rows of this table, or has them rewritten, sets noted_in again.
+-- log_salt: random in a restored store, so that its log is another one than that of the dump, even if server and tables have the same numbers; see
+-- milepost.log_identity().
+alter table milepost.timeline
+    add column noted_in bigint not null default pg_current_xact_id()::xid::text::bigint,
+    add column log_salt bigint not null default 0;
 alter table milepost.timeline drop constraint timeline_pkey;
 alter table milepost.timeline add primary key (server, id, noted_in);
+do $$
+declare
+    again int := floor(random() * 20000);
+    expected bigint := 0;
+    written bigint;
+begin
+    -- Each attempt takes a transaction id, of a subtransaction.
+    loop
+        begin
+            update milepost.timeline set noted_in = expected;
+            written := (select max(t.xmin::text::bigint) from milepost.timeline t);
+            exit when written is null or written = expected and again <= 0;
+            expected := case when written = 4294967295 then 3 else written + 1 end;
+            again := again - 1;
+            raise exception using errcode = 'MP000', message = 'again';
+        exception when sqlstate 'MP000' then
+            null;
+        end;
+    end loop;
+end
+$$;
+
+-- For the view; see sql/epoch.sql.
+create function milepost.is_noted() returns boolean language plpgsql stable as $$
+begin
+    return exists (select from milepost.timeline t where t.xmin::text::bigint = t.noted_in);
+end
+$$;
+
+-- The current epoch; no row between the end of one and the begin of the next. A restore of the data brings back the row of the epoch.
+create or replace view milepost.running_epoch as
+select e.id, e.history_floor, e.batch_history_floor
+from milepost.epoch e
+where e.one and e.started_at = pg_postmaster_start_time() and e.relation = 'milepost.epoch'::regclass::oid
+  and milepost.is_noted();
 
 -- The rates that milepost_core::limit::Rate accepts, with some leeway for rounding. A rate that cannot be computed with would stop the claims of
 -- all kinds.

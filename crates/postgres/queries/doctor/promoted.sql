@@ -6,12 +6,12 @@ with noticed (id, seen_at) as (
       -- A restore of the data notes the same timeline again.
       and exists (select from milepost.timeline k
                   where k.server = t.server and k.id <> t.id and k.seen_at < t.seen_at
-                    and (k.xmin = k.noted_in::xid) = (t.xmin = t.noted_in::xid))
+                    and (k.xmin::text::bigint = k.noted_in) = (t.xmin::text::bigint = t.noted_in))
     union all
     select c.id, now()
     -- A standby writes no log, whose position it could tell.
     from (select milepost.log_identity(), case when not pg_is_in_recovery() then milepost.current_timeline() end) c (server, id)
-    where c.id is not null and exists (select from milepost.timeline k where k.server = c.server and k.xmin = k.noted_in::xid)
+    where c.id is not null and exists (select from milepost.timeline k where k.server = c.server and k.xmin::text::bigint = k.noted_in)
       and not exists (select from milepost.timeline k where k.server = c.server and k.id = c.id)
 )
 select count(*) over () as count, 'timeline ' || n.id as what,

@@ -77,6 +77,22 @@ impl Server {
         });
     }
 
+    /// Dumps the database to a file outside of its data.
+    pub async fn dump(&self) {
+        let (file, url) = (self.whole_dump(), self.url());
+        tokio::task::block_in_place(|| run("pg_dump", &["-F", "custom", "-f", &file, "-d", &url]));
+    }
+
+    /// Restores the dump in the empty database, in one transaction.
+    pub async fn restore(&self) {
+        let (file, url) = (self.whole_dump(), self.url());
+        tokio::task::block_in_place(|| run("pg_restore", &["--single-transaction", "-d", &url, &file]));
+    }
+
+    fn whole_dump(&self) -> String {
+        self.home.path().join("whole.dump").to_str().expect("the path is not UTF-8").to_owned()
+    }
+
     /// Dumps the data of the store, without its tables.
     pub async fn dump_data(&self) {
         let (file, url) = (self.data_dump(), self.url());
