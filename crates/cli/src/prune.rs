@@ -10,6 +10,7 @@ use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers;
 use milepost_cli_support::store::{self, Schema};
 use milepost_cli_support::table::{Column, Field, Listing};
+use milepost_core::duration::exact;
 use milepost_core::port::Store;
 use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
 use serde::Serialize;
@@ -240,6 +241,6 @@ fn kept(what: &str, keep: Keep) -> String {
         Keep::For(period) if period.as_secs().is_multiple_of(DAY_S) && period.subsec_nanos() == 0 => {
             format!("{}d", period.as_secs() / DAY_S)
         }
-        Keep::For(period) => humantime::format_duration(period).to_string(),
+        Keep::For(period) => exact(period),
     }
 }

@@ -38,10 +38,16 @@ pub fn parse_positive(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Formats a duration exactly, as [`parse`] reads it: `1h 30m`.
+/// Formats a duration exactly, as [`parse`] reads it: `1h 30m`, `100d`. The largest unit is a day, since months and years differ in length.
 #[must_use]
 pub fn exact(duration: Duration) -> String {
-    humantime::format_duration(duration).to_string()
+    let days = duration.as_secs() / 86_400;
+    let rest = duration.saturating_sub(Duration::from_secs(days * 86_400));
+    match (days, rest) {
+        (0, rest) => humantime::format_duration(rest).to_string(),
+        (days, Duration::ZERO) => format!("{days}d"),
+        (days, rest) => format!("{days}d {}", humantime::format_duration(rest)),
+    }
 }
 
 /// Rejects a wait longer than [`WAIT_MAX`].
@@ -59,6 +65,17 @@ pub(crate) fn check_wait(field: &'static str, wait: Duration) -> Result<(), Inva
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exact_durations_have_days_as_their_largest_unit() {
+        for (seconds, text) in
+            [(0, "0s"), (5_400, "1h 30m"), (86_400, "1d"), (90_000, "1d 1h"), (8_640_000, "100d")]
+        {
+            assert_eq!(exact(Duration::from_secs(seconds)), text);
+            assert_eq!(parse(text), Ok(Duration::from_secs(seconds)));
+        }
+        assert_eq!(exact(Duration::from_millis(86_400_001)), "1d 1ms");
+    }
 
     #[test]
     fn a_part_of_a_millisecond_counts_as_a_whole_one() {

@@ -6,6 +6,7 @@ use indicatif::HumanCount;
 use milepost_cli_support::operator::ReasonArgs;
 use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers;
+use milepost_core::duration::exact;
 use milepost_core::format::several;
 use milepost_core::port::Store;
 use milepost_core::retention::Keep;
@@ -60,7 +61,7 @@ pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn S
     while let Some(portion) = store.prune_log(period).await? {
         pruned += portion;
     }
-    let keep = humantime::format_duration(period);
+    let keep = exact(period);
     output::change(format_args!("{} events older than {keep} were deleted", HumanCount(pruned)))?;
     Ok(Outcome::Done)
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use milepost_cli_support::operator::ReasonArgs;
 use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_cli_support::{output, parsers};
+use milepost_core::duration::exact;
 use milepost_core::event::Aggregate;
 use milepost_core::inbox::listing::ConsumerView;
 use milepost_core::inbox::{Consumer, GapPolicy, PARKED_MAX_LIMIT};
@@ -181,7 +182,7 @@ pub(super) async fn list(args: &ListArgs, store: &dyn Store) -> Result<()> {
             count(view.parked),
             count(view.dead),
             count(view.duplicates),
-            Field::text(humantime::format_duration(*gap_wait).to_string()),
+            Field::text(exact(*gap_wait)),
             Field::text(parked_max.to_string()),
             Field::text(gap_policy.as_str()),
         ]);
@@ -255,7 +256,7 @@ pub(super) async fn set(args: SetArgs, store: &dyn Store) -> Result<()> {
         return output::heard_or_not(output::json(&consumer));
     }
     let Consumer { name, gap_wait, parked_max, gap_policy, .. } = &consumer;
-    let gap_wait = humantime::format_duration(*gap_wait);
+    let gap_wait = exact(*gap_wait);
     output::change(format_args!(
         "consumer {name}: events wait {gap_wait} for a missing one, at most {parked_max} per aggregate, then {gap_policy}"
     ))?;
@@ -300,7 +301,7 @@ pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn S
     let Some(period) = keep.period() else {
         return output::change("ids are kept forever: nothing was deleted");
     };
-    let keep = humantime::format_duration(period);
+    let keep = exact(period);
     output::change(format_args!(
         "{} ids of events processed more than {keep} ago were deleted",
         HumanCount(ids)

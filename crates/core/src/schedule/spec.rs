@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::{Cron, InvalidSchedule};
+use crate::duration::exact;
 
 /// The prefix of intervals, as in `@every 10m`.
 const EVERY: &str = "@every";
@@ -157,7 +158,7 @@ impl Every {
         let usable = (Duration::from_secs(1)..=EVERY_MAX).contains(&interval) && interval.subsec_nanos() == 0;
         match i64::try_from(interval.as_secs()) {
             Ok(interval_s) if usable => Ok(Self { interval_s }),
-            _ => Err(InvalidSchedule::Interval { text: humantime::format_duration(interval).to_string() }),
+            _ => Err(InvalidSchedule::Interval { text: exact(interval) }),
         }
     }
 
@@ -177,6 +178,6 @@ impl Every {
 
 impl fmt::Display for Every {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        humantime::format_duration(Duration::from_secs(self.interval_s.unsigned_abs())).fmt(f)
+        f.write_str(&exact(Duration::from_secs(self.interval_s.unsigned_abs())))
     }
 }
