@@ -6,7 +6,7 @@ create or replace function milepost.current_epoch() returns text language plpgsq
 declare
     server text := (select lpad(to_hex(c.system_identifier & 4294967295), 8, '0') from pg_control_system() c);
     known text := (select e.id from milepost.running_epoch e where starts_with(e.id, server));
-    is_restored boolean := not exists (
+    is_restored boolean := not milepost.is_noted() or not exists (
         select from milepost.timeline t where t.server = milepost.log_identity() and t.xmin::text::bigint = t.noted_in);
 begin
     if known is not null and not is_restored then
@@ -45,14 +45,21 @@ $$;
 
 -- Returns whether this store was not restored, or its restore was noted. In PL/pgSQL, as milepost.current_timeline().
 create or replace function milepost.is_noted() returns boolean language plpgsql stable as $$
+declare
+    is_noted boolean;
 begin
-    return exists (select from milepost.timeline t where t.xmin::text::bigint = t.noted_in);
+    select count(*) filter (where t.xmin::text::bigint <> t.noted_in)
+           <= coalesce(max(t.restored_rows) filter (where t.xmin::text::bigint = t.noted_in), -1)
+    into is_noted
+    from milepost.timeline t;
+    return is_noted;
 end
 $$;
 
 -- Returns the random part of the identity of the log; null in a restored store until its timeline is noted.
 create or replace function milepost.log_salt() returns bigint language sql stable as $$
-    select t.log_salt from milepost.timeline t where t.xmin::text::bigint = t.noted_in order by t.seen_at desc, t.log_salt limit 1
+    select t.log_salt from milepost.timeline t where t.xmin::text::bigint = t.noted_in and milepost.is_noted()
+    order by t.restored_rows desc, t.seen_at desc, t.log_salt limit 1
 $$;
 
 -- Returns which log the transaction ids of positions refer to: the server, the table in it, and the restore. A restored dump is another log, also
@@ -84,19 +91,22 @@ declare
     expected bigint := 0;
     written bigint;
 begin
-    if exists (select from milepost.timeline k where k.server = of_log and k.id = current and k.xmin::text::bigint = k.noted_in) then
+    if milepost.is_noted()
+       and exists (select from milepost.timeline k where k.server = of_log and k.id = current and k.xmin::text::bigint = k.noted_in) then
         return null;
     end if;
     -- One caller at a time: a row of this transaction has another key than that of a concurrent one.
     perform pg_advisory_xact_lock(19797, -2);
     salt := milepost.log_salt();
     of_log := milepost.log_identity();
-    if exists (select from milepost.timeline k where k.server = of_log and k.id = current and k.xmin::text::bigint = k.noted_in) then
+    if milepost.is_noted()
+       and exists (select from milepost.timeline k where k.server = of_log and k.id = current and k.xmin::text::bigint = k.noted_in) then
         return null;
     end if;
     is_first := not exists (select from milepost.timeline k where k.server = of_log and k.xmin::text::bigint = k.noted_in);
     before := coalesce(
-        (select max(k.timelines_before) from milepost.timeline k where k.server = of_log and k.xmin::text::bigint = k.noted_in),
+        (select max(k.timelines_before) from milepost.timeline k
+         where k.server = of_log and k.xmin::text::bigint = k.noted_in and salt is not null),
         (select greatest(max(k.timelines_before + k.id), (select max(l.token) / 100000 + 1 from milepost.live l))
          from milepost.timeline k
          having count(*) > 0), 0);
@@ -111,8 +121,9 @@ begin
     -- random number of them, see noted_in.
     loop
         begin
-            insert into milepost.timeline as t (server, id, token_offset, log_salt, timelines_before, noted_in)
-            values (of_log, current, floor(random() * 50000)::int, salt, before, expected)
+            insert into milepost.timeline as t (server, id, token_offset, restored_rows, log_salt, timelines_before, noted_in)
+            select of_log, current, floor(random() * 50000)::int,
+                   (select count(*) from milepost.timeline k where k.xmin::text::bigint <> k.noted_in), salt, before, expected
             returning t.xmin::text::bigint into written;
             exit when written = expected and again <= 0;
             expected := case when written = 4294967295 then 3 else written + 1 end;
@@ -135,15 +146,12 @@ $$;
 create or replace function milepost.run_token_floor() returns int language plpgsql stable as $$
 declare
     number int;
-    is_noted boolean;
     noted_offset int;
 begin
-    select least(coalesce(max(k.timelines_before), 0) + milepost.current_timeline() - 1, 20000), bool_or(k.xmin::text::bigint = k.noted_in)
-    into number, is_noted
-    from milepost.timeline k;
-    if is_noted is not true then
+    if not milepost.is_noted() then
         return null;
     end if;
+    select least(coalesce(max(k.timelines_before), 0) + milepost.current_timeline() - 1, 20000) into number from milepost.timeline k;
     if number = 0 then
         return 0;
     end if;

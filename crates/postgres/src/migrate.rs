@@ -362,7 +362,7 @@ mod tests {
                 "b256a77f90cefd04",
                 "bbc1bf0b0ce77acd",
                 "bc6b294880917e3a",
-                "9a9b7e60e32f1c71",
+                "81519950d2705db1",
             ],
             "add a migration instead of editing a released one"
         );

@@ -116,6 +116,21 @@ async fn a_worker_that_lives_through_a_restore_in_a_copy_of_the_data_folder_regi
     assert_worker_registers_again(&scene, id, &lost).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn data_that_is_restored_into_tables_of_a_new_store_is_noticed() {
+    let (server, new) = (Server::create().await, Server::create().await);
+    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
+    let id = scene.enqueue(Scene::job()).await;
+    let there = Scene::on(Arc::new(database::open(&new.url()).await)).await;
+    let lost = scene.claim_for(scene.worker, 1).await.unwrap().remove(0);
+    // What the new store and its worker noted stays beside the rows of the dump.
+    server.copy_rows_to(&new, &["timeline", "job", "live"]).await;
+    let waits = "update milepost.live set state = 'pending', ready_at = now(), attempt = 0, token = 0,
+                                          worker_id = null, claim_id = null, started_at = null";
+    PgConnection::connect(&new.url()).await.unwrap().execute(waits).await.unwrap();
+    assert_worker_registers_again(&there, id, &lost).await;
+}
+
 /// Asserts that the worker of the scene cannot claim the job before a worker has registered, and that the end of the lost run ends no other one.
 /// Returns the new worker.
 async fn assert_worker_registers_again(scene: &Scene, id: JobId, lost: &ClaimedJob) -> WorkerId {

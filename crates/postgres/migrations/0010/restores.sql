@@ -1,10 +1,12 @@
 -- noted_in: the transaction id that wrote the row (xmin). In a restored dump, also of the data only, the rows have another one, so that the store is
 -- known to be restored. It is random, because a restore has the same id each time in copies of one data folder; see milepost.note_timeline(). So
 -- whoever updates rows of this table, or has them rewritten, sets noted_in again.
+-- restored_rows: the number of restored rows when this one was noted. If there are more now, data was restored since.
 -- log_salt: random in a restored store, so that its log is another one than that of the dump, even if server and tables have the same numbers; see
 -- milepost.log_identity().
 alter table milepost.timeline
     add column noted_in bigint not null default pg_current_xact_id()::xid::text::bigint,
+    add column restored_rows int not null default 0,
     add column log_salt bigint not null default 0;
 alter table milepost.timeline drop constraint timeline_pkey;
 alter table milepost.timeline add primary key (server, id, noted_in);
@@ -32,8 +34,14 @@ $$;
 
 -- For the view; see sql/epoch.sql.
 create function milepost.is_noted() returns boolean language plpgsql stable as $$
+declare
+    is_noted boolean;
 begin
-    return exists (select from milepost.timeline t where t.xmin::text::bigint = t.noted_in);
+    select count(*) filter (where t.xmin::text::bigint <> t.noted_in)
+           <= coalesce(max(t.restored_rows) filter (where t.xmin::text::bigint = t.noted_in), -1)
+    into is_noted
+    from milepost.timeline t;
+    return is_noted;
 end
 $$;
 

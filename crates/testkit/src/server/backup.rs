@@ -112,6 +112,18 @@ impl Server {
         tokio::task::block_in_place(|| run("psql", &restore));
     }
 
+    /// Adds the rows of these tables of the store to those of another store.
+    pub async fn copy_rows_to(&self, other: &Self, tables: &[&str]) {
+        let (file, from, to) = (self.data_dump(), self.url(), other.url());
+        let tables = tables.iter().map(|table| format!("--table=milepost.{table}")).collect::<Vec<_>>();
+        let mut dump = vec!["--data-only", "-f", &file, "-d", &from];
+        dump.extend(tables.iter().map(String::as_str));
+        tokio::task::block_in_place(|| {
+            run("pg_dump", &dump);
+            run("psql", &["-q", "-v", "ON_ERROR_STOP=1", "-f", &file, "-d", &to]);
+        });
+    }
+
     fn data_dump(&self) -> String {
         self.home.path().join("data.sql").to_str().expect("the path is not UTF-8").to_owned()
     }
