@@ -86,6 +86,7 @@ declare
     current int := milepost.current_timeline();
     salt bigint;
     is_first boolean;
+    restored int;
     before int;
     again int := 0;
     expected bigint := 0;
@@ -104,6 +105,8 @@ begin
         return null;
     end if;
     is_first := not exists (select from milepost.timeline k where k.server = of_log and k.xmin::text::bigint = k.noted_in);
+    -- Counted before the rows are used: what is restored from now on must be noted again.
+    restored := (select count(*) from milepost.timeline k where k.xmin::text::bigint <> k.noted_in);
     before := coalesce(
         (select max(k.timelines_before) from milepost.timeline k
          where k.server = of_log and k.xmin::text::bigint = k.noted_in and salt is not null),
@@ -122,8 +125,7 @@ begin
     loop
         begin
             insert into milepost.timeline as t (server, id, token_offset, restored_rows, log_salt, timelines_before, noted_in)
-            select of_log, current, floor(random() * 50000)::int,
-                   (select count(*) from milepost.timeline k where k.xmin::text::bigint <> k.noted_in), salt, before, expected
+            values (of_log, current, floor(random() * 50000)::int, restored, salt, before, expected)
             returning t.xmin::text::bigint into written;
             exit when written = expected and again <= 0;
             expected := case when written = 4294967295 then 3 else written + 1 end;
