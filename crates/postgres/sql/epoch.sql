@@ -130,8 +130,8 @@ begin
             exit when written = expected and again <= 0;
             expected := case when written = 4294967295 then 3 else written + 1 end;
             again := again - 1;
-            raise exception using errcode = 'MP000', message = 'again';
-        exception when sqlstate 'MP000' then
+            raise exception 'again';
+        exception when raise_exception then
             null;
         end;
     end loop;
