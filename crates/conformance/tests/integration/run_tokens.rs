@@ -93,6 +93,11 @@ async fn a_worker_that_lives_through_the_restore_of_the_data_registers_again() {
     };
     assert_eq!(epoch().await, None, "positions of the stream are of another epoch");
     let next = assert_worker_registers_again(&scene, id, &lost).await;
+    // Each claim reads the table, so no dead rows may be left in it.
+    let pages = "select pg_relation_size('milepost.timeline') / current_setting('block_size')::int";
+    let mut connection = PgConnection::connect(&server.url()).await.unwrap();
+    let pages: i64 = sqlx::query_scalar(pages).fetch_one(&mut connection).await.unwrap();
+    assert_eq!(pages, 1);
     assert!(next.0 > worker.0 + 10_000, "{next} after {worker}");
     assert!(epoch().await.is_some_and(|now| before.as_ref() != Some(&now)), "{before:?}");
 }

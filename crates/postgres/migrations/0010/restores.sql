@@ -16,14 +16,21 @@ declare
     expected bigint := 0;
     written bigint;
 begin
-    -- Each attempt takes a transaction id, of a subtransaction.
+    for passed in 1 .. again loop
+        begin
+            perform pg_logical_emit_message(true, 'milepost', '');
+            raise exception 'again';
+        exception when raise_exception then
+            null;
+        end;
+    end loop;
+    -- Each attempt takes the id of a subtransaction.
     loop
         begin
             update milepost.timeline set noted_in = expected;
             written := (select max(t.xmin::text::bigint) from milepost.timeline t);
-            exit when written is null or written = expected and again <= 0;
+            exit when written is null or written = expected;
             expected := case when written = 4294967295 then 3 else written + 1 end;
-            again := again - 1;
             raise exception 'again';
         exception when raise_exception then
             null;
