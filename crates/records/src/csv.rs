@@ -189,7 +189,7 @@ impl Columns {
     }
 
     /// Lists all names for a message.
-    pub fn told(&self) -> String {
+    pub fn list(&self) -> String {
         self.names.join(", ")
     }
 

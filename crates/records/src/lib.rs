@@ -24,7 +24,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the format that the ending of a file's name tells: `.csv`, `.jsonl` or `.ndjson`.
+    /// Returns the format that a file's name has by its ending: `.csv`, `.jsonl` or `.ndjson`.
     #[must_use]
     pub fn of_name(name: &Path) -> Option<Self> {
         let ending = name.extension().and_then(|ending| ending.to_str()).unwrap_or_default();

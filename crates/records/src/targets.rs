@@ -37,7 +37,7 @@ impl Shape for Targets<'_> {
             let place = found.position(name).ok_or_else(|| {
                 let why = format!(
                     "there is no column {name:?}, which the bulk job reads; the columns are {}",
-                    found.told()
+                    found.list()
                 );
                 Flaw::new(0, why)
             })?;

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io::Cursor;
-use std::path::Path;
 
 use axum::body::Bytes;
 use milepost_core::bulk::staged::Columns;
@@ -20,7 +19,7 @@ const PAGE_ROWS: usize = 1000;
 /// … or this many bytes.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The number of bad lines that a message lists.
-const TOLD_MAX: usize = 5;
+const LISTED_MAX: usize = 5;
 /// The maximum length of a file's name, in characters.
 const NAME_CHARS_MAX: usize = 200;
 
@@ -35,12 +34,11 @@ pub(crate) struct TargetFile {
 }
 
 impl TargetFile {
-    /// Creates a file; `None` if its format is not known. `name`: with or without a path of the client's machine.
-    pub(crate) fn new(name: &str, format: Option<Format>, bytes: Bytes) -> Option<Self> {
+    /// Creates a file. `name`: with or without a path of the client's machine.
+    pub(crate) fn new(name: &str, format: Format, bytes: Bytes) -> Self {
         let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
-        let format = format.or_else(|| Format::of_name(Path::new(last)))?;
         let name = last.chars().filter(|&c| !is_unprintable(c)).take(NAME_CHARS_MAX).collect();
-        Some(Self { name, format, bytes })
+        Self { name, format, bytes }
     }
 
     /// Stores its rows as targets, and starts the run over them. Returns the run, and the number of rows.
@@ -84,26 +82,26 @@ impl TargetFile {
     /// Fails if any line is bad.
     fn check(&self, columns: &Columns) -> Result<(), Problem> {
         let mut records = self.records(columns)?;
-        let (mut bad, mut first, mut told) = (0, None, String::new());
+        let (mut bad, mut first, mut listed) = (0, None, String::new());
         loop {
             match records.read().map_err(|_| broken())? {
                 Made::End => break,
                 Made::Good(..) => {}
                 Made::Bad(record) => {
                     bad += 1;
-                    if bad <= TOLD_MAX {
-                        let _ = write!(told, "; {record}");
+                    if bad <= LISTED_MAX {
+                        let _ = write!(listed, "; {record}");
                     }
                     first.get_or_insert((record.line, record.column));
                 }
             }
         }
         let Some((line, column)) = first else { return Ok(()) };
-        if bad > TOLD_MAX {
-            let _ = write!(told, "; and {} more", bad - TOLD_MAX);
+        if bad > LISTED_MAX {
+            let _ = write!(listed, "; and {} more", bad - LISTED_MAX);
         }
         let rows = if bad == 1 { "a row is bad" } else { "rows are bad" };
-        let words = format!("{}: {rows}, so nothing was started{told}", self.name);
+        let words = format!("{}: {rows}, so nothing was started{listed}", self.name);
         Err(Problem::new(Code::InvalidBulk, words).at(format!("line {line}, column {column}")))
     }
 

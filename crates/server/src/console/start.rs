@@ -1,5 +1,7 @@
 //! The forms that create a job, start a run of a bulk job, and start a batch.
 
+use std::path::Path;
+
 use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::Action as _;
@@ -11,6 +13,7 @@ use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::parameters::Parameters;
 use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
+use milepost_records::Format;
 use serde_json::Value;
 
 use super::flash::Flash;
@@ -129,9 +132,10 @@ pub(super) async fn start_run(State(app): State<App>, sent: Sent) -> Response {
 
 fn target_file(sent: &Sent) -> Result<TargetFile, Flash> {
     let (name, bytes) = sent.file()?;
-    TargetFile::new(name, None, bytes).ok_or_else(|| {
+    let format = Format::of_name(Path::new(name)).ok_or_else(|| {
         Flash::refused(format!("nothing was done: the name of {name:?} must end in .csv, .jsonl or .ndjson"))
-    })
+    })?;
+    Ok(TargetFile::new(name, format, bytes))
 }
 
 /// Starts a batch, and shows its page.

@@ -94,7 +94,7 @@ async fn start_bulk_run_over_file(
     }
     job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid)?;
     let name = params.file.as_deref().unwrap_or(NAME_DEFAULT);
-    let file = TargetFile::new(name, Some(format), bytes).ok_or_else(|| wrong_type(""))?;
+    let file = TargetFile::new(name, format, bytes);
     let (started, _) = file.start(store.as_ref(), columns, &job).await?;
     Ok(StartedRun::from(started).into_response())
 }

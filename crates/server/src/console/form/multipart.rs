@@ -8,7 +8,7 @@ use axum::http::HeaderValue;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures::stream;
-use multer::{Field, Multipart};
+use multer::Multipart;
 use sha2::{Digest, Sha256};
 
 use super::add;
@@ -42,7 +42,7 @@ pub(super) async fn read(boundary: &str, body: Bytes) -> Result<Read, Problem> {
         match part.file_name().map(str::to_owned) {
             None => add(&mut fields, name, part.text().await.map_err(malformed)?)?,
             Some(file_name) => {
-                let bytes = content(part).await?;
+                let bytes = part.bytes().await.map_err(malformed)?;
                 // Without a chosen file, a browser sends an empty one without a name.
                 if file_name.is_empty() && bytes.is_empty() {
                     continue;
@@ -57,10 +57,6 @@ pub(super) async fn read(boundary: &str, body: Bytes) -> Result<Read, Problem> {
         }
     }
     Ok((fields, file))
-}
-
-async fn content(part: Field<'_>) -> Result<Bytes, Problem> {
-    part.bytes().await.map_err(malformed)
 }
 
 fn parts(boundary: &str, body: Bytes) -> Multipart<'static> {
