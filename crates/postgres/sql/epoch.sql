@@ -5,41 +5,45 @@
 create or replace function milepost.current_epoch() returns text language plpgsql as $$
 declare
     server text := (select lpad(to_hex(c.system_identifier & 4294967295), 8, '0') from pg_control_system() c);
-    known text := (select e.id from milepost.running_epoch e where starts_with(e.id, server));
-    is_restored boolean := not milepost.is_noted() or not exists (
-        select from milepost.timeline t where t.server = milepost.log_identity() and t.xmin::text::bigint = t.noted_in);
+    known text;
+    is_restored boolean;
 begin
-    if known is not null and not is_restored then
-        return known;
-    end if;
-    -- In a restored store, the run tokens follow those of the old one from the first claim. First, because it ends the epoch. A promotion is noted by
-    -- the caller that reports it.
-    if is_restored then
-        perform milepost.note_timeline();
-    end if;
-    -- A visible row whose transaction ID is not in the snapshot was restored from another server. Up to the last such row,
-    -- nothing is new.
-    insert into milepost.epoch as e (id, started_at, relation, history_floor, batch_history_floor)
-    select server || left(translate(gen_random_uuid()::text, '-', ''), 16), pg_postmaster_start_time(), 'milepost.epoch'::regclass,
-           coalesce((select max(h.pos) from milepost.history h
-                     where h.xid >= pg_snapshot_xmin(s.now) and not pg_visible_in_snapshot(h.xid, s.now)), 0),
-           coalesce((select max(h.pos) from milepost.batch_history h
-                     where h.xid >= pg_snapshot_xmin(s.now) and not pg_visible_in_snapshot(h.xid, s.now)), 0)
-    from pg_current_snapshot() s(now)
-    on conflict (one) do update
-    set id = excluded.id, started_at = excluded.started_at, relation = excluded.relation,
-        history_floor = excluded.history_floor, batch_history_floor = excluded.batch_history_floor
-    where (left(e.id, 8), e.started_at, e.relation) is distinct from (left(excluded.id, 8), excluded.started_at, excluded.relation);
-    -- The sequence of a restored or promoted store can be lower than ids that workers of before still use. With one of their ids, a new worker
-    -- would share their lease and their runs. Not in a new store. Another restore of the same dump begins at the same value, so the
-    -- step after a restore is from a wide range.
-    if is_restored or (select s.is_called from milepost.worker_id_seq s)
-       or not exists (select from milepost.timeline t where t.id = milepost.current_timeline()) then
-        perform count(nextval('milepost.worker_id_seq'))
-        from generate_series(1, 10000 + floor(random() * case when is_restored then 1000000 else 10000 end)::int);
-    end if;
-    -- Either the new epoch, or that of a concurrent caller.
-    return (select e.id from milepost.running_epoch e);
+    -- Again, if more data was restored in the meantime; after the last attempt, null.
+    for attempt in 1 .. 10 loop
+        known := (select e.id from milepost.running_epoch e where starts_with(e.id, server));
+        is_restored := not milepost.is_noted() or not exists (
+            select from milepost.timeline t where t.server = milepost.log_identity() and t.xmin::text::bigint = t.noted_in);
+        if known is not null and not is_restored then
+            exit;
+        end if;
+        -- In a restored store, the run tokens follow those of the old one from the first claim. First, because it ends the epoch. A promotion is noted by
+        -- the caller that reports it.
+        if is_restored then
+            perform milepost.note_timeline();
+        end if;
+        -- A visible row whose transaction ID is not in the snapshot was restored from another server. Up to the last such row,
+        -- nothing is new.
+        insert into milepost.epoch as e (id, started_at, relation, history_floor, batch_history_floor)
+        select server || left(translate(gen_random_uuid()::text, '-', ''), 16), pg_postmaster_start_time(), 'milepost.epoch'::regclass,
+               coalesce((select max(h.pos) from milepost.history h
+                         where h.xid >= pg_snapshot_xmin(s.now) and not pg_visible_in_snapshot(h.xid, s.now)), 0),
+               coalesce((select max(h.pos) from milepost.batch_history h
+                         where h.xid >= pg_snapshot_xmin(s.now) and not pg_visible_in_snapshot(h.xid, s.now)), 0)
+        from pg_current_snapshot() s(now)
+        on conflict (one) do update
+        set id = excluded.id, started_at = excluded.started_at, relation = excluded.relation,
+            history_floor = excluded.history_floor, batch_history_floor = excluded.batch_history_floor
+        where (left(e.id, 8), e.started_at, e.relation) is distinct from (left(excluded.id, 8), excluded.started_at, excluded.relation);
+        -- The sequence of a restored or promoted store can be lower than ids that workers of before still use. With one of their ids, a new worker
+        -- would share their lease and their runs. Not in a new store. Another restore of the same dump begins at the same value, so the
+        -- step after a restore is from a wide range.
+        if is_restored or (select s.is_called from milepost.worker_id_seq s)
+           or not exists (select from milepost.timeline t where t.id = milepost.current_timeline()) then
+            perform count(nextval('milepost.worker_id_seq'))
+            from generate_series(1, 10000 + floor(random() * case when is_restored then 1000000 else 10000 end)::int);
+        end if;
+    end loop;
+    return known;
 end
 $$;
 

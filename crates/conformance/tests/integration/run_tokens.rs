@@ -6,7 +6,7 @@ use std::time::Duration;
 use milepost_core::claim::ClaimedJob;
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finished};
-use milepost_core::ident::{JobId, WorkerId};
+use milepost_core::ident::{JobId, RunToken, WorkerId};
 use milepost_testkit::scene::{failure, register};
 use milepost_testkit::server::Server;
 use milepost_testkit::{Scene, database, wait};
@@ -134,6 +134,36 @@ async fn data_that_is_restored_into_tables_of_a_new_store_is_noticed() {
                                           worker_id = null, claim_id = null, started_at = null";
     PgConnection::connect(&new.url()).await.unwrap().execute(waits).await.unwrap();
     assert_worker_registers_again(&there, id, &lost).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_that_is_restored_while_a_registration_notes_another_restore_is_noticed() {
+    let (first, second, new) = (Server::create().await, Server::create().await, Server::create().await);
+    let scene = Scene::on(Arc::new(database::open(&first.url()).await)).await;
+    let id = scene.enqueue(Scene::job()).await;
+    Scene::on(Arc::new(database::open(&second.url()).await)).await;
+    let restored_before = "update milepost.timeline set timelines_before = 7";
+    PgConnection::connect(&second.url()).await.unwrap().execute(restored_before).await.unwrap();
+    let there = Scene::on(Arc::new(database::open(&new.url()).await)).await;
+    first.copy_rows_to(&new, &["timeline", "job", "live"]).await;
+
+    let mut epoch = PgConnection::connect(&new.url()).await.unwrap();
+    epoch.execute("begin; update milepost.epoch set id = id").await.unwrap();
+    let store = there.store.clone();
+    let registers = tokio::spawn(async move { register(&store, Duration::from_secs(30)).await });
+    wait::until("the registration waits for the epoch", || async {
+        let mut observer = PgConnection::connect(&new.url()).await.unwrap();
+        let waits = "select exists (select from pg_locks where not granted and locktype = 'transactionid')";
+        sqlx::query_scalar(waits).fetch_one(&mut observer).await.unwrap()
+    })
+    .await;
+    second.copy_rows_to(&new, &["timeline"]).await;
+    epoch.execute("commit").await.unwrap();
+
+    let worker = registers.await.unwrap();
+    let claimed = there.claim_for(worker, 1).await.unwrap().remove(0).run;
+    assert_eq!(claimed.job, id);
+    assert!(claimed.token > RunToken(800_000), "{} can be a token of the second store", claimed.token);
 }
 
 /// Asserts that the worker of the scene cannot claim the job before a worker has registered, and that the end of the lost run ends no other one.
