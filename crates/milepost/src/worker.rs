@@ -1,15 +1,17 @@
 //! Workers: handlers and settings, and registrations one after another.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use milepost_core::bulk::dry_run;
 use milepost_core::port::{Coordination, Store, StoreResult};
 use milepost_core::stats::{SpreadView, Stats, StatsView};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::bulk::Bulk;
+use crate::bulk::{self, Bulk};
 use crate::context::Context;
 use crate::handler::{Handler, Job, KindOptions, Kinds};
 use crate::options::WorkerOptions;
@@ -23,6 +25,7 @@ pub struct WorkerBuilder {
     kinds: Kinds,
     options: WorkerOptions,
     coordination: Option<Arc<dyn Coordination>>,
+    bulks: BTreeMap<String, Bulk>,
 }
 
 impl WorkerBuilder {
@@ -52,6 +55,7 @@ impl WorkerBuilder {
         if !self.options.queues.contains(&queue) {
             self.options.queues.push(queue);
         }
+        self.bulks.insert(name.clone(), bulk.clone());
         self.kinds.add_performed(&name, KindOptions::default(), bulk.perform(self.store.clone()));
         self
     }
@@ -101,8 +105,9 @@ impl WorkerBuilder {
         Ok(worker.stats())
     }
 
-    async fn launch(self, until_idle: bool) -> StoreResult<Worker> {
+    async fn launch(mut self, until_idle: bool) -> StoreResult<Worker> {
         self.options.retention.check()?;
+        self.add_dry_runs();
         let stats = Arc::new(Stats::default());
         let stop_claiming = CancellationToken::new();
         let settings = Settings {
@@ -117,6 +122,16 @@ impl WorkerBuilder {
         let first = Registration::register(&settings).await?;
         let task = tokio::spawn(live(settings, first));
         Ok(Worker { stats, coordination: self.coordination, stop_claiming, task })
+    }
+}
+
+impl WorkerBuilder {
+    /// Registers the kind of dry runs, if a bulk job can have one.
+    fn add_dry_runs(&mut self) {
+        if self.bulks.values().any(|bulk| dry_run::is_rolled_back(bulk.definition())) {
+            let perform = bulk::dry_run::perform(Arc::new(self.bulks.clone()), self.store.clone());
+            self.kinds.add_performed(dry_run::KIND, KindOptions::default(), perform);
+        }
     }
 }
 
@@ -147,6 +162,7 @@ impl Worker {
             kinds: Kinds::default(),
             options: WorkerOptions::default(),
             coordination: None,
+            bulks: BTreeMap::new(),
         }
     }
 

@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 
 use axum::body::Bytes;
+use milepost_core::bulk::dry_run::{FileSample, SAMPLE_BYTES_MAX};
 use milepost_core::bulk::staged::Columns;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::Store;
 use milepost_core::text::is_unprintable;
 use milepost_records::targets::Targets;
 use milepost_records::{Format, Made, Records, Unreadable};
+use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::problem::{Code, Problem};
@@ -50,7 +52,7 @@ impl TargetFile {
     ) -> Result<(Enqueued, u64), Problem> {
         let name = self.name.clone();
         let (checked, its_columns) = (self.clone(), columns.clone());
-        on_a_thread(move || checked.check(&its_columns)).await?;
+        on_a_thread(move || checked.check(&its_columns, 0)).await?;
         // One page at a time is in memory.
         let (pages, mut read) = mpsc::channel(1);
         let reading = tokio::task::spawn_blocking(move || self.read(&columns, &pages));
@@ -68,6 +70,11 @@ impl TargetFile {
         Ok((staging.start(job).await?, rows))
     }
 
+    /// Returns the first rows, at most so many, and the number of all rows.
+    pub(crate) async fn sample(self, columns: Columns, rows_max: u64) -> Result<FileSample, Problem> {
+        on_a_thread(move || self.check(&columns, rows_max)).await
+    }
+
     fn records<'c>(&self, columns: &'c Columns) -> Result<Records<Cursor<&[u8]>, Targets<'c>>, Problem> {
         Records::open(Cursor::new(&*self.bytes), self.format, Targets::new(columns)).map_err(|unreadable| {
             let problem =
@@ -79,14 +86,21 @@ impl TargetFile {
         })
     }
 
-    /// Fails if any line is bad.
-    fn check(&self, columns: &Columns) -> Result<(), Problem> {
+    /// Fails if any line is bad. Returns the number of all rows, and the first ones, at most so many.
+    fn check(&self, columns: &Columns, sampled_max: u64) -> Result<FileSample, Problem> {
         let mut records = self.records(columns)?;
+        let (mut sample, mut bytes) = (FileSample::default(), 0);
         let (mut bad, mut first, mut listed) = (0, None, String::new());
         loop {
             match records.read().map_err(|_| broken())? {
                 Made::End => break,
-                Made::Good(..) => {}
+                Made::Good(row, _) => {
+                    bytes += row.len();
+                    if sample.total < sampled_max && bytes <= SAMPLE_BYTES_MAX {
+                        sample.first.push(RawValue::from_string(row).map_err(|_| broken())?);
+                    }
+                    sample.total += 1;
+                }
                 Made::Bad(record) => {
                     bad += 1;
                     if bad <= LISTED_MAX {
@@ -96,7 +110,7 @@ impl TargetFile {
                 }
             }
         }
-        let Some((line, column)) = first else { return Ok(()) };
+        let Some((line, column)) = first else { return Ok(sample) };
         if bad > LISTED_MAX {
             let _ = write!(listed, "; and {} more", bad - LISTED_MAX);
         }

@@ -57,6 +57,12 @@ actions! {
             summary: "Start a run of a bulk job",
             effect: "It runs when no other run of its group does.",
         }
+        DryRun = "dry_run" {
+            title: "Dry run",
+            summary: "Apply a few real chunks of a bulk job and roll them back",
+            effect: "A worker applies a few real chunks and rolls them back; the page of its job then shows what they cost. While they run, they lock \
+                     their rows, and on SQLite they block other writers.",
+        }
     }
 }
 

@@ -163,6 +163,12 @@ pub enum InvalidBulk {
         /// How long to wait before it.
         retry_after: Option<std::time::Duration>,
     },
+    /// A bulk job whose effects cannot be rolled back.
+    #[error("the bulk job has no dry run: {why}")]
+    NoDryRun {
+        /// The reason.
+        why: &'static str,
+    },
     /// The run is not in the group of its definition.
     #[error(
         "job {job} does not have the group {group:?} of its definition, so others could run at the same time; start it with `milepost bulk start` or milepost.start_bulk()"

@@ -3,6 +3,7 @@
 
 pub mod chunk;
 pub mod definition;
+pub mod dry_run;
 pub mod effect;
 pub mod error;
 pub mod estimate;

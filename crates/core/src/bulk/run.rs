@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::chunk::{LOAD_MIN, Load, RATE_MAX, Sizing};
 use super::error::InvalidBulk;
@@ -46,7 +46,7 @@ pub struct Position {
 }
 
 /// The number of targets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Total {
     /// The number of rows.
@@ -268,7 +268,7 @@ pub struct Rehearsal {
 }
 
 /// A target that could not be applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TargetFailure {
     /// Its position in the table of failures.

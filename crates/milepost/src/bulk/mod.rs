@@ -5,6 +5,7 @@
 //! one run at a time is active in a group.
 
 mod children;
+pub(crate) mod dry_run;
 mod elsewhere;
 mod hold;
 mod remote;

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
+use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::event_template::EventTemplate;
 use milepost_core::bulk::progress::{BeforeChunk, Step, Taken, TargetRange};
 use milepost_core::bulk::run::{
@@ -107,6 +108,10 @@ impl BulkWork for Remote {
     }
 
     async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
+        if self.made.is_some() {
+            let why = "it writes to the store, and its targets are on another database";
+            return Err(StoreError::Bulk(InvalidBulk::NoDryRun { why }));
+        }
         self.targets.rehearse(order, trial).await
     }
 }

@@ -304,7 +304,7 @@ impl Runner {
     }
 }
 
-fn job_error(error: StoreError) -> JobError {
+pub(super) fn job_error(error: StoreError) -> JobError {
     match error {
         StoreError::Bulk(InvalidBulk::NotApplied { code, message, retryable, retry_after }) => {
             JobError { code, message, retryable, retry_after }

@@ -30,6 +30,7 @@ struct DefinitionPage {
     definition: Definition,
     labels: String,
     start: Option<Action>,
+    dry_run: Option<Action>,
     /// The names and values of its settings.
     facts: Vec<(&'static str, String)>,
     statements: Statements,
@@ -55,6 +56,7 @@ pub(super) async fn show(State(app): State<App>, Path(name): Path<String>, page:
     Ok(draw(&DefinitionPage {
         labels: labels_of(&definition),
         start: start::run_form(&page, &definition, 0),
+        dry_run: start::dry_run_form(&page, &definition),
         facts: facts(&definition),
         statements: definition.statements.clone().unwrap_or_default(),
         columns: columns.into_iter().collect(),

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::job::{Inputs, JobAction};
 use milepost_core::actions::queue::QueueAction;
+use milepost_core::bulk::dry_run::{self, Bill, DryRun};
 use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
@@ -39,6 +40,10 @@ struct Job {
     checkpoint: Option<String>,
     schedule: Option<String>,
     is_bulk: bool,
+    /// What the dry run has shown, if the job was one.
+    bill: Option<Bill>,
+    /// The bulk job of the dry run.
+    rehearsed: Option<String>,
     why: Option<Why>,
     failure: Option<String>,
     machine: String,
@@ -103,6 +108,8 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
         checkpoint: view.checkpoint.as_ref().map(|json| pretty(json.get())),
         has_earlier_changes: is_part || history.len() > DRAWN,
         history: entries(history),
+        bill: bill(&view),
+        rehearsed: dry_run(&view).map(|dry_run| dry_run.bulk),
         is_bulk,
         view,
         page,
@@ -122,6 +129,14 @@ impl Job {
         let message = progress.message.as_ref().map_or_else(String::new, |message| format!(", {message}"));
         Some(format!("{}{of}{message}", format::count(progress.done)))
     }
+}
+
+fn dry_run(view: &JobView) -> Option<DryRun> {
+    (view.row.kind == dry_run::KIND).then(|| serde_json::from_str(view.payload.get()).ok()).flatten()
+}
+
+fn bill(view: &JobView) -> Option<Bill> {
+    dry_run(view).and_then(|_| serde_json::from_str(view.result.as_ref()?.get()).ok())
 }
 
 fn reason_of(waiting: &Waiting, page: &Page) -> Why {

@@ -106,6 +106,7 @@ pub(crate) fn routes() -> Pages {
         .add(Method::GET, "/bulk", VIEWER, get(bulks::list))
         .add(Method::GET, "/bulk-definitions/{name}", VIEWER, get(bulk_definition::show))
         .add(Method::POST, "/bulk/start", OPERATOR, post(start::start_run))
+        .add(Method::POST, "/bulk/dry-run", OPERATOR, post(start::start_dry_run))
         .add(Method::GET, "/bulk/{id}", VIEWER, get(bulk::show))
         .add(Method::POST, "/bulk/{id}/operate", OPERATOR, post(bulk::operate))
         .add(Method::POST, "/bulk/{id}/set", OPERATOR, post(bulk::set))

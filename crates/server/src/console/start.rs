@@ -10,6 +10,7 @@ use milepost_core::actions::bulk_run::NewRunAction;
 use milepost_core::actions::job::NewJobAction;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::bulk::definition::Definition;
+use milepost_core::bulk::dry_run::{CHUNKS_DEFAULT, DryRun, ROWS_DEFAULT, is_rolled_back};
 use milepost_core::bulk::parameters::Parameters;
 use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
@@ -21,8 +22,9 @@ use super::form::{Action, Control, Field, Sent, acting, once};
 use super::page::Page;
 use super::typed_fields;
 use crate::api::batches::start_checked;
-use crate::api::bulk::{new_run, new_run_over_file};
+use crate::api::bulk::{new_dry_run, new_run, new_run_over_file};
 use crate::app::App;
+use crate::problem::Problem;
 use crate::target_file::TargetFile;
 
 /// The field with the parameters of a run, or with those without a separate field.
@@ -48,27 +50,46 @@ pub(super) fn job_form(page: &Page, kind: &str, queue: &str) -> Option<Action> {
 
 /// Returns the button that starts a run of a bulk job, with a field for each parameter, and for the file if its targets come from one.
 pub(super) fn run_form(page: &Page, definition: &Definition, place: usize) -> Option<Action> {
-    let parameters = match &definition.statements {
-        Some(statements) => typed_fields::of_parameters(&statements.parameters, PARAMETERS),
-        None => vec![json(PARAMETERS, "Parameters, JSON")],
-    };
     let form = Action::new(page, "start", "/bulk/start", NewRunAction::Start)
         .asks(format!("Start {}", definition.name))
         .with(Field::hidden("name", &definition.name));
-    let file = definition.columns.as_ref().map(|columns| {
-        let columns: Vec<&str> = columns.names().collect();
-        let label = format!("File (.csv with a header, .jsonl) with {}", columns.join(", "));
-        Field::shown("file", label, "", "").required().edited_as(Control::File(".csv,.jsonl,.ndjson"))
-    });
-    let form = file.into_iter().fold(form, Action::with);
-    let form = parameters.into_iter().fold(form, Action::with);
-    let form = form
+    let form = targets(definition)
+        .into_iter()
+        .fold(form, Action::with)
         .with(Field::shown("key", "Key", "", "none; with a key, the run is started once"))
         .with(priority())
         .with(delay())
         .with(once())
         .among(place);
     page.viewer.operates.then_some(form)
+}
+
+/// Returns the button that starts a dry run, if the bulk job can have one.
+pub(super) fn dry_run_form(page: &Page, definition: &Definition) -> Option<Action> {
+    let form = Action::new(page, "dry-run", "/bulk/dry-run", NewRunAction::DryRun)
+        .asks(format!("Dry run of {}", definition.name))
+        .with(Field::hidden("name", &definition.name));
+    let form = targets(definition)
+        .into_iter()
+        .fold(form, Action::with)
+        .with(Field::shown("rows", "Rows of a chunk", ROWS_DEFAULT.to_string(), "").required())
+        .with(Field::shown("chunks", "Chunks", CHUNKS_DEFAULT.to_string(), "").required())
+        .with(once());
+    (page.viewer.operates && is_rolled_back(definition)).then_some(form)
+}
+
+/// Returns the fields for the file and the parameters of a run.
+fn targets(definition: &Definition) -> Vec<Field> {
+    let file = definition.columns.as_ref().map(|columns| {
+        let columns: Vec<&str> = columns.names().collect();
+        let label = format!("File (.csv with a header, .jsonl) with {}", columns.join(", "));
+        Field::shown("file", label, "", "").required().edited_as(Control::File(".csv,.jsonl,.ndjson"))
+    });
+    let parameters = match &definition.statements {
+        Some(statements) => typed_fields::of_parameters(&statements.parameters, PARAMETERS),
+        None => vec![json(PARAMETERS, "Parameters, JSON")],
+    };
+    file.into_iter().chain(parameters).collect()
 }
 
 /// Returns the button that starts a batch of a DAG, with a field for each property of its input.
@@ -113,10 +134,7 @@ pub(super) async fn create_job(State(app): State<App>, sent: Sent) -> Response {
 pub(super) async fn start_run(State(app): State<App>, sent: Sent) -> Response {
     let started = async {
         let store = acting(&app, &sent)?;
-        let parameters =
-            Parameters::read(typed_fields::value(&sent, PARAMETERS)?.get()).ok_or_else(|| {
-                Flash::refused("nothing was done: the parameters are no JSON object".to_owned())
-            })?;
+        let parameters = parameters(&sent)?;
         let (name, store) = (sent.needed("name")?, store.as_ref());
         let started = if sent.field("file").is_some() {
             let (job, columns) = new_run_over_file(name, &parameters, store).await?;
@@ -128,6 +146,27 @@ pub(super) async fn start_run(State(app): State<App>, sent: Sent) -> Response {
         Ok((format!("/bulk/{}", started.job), started.duplicate))
     };
     show(&sent, "run", started.await)
+}
+
+/// Creates the job of a dry run, and shows its page, where the cost appears.
+pub(super) async fn start_dry_run(State(app): State<App>, sent: Sent) -> Response {
+    let started = async {
+        let store = acting(&app, &sent)?;
+        let new = DryRun::new(sent.needed("name")?, parameters(&sent)?);
+        let (rows, chunks) =
+            (sent.read("rows")?.unwrap_or(new.rows), sent.read("chunks")?.unwrap_or(new.chunks));
+        let file = sent.field("file").map(|_| target_file(&sent)).transpose()?;
+        let mut job = new_dry_run(DryRun { rows, chunks, ..new }, file, store.as_ref()).await?;
+        job.key = sent.key();
+        let created = store.enqueue(&job).await.map_err(Problem::from)?;
+        Ok((format!("/jobs/{}", created.job), created.duplicate))
+    };
+    show(&sent, "dry run", started.await)
+}
+
+fn parameters(sent: &Sent) -> Result<Parameters, Flash> {
+    Parameters::read(typed_fields::value(sent, PARAMETERS)?.get())
+        .ok_or_else(|| Flash::refused("nothing was done: the parameters are no JSON object".to_owned()))
 }
 
 fn target_file(sent: &Sent) -> Result<TargetFile, Flash> {

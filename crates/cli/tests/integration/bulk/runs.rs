@@ -13,6 +13,8 @@ on_each_store! {
     the_end_of_a_run_starts_the_next_bulk_job,
     a_following_bulk_job_gets_the_targets_that_are_retried,
     a_dry_run_leaves_nothing,
+    a_worker_performs_a_dry_run_and_the_result_is_its_cost,
+    a_dry_run_of_a_bulk_job_that_a_worker_does_not_run_is_passed_on,
 }
 
 fn a_run_is_started_listed_watched_and_shown(place: Place) {
@@ -224,4 +226,51 @@ fn a_dry_run_leaves_nothing(place: Place) {
     assert_eq!(members.notes(), 1);
     let elsewhere = members.bulk(&["dry-run", "post", "--param", "topic=1"]);
     assert!(elsewhere.status == 1 && elsewhere.err.contains("has no dry run"), "{}", elsewhere.err);
+}
+
+fn dry_run(members: &Members, payload: &serde_json::Value) -> String {
+    let enqueue =
+        ["enqueue", "milepost.dry-run", "--payload", &payload.to_string(), "--queue", "bulk", "--json"];
+    let made = members.place.run(&enqueue).json();
+    made["job"].as_str().unwrap().to_owned()
+}
+
+fn a_worker_performs_a_dry_run_and_the_result_is_its_cost(place: Place) {
+    let members = Members::new(place, 1_000, &notes("popular", "rate = 10\n"));
+    let _work = members.work();
+    let ended = |payload: &serde_json::Value| {
+        let job = dry_run(&members, payload);
+        let is_ended = || matches!(members.place.job(&job)["state"].as_str(), Some("succeeded" | "failed"));
+        until_true("the dry run has ended", is_ended);
+        job
+    };
+    let popular = json!({"bulk": "popular", "parameters": {"topic": 1}, "rows": 100, "chunks": 2});
+    let bill = members.place.job(&ended(&popular))["result"].clone();
+    assert_eq!(bill["targets"], json!({"rows": 1_000, "exact": true}), "{bill}");
+    assert_eq!((&bill["chunks"][1]["rows"], &bill["takes_s"]), (&json!(100), &json!(100.0)));
+    assert_eq!(members.notes(), 0);
+    members.place.tamper("insert into note values ('x', 7)");
+    let bill = members.place.job(&ended(&popular))["result"].clone();
+    assert!(bill["failure"]["message"].as_str().unwrap().to_lowercase().contains("unique"), "{bill}");
+    assert_eq!(members.notes(), 1);
+    for (wrong, words) in [
+        (json!({"bulk": "popular"}), "the payload has no \"topic\""),
+        (json!({"bulk": "popular", "parameters": {"topic": 1}, "chunks": 1_000}), "chunks is 1000"),
+        (json!({"bulk": 7}), "the payload is no dry run"),
+    ] {
+        let shown = members.place.run(&["jobs", "show", &ended(&wrong)]).ok().out;
+        assert!(shown.contains("failed") && shown.contains(words), "{wrong}: {shown}");
+    }
+}
+
+fn a_dry_run_of_a_bulk_job_that_a_worker_does_not_run_is_passed_on(place: Place) {
+    let members = Members::new(place, 10, &notes("popular", ""));
+    let _other = members.work();
+    let job = dry_run(&members, &json!({"bulk": "later", "parameters": {"topic": 1}}));
+    let passed_on =
+        || members.place.run(&["jobs", "show", &job]).ok().out.contains("does not run the bulk job later");
+    until_true("the worker has passed it on", passed_on);
+    members.place.write("milepost.toml", notes("later", ""));
+    let _its = members.work();
+    until_true("the other worker has performed it", || members.place.job(&job)["state"] == "succeeded");
 }

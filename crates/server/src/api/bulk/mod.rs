@@ -1,6 +1,7 @@
 //! Bulk jobs: definitions, runs, and operations on runs.
 
 mod definitions;
+mod dry_run;
 mod file;
 mod operate;
 mod runs;
@@ -12,6 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 
 pub(crate) use definitions::definition;
+pub(crate) use dry_run::new_dry_run;
 pub(crate) use start::{new_run, new_run_over_file};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -20,6 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(runs::routes())
         .merge(start::routes())
         .merge(file::routes())
+        .merge(dry_run::routes())
         .merge(settings::routes())
         .merge(operate::routes())
 }

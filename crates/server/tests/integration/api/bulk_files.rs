@@ -14,7 +14,7 @@ use crate::api::sessions::begun;
 const CSV: &str = "text/csv; charset=utf-8";
 const JSONL: &str = "application/x-ndjson";
 
-async fn with_a_bulk_job(place: &Place) {
+pub(crate) async fn with_a_bulk_job(place: &Place) {
     let columns = Columns::new([("id", ColumnType::Integer), ("name", ColumnType::Text)]).unwrap();
     let of_file = Definition { columns: Some(columns), ..Definition::new("letter") };
     for definition in [&Definition::new("popular"), &of_file] {
@@ -73,7 +73,7 @@ pub(crate) async fn a_file_with_a_bad_row_starts_nothing(place: Place) {
 }
 
 /// Returns the form that starts a run over this file.
-fn form(csrf: &str, file: &str, content: &str) -> String {
+pub(crate) fn form(csrf: &str, file: &str, content: &str) -> String {
     let fields = [
         ("csrf", csrf),
         ("name", "letter"),

@@ -19,6 +19,7 @@ mod console_schedules;
 mod corpus;
 mod described;
 mod doctor;
+mod dry_runs;
 mod events;
 mod forms;
 mod held;
@@ -119,6 +120,11 @@ on_both! {
         a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
         the_page_of_a_dag_has_a_field_for_each_property_of_its_input
         the_page_of_a_dag_shows_its_tasks_versions_and_batches
+    }
+    dry_runs {
+        a_dry_run_becomes_a_job_of_its_workers_queue
+        an_operator_starts_a_dry_run_over_a_file_in_the_console
+        the_page_of_a_dry_run_shows_what_it_costs
     }
     bulk_files {
         a_run_is_started_over_the_rows_of_a_file
