@@ -131,7 +131,7 @@ grant select on milepost.audit to milepost_server, milepost_reader;
 grant select, insert, update, delete on
     milepost.job, milepost.job_key, milepost.live, milepost.ended, milepost.history, milepost.progress, milepost.worker, milepost.queue,
     milepost.group_slot, milepost.schedule, milepost.kind_limit, milepost.group_limit, milepost.group_bucket, milepost.group_note,
-    milepost.turn, milepost.rollup, milepost.rollup_position,
+    milepost.turn, milepost.retention_setting, milepost.rollup, milepost.rollup_position,
     milepost.bulk_definition, milepost.bulk, milepost.bulk_setting, milepost.bulk_failure, milepost.bulk_file, milepost.bulk_target,
     milepost.dag_version, milepost.dag, milepost.dag_task, milepost.batch, milepost.batch_input, milepost.batch_task,
     milepost.batch_spread, milepost.batch_history,
@@ -168,7 +168,7 @@ grant select on milepost.schema_migration, milepost.job_key, milepost.live, mile
 grant select on
     milepost.job, milepost.job_key, milepost.live, milepost.ended, milepost.history, milepost.progress, milepost.worker, milepost.queue,
     milepost.group_slot, milepost.schedule, milepost.kind_limit, milepost.group_limit, milepost.group_bucket, milepost.group_note,
-    milepost.turn, milepost.rollup, milepost.rollup_position,
+    milepost.turn, milepost.retention_setting, milepost.rollup, milepost.rollup_position,
     milepost.bulk_definition, milepost.bulk, milepost.bulk_setting, milepost.bulk_failure, milepost.bulk_file, milepost.bulk_target,
     milepost.dag_version, milepost.dag, milepost.dag_task, milepost.batch, milepost.batch_input, milepost.batch_task,
     milepost.batch_spread, milepost.batch_history,

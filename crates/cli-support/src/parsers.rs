@@ -15,10 +15,7 @@ pub fn job_id(text: &str) -> Result<JobId, String> {
 
 /// Parses a retention period: a duration, or `forever`.
 pub fn keep(text: &str) -> Result<Keep, String> {
-    match text {
-        "forever" => Ok(Keep::Forever),
-        text => duration(text).map(Keep::For).map_err(|e| format!("{e}; or give forever")),
-    }
+    text.parse()
 }
 
 /// Parses a point in time: RFC 3339, or `in` and a duration.

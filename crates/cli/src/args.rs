@@ -14,7 +14,7 @@ use crate::config::command::ConfigCommand;
 use crate::doctor::DoctorArgs;
 use crate::enqueue::EnqueueArgs;
 use crate::events::EventsCommand;
-use crate::generated::{CompletionsArgs, ManArgs};
+use crate::generated::GeneratedCommand;
 use crate::inbox::InboxCommand;
 use crate::init::InitArgs;
 use crate::jobs::JobsCommand;
@@ -24,6 +24,7 @@ use crate::prune::PruneArgs;
 use crate::queues::QueuesCommand;
 use crate::relay::RelayArgs;
 use crate::relocation::MoveArgs;
+use crate::retention::RetentionCommand;
 use crate::schedules::SchedulesCommand;
 use crate::serve::ServeArgs;
 use crate::tokens::TokensCommand;
@@ -81,12 +82,8 @@ pub(crate) enum Command {
     Move(Box<MoveArgs>),
     /// Enqueue one job, or every line of a file
     Enqueue(Box<EnqueueArgs>),
-    /// Run jobs as configured in a file: as HTTP calls and as programs
-    Work(Box<WorkArgs>),
-    /// Publish events to the sinks configured in a file, in the order of each aggregate
-    Relay(Box<RelayArgs>),
-    /// Serve the console and the HTTP API, and run the configured workers and publishers
-    Serve(Box<ServeArgs>),
+    #[command(flatten)]
+    Daemon(DaemonCommand),
     /// Check a configuration file, create one, print its schema
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -113,6 +110,9 @@ pub(crate) enum Command {
     /// List, set and remove limits of kinds and groups
     #[command(subcommand)]
     Limits(LimitsCommand),
+    /// List, set and remove retention periods
+    #[command(subcommand)]
+    Retention(RetentionCommand),
     /// List the workers
     #[command(subcommand)]
     Workers(WorkersCommand),
@@ -125,10 +125,8 @@ pub(crate) enum Command {
     Prune(PruneArgs),
     /// Check the store's invariants, and repair violations where this is safe
     Doctor(Box<DoctorArgs>),
-    /// Print a completion script for a shell
-    Completions(CompletionsArgs),
-    /// Print the manual page, or write all pages into a folder
-    Man(ManArgs),
+    #[command(flatten)]
+    Generated(GeneratedCommand),
     /// Run benchmarks
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -140,10 +138,21 @@ pub(crate) enum Command {
     DemoWorker(DemoWorkerArgs),
 }
 
+/// The long-running commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DaemonCommand {
+    /// Run jobs as configured in a file: as HTTP calls and as programs
+    Work(Box<WorkArgs>),
+    /// Publish events to the sinks configured in a file, in the order of each aggregate
+    Relay(Box<RelayArgs>),
+    /// Serve the console and the HTTP API, and run the configured workers and publishers
+    Serve(Box<ServeArgs>),
+}
+
 impl Command {
     /// Returns whether the command is a long-running process (worker, server or relay), beside which programs of jobs run.
     pub(crate) const fn is_daemon(&self) -> bool {
-        matches!(self, Self::Work(_) | Self::Serve(_) | Self::Relay(_))
+        matches!(self, Self::Daemon(_))
     }
 
     /// Returns whether the command is read-only, so that its output is its only result.
@@ -157,6 +166,7 @@ impl Command {
             Self::Queues(command) => command.only_looks(),
             Self::Schedules(command) => command.only_looks(),
             Self::Limits(command) => command.only_looks(),
+            Self::Retention(command) => command.only_looks(),
             Self::Tokens(command) => command.only_looks(),
             Self::Doctor(args) => args.only_lists(),
             Self::Workers(_) | Self::Audit(_) | Self::Config(ConfigCommand::Schema) => true,
@@ -177,6 +187,7 @@ impl Command {
                 | Self::Queues(_)
                 | Self::Schedules(_)
                 | Self::Limits(_)
+                | Self::Retention(_)
                 | Self::Tokens(_)
                 | Self::Prune(_)
         );
@@ -223,7 +234,7 @@ mod tests {
 
     #[test]
     fn every_command_that_changes_something_takes_a_reason() {
-        const READ: [&str; 30] = [
+        const READ: [&str; 31] = [
             "jobs list",
             "jobs show",
             "bulk list",
@@ -247,6 +258,7 @@ mod tests {
             "schedules show",
             "schedules preview",
             "limits list",
+            "retention list",
             "workers list",
             "tokens list",
             "audit",

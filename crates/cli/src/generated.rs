@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::{Args, Command};
+use clap::{Args, Command, Subcommand};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use milepost_cli_support::output::{self, Outcome};
@@ -15,6 +15,15 @@ const PROGRAM: &str = "milepost";
 
 /// The subcommand of each group of commands that prints help, which has no page.
 const HELP: &str = "help";
+
+/// The commands that print what is generated.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GeneratedCommand {
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all pages into a folder
+    Man(ManArgs),
+}
 
 /// The shell.
 #[derive(Debug, Args)]
@@ -38,13 +47,20 @@ pub(crate) struct ManArgs {
     folder: Option<PathBuf>,
 }
 
-pub(crate) fn completions(args: &CompletionsArgs, mut program: Command) -> Result<Outcome> {
+pub(crate) fn run(command: GeneratedCommand, program: Command) -> Result<Outcome> {
+    match command {
+        GeneratedCommand::Completions(args) => completions(&args, program),
+        GeneratedCommand::Man(args) => man(args, program),
+    }
+}
+
+fn completions(args: &CompletionsArgs, mut program: Command) -> Result<Outcome> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, PROGRAM, &mut script);
     print(&script)
 }
 
-pub(crate) fn man(args: ManArgs, mut program: Command) -> Result<Outcome> {
+fn man(args: ManArgs, mut program: Command) -> Result<Outcome> {
     program.build();
     let Some(folder) = args.folder else { return print(&page(&program)?) };
     let written =

@@ -29,6 +29,7 @@ mod records;
 mod redis;
 mod relay;
 mod relocation;
+mod retention;
 mod schedules;
 mod selection;
 mod serve;
@@ -50,7 +51,7 @@ use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::process_secrets;
 use milepost_cli_support::store::{self, Schema, StoreAddress};
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, DaemonCommand};
 use crate::config::Faulty;
 use crate::selection::Selection;
 use crate::traces::Traces;
@@ -149,8 +150,6 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
         }
         Command::Doctor(args) => doctor::run(*args, &store()?).await,
         Command::Init(args) => init::run(args).await,
-        Command::Completions(args) => generated::completions(&args, Cli::command()),
-        Command::Man(args) => generated::man(args, Cli::command()),
         Command::Migrate(args) => migrate::run(&store()?, &args).await,
         Command::Move(args) => relocation::run(*args).await,
         Command::Enqueue(args) => enqueue::run(*args, &store()?).await,
@@ -162,15 +161,23 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
         Command::Queues(command) => queues::run(command, &store()?).await,
         Command::Schedules(command) => schedules::run(command, &store()?).await,
         Command::Limits(command) => limits::run(command, &store()?).await,
+        Command::Retention(command) => retention::run(command, selection).await,
         Command::Workers(command) => workers::run(command, &store()?).await,
         Command::Tokens(command) => tokens::run(command, &store()?).await,
-        Command::Work(args) => work::run(*args, selection).await,
-        Command::Relay(args) => relay::run(*args, selection).await,
-        Command::Serve(args) => serve::run(*args, selection).await,
+        Command::Daemon(command) => run_daemon(command, selection).await,
         Command::Config(command) => config::command::run(command, selection),
         Command::Audit(args) => audit::run(&args, &store()?).await,
         Command::Prune(args) => prune::run(&args, selection).await,
+        Command::Generated(command) => generated::run(command, Cli::command()),
         Command::Bench(command) => milepost_bench::run(command, &named.cloned().unwrap_or_default()).await,
+    }
+}
+
+async fn run_daemon(command: DaemonCommand, selection: &Selection) -> anyhow::Result<Outcome> {
+    match command {
+        DaemonCommand::Work(args) => work::run(*args, selection).await,
+        DaemonCommand::Relay(args) => relay::run(*args, selection).await,
+        DaemonCommand::Serve(args) => serve::run(*args, selection).await,
     }
 }
 

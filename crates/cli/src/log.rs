@@ -4,18 +4,18 @@ use milepost_cli_support::log_format::{LogFormat, set_format};
 use milepost_cli_support::output;
 use tracing_subscriber::EnvFilter;
 
-use crate::args::Command;
+use crate::args::{Command, DaemonCommand};
 
 /// Starts the log. Workers, relays and servers log their activity; other commands log problems only.
 pub(crate) fn start(command: &Command) {
     let (default, format) = match command {
-        Command::Work(args) => ("warn,milepost=info,sqlx=error", args.log_format),
+        Command::Daemon(DaemonCommand::Work(args)) => ("warn,milepost=info,sqlx=error", args.log_format),
         // Warnings of drivers may contain published data or a URL.
-        Command::Relay(args) => (
+        Command::Daemon(DaemonCommand::Relay(args)) => (
             "warn,milepost=info,milepost_relay=info,sqlx=error,lapin=error,async_nats=error",
             args.log_format,
         ),
-        Command::Serve(args) => (
+        Command::Daemon(DaemonCommand::Serve(args)) => (
             "warn,milepost=info,milepost_relay=info,milepost_server=info,sqlx=error,lapin=error,async_nats=error",
             args.log_format,
         ),

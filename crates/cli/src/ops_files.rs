@@ -6,7 +6,7 @@ use clap::Parser;
 use milepost::WorkerOptions;
 use serde_json::{Value, json};
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, DaemonCommand};
 use milepost_server::Limits;
 
 const SERVICE: &str = include_str!("../../../ops/systemd/milepost.service");
@@ -60,7 +60,10 @@ fn what_ops_starts_is_a_command_line_of_this_version() {
     let orchestrated = pods.iter().flat_map(containers).map(|container| texts(&container["args"]));
     let lines: Vec<_> = composed.chain(orchestrated).chain([of_the_service()]).collect();
     assert_eq!(lines.len(), 2 + 3 + 1, "{lines:?}");
-    let servers = lines.iter().filter(|line| matches!(parsed(line).command, Command::Serve(_))).count();
+    let servers = lines
+        .iter()
+        .filter(|line| matches!(parsed(line).command, Command::Daemon(DaemonCommand::Serve(_))))
+        .count();
     assert_eq!(servers, 1 + 2 + 1, "{lines:?}");
 }
 

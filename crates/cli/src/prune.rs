@@ -101,9 +101,10 @@ impl PruneArgs {
 }
 
 pub(crate) async fn run(args: &PruneArgs, selection: &Selection) -> Result<Outcome> {
-    let policy = args.policy(&selection.retention()?);
-    policy.check()?;
+    let configured = selection.retention()?;
+    args.policy(&configured).check()?;
     let store = store::open(&selection.store()?, Schema::MustFit).await?;
+    let policy = args.policy(&store.retention(&configured).await?);
     let due = store.prunable(&policy).await.context("cannot count the rows to delete")?;
     if args.dry_run {
         report(args, &policy, &Report { dry_run: true, counts: &due, rows: None, seconds: None })?;

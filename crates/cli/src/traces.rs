@@ -28,7 +28,7 @@ pub(crate) struct Traces(Option<SdkTracerProvider>);
 impl Traces {
     /// Starts the exporter for a long-running command, if an endpoint is configured.
     pub(crate) fn start(command: &Command) -> Result<Self> {
-        let stays = matches!(command, Command::Work(_) | Command::Relay(_) | Command::Serve(_));
+        let stays = command.is_daemon();
         let Some((endpoint, name)) = endpoint().filter(|_| stays && !is_off()) else {
             return Ok(Self(None));
         };

@@ -248,6 +248,7 @@ macro_rules! conformance {
             retention {
                 what_retention_leaves_is_no_damage
                 each_period_counts_for_its_own_jobs
+                a_period_that_an_operator_sets_replaces_that_of_every_configuration
                 what_needs_attention_is_never_forgotten
                 a_dead_letter_that_was_retried_is_alive
                 a_key_goes_with_its_job_and_can_be_used_again

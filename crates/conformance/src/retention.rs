@@ -3,18 +3,22 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use milepost::Worker;
 use milepost_core::error::StoreError;
 use milepost_core::finish::End;
 use milepost_core::history::fold_rest;
 use milepost_core::ident::JobId;
 use milepost_core::job::{KeyHolder, NewJob};
 use milepost_core::port::{Operation, Store};
-use milepost_core::retention::{AUDIT_MIN, Keep, Pace, Prunable, Pruned, RetentionPolicy};
+use milepost_core::retention::{
+    AUDIT_MIN, Keep, Pace, Prunable, Pruned, Retained, RetentionPolicy, StoredPeriod,
+};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
 
 use milepost_testkit::examine::examine;
 use milepost_testkit::scene::{Scene, failure};
+use milepost_testkit::wait;
 
 /// Deletes all finished jobs immediately.
 pub(super) const NOTHING_KEPT: RetentionPolicy = RetentionPolicy {
@@ -105,6 +109,32 @@ pub async fn each_period_counts_for_its_own_jobs(scene: Scene) {
             scene.assert_history_folds(job).await;
         }
     }
+}
+
+pub async fn a_period_that_an_operator_sets_replaces_that_of_every_configuration(scene: Scene) {
+    let store = scene.store.clone();
+    let (kept, deleted) = (scene.job_in(JobState::Failed).await.0, scene.job_in(JobState::Succeeded).await.0);
+    let_time_pass(&scene).await;
+    let set = async |of, keep| store.put_retention(StoredPeriod { of, keep }).await;
+    set(Retained::Succeeded, Keep::For(Duration::ZERO)).await.unwrap();
+    set(Retained::Failed, Keep::days(1)).await.unwrap();
+    set(Retained::Failed, Keep::Forever).await.unwrap();
+    let short = set(Retained::Workers, Keep::For(Duration::ZERO)).await;
+    assert!(matches!(short, Err(StoreError::Retention(_))), "{short:?}");
+    assert_eq!(store.retention(&NOTHING_KEPT).await.unwrap().failed, Keep::Forever);
+
+    let configured = RetentionPolicy { failed: Keep::For(Duration::ZERO), ..RetentionPolicy::FOREVER };
+    let worker = Worker::builder(store.clone()).options(|options| options.retention = configured);
+    let worker = worker.start().await.unwrap();
+    wait::until("the worker has deleted the job", || is_gone(&scene, deleted)).await;
+    worker.shutdown().await;
+    assert!(!is_gone(&scene, kept).await);
+
+    assert!(store.remove_retention(Retained::Failed).await.unwrap());
+    assert!(!store.remove_retention(Retained::Failed).await.unwrap());
+    assert_eq!(store.retention(&NOTHING_KEPT).await.unwrap().failed, Keep::For(Duration::ZERO));
+    let left = [StoredPeriod { of: Retained::Succeeded, keep: Keep::For(Duration::ZERO) }];
+    assert_eq!(store.stored_retention().await.unwrap(), left);
 }
 
 pub async fn what_needs_attention_is_never_forgotten(scene: Scene) {

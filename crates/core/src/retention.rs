@@ -1,12 +1,15 @@
 //! Retention periods of finished jobs, batches, events and audit entries.
 
+use std::fmt;
 use std::ops::AddAssign;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::duration::WAIT_MAX;
+use crate::duration::{self, WAIT_MAX};
+use crate::named::named_enum;
 use crate::state::JobState;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -39,6 +42,91 @@ impl Keep {
             Self::For(period) => Some(period),
             Self::Forever => None,
         }
+    }
+}
+
+impl FromStr for Keep {
+    type Err = String;
+
+    /// Parses a duration such as `7d`, or `forever`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "forever" => Ok(Self::Forever),
+            text => duration::parse(text).map(Self::For).map_err(|e| format!("{e}; or give forever")),
+        }
+    }
+}
+
+impl fmt::Display for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::For(period) => f.write_str(&duration::exact(*period)),
+            Self::Forever => f.write_str("forever"),
+        }
+    }
+}
+
+named_enum! {
+    /// What has a retention period: the fields of [`RetentionPolicy`].
+    Retained {
+        /// Succeeded jobs.
+        Succeeded = "succeeded",
+        /// Canceled or skipped jobs.
+        Canceled = "canceled",
+        /// Dead letters.
+        Failed = "failed",
+        /// The history of ended jobs.
+        History = "history",
+        /// Keys of jobs.
+        Keys = "keys",
+        /// Stopped workers.
+        Workers = "workers",
+        /// Batches.
+        Batches = "batches",
+        /// Ids of processed events.
+        Inbox = "inbox",
+        /// Events in the log.
+        Events = "events",
+        /// Entries of the audit.
+        Audit = "audit",
+    }
+}
+
+impl Retained {
+    /// Describes it for people.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded jobs",
+            Self::Canceled => "canceled and skipped jobs",
+            Self::Failed => "dead letters of jobs and inboxes",
+            Self::History => "histories of ended jobs",
+            Self::Keys => "keys of ended jobs",
+            Self::Workers => "ended workers",
+            Self::Batches => "batches",
+            Self::Inbox => "ids of processed events",
+            Self::Events => "events that all subscriptions have processed",
+            Self::Audit => "entries of the audit",
+        }
+    }
+}
+
+/// A period that an operator has stored. It replaces that of every configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredPeriod {
+    /// What it applies to.
+    pub of: Retained,
+    /// How long that is kept.
+    pub keep: Keep,
+}
+
+impl StoredPeriod {
+    /// Rejects a period that no store can apply.
+    ///
+    /// # Errors
+    /// As [`RetentionPolicy::check`].
+    pub fn check(self) -> Result<(), InvalidRetention> {
+        RetentionPolicy::default().with(&[self]).check()
     }
 }
 
@@ -104,6 +192,47 @@ impl RetentionPolicy {
         audit: Keep::Forever,
     };
 
+    /// Returns how long this is kept.
+    #[must_use]
+    pub const fn of(&self, what: Retained) -> Keep {
+        match what {
+            Retained::Succeeded => self.succeeded,
+            Retained::Canceled => self.canceled,
+            Retained::Failed => self.failed,
+            Retained::History => self.history,
+            Retained::Keys => self.keys,
+            Retained::Workers => self.workers,
+            Retained::Batches => self.batches,
+            Retained::Inbox => self.inbox,
+            Retained::Events => self.events,
+            Retained::Audit => self.audit,
+        }
+    }
+
+    const fn of_mut(&mut self, what: Retained) -> &mut Keep {
+        match what {
+            Retained::Succeeded => &mut self.succeeded,
+            Retained::Canceled => &mut self.canceled,
+            Retained::Failed => &mut self.failed,
+            Retained::History => &mut self.history,
+            Retained::Keys => &mut self.keys,
+            Retained::Workers => &mut self.workers,
+            Retained::Batches => &mut self.batches,
+            Retained::Inbox => &mut self.inbox,
+            Retained::Events => &mut self.events,
+            Retained::Audit => &mut self.audit,
+        }
+    }
+
+    /// Returns this policy with the periods that operators have stored.
+    #[must_use]
+    pub fn with(mut self, stored: &[StoredPeriod]) -> Self {
+        for StoredPeriod { of, keep } in stored {
+            *self.of_mut(*of) = *keep;
+        }
+        self
+    }
+
     /// Returns how long a job in this state is kept. Unfinished jobs are kept forever.
     #[must_use]
     pub const fn job(&self, state: JobState) -> Keep {
@@ -120,21 +249,9 @@ impl RetentionPolicy {
     /// # Errors
     /// [`InvalidRetention`] with the period, the reason and the remedy.
     pub fn check(&self) -> Result<(), InvalidRetention> {
-        let periods = [
-            ("succeeded", self.succeeded),
-            ("canceled", self.canceled),
-            ("failed", self.failed),
-            ("history", self.history),
-            ("keys", self.keys),
-            ("workers", self.workers),
-            ("batches", self.batches),
-            ("inbox", self.inbox),
-            ("events", self.events),
-            ("audit", self.audit),
-        ];
-        for (field, keep) in periods {
-            if keep.period().is_some_and(|period| period > WAIT_MAX) {
-                return Err(InvalidRetention::TooLong { field });
+        for what in Retained::ALL {
+            if self.of(*what).period().is_some_and(|period| period > WAIT_MAX) {
+                return Err(InvalidRetention::TooLong { field: what.as_str() });
             }
         }
         match self.workers.period() {
@@ -273,12 +390,31 @@ impl AddAssign for Pruned {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
     use super::*;
 
     #[test]
     fn the_defaults_and_forever_can_be_kept() {
         assert_eq!(RetentionPolicy::default().check(), Ok(()));
         assert_eq!(RetentionPolicy::FOREVER.check(), Ok(()));
+    }
+
+    #[test]
+    fn what_operators_store_replaces_one_period_of_the_configuration() {
+        let stored = StoredPeriod { of: Retained::Failed, keep: Keep::Forever };
+        let policy = RetentionPolicy::default().with(&[stored]);
+        assert_eq!(policy, RetentionPolicy { failed: Keep::Forever, ..RetentionPolicy::default() });
+        for what in Retained::ALL {
+            let keep = Keep::days(40);
+            let changed = RetentionPolicy::FOREVER.with(&[StoredPeriod { of: *what, keep }]);
+            assert_eq!(changed.of(*what), keep);
+        }
+        let short = StoredPeriod { of: Retained::Audit, keep: Keep::days(1) };
+        assert!(short.check().is_err());
+        for text in ["7d", "1h 30m", "forever", "0s"] {
+            assert_eq!(text.parse::<Keep>().unwrap().to_string(), text);
+        }
     }
 
     #[test]

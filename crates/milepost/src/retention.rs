@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::port::{Store, StoreResult};
-use milepost_core::retention::{Keep, Pace, Pruned};
+use milepost_core::retention::{Keep, Pace, Pruned, RetentionPolicy};
 use milepost_core::stats::Stats;
 
 use crate::shared::Shared;
@@ -28,18 +28,21 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 /// Deletes events of the log that are old and that every subscription has handled, until it is dropped. Workers do this themselves; this is
 /// for a process without workers.
 pub async fn forget_events(store: Arc<dyn Store>, keep: Keep) {
-    let Some(period) = keep.period() else { return };
+    let configured = RetentionPolicy { events: keep, ..RetentionPolicy::default() };
     loop {
         let began = tokio::time::Instant::now();
-        let pruned = match store.may_delete().await {
-            Ok(true) => store.prune_log(period).await,
-            waits => waits.map(|_| None),
-        };
+        let pruned = prune_log(store.as_ref(), &configured).await;
         if let Ok(Some(events @ 1..)) = pruned {
             tracing::debug!(events, "deleted published events");
         }
         rest(began.elapsed(), pruned.map(|events| events.is_some())).await;
     }
+}
+
+/// Deletes one batch of old events; `None`: there are none.
+async fn prune_log(store: &dyn Store, configured: &RetentionPolicy) -> StoreResult<Option<u64>> {
+    let Some(period) = store.retention(configured).await?.events.period() else { return Ok(None) };
+    if store.may_delete().await? { store.prune_log(period).await } else { Ok(None) }
 }
 
 /// Waits after a batch that took `took`. `more`: whether there is more to delete.
@@ -57,10 +60,10 @@ async fn rest(took: Duration, more: StoreResult<bool>) {
 }
 
 async fn once(shared: &Shared) -> StoreResult<Pruned> {
-    let policy = &shared.options.retention;
     if !shared.store.may_delete().await? {
         return Ok(Pruned::default());
     }
+    let policy = &shared.store.retention(&shared.options.retention).await?;
     let mut pruned = shared.store.prune(policy, PACE).await?;
     if let Some(period) = policy.batches.period() {
         let rows = shared.store.prune_batches(period).await?;

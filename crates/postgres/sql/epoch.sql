@@ -114,7 +114,8 @@ begin
     before := coalesce(
         (select max(k.timelines_before) from milepost.timeline k
          where k.server = of_log and k.xmin::text::bigint = k.noted_in and salt is not null),
-        (select greatest(max(k.timelines_before + k.id), (select max(l.token) / 100000 + 1 from milepost.live l))
+        -- + 1: a promotion before the dump may not have been noted.
+        (select greatest(max(k.timelines_before + k.id) + 1, (select max(l.token) / 100000 + 1 from milepost.live l))
          from milepost.timeline k
          having count(*) > 0), 0);
     if salt is null then

@@ -149,6 +149,7 @@ fn question(subject: &Subject) -> Option<Query> {
         Subject::Queue(name) => named(sql!("audit/look_at_queue"), name),
         Subject::Limit(Target::Kind(kind)) => named(sql!("audit/look_at_kind_limit"), kind),
         Subject::Limit(Target::Group(name)) => named(sql!("audit/look_at_group_limit"), name),
+        Subject::Retention(of) => sqlx::query(sql!("audit/look_at_retention")).bind(of.as_str()),
         Subject::Schedule(name) => named(sql!("audit/look_at_schedule"), name),
         Subject::Bulk(name) => named(sql!("audit/look_at_bulk"), name),
         Subject::BulkSettings(job) => numbered(sql!("audit/look_at_bulk_setting"), job.0),

@@ -36,6 +36,7 @@ mod relay;
 mod relocation;
 mod rescue;
 mod retention;
+mod retention_settings;
 mod rollup;
 mod row;
 mod schedule;

@@ -70,6 +70,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0010/restores.sql"),
     },
+    Migration {
+        name: "retention_settings",
+        summary: "creates a table of retention periods that operators set",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0011/retention_settings.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -363,6 +369,7 @@ mod tests {
                 "bbc1bf0b0ce77acd",
                 "bc6b294880917e3a",
                 "32cfc2a4dbc40536",
+                "581cedde28e5e488",
             ],
             "add a migration instead of editing a released one"
         );

@@ -120,6 +120,9 @@ fn question(subject: &Subject) -> Option<(&'static str, Vec<Column>)> {
         Subject::Queue(name) => (sql!("audit/look_at_queue"), vec![text(name)]),
         Subject::Limit(Target::Kind(kind)) => (sql!("audit/look_at_kind_limit"), vec![text(kind)]),
         Subject::Limit(Target::Group(name)) => (sql!("audit/look_at_group_limit"), vec![text(name)]),
+        Subject::Retention(of) => {
+            (sql!("audit/look_at_retention"), vec![Column::Text(of.as_str().to_owned())])
+        }
         Subject::Schedule(name) => (sql!("audit/look_at_schedule"), vec![text(name)]),
         Subject::Bulk(name) => (sql!("audit/look_at_bulk"), vec![text(name)]),
         Subject::BulkSettings(job) => (sql!("audit/look_at_bulk_setting"), vec![id(job.0)]),

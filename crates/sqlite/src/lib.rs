@@ -47,6 +47,7 @@ mod relocation;
 mod report;
 mod rescue;
 mod retention;
+mod retention_settings;
 mod rollup;
 mod row;
 mod schedule;

@@ -47,6 +47,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0007/slots.sql"),
     },
+    Migration {
+        name: "retention_settings",
+        summary: "creates a table of retention periods that operators set",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0008/retention_settings.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -156,7 +162,8 @@ mod tests {
                 "8f9f8b5d34df3680",
                 "3dc2dd66ab2ca438",
                 "43661db54a2f2bf9",
-                "1ddcae1c7273ecd8"
+                "1ddcae1c7273ecd8",
+                "a065b1367145c3ce",
             ],
             "add a migration instead of editing a released one"
         );

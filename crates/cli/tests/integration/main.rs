@@ -27,6 +27,7 @@ mod redis;
 mod relay;
 mod relaying;
 mod relocation;
+mod retention;
 mod schedules;
 mod secrecy;
 mod selection;

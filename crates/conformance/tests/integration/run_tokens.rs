@@ -166,6 +166,26 @@ async fn data_that_is_restored_while_a_registration_notes_another_restore_is_not
     assert!(claimed.token > RunToken(800_000), "{} can be a token of the second store", claimed.token);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_run_tokens_of_a_restore_exceed_those_of_a_promotion_that_nobody_noted() {
+    let (server, other) = (Server::create().await, Server::create().await);
+    let scene = Scene::on(Arc::new(database::open(&server.url()).await)).await;
+    server.stop().await;
+    server.copy_files();
+    server.put_files_back();
+    server.start_promoted().await;
+    wait::until("the server answers", || async { scene.store.clock().await.is_ok() }).await;
+    let before = scene.running(Scene::job()).await;
+    assert!(before.run.token > RunToken(100_000), "{}", before.run.token);
+    scene.finish(&before, DONE).await;
+    server.dump_to(&other).await;
+
+    let restored = Scene::on(Arc::new(database::open(&other.url()).await)).await;
+    let after = restored.running(Scene::job()).await.run.token;
+    // 100,000 tokens belong to each timeline.
+    assert!(after.0 / 100_000 > before.run.token.0 / 100_000, "{after} after {}", before.run.token);
+}
+
 /// Asserts that the worker of the scene cannot claim the job before a worker has registered, and that the end of the lost run ends no other one.
 /// Returns the new worker.
 async fn assert_worker_registers_again(scene: &Scene, id: JobId, lost: &ClaimedJob) -> WorkerId {

@@ -8,6 +8,7 @@ pub mod job;
 pub mod limit;
 pub mod parked;
 pub mod queue;
+pub mod retention;
 pub mod schedule;
 pub mod select;
 pub mod subscription;

@@ -11,17 +11,20 @@ use crate::ident::{BatchId, EventId, JobId};
 use crate::inbox::listing::LetterId;
 use crate::job::NewJob;
 use crate::limit::Target;
+use crate::retention::Retained;
 use crate::transition::Verb;
 
 /// The action that creates jobs.
 const CREATE_JOBS: &str = "job.create";
 
 /// The names of the actions on objects other than jobs.
-const OTHERS: [&str; 41] = [
+const OTHERS: [&str; 43] = [
     "queue.pause",
     "queue.resume",
     "limit.put",
     "limit.remove",
+    "retention.put",
+    "retention.remove",
     "schedule.put",
     "schedule.remove",
     "schedule.pause",
@@ -87,6 +90,8 @@ pub enum Subject {
     Queue(String),
     /// The limit of a kind, a group or a class.
     Limit(Target),
+    /// The retention period of this.
+    Retention(Retained),
     /// A schedule.
     Schedule(String),
     /// A manual tick of a schedule, with the schedule's name only.
@@ -146,6 +151,7 @@ impl fmt::Display for Subject {
             | Self::Subscription(name)
             | Self::Consumer(name) => f.write_str(name),
             Self::Limit(target) => target.fmt(f),
+            Self::Retention(of) => f.write_str(of.as_str()),
             Self::Aggregate(aggregate) => aggregate.fmt(f),
             Self::Parked(whose, aggregate) | Self::Checkpoint(whose, aggregate) => {
                 write!(f, "{whose} {aggregate}")
@@ -205,6 +211,18 @@ impl AuditedAction {
     #[must_use]
     pub fn remove_limit(target: &Target) -> Self {
         Self::of("limit.remove", Subject::Limit(target.clone()))
+    }
+
+    /// Stores the retention period of this.
+    #[must_use]
+    pub const fn put_retention(of: Retained) -> Self {
+        Self::of("retention.put", Subject::Retention(of))
+    }
+
+    /// Removes the stored retention period of this.
+    #[must_use]
+    pub const fn remove_retention(of: Retained) -> Self {
+        Self::of("retention.remove", Subject::Retention(of))
     }
 
     /// Creates or changes a schedule.

@@ -16,6 +16,7 @@ mod intake;
 mod limit;
 mod maintenance;
 mod relay;
+mod retention;
 mod rollup;
 mod schedule;
 mod search;
@@ -37,6 +38,7 @@ pub use intake::{IntakeStore, check_together};
 pub use limit::LimitStore;
 pub use maintenance::{MaintenanceStore, RetryDelay};
 pub use relay::{LogReader, RelayStore};
+pub use retention::RetentionStore;
 pub use rollup::RollupStore;
 pub use schedule::{ScheduleStore, check_kind_of_ticks};
 pub use search::SearchStore;
@@ -58,6 +60,7 @@ pub trait Store:
     + AdminStore
     + AuditStore
     + LimitStore
+    + RetentionStore
     + ScheduleStore
     + BulkStore
     + BulkProgress
@@ -82,6 +85,7 @@ impl<T> Store for T where
         + AdminStore
         + AuditStore
         + LimitStore
+        + RetentionStore
         + ScheduleStore
         + BulkStore
         + BulkProgress

@@ -19,6 +19,8 @@ named_enum! {
         GroupLimits = "group_limit",
         /// Buckets of groups.
         GroupBuckets = "group_bucket",
+        /// Retention periods that operators have set.
+        RetentionSettings = "retention_setting",
         /// Schedules.
         Schedules = "schedule",
         /// Definitions of bulk jobs.

@@ -32,6 +32,7 @@ async fn bring_all(store: &PostgresStore, id: MoveId) {
             Part::KindLimits => Rows::KindLimits(Vec::new()),
             Part::GroupLimits => Rows::GroupLimits(Vec::new()),
             Part::GroupBuckets => Rows::GroupBuckets(Vec::new()),
+            Part::RetentionSettings => Rows::RetentionSettings(Vec::new()),
             Part::Schedules => Rows::Schedules(Vec::new()),
             Part::BulkDefinitions => Rows::BulkDefinitions(Vec::new()),
             Part::DagVersions => Rows::DagVersions(Vec::new()),

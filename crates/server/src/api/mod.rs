@@ -17,6 +17,7 @@ mod operate_many;
 mod page;
 pub(crate) mod protocol;
 mod queues;
+mod retention;
 pub(crate) mod schedules;
 pub(crate) mod series;
 mod subscriptions;
@@ -43,6 +44,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(operate_many::routes())
         .merge(protocol::routes())
         .merge(queues::routes())
+        .merge(retention::routes())
         .merge(schedules::routes())
         .merge(series::routes())
         .merge(subscriptions::routes())

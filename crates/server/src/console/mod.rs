@@ -43,6 +43,7 @@ pub(crate) mod paces;
 mod page;
 mod queues;
 mod rerun;
+mod retention;
 mod schedule;
 mod schedule_form;
 mod schedules;
@@ -95,6 +96,8 @@ pub(crate) fn routes() -> Pages {
         .add(Method::POST, "/limits/set", OPERATOR, post(limits::set))
         .add(Method::POST, "/limits/put", OPERATOR, post(limits::put))
         .add(Method::POST, "/limits/remove", OPERATOR, post(limits::remove))
+        .add(Method::POST, "/retention/set", OPERATOR, post(retention::set))
+        .add(Method::POST, "/retention/remove", OPERATOR, post(retention::remove))
         .add(Method::GET, "/kinds", VIEWER, get(kinds::list))
         .add(Method::GET, "/kinds/{name}", VIEWER, get(kinds::show))
         .add(Method::GET, "/workers", VIEWER, get(workers::list))

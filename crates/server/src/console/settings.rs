@@ -8,8 +8,8 @@ use milepost_core::limit::LimitView;
 use serde::Deserialize;
 
 use super::form::Action;
-use super::limits;
 use super::page::{Drawn, Page, draw};
+use super::{limits, retention};
 use crate::api::doctor;
 use crate::app::App;
 use crate::params::Query;
@@ -45,6 +45,7 @@ struct Settings {
     /// The limits with their buttons; `None` while they are being counted.
     limits: Option<Vec<(LimitView, Vec<Action>)>>,
     set_limit: Option<Action>,
+    retention: Vec<retention::Row>,
     examined: bool,
     checks: usize,
     findings: Vec<Finding>,
@@ -53,6 +54,7 @@ struct Settings {
 }
 
 pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>, page: Page) -> Drawn {
+    let store = app.store.as_ref();
     let examined = !asked.examine.is_empty();
     let wanted =
         |check: &Check| if examined { check.cost() == Cost::Quick } else { OF_SETTINGS.contains(check) };
@@ -78,5 +80,16 @@ pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>, pag
     let mut about = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
     about.extend(app.about.iter().cloned());
     let set_limit = limits::set_any(&page);
-    Ok(draw(&Settings { page, about, limits, set_limit, examined, checks: checks.len(), findings, unable }))
+    let retention = retention::rows(store, &page).await?;
+    Ok(draw(&Settings {
+        page,
+        about,
+        limits,
+        set_limit,
+        retention,
+        examined,
+        checks: checks.len(),
+        findings,
+        unable,
+    }))
 }

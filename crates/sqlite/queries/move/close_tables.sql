@@ -4,7 +4,7 @@ WITH own (name) AS (VALUES
     ('milepost_job'), ('milepost_job_key'), ('milepost_live'), ('milepost_ended'),
     ('milepost_history'), ('milepost_progress'), ('milepost_worker'), ('milepost_queue'),
     ('milepost_group_slot'), ('milepost_schedule'), ('milepost_kind_limit'), ('milepost_group_limit'),
-    ('milepost_group_bucket'), ('milepost_retention'), ('milepost_turn'), ('milepost_rollup'), ('milepost_rollup_position'), ('milepost_audit'),
+    ('milepost_group_bucket'), ('milepost_retention'), ('milepost_retention_setting'), ('milepost_turn'), ('milepost_rollup'), ('milepost_rollup_position'), ('milepost_audit'),
     ('milepost_bulk_definition'), ('milepost_bulk'), ('milepost_bulk_setting'), ('milepost_bulk_failure'),
     ('milepost_bulk_file'), ('milepost_bulk_target'),
     ('milepost_dag_version'), ('milepost_dag'), ('milepost_dag_task'), ('milepost_batch'), ('milepost_batch_input'),

@@ -1,11 +1,12 @@
-//! Operations on limits and schedules of the faulty store, which are passed through unchanged.
+//! Operations on limits, retention periods and schedules of the faulty store, which are passed through unchanged.
 
 use super::Faulty;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use milepost_core::limit::{Limit, LimitView, Target};
-use milepost_core::port::{LimitStore, ScheduleStore, StoreResult};
+use milepost_core::port::{LimitStore, RetentionStore, ScheduleStore, StoreResult};
 use milepost_core::precedence::{Over, Put};
+use milepost_core::retention::{Retained, StoredPeriod};
 use milepost_core::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
 
 #[async_trait]
@@ -20,6 +21,21 @@ impl LimitStore for Faulty {
 
     async fn limits(&self) -> StoreResult<Vec<LimitView>> {
         self.pass("limits", self.inner.limits()).await
+    }
+}
+
+#[async_trait]
+impl RetentionStore for Faulty {
+    async fn put_retention(&self, period: StoredPeriod) -> StoreResult<()> {
+        self.pass("put_retention", self.inner.put_retention(period)).await
+    }
+
+    async fn remove_retention(&self, of: Retained) -> StoreResult<bool> {
+        self.pass("remove_retention", self.inner.remove_retention(of)).await
+    }
+
+    async fn stored_retention(&self) -> StoreResult<Vec<StoredPeriod>> {
+        self.pass("stored_retention", self.inner.stored_retention()).await
     }
 }
 

@@ -77,6 +77,7 @@ rows! {
     KindLimits(KindLimit),
     GroupLimits(GroupLimit),
     GroupBuckets(GroupBucket),
+    RetentionSettings(RetentionSetting),
     Schedules(Schedule),
     BulkDefinitions(BulkDefinition),
     DagVersions(DagVersion),
@@ -180,6 +181,21 @@ pub struct KindLimit {
 impl Row for KindLimit {
     fn position(&self) -> Position {
         Position::Name(self.kind.clone())
+    }
+}
+
+/// A retention period that an operator has set.
+#[derive(Clone, Debug)]
+pub struct RetentionSetting {
+    /// What it applies to.
+    pub name: String,
+    /// How long that is kept; `None`: forever.
+    pub keep_ms: Option<i64>,
+}
+
+impl Row for RetentionSetting {
+    fn position(&self) -> Position {
+        Position::Name(self.name.clone())
     }
 }
 

@@ -11,8 +11,8 @@ use jiff_sqlx::Timestamp;
 use milepost_core::history::HistoryEntry;
 use milepost_core::relocation::Rows;
 use milepost_core::relocation::rows::{
-    AccessToken, Ended, GroupBucket, GroupLimit, Job, Key, KindLimit, Live, Note, Progress, Queue, Schedule,
-    Slot, Worker,
+    AccessToken, Ended, GroupBucket, GroupLimit, Job, Key, KindLimit, Live, Note, Progress, Queue,
+    RetentionSetting, Schedule, Slot, Worker,
 };
 use milepost_core::sql;
 use milepost_core::state::JobState;
@@ -29,6 +29,7 @@ pub(super) fn import(rows: &Rows) -> Query {
         Rows::KindLimits(rows) => kind_limits(rows),
         Rows::GroupLimits(rows) => group_limits(rows),
         Rows::GroupBuckets(rows) => group_buckets(rows),
+        Rows::RetentionSettings(rows) => retention_settings(rows),
         Rows::Schedules(rows) => schedules(rows),
         Rows::BulkDefinitions(rows) => bulk::definitions(rows),
         Rows::DagVersions(rows) => batch::versions(rows),
@@ -117,6 +118,12 @@ fn kind_limits(rows: &[KindLimit]) -> Query {
         .bind(each(rows, |r| r.rate.portion().cast_signed()))
         .bind(each(rows, |r| time(r.full_at)))
         .bind(each(rows, |r| r.source.as_str()))
+}
+
+fn retention_settings(rows: &[RetentionSetting]) -> Query {
+    sqlx::query(sql!("move/retention_setting"))
+        .bind(each(rows, |r| r.name.as_str()))
+        .bind(each(rows, |r| r.keep_ms))
 }
 
 fn group_limits(rows: &[GroupLimit]) -> Query {

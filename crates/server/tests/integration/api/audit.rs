@@ -102,6 +102,8 @@ pub(crate) async fn every_noun_is_changed_in_somebodys_name(place: Place) {
         (Method::DELETE, "/v1/schedules/s", Value::Null, "schedule.remove"),
         (Method::PUT, "/v1/limits", because(json!({"group": "g", "concurrency": 2})), "limit.put"),
         (Method::DELETE, "/v1/limits?group=g", Value::Null, "limit.remove"),
+        (Method::PUT, "/v1/retention/failed", because(json!({"period": "forever"})), "retention.put"),
+        (Method::DELETE, "/v1/retention/failed", Value::Null, "retention.remove"),
         (Method::POST, "/v1/dags", json!({"name": "d", "tasks": {"a": {"kind": "k"}}}), "dag.define"),
         (Method::POST, "/v1/batches", because(json!({"dag": "d"})), "batch.start"),
         (Method::PUT, "/v1/consumers/c", because(json!({})), "consumer.put"),

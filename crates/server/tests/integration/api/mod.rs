@@ -34,6 +34,7 @@ mod place;
 mod protocol;
 mod proxied;
 mod replication;
+mod retention;
 mod schedules;
 mod sessions;
 mod stream;
@@ -125,6 +126,10 @@ on_both! {
         a_dry_run_becomes_a_job_of_its_workers_queue
         an_operator_starts_a_dry_run_over_a_file_in_the_console
         the_page_of_a_dry_run_shows_what_it_costs
+    }
+    retention {
+        a_retention_period_is_set_and_removed
+        a_retention_period_is_set_in_the_console
     }
     bulk_files {
         a_run_is_started_over_the_rows_of_a_file

@@ -11,7 +11,8 @@ use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::limit::Rate;
 use milepost_core::port::StoreResult;
 use milepost_core::relocation::rows::{
-    AccessToken, GroupBucket, GroupLimit, KindLimit, Note, Queue, Row as Carried, Schedule, Worker,
+    AccessToken, GroupBucket, GroupLimit, KindLimit, Note, Queue, RetentionSetting, Row as Carried, Schedule,
+    Worker,
 };
 use milepost_core::relocation::{
     Marks, MoveError, MoveId, PAGE_BYTES_MAX, Page, Part, Position, Rows, Standing,
@@ -103,6 +104,9 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::KindLimits => look.page(sql!("move/kind_limit"), kind_limit, Rows::KindLimits),
         Part::GroupLimits => look.page(sql!("move/group_limit"), group_limit, Rows::GroupLimits),
         Part::GroupBuckets => look.page(sql!("move/group_bucket"), group_bucket, Rows::GroupBuckets),
+        Part::RetentionSettings => {
+            look.page(sql!("move/retention_setting"), retention_setting, Rows::RetentionSettings)
+        }
         Part::Schedules => look.page(sql!("move/schedule"), schedule, Rows::Schedules),
         Part::BulkDefinitions => {
             look.page(sql!("move/bulk_definition"), bulk::definition, Rows::BulkDefinitions)
@@ -316,6 +320,10 @@ fn kind_limit(row: &Row<'_>) -> Sql<KindLimit> {
         full_at: row::time_us(row, 3)?,
         source: row::word(row, 4)?,
     })
+}
+
+fn retention_setting(row: &Row<'_>) -> Sql<RetentionSetting> {
+    Ok(RetentionSetting { name: row.get(0)?, keep_ms: row.get(1)? })
 }
 
 fn group_limit(row: &Row<'_>) -> Sql<GroupLimit> {
