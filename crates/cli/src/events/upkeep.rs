@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = PRUNE_HELP)]
 pub(crate) struct PruneArgs {
-    /// The minimum age of deleted events [default: as configured, else 7d]
+    /// The minimum age of deleted events [default: what the workers keep]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     keep: Option<Keep>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub(crate) struct ReseedArgs {
 pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn Store) -> Result<Outcome> {
     let keep = match args.keep {
         Some(keep) => keep,
-        None => selection.retention()?.events,
+        None => selection.retention(store).await?.events,
     };
     let Some(period) = keep.period() else {
         output::change("events are kept forever: nothing was deleted")?;

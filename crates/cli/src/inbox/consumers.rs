@@ -139,7 +139,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = PRUNE_HELP)]
 pub(crate) struct PruneArgs {
-    /// The minimum age of deleted ids [default: as configured, else 14d]
+    /// The minimum age of deleted ids [default: what the workers keep]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     keep: Option<Keep>,
     #[command(flatten)]
@@ -281,7 +281,7 @@ pub(super) async fn expect(args: &ExpectArgs, store: &dyn Store) -> Result<()> {
 pub(super) async fn prune(args: &PruneArgs, selection: &Selection, store: &dyn Store) -> Result<()> {
     let keep = match args.keep {
         Some(keep) => keep,
-        None => selection.retention()?.inbox,
+        None => selection.retention(store).await?.inbox,
     };
     let policy = RetentionPolicy { inbox: keep, ..RetentionPolicy::FOREVER };
     policy.check()?;

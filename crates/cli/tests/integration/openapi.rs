@@ -88,7 +88,7 @@ fn document(address: &str, filled: &Filled) -> Value {
 }
 
 /// Returns for each path an existing item, and one for deletion: after the first deletion, requests for the same item would find nothing.
-fn known(address: &str, filled: &Filled) -> [(&'static str, Value, Value); 10] {
+fn known(address: &str, filled: &Filled) -> [(&'static str, Value, Value); 11] {
     let worker = || {
         let body = r#"{"name": "w", "queues": ["default"], "kinds": ["mail"], "lease_ms": 3600000}"#;
         answered(&ask(address, "POST", "/v1/workers", body))["id"].clone()
@@ -102,6 +102,7 @@ fn known(address: &str, filled: &Filled) -> [(&'static str, Value, Value); 10] {
         one("/v1/dags/{", "chain"),
         one("/v1/queues/{", "default"),
         one("/v1/consumers/{", "shop"),
+        one("/v1/retention/{", "failed"),
         // Created again by each request that stores a schedule.
         one("/v1/schedules/{", "nightly"),
         ("/v1/subscriptions/{", json!("all"), json!("copy")),

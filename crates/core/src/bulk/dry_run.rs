@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::chunk::Load;
 use super::definition::{Definition, Effects};
 use super::error::InvalidBulk;
+use super::key::Key;
 use super::operation;
 use super::parameters::Parameters;
 use super::run::{Rehearsal, TargetFailure, Total, Trial};
@@ -139,7 +140,18 @@ pub struct Bill {
     /// The duration with the pauses that rate and duty require, in seconds. Windows and throttles are not included.
     pub takes_s: Option<f64>,
     /// The first target that failed.
-    pub failure: Option<TargetFailure>,
+    pub failure: Option<FailedTarget>,
+}
+
+/// A target that could not be applied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FailedTarget {
+    /// Its key.
+    pub key: Key,
+    /// The error code of the database.
+    pub code: String,
+    /// The error message of the database.
+    pub message: String,
 }
 
 /// The cost of one chunk.
@@ -182,7 +194,11 @@ impl Bill {
             rows_per_s,
             busy_s,
             takes_s,
-            failure: rehearsal.failure.clone(),
+            failure: rehearsal.failure.clone().map(|TargetFailure { key, code, message, .. }| FailedTarget {
+                key,
+                code,
+                message,
+            }),
         }
     }
 

@@ -268,7 +268,7 @@ pub struct Rehearsal {
 }
 
 /// A target that could not be applied.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TargetFailure {
     /// Its position in the table of failures.

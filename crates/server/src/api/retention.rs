@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// The retention period of something.
 #[derive(Debug, Serialize, ToSchema)]
 struct RetentionRow {
-    /// What it applies to, such as `succeeded`.
+    /// Its name, such as `succeeded`.
     #[schema(examples("succeeded"))]
     name: &'static str,
     /// The period that an operator has set: a duration such as `7d`, or `forever`; null: each worker uses that of its configuration.
@@ -32,7 +32,7 @@ struct RetentionRow {
 
 /// List retention periods
 ///
-/// All that can be set, with the periods that operators have set.
+/// Every period, and the value that an operator has set.
 #[utoipa::path(
     get, path = "/v1/retention", tag = "retention", responses((status = 200, body = Vec<RetentionRow>)),
     security(("token" = ["viewer"]))

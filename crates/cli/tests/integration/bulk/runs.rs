@@ -265,11 +265,12 @@ fn a_worker_performs_a_dry_run_and_the_result_is_its_cost(place: Place) {
 
 fn a_dry_run_of_a_bulk_job_that_a_worker_does_not_run_is_passed_on(place: Place) {
     let members = Members::new(place, 10, &notes("popular", ""));
-    let _other = members.work();
+    let other = members.work();
     let job = dry_run(&members, &json!({"bulk": "later", "parameters": {"topic": 1}}));
     let passed_on =
         || members.place.run(&["jobs", "show", &job]).ok().out.contains("does not run the bulk job later");
     until_true("the worker has passed it on", passed_on);
+    drop(other);
     members.place.write("milepost.toml", notes("later", ""));
     let _its = members.work();
     until_true("the other worker has performed it", || members.place.job(&job)["state"] == "succeeded");

@@ -176,7 +176,9 @@ pub(crate) async fn listed(store: &dyn Store) -> Value {
         let counts = queue["counts"].as_array_mut().unwrap();
         counts.sort_unstable_by_key(|count| count[0].as_str().unwrap().to_owned());
     }
-    json!({ "jobs": jobs, "bulks": bulk::listed(store).await, "batches": batches::listed(store).await, "inbox": inbox::listed(store).await, "relay": relay::listed(store).await, "queues": queues, "counts": counts, "limits": limits,
+    let stored = store.stored_retention().await.unwrap();
+    let retention: Vec<String> = stored.iter().map(|its| format!("{} {}", its.of, its.keep)).collect();
+    json!({ "jobs": jobs, "retention": retention, "bulks": bulk::listed(store).await, "batches": batches::listed(store).await, "inbox": inbox::listed(store).await, "relay": relay::listed(store).await, "queues": queues, "counts": counts, "limits": limits,
             "events": store.events(&EventFilter { limit: 100, ..EventFilter::default() }).await.unwrap(),
             "workers": store.workers().await.unwrap(), "schedules": store.schedules().await.unwrap() })
 }

@@ -12,7 +12,7 @@ use milepost_core::finish::{End, Finished};
 use milepost_core::job::{NewJob, Priority, StartAt};
 use milepost_core::limit::{Limit, Rate, Source};
 use milepost_core::port::{Operation, Store};
-use milepost_core::retention::{Keep, Pace, RetentionPolicy};
+use milepost_core::retention::{Keep, Pace, Retained, RetentionPolicy, StoredPeriod};
 use milepost_core::schedule::{Schedule, Spec};
 use milepost_core::state::JobState;
 use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
@@ -182,13 +182,16 @@ async fn stopped_and_handed_on(scene: &Scene) {
     scene.operate(stopping.run.job, Operation::new(Verb::Cancel).grace(LONG).note("asked")).await.unwrap();
 }
 
-/// Creates limits of all kinds, with buckets in use and jobs that wait for them.
+/// Creates limits of all kinds, with buckets in use and jobs that wait for them, and retention periods.
 async fn limited(scene: &Scene) {
     let put = async |limit: Limit| scene.store.put_limit(&limit, Source::Operator).await.unwrap();
     put(Limit::kind("other", Rate::new(1.0 / 3.0, 7))).await;
     put(Limit::group("tenant:*").slots(3).rate(Rate::new(100.0 / 60.0, 2))).await;
     put(Limit::group("wide").slots(2)).await;
     put(Limit::group("open").rate(Rate::new(5000.0, 1000))).await;
+    for (of, keep) in [(Retained::Failed, Keep::days(200)), (Retained::History, Keep::Forever)] {
+        scene.store.put_retention(StoredPeriod { of, keep }).await.unwrap();
+    }
     for group in ["tenant:a", "wide", "open"] {
         for _ in 0..4 {
             scene.enqueue(NewJob::new("grouped", &group).unwrap().group(group)).await;
