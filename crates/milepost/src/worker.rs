@@ -1,6 +1,5 @@
 //! Workers: handlers and settings, and registrations one after another.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +24,6 @@ pub struct WorkerBuilder {
     kinds: Kinds,
     options: WorkerOptions,
     coordination: Option<Arc<dyn Coordination>>,
-    bulks: BTreeMap<String, Bulk>,
 }
 
 impl WorkerBuilder {
@@ -55,7 +53,10 @@ impl WorkerBuilder {
         if !self.options.queues.contains(&queue) {
             self.options.queues.push(queue);
         }
-        self.bulks.insert(name.clone(), bulk.clone());
+        if dry_run::is_rolled_back(bulk.definition()) {
+            let perform = bulk::dry_run::perform(bulk.clone());
+            self.kinds.add_performed(&dry_run::kind(&name), KindOptions::default(), perform);
+        }
         self.kinds.add_performed(&name, KindOptions::default(), bulk.perform(self.store.clone()));
         self
     }
@@ -105,9 +106,8 @@ impl WorkerBuilder {
         Ok(worker.stats())
     }
 
-    async fn launch(mut self, until_idle: bool) -> StoreResult<Worker> {
+    async fn launch(self, until_idle: bool) -> StoreResult<Worker> {
         self.options.retention.check()?;
-        self.add_dry_runs();
         let stats = Arc::new(Stats::default());
         let stop_claiming = CancellationToken::new();
         let settings = Settings {
@@ -122,16 +122,6 @@ impl WorkerBuilder {
         let first = Registration::register(&settings).await?;
         let task = tokio::spawn(live(settings, first));
         Ok(Worker { stats, coordination: self.coordination, stop_claiming, task })
-    }
-}
-
-impl WorkerBuilder {
-    /// Registers the kind of dry runs, if a bulk job can have one.
-    fn add_dry_runs(&mut self) {
-        if self.bulks.values().any(|bulk| dry_run::is_rolled_back(bulk.definition())) {
-            let perform = bulk::dry_run::perform(Arc::new(self.bulks.clone()), self.store.clone());
-            self.kinds.add_performed(dry_run::KIND, KindOptions::default(), perform);
-        }
     }
 }
 
@@ -162,7 +152,6 @@ impl Worker {
             kinds: Kinds::default(),
             options: WorkerOptions::default(),
             coordination: None,
-            bulks: BTreeMap::new(),
         }
     }
 

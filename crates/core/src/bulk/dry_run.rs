@@ -1,4 +1,4 @@
-//! Dry runs: a few real chunks that are rolled back, and what they cost. A worker performs one as a job of a built-in kind.
+//! Dry runs: a few real chunks that are rolled back, and what they cost. A worker performs one as a job of a kind of its own.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use crate::format;
 use crate::job::NewJob;
 use crate::job::error::InvalidJob;
 
-/// The kind of its jobs. Every worker with bulk jobs runs it.
-pub const KIND: &str = "milepost.dry-run";
+/// How the kinds of its jobs begin; the name of the bulk job follows, so that only workers that run it claim them.
+const KINDS: &str = "milepost.dry-run.";
 
 /// The default number of rows of a chunk, which is that of a run's first chunk.
 pub const ROWS_DEFAULT: u32 = 500;
@@ -31,8 +31,6 @@ pub const CHUNKS_MAX: u32 = 100;
 pub const SAMPLE_BYTES_MAX: usize = 512 * 1024;
 /// The maximum number of attempts of a job.
 const ATTEMPTS_MAX: u32 = 3;
-/// For how long a job is passed on by workers that do not run its bulk job; then it fails.
-pub const SEARCH_MAX: Duration = Duration::from_secs(600);
 
 /// A dry run: the payload of its job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -103,7 +101,9 @@ impl DryRun {
     /// # Errors
     /// [`InvalidJob`] if the file's rows are too large.
     pub fn job(&self, definition: &Definition) -> Result<NewJob, InvalidJob> {
-        let job = NewJob::new(KIND, self)?.queue(definition.queue.clone()).priority(definition.priority);
+        let job = NewJob::new(kind(&self.bulk), self)?
+            .queue(definition.queue.clone())
+            .priority(definition.priority);
         Ok(job.max_attempts(ATTEMPTS_MAX))
     }
 
@@ -117,6 +117,18 @@ impl DryRun {
             staged: first.map(|row| row.get().to_owned()).collect(),
         }
     }
+}
+
+/// Returns the kind of the dry runs of a bulk job.
+#[must_use]
+pub fn kind(bulk: &str) -> String {
+    format!("{KINDS}{bulk}")
+}
+
+/// Returns whether jobs of this kind are dry runs.
+#[must_use]
+pub fn is_kind(kind: &str) -> bool {
+    kind.starts_with(KINDS)
 }
 
 /// Returns whether dry runs of a bulk job are possible, as far as its definition shows.
@@ -291,7 +303,7 @@ mod tests {
         assert_eq!((read.rows, read.chunks, read.rows_in_all()), (500, 3, 1500));
         assert_eq!(read.trial().staged, [r#"{"id": 1.50}"#]);
         let job = read.job(&Definition::new("letter")).unwrap();
-        assert_eq!((job.kind.as_str(), job.queue.as_str()), (KIND, "bulk"));
+        assert_eq!((job.kind.as_str(), job.queue.as_str()), ("milepost.dry-run.letter", "bulk"));
         assert!(job.payload.get().contains("100000000000000000001"));
     }
 }

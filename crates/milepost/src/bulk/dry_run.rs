@@ -1,40 +1,33 @@
-//! Dry runs, as jobs of the built-in kind that every worker with bulk jobs runs.
+//! Dry runs, as jobs of a kind for each bulk job, which its workers run.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::FutureExt;
-use milepost_core::bulk::dry_run::{Bill, DryRun, SEARCH_MAX};
+use milepost_core::bulk::dry_run::{Bill, DryRun};
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::run::{Order, Rehearsal, Total};
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, Run, RunToken};
-use milepost_core::port::{Store, StoreResult};
+use milepost_core::port::StoreResult;
 
 use super::runner::job_error;
 use super::{Bulk, Perform};
 use crate::context::Context;
 use crate::outcome::{JobError, Outcome};
 
-/// The delay after which a dry run that another worker must perform can be claimed again.
-const PASS_ON: Duration = Duration::from_secs(2);
-
-/// Returns the handler of the dry runs of these bulk jobs.
-pub(crate) fn perform(bulks: Arc<BTreeMap<String, Bulk>>, store: Arc<dyn Store>) -> Arc<Perform> {
-    Arc::new(move |context| run(bulks.clone(), store.clone(), context).boxed())
+/// Returns the handler of the dry runs of a bulk job.
+pub(crate) fn perform(bulk: Bulk) -> Arc<Perform> {
+    let bulk = Arc::new(bulk);
+    Arc::new(move |context| run(bulk.clone(), context).boxed())
 }
 
-async fn run(
-    bulks: Arc<BTreeMap<String, Bulk>>,
-    store: Arc<dyn Store>,
-    context: Context,
-) -> Result<Outcome, JobError> {
+async fn run(bulk: Arc<Bulk>, context: Context) -> Result<Outcome, JobError> {
     let dry_run: DryRun = serde_json::from_str(&context.job().payload)
         .map_err(|error| JobError::fatal("payload", format!("the payload is no dry run: {error}")))?;
-    let Some(bulk) = bulks.get(&dry_run.bulk) else {
-        return pass_on(&dry_run.bulk, store.as_ref(), &context).await;
-    };
+    if dry_run.bulk != bulk.definition.name {
+        let message = format!("the payload is of the bulk job {}, and the kind is not", dry_run.bulk);
+        return Err(JobError::fatal("payload", message));
+    }
     tokio::select! {
         rehearsal = bulk.rehearse(&dry_run) => {
             let rehearsal = rehearsal.map_err(job_error)?;
@@ -42,16 +35,6 @@ async fn run(
         }
         () = context.cancellation().cancelled() => Ok(Outcome::Stopped),
     }
-}
-
-/// Leaves the dry run to a worker that runs its bulk job, if one is found in time.
-async fn pass_on(name: &str, store: &dyn Store, context: &Context) -> Result<Outcome, JobError> {
-    let waited = store.clock().await?.now.duration_since(context.job().created_at).unsigned_abs();
-    if waited > SEARCH_MAX {
-        let message = format!("no worker was found that runs the bulk job {name}");
-        return Err(JobError::fatal("no_such_bulk_job", message));
-    }
-    Ok(Outcome::Yield { after: PASS_ON, note: format!("this worker does not run the bulk job {name}") })
 }
 
 impl Bulk {

@@ -132,7 +132,7 @@ impl Job {
 }
 
 fn dry_run(view: &JobView) -> Option<DryRun> {
-    (view.row.kind == dry_run::KIND).then(|| serde_json::from_str(view.payload.get()).ok()).flatten()
+    dry_run::is_kind(&view.row.kind).then(|| serde_json::from_str(view.payload.get()).ok()).flatten()
 }
 
 fn bill(view: &JobView) -> Option<Bill> {

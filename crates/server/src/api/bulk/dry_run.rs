@@ -47,7 +47,7 @@ struct DryRunRequest {
 
 /// Start a dry run of a bulk job
 ///
-/// Creates a job of kind `milepost.dry-run`. A worker that runs the bulk job applies a few real chunks and rolls them back; the result of the job is
+/// Creates a job of kind `milepost.dry-run.NAME`. A worker that runs the bulk job applies a few real chunks and rolls them back; the result of the job is
 /// their cost, and an estimate for the whole run. While the chunks run, they lock their rows, and on SQLite they block other writers.
 #[utoipa::path(
     post, path = "/v1/bulk-runs/dry-run", tag = "bulk jobs", params(IdempotencyKey), request_body = DryRunRequest,

@@ -20,9 +20,9 @@ use crate::api::sessions::begun;
 
 const PATH: &str = "/v1/bulk-runs/dry-run";
 
-async fn payload(place: &Place, job: &str) -> Value {
+async fn payload(place: &Place, job: &str, bulk: &str) -> Value {
     let job = place.store.job(job.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!((job.row.kind.as_str(), job.row.queue.as_str()), (dry_run::KIND, "bulk"));
+    assert_eq!((job.row.kind.as_str(), job.row.queue.as_str()), (dry_run::kind(bulk).as_str(), "bulk"));
     serde_json::from_str(job.payload.get()).unwrap()
 }
 
@@ -30,7 +30,7 @@ pub(crate) async fn a_dry_run_becomes_a_job_of_its_workers_queue(place: Place) {
     with_a_bulk_job(&place).await;
     let made = place.post(PATH, &json!({"name": "popular", "parameters": {"topic": 4}, "rows": 9})).await;
     assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
-    let asked = payload(&place, made.body["id"].as_str().unwrap()).await;
+    let asked = payload(&place, made.body["id"].as_str().unwrap(), "popular").await;
     assert_eq!(asked, json!({"bulk": "popular", "parameters": {"topic": 4}, "rows": 9, "chunks": 3}));
 
     let push = Definition { effects: Effects::AtLeastOncePerChunk, ..Definition::new("push") };
@@ -65,14 +65,14 @@ pub(crate) async fn an_operator_starts_a_dry_run_over_a_file_in_the_console(plac
     };
     let rows: String = (1..=2_000).map(|n| format!("{n},Ada\n")).collect();
     let (page, said) = send(&format!("id,name\n{rows}")).await;
-    let asked = payload(&place, page.strip_prefix("/jobs/").expect(&said)).await;
+    let asked = payload(&place, page.strip_prefix("/jobs/").expect(&said), "letter").await;
     assert_eq!(asked["file"]["total"], 2_000);
     assert_eq!(asked["file"]["first"].as_array().unwrap().len(), 1_500, "those of three chunks");
     assert_eq!(asked["file"]["first"][0], json!({"id": 1, "name": "Ada"}));
     let long = "x".repeat(2_000);
     let rows: String = (1..=1_000).map(|n| format!("{n},{long}\n")).collect();
     let (page, said) = send(&format!("id,name\n{rows}")).await;
-    let asked = payload(&place, page.strip_prefix("/jobs/").expect(&said)).await;
+    let asked = payload(&place, page.strip_prefix("/jobs/").expect(&said), "letter").await;
     let sampled = asked["file"]["first"].as_array().unwrap().len();
     assert!((200..300).contains(&sampled) && asked["file"]["total"] == 1_000, "{sampled}");
     let (back, said) = send("id,name\nx,a\n").await;
@@ -86,7 +86,7 @@ pub(crate) async fn the_page_of_a_dry_run_shows_what_it_costs(place: Place) {
     let waiting = place.page(&page).await.1;
     assert!(waiting.contains("href=\"/bulk-definitions/popular\"") && !waiting.contains("milliseconds"));
 
-    let (queues, kinds) = (vec!["bulk".to_owned()], vec![dry_run::KIND.to_owned()]);
+    let (queues, kinds) = (vec!["bulk".to_owned()], vec![dry_run::kind("popular")]);
     let lease = Duration::from_secs(60);
     let worker = NewWorker { queues: queues.clone(), kinds: kinds.clone(), lease, ..NewWorker::default() };
     let worker = place.store.register_worker(&worker).await.unwrap();
