@@ -12,17 +12,17 @@ use milepost_cli_support::store::{self, Schema};
 use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::duration::exact;
 use milepost_core::port::Store;
-use milepost_core::retention::{Keep, Pace, Prunable, Pruned, RetentionPolicy};
+use milepost_core::retention::{Keep, Pace, Prunable, Pruned, Retained, RetentionPeriod, RetentionPolicy};
 use serde::Serialize;
 
 use crate::selection::Selection;
 
 const EXAMPLES: &str = "\
 Workers do this continuously, in small batches. Use this command for a backlog,
-or for periods that apply once. The default of a period is that of the
-configuration ([retention]), else the one shown for its option. Jobs that wait,
-run or were aborted are never deleted. The command can be stopped and started
-again at any time.
+or for periods that apply once. The default of a period is the one that an
+operator set (milepost retention), else that of the configuration ([retention]),
+else the one shown for its option. Jobs that wait, run or were aborted are never
+deleted. The command can be stopped and started again at any time.
 
 A period is a duration such as 7d, 12h or 90s since the job ended, or forever.
 If the history is deleted before its job, its last entry is kept. A key is kept
@@ -42,34 +42,34 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PruneArgs {
-    /// How long succeeded jobs are kept [default: as configured, else 7d]
+    /// How long succeeded jobs are kept [default: as set, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     succeeded: Option<Keep>,
-    /// How long canceled and skipped jobs are kept [default: as configured, else 7d]
+    /// How long canceled and skipped jobs are kept [default: as set, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     canceled: Option<Keep>,
-    /// How long dead letters are kept [default: as configured, else 90d]
+    /// How long dead letters are kept [default: as set, else 90d]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     failed: Option<Keep>,
-    /// How long the history of ended jobs is kept, at most as long as the job [default: as configured, else forever]
+    /// How long the history of ended jobs is kept, at most as long as the job [default: as set, else forever]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     history: Option<Keep>,
-    /// How long keys are kept, at least as long as the job [default: as configured, else 0s]
+    /// How long keys are kept, at least as long as the job [default: as set, else 0s]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     keys: Option<Keep>,
-    /// How long stopped workers are kept [default: as configured, else 7d]
+    /// How long stopped workers are kept [default: as set, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     workers: Option<Keep>,
-    /// How long ended batches are kept; their jobs stay at least as long [default: as configured, else 7d]
+    /// How long ended batches are kept; their jobs stay at least as long [default: as set, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     batches: Option<Keep>,
-    /// How long ids of events that consumers have processed are kept [default: as configured, else 14d]
+    /// How long ids of events that consumers have processed are kept [default: as set, else 14d]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     inbox: Option<Keep>,
-    /// How long events that all subscriptions have processed are kept [default: as configured, else 7d]
+    /// How long events that all subscriptions have processed are kept [default: as set, else 7d]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     events: Option<Keep>,
-    /// How long entries of the audit are kept [default: as configured, else 400d]
+    /// How long entries of the audit are kept [default: as set, else 400d]
     #[arg(long, value_name = "PERIOD", value_parser = parsers::keep)]
     audit: Option<Keep>,
     #[command(flatten)]
@@ -84,26 +84,31 @@ pub(crate) struct PruneArgs {
 
 impl PruneArgs {
     /// Returns the policy of the workers, with the periods given on the command line replaced.
-    fn policy(&self, of_workers: &RetentionPolicy) -> RetentionPolicy {
-        RetentionPolicy {
-            succeeded: self.succeeded.unwrap_or(of_workers.succeeded),
-            canceled: self.canceled.unwrap_or(of_workers.canceled),
-            failed: self.failed.unwrap_or(of_workers.failed),
-            history: self.history.unwrap_or(of_workers.history),
-            keys: self.keys.unwrap_or(of_workers.keys),
-            workers: self.workers.unwrap_or(of_workers.workers),
-            batches: self.batches.unwrap_or(of_workers.batches),
-            inbox: self.inbox.unwrap_or(of_workers.inbox),
-            events: self.events.unwrap_or(of_workers.events),
-            audit: self.audit.unwrap_or(of_workers.audit),
+    fn policy(&self, of_workers: RetentionPolicy) -> RetentionPolicy {
+        let given = |of: &Retained| Some(RetentionPeriod { of: *of, keep: self.given(*of)? });
+        of_workers.with(Retained::ALL.iter().filter_map(given))
+    }
+
+    const fn given(&self, what: Retained) -> Option<Keep> {
+        match what {
+            Retained::Succeeded => self.succeeded,
+            Retained::Canceled => self.canceled,
+            Retained::Failed => self.failed,
+            Retained::History => self.history,
+            Retained::Keys => self.keys,
+            Retained::Workers => self.workers,
+            Retained::Batches => self.batches,
+            Retained::Inbox => self.inbox,
+            Retained::Events => self.events,
+            Retained::Audit => self.audit,
         }
     }
 }
 
 pub(crate) async fn run(args: &PruneArgs, selection: &Selection) -> Result<Outcome> {
-    args.policy(&selection.configured_retention()?).check()?;
+    args.policy(selection.configured_retention()?).check()?;
     let store = store::open(&selection.store()?, Schema::MustFit).await?;
-    let policy = args.policy(&selection.retention(store.as_ref()).await?);
+    let policy = args.policy(selection.retention(store.as_ref()).await?);
     let due = store.prunable(&policy).await.context("cannot count the rows to delete")?;
     if args.dry_run {
         report(args, &policy, &Report { dry_run: true, counts: &due, rows: None, seconds: None })?;
@@ -205,7 +210,7 @@ fn report(args: &PruneArgs, policy: &RetentionPolicy, report: &Report<'_>) -> Re
     let mut listing = Listing::new([
         Column::new("WHAT"),
         Column::unbroken("KEPT"),
-        Column::unbroken(if report.dry_run { "TO FORGET" } else { "FORGOTTEN" }),
+        Column::unbroken(if report.dry_run { "TO DELETE" } else { "DELETED" }),
     ]);
     for (what, keep, count) in [
         ("succeeded jobs", policy.succeeded, counts.succeeded),

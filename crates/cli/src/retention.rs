@@ -11,7 +11,7 @@ use milepost_cli_support::table::{Column, Field, Listing};
 use milepost_core::actions::Action as _;
 use milepost_core::actions::retention::RetentionAction;
 use milepost_core::port::Store;
-use milepost_core::retention::{Keep, Retained, RetentionPolicy, StoredPeriod};
+use milepost_core::retention::{Keep, Retained, RetentionPeriod, RetentionPolicy};
 use serde::Serialize;
 
 use crate::selection::Selection;
@@ -87,7 +87,7 @@ pub(crate) async fn run(command: RetentionCommand, selection: &Selection) -> Res
             list(store.as_ref(), &configured, json).await?;
         }
         RetentionCommand::Set(args) => {
-            let period = StoredPeriod { of: args.name.retained()?, keep: args.period };
+            let period = RetentionPeriod { of: args.name.retained()?, keep: args.period };
             // Checked before the store is opened, because opening may create it.
             period.check()?;
             let store = store::open(&selection.store()?, Schema::MadeWhenEmpty).await?;
@@ -114,7 +114,7 @@ struct Listed {
 
 async fn list(store: &dyn Store, configured: &RetentionPolicy, json: bool) -> Result<()> {
     let stored = store.stored_retention().await?;
-    let policy = configured.with(&stored);
+    let policy = configured.with(stored.iter().copied());
     let default = RetentionPolicy::default();
     let listed = |of: &Retained| Listed {
         name: of.as_str(),

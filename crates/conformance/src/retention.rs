@@ -11,7 +11,7 @@ use milepost_core::ident::JobId;
 use milepost_core::job::{KeyHolder, NewJob};
 use milepost_core::port::{Operation, Store};
 use milepost_core::retention::{
-    AUDIT_MIN, Keep, Pace, Prunable, Pruned, Retained, RetentionPolicy, StoredPeriod,
+    AUDIT_MIN, Keep, Pace, Prunable, Pruned, Retained, RetentionPeriod, RetentionPolicy,
 };
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -115,7 +115,7 @@ pub async fn a_period_that_an_operator_sets_replaces_that_of_every_configuration
     let store = scene.store.clone();
     let (kept, deleted) = (scene.job_in(JobState::Failed).await.0, scene.job_in(JobState::Succeeded).await.0);
     let_time_pass(&scene).await;
-    let set = async |of, keep| store.put_retention(StoredPeriod { of, keep }).await;
+    let set = async |of, keep| store.put_retention(RetentionPeriod { of, keep }).await;
     set(Retained::Succeeded, Keep::For(Duration::ZERO)).await.unwrap();
     set(Retained::Failed, Keep::days(1)).await.unwrap();
     set(Retained::Failed, Keep::Forever).await.unwrap();
@@ -133,7 +133,7 @@ pub async fn a_period_that_an_operator_sets_replaces_that_of_every_configuration
     assert!(store.remove_retention(Retained::Failed).await.unwrap());
     assert!(!store.remove_retention(Retained::Failed).await.unwrap());
     assert_eq!(store.retention(&NOTHING_KEPT).await.unwrap().failed, Keep::For(Duration::ZERO));
-    let left = [StoredPeriod { of: Retained::Succeeded, keep: Keep::For(Duration::ZERO) }];
+    let left = [RetentionPeriod { of: Retained::Succeeded, keep: Keep::For(Duration::ZERO) }];
     assert_eq!(store.stored_retention().await.unwrap(), left);
 }
 

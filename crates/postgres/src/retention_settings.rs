@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use milepost_core::audit::AuditedAction;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::{RetentionStore, StoreResult};
-use milepost_core::retention::{Keep, Retained, StoredPeriod};
+use milepost_core::retention::{Keep, Retained, RetentionPeriod};
 use milepost_core::sql;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -17,7 +17,7 @@ use crate::store::PostgresStore;
 
 #[async_trait]
 impl RetentionStore for PostgresStore {
-    async fn put_retention(&self, period: StoredPeriod) -> StoreResult<()> {
+    async fn put_retention(&self, period: RetentionPeriod) -> StoreResult<()> {
         period.check()?;
         let query = sqlx::query(sql!("put_retention"))
             .bind(period.of.as_str())
@@ -34,7 +34,7 @@ impl RetentionStore for PostgresStore {
         removed.map(|removed| removed.is_some()).map_err(|e| self.fail("remove_retention", e))
     }
 
-    async fn stored_retention(&self) -> StoreResult<Vec<StoredPeriod>> {
+    async fn stored_retention(&self) -> StoreResult<Vec<RetentionPeriod>> {
         let rows = self.inner.calm.rows(sqlx::query(sql!("retention_settings"))).await;
         let stored = rows.and_then(|rows| rows.iter().filter_map(|row| stored(row).transpose()).collect());
         stored.map_err(|e| self.fail("stored_retention", e))
@@ -43,9 +43,9 @@ impl RetentionStore for PostgresStore {
 
 /// Decodes a row; `None` if it is about something that only a newer version deletes. A period that cannot be read is an error: without it, too much
 /// would be deleted.
-fn stored(row: &PgRow) -> Decoded<Option<StoredPeriod>> {
+fn stored(row: &PgRow) -> Decoded<Option<RetentionPeriod>> {
     let Ok(of) = row.try_get::<&str, _>(0)?.parse() else { return Ok(None) };
     let keep_ms: Option<i64> = row.try_get(1)?;
     let keep = keep_ms.map_or(Keep::Forever, |ms| Keep::For(Duration::from_millis(ms.unsigned_abs())));
-    Ok(Some(StoredPeriod { of, keep }))
+    Ok(Some(RetentionPeriod { of, keep }))
 }

@@ -10,6 +10,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use milepost_core::batch::nominal::NominalTime;
 use milepost_core::batch::start::NewBatch;
+use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::ident::{BatchId, JobId};
 use milepost_core::job::{KeyHolder, NewJob};
 use milepost_core::json::is_same_json;
@@ -147,6 +148,16 @@ pub(crate) async fn check_complete(
 /// Refuses a key that a job with different content holds.
 pub(crate) async fn check_held(store: &dyn Store, asked: &NewJob) -> Result<(), Problem> {
     check_each(store, &[asked]).await?.into_iter().collect()
+}
+
+/// Refuses a key under which a run over a file with another number of rows was started.
+pub(crate) async fn check_rows(store: &dyn Store, run: JobId, rows: u64) -> Result<(), Problem> {
+    let filter = BulkFilter { job: Some(run), limit: 1, ..BulkFilter::default() };
+    let held = store.bulks(&filter).await?.pop().and_then(|run| run.file);
+    if held.is_none_or(|file| file.rows == rows) {
+        return Ok(());
+    }
+    Err(taken(format_args!("run {run} was started"), "another file"))
 }
 
 /// Returns the job with the same content that holds the key of this one, if there is one.

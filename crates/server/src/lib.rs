@@ -213,7 +213,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         .layer(middleware::from_fn_with_state(app.clone(), refusal::when_replicated))
         .layer(middleware::from_fn_with_state(app.clone(), console::look_anew))
         .layer(middleware::from_fn_with_state(app.announcer.clone(), announcer::announce_changes))
-        .layer(middleware::from_fn(session::csrf_check::guard_forms))
+        .layer(middleware::from_fn_with_state(limits.body_bytes, session::csrf_check::guard_forms))
         .layer(middleware::from_fn_with_state(app.clone(), limits::bound::bound))
         .layer(middleware::from_fn_with_state(app.clone(), access::gate))
         .layer(middleware::from_fn_with_state(app.clone(), console::explain))

@@ -5,6 +5,7 @@ use std::io::Cursor;
 
 use axum::body::Bytes;
 use milepost_core::bulk::dry_run::{FileSample, SAMPLE_BYTES_MAX};
+use milepost_core::bulk::row_pages::RowPages;
 use milepost_core::bulk::staged::Columns;
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::Store;
@@ -16,10 +17,6 @@ use tokio::sync::mpsc;
 
 use crate::problem::{Code, Problem};
 
-/// Rows are passed to the store in pages of up to this many rows …
-const PAGE_ROWS: usize = 1000;
-/// … or this many bytes.
-const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The number of bad lines that a message lists.
 const LISTED_MAX: usize = 5;
 /// The maximum length of a file's name, in characters.
@@ -122,22 +119,17 @@ impl TargetFile {
     /// Sends all rows in pages; stops when the receiver is gone.
     fn read(&self, columns: &Columns, pages: &mpsc::Sender<Vec<String>>) -> Result<(), Problem> {
         let mut records = self.records(columns)?;
-        let (mut page, mut bytes) = (Vec::new(), 0);
+        let mut rows = RowPages::default();
         loop {
             let made = records.read().map_err(|_| broken())?;
             let is_end = matches!(made, Made::End);
-            if let Made::Good(row, _) = made {
-                bytes += row.len();
-                page.push(row);
-            }
-            let is_full = page.len() >= PAGE_ROWS || bytes >= PAGE_BYTES;
-            if is_full || (is_end && !page.is_empty()) {
-                bytes = 0;
-                if pages.blocking_send(std::mem::take(&mut page)).is_err() {
-                    return Ok(());
-                }
-            }
-            if is_end {
+            let page = match made {
+                Made::Good(row, _) => rows.add(row),
+                Made::Bad(_) => None,
+                Made::End => Some(rows.rest()),
+            };
+            let is_received = page.is_none_or(|page| pages.blocking_send(page).is_ok());
+            if is_end || !is_received {
                 return Ok(());
             }
         }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use milepost_core::audit::AuditedAction;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::{RetentionStore, StoreResult};
-use milepost_core::retention::{Keep, Retained, StoredPeriod};
+use milepost_core::retention::{Keep, Retained, RetentionPeriod};
 use milepost_core::sql;
 use rusqlite::Row;
 
@@ -15,7 +15,7 @@ use crate::store::SqliteStore;
 
 #[async_trait]
 impl RetentionStore for SqliteStore {
-    async fn put_retention(&self, period: StoredPeriod) -> StoreResult<()> {
+    async fn put_retention(&self, period: RetentionPeriod) -> StoreResult<()> {
         period.check()?;
         let keep_ms = period.keep.period().map(whole_ms);
         let put = move |tx: &rusqlite::Transaction<'_>| {
@@ -32,7 +32,7 @@ impl RetentionStore for SqliteStore {
         self.act("remove_retention", Hint::NONE, AuditedAction::remove_retention(of), remove).await
     }
 
-    async fn stored_retention(&self) -> StoreResult<Vec<StoredPeriod>> {
+    async fn stored_retention(&self) -> StoreResult<Vec<RetentionPeriod>> {
         self.read("stored_retention", |conn| {
             let mut statement = conn.prepare_cached(sql!("retention_settings"))?;
             Ok(statement
@@ -46,9 +46,9 @@ impl RetentionStore for SqliteStore {
 
 /// Decodes a row; `None` if it is about something that only a newer version deletes. A period that cannot be read is an error: without it, too much
 /// would be deleted.
-fn stored(row: &Row<'_>) -> rusqlite::Result<Option<StoredPeriod>> {
+fn stored(row: &Row<'_>) -> rusqlite::Result<Option<RetentionPeriod>> {
     let Ok(of) = row.get_ref(0)?.as_str()?.parse() else { return Ok(None) };
     let keep_ms: Option<i64> = row.get(1)?;
     let keep = keep_ms.map_or(Keep::Forever, |ms| Keep::For(Duration::from_millis(ms.unsigned_abs())));
-    Ok(Some(StoredPeriod { of, keep }))
+    Ok(Some(RetentionPeriod { of, keep }))
 }

@@ -7,7 +7,8 @@ use milepost::{JobId, Run, RunToken};
 use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::store::Database;
 use milepost_cli_support::table::{Column, Field, Listing};
-use milepost_core::bulk::dry_run::{Bill, CHUNKS_DEFAULT, CHUNKS_MAX, ROWS_DEFAULT, ROWS_MAX};
+use milepost_core::bulk::chunk::FIRST_ROWS;
+use milepost_core::bulk::dry_run::{Bill, CHUNKS_DEFAULT, CHUNKS_MAX, ROWS_MAX};
 
 use super::assemble::{Effect, Site};
 use super::parameters::ParametersArgs;
@@ -38,7 +39,7 @@ pub(super) struct DryRunArgs {
     #[command(flatten)]
     file: FileArgs,
     /// The number of rows of a chunk
-    #[arg(long, value_name = "N", default_value_t = ROWS_DEFAULT, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
+    #[arg(long, value_name = "N", default_value_t = FIRST_ROWS, value_parser = clap::value_parser!(u32).range(1..=i64::from(ROWS_MAX)))]
     rows: u32,
     /// The number of chunks
     #[arg(long, value_name = "N", default_value_t = CHUNKS_DEFAULT, value_parser = clap::value_parser!(u32).range(1..=i64::from(CHUNKS_MAX)))]

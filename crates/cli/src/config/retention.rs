@@ -1,7 +1,7 @@
 //! `[retention]`: how long finished jobs and other old rows are kept.
 
 use milepost_cli_support::parsers;
-use milepost_core::retention::{Keep, RetentionPolicy};
+use milepost_core::retention::{Keep, Retained, RetentionPeriod, RetentionPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -52,40 +52,32 @@ impl TryFrom<String> for Kept {
 impl Retention {
     /// Returns the retention policy of the section.
     pub(crate) fn policy(&self) -> RetentionPolicy {
-        let default = RetentionPolicy::default();
-        let keep = |kept: Option<Kept>, default| kept.map_or(default, |kept| kept.0);
-        RetentionPolicy {
-            succeeded: keep(self.succeeded, default.succeeded),
-            canceled: keep(self.canceled, default.canceled),
-            failed: keep(self.failed, default.failed),
-            history: keep(self.history, default.history),
-            keys: keep(self.keys, default.keys),
-            workers: keep(self.workers, default.workers),
-            batches: keep(self.batches, default.batches),
-            inbox: keep(self.inbox, default.inbox),
-            events: keep(self.events, default.events),
-            audit: keep(self.audit, default.audit),
-        }
+        policy(|what| match what {
+            Retained::Succeeded => self.succeeded,
+            Retained::Canceled => self.canceled,
+            Retained::Failed => self.failed,
+            Retained::History => self.history,
+            Retained::Keys => self.keys,
+            Retained::Workers => self.workers,
+            Retained::Batches => self.batches,
+            Retained::Inbox => self.inbox,
+            Retained::Events => self.events,
+            Retained::Audit => self.audit,
+        })
     }
+}
+
+/// Returns the default policy, with the periods that are given.
+fn policy(given: impl Fn(Retained) -> Option<Kept>) -> RetentionPolicy {
+    let period = |of: &Retained| Some(RetentionPeriod { of: *of, keep: given(*of)?.0 });
+    RetentionPolicy::default().with(Retained::ALL.iter().filter_map(period))
 }
 
 pub(super) fn check(retention: Option<&Node>, faults: &mut Faults) {
     let Some(node) = retention else { return };
     let kept =
         |key: &str| node.get(key).and_then(Node::text).and_then(|text| parsers::keep(text).ok()).map(Kept);
-    let section = Retention {
-        succeeded: kept("succeeded"),
-        canceled: kept("canceled"),
-        failed: kept("failed"),
-        history: kept("history"),
-        keys: kept("keys"),
-        workers: kept("workers"),
-        batches: kept("batches"),
-        inbox: kept("inbox"),
-        events: kept("events"),
-        audit: kept("audit"),
-    };
-    if let Err(error) = section.policy().check() {
+    if let Err(error) = policy(|what| kept(what.as_str())).check() {
         faults.add(
             node.span.start,
             error.to_string(),

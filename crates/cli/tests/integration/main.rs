@@ -41,3 +41,4 @@ mod traces;
 mod tutorials;
 mod watched;
 mod work;
+mod work_log;

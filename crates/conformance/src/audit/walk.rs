@@ -26,7 +26,7 @@ use milepost_core::job::{NewJob, Priority};
 use milepost_core::limit::{Limit, Rate, Source};
 use milepost_core::port::{Operation, Store};
 use milepost_core::precedence::Scope;
-use milepost_core::retention::{Keep, Retained, StoredPeriod};
+use milepost_core::retention::{Keep, Retained, RetentionPeriod};
 use milepost_core::schedule::{Schedule, Spec};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
@@ -177,7 +177,7 @@ impl Walk {
         self.store.pause_queue("mail", false).await.unwrap();
         self.told("queue.resume", "mail", CHANGED).await;
 
-        let mut period = StoredPeriod { of: Retained::Failed, keep: Keep::days(30) };
+        let mut period = RetentionPeriod { of: Retained::Failed, keep: Keep::days(30) };
         self.store.put_retention(period).await.unwrap();
         self.told("retention.put", "failed", CAME).await;
         period.keep = Keep::Forever;

@@ -5,14 +5,16 @@
 
 mod action;
 mod note;
+mod subject;
 
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use action::{AuditedAction, Subject, WHATS};
+pub use action::{AuditedAction, WHATS};
 pub use note::{LISTED_MAX, Note, made_batch, made_events, made_jobs, made_run};
+pub use subject::Subject;
 
 use crate::actions::{self, REASON_CHARS_MAX};
 use crate::job::error::InvalidJob;

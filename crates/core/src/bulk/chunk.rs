@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// The default number of rows of a run's first chunk, and of the chunks of a dry run.
+pub const FIRST_ROWS: u32 = 500;
 /// The number of recent chunks that are considered.
 const REMEMBERED: usize = 10;
 /// The maximum growth factor from one chunk to the next. A chunk may always grow by one row.

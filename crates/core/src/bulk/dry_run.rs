@@ -1,11 +1,11 @@
-//! Dry runs: a few real chunks that are rolled back, and what they cost. A worker performs one as a job of a kind of its own.
+//! Dry runs: a few real chunks that are rolled back, and their cost. A worker performs each as a job of a separate kind.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::chunk::Load;
+use super::chunk::{FIRST_ROWS, Load};
 use super::definition::{Definition, Effects};
 use super::error::InvalidBulk;
 use super::key::Key;
@@ -19,8 +19,6 @@ use crate::job::error::InvalidJob;
 /// How the kinds of its jobs begin; the name of the bulk job follows, so that only workers that run it claim them.
 const KINDS: &str = "milepost.dry-run.";
 
-/// The default number of rows of a chunk, which is that of a run's first chunk.
-pub const ROWS_DEFAULT: u32 = 500;
 /// The maximum number of rows of a chunk.
 pub const ROWS_MAX: u32 = 1_000_000;
 /// The default number of chunks.
@@ -66,7 +64,7 @@ impl DryRun {
     /// Creates a dry run of the default size.
     #[must_use]
     pub fn new(bulk: impl Into<String>, parameters: Parameters) -> Self {
-        Self { bulk: bulk.into(), parameters, rows: ROWS_DEFAULT, chunks: CHUNKS_DEFAULT, file: None }
+        Self { bulk: bulk.into(), parameters, rows: FIRST_ROWS, chunks: CHUNKS_DEFAULT, file: None }
     }
 
     /// Returns the largest number of rows that it applies.
@@ -107,7 +105,7 @@ impl DryRun {
         Ok(job.max_attempts(ATTEMPTS_MAX))
     }
 
-    /// Returns what the worker's database has to do.
+    /// Returns the chunks to try.
     #[must_use]
     pub fn trial(&self) -> Trial {
         let first = self.file.iter().flat_map(|file| &file.first);
@@ -119,16 +117,16 @@ impl DryRun {
     }
 }
 
+/// Returns the dry run that a job performs; `None` if the job is of another kind.
+#[must_use]
+pub fn of_job(kind: &str, payload: &str) -> Option<DryRun> {
+    if kind.starts_with(KINDS) { serde_json::from_str(payload).ok() } else { None }
+}
+
 /// Returns the kind of the dry runs of a bulk job.
 #[must_use]
 pub fn kind(bulk: &str) -> String {
     format!("{KINDS}{bulk}")
-}
-
-/// Returns whether jobs of this kind are dry runs.
-#[must_use]
-pub fn is_kind(kind: &str) -> bool {
-    kind.starts_with(KINDS)
 }
 
 /// Returns whether dry runs of a bulk job are possible, as far as its definition shows.
@@ -249,7 +247,7 @@ impl Bill {
 }
 
 const fn rows_default() -> u32 {
-    ROWS_DEFAULT
+    FIRST_ROWS
 }
 
 const fn chunks_default() -> u32 {

@@ -13,6 +13,7 @@ pub mod listing;
 pub mod operation;
 pub mod parameters;
 pub mod progress;
+pub mod row_pages;
 pub mod run;
 pub mod sql;
 pub mod staged;

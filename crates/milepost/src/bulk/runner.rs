@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost_core::bulk::chunk::{ChunkSizer, Load, Sizing};
+use milepost_core::bulk::chunk::{ChunkSizer, FIRST_ROWS, Load, Sizing};
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::parameters::Parameters;
 use milepost_core::bulk::run::{
@@ -32,8 +32,6 @@ const HOLD_AWAY: Duration = Duration::from_secs(15);
 const FAILURES_IN_A_ROW: u32 = 6;
 /// The interval at which throttles are checked while chunks run.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// The number of rows of the first chunk.
-const FIRST_ROWS: u32 = 500;
 
 /// Runs one attempt, and logs why it fails.
 pub(super) async fn run(

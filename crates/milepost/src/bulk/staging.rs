@@ -2,15 +2,11 @@
 
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
+use milepost_core::bulk::row_pages::RowPages;
 use milepost_core::bulk::staged::{BadRow, Columns};
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkStaging, Store, StoreResult};
 use serde::Serialize;
-
-/// Rows are passed to the store in batches of up to this many rows …
-const BATCH_ROWS_MAX: usize = 1000;
-/// … or this many bytes, whichever is reached first.
-const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The targets of one run, added row by row in bounded memory. The run starts with all of them or not at all.
 ///
@@ -32,8 +28,7 @@ pub struct Staging {
     staging: Box<dyn BulkStaging>,
     definition: Definition,
     columns: Columns,
-    batch: Vec<String>,
-    bytes: usize,
+    pages: RowPages,
     rows: u64,
 }
 
@@ -47,7 +42,7 @@ impl Staging {
             return Err(InvalidBulk::NotOverFile { name: definition.name.clone() }.into());
         };
         let staging = store.stage_bulk(name).await?;
-        Ok(Self { staging, definition: definition.clone(), columns, batch: Vec::new(), bytes: 0, rows: 0 })
+        Ok(Self { staging, definition: definition.clone(), columns, pages: RowPages::default(), rows: 0 })
     }
 
     /// Adds a row, whose JSON is an object with all columns. `null` means no value; other members are ignored.
@@ -67,24 +62,17 @@ impl Staging {
     /// # Errors
     /// If the store fails.
     pub async fn add_made(&mut self, row: String) -> StoreResult<()> {
-        self.bytes += row.len();
-        self.batch.push(row);
         self.rows += 1;
-        if self.batch.len() >= BATCH_ROWS_MAX || self.bytes >= BATCH_BYTES_MAX {
-            self.hand_over().await?;
+        match self.pages.add(row) {
+            Some(page) => self.staging.add(page).await,
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns how many rows were added.
     #[must_use]
     pub const fn rows(&self) -> u64 {
         self.rows
-    }
-
-    async fn hand_over(&mut self) -> StoreResult<()> {
-        self.bytes = 0;
-        self.staging.add(std::mem::take(&mut self.batch)).await
     }
 
     /// Starts the run over all rows, with the definition's options. If the job's key exists, the rows are discarded and the existing run is
@@ -102,7 +90,7 @@ impl Staging {
     /// # Errors
     /// As [`start`](Self::start).
     pub async fn start_directed(mut self, job: &NewJob) -> StoreResult<Enqueued> {
-        self.hand_over().await?;
+        self.staging.add(self.pages.rest()).await?;
         self.staging.start(job).await
     }
 

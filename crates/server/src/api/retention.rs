@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use milepost_core::retention::{Keep, Retained, StoredPeriod};
+use milepost_core::retention::{Keep, Retained, RetentionPeriod};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -75,7 +75,7 @@ async fn put_retention(
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let of = retained(&name)?;
     let keep: Keep = request.period.parse().map_err(|fault| refused(fault).at("period"))?;
-    let period = StoredPeriod { of, keep };
+    let period = RetentionPeriod { of, keep };
     period.check().map_err(|invalid| refused(invalid.to_string()).at("period"))?;
     store.put_retention(period).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -40,10 +40,8 @@ struct Job {
     checkpoint: Option<String>,
     schedule: Option<String>,
     is_bulk: bool,
-    /// What the dry run has shown, if the job was one.
-    bill: Option<Bill>,
-    /// The bulk job of the dry run.
-    rehearsed: Option<String>,
+    /// If the job is a dry run.
+    rehearsed: Option<Rehearsed>,
     why: Option<Why>,
     failure: Option<String>,
     machine: String,
@@ -53,6 +51,12 @@ struct Job {
     history: Vec<Entry>,
     has_earlier_changes: bool,
     actions: Vec<Action>,
+}
+
+/// A dry run's bulk job, and its result when it has ended.
+struct Rehearsed {
+    bulk: String,
+    bill: Option<Bill>,
 }
 
 /// The reason why the job does not run, and a link to the related page.
@@ -108,8 +112,7 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
         checkpoint: view.checkpoint.as_ref().map(|json| pretty(json.get())),
         has_earlier_changes: is_part || history.len() > DRAWN,
         history: entries(history),
-        bill: bill(&view),
-        rehearsed: dry_run(&view).map(|dry_run| dry_run.bulk),
+        rehearsed: rehearsed(&view),
         is_bulk,
         view,
         page,
@@ -131,12 +134,10 @@ impl Job {
     }
 }
 
-fn dry_run(view: &JobView) -> Option<DryRun> {
-    dry_run::is_kind(&view.row.kind).then(|| serde_json::from_str(view.payload.get()).ok()).flatten()
-}
-
-fn bill(view: &JobView) -> Option<Bill> {
-    dry_run(view).and_then(|_| serde_json::from_str(view.result.as_ref()?.get()).ok())
+fn rehearsed(view: &JobView) -> Option<Rehearsed> {
+    let DryRun { bulk, .. } = dry_run::of_job(&view.row.kind, view.payload.get())?;
+    let bill = view.result.as_ref().and_then(|result| serde_json::from_str(result.get()).ok());
+    Some(Rehearsed { bulk, bill })
 }
 
 fn reason_of(waiting: &Waiting, page: &Page) -> Why {

@@ -5,7 +5,7 @@ use axum::response::Response;
 use milepost_core::actions::retention::RetentionAction;
 use milepost_core::error::StoreError;
 use milepost_core::port::{Store, StoreResult};
-use milepost_core::retention::{Keep, Retained, StoredPeriod};
+use milepost_core::retention::{Keep, Retained, RetentionPeriod};
 
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
@@ -62,7 +62,7 @@ pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
             .trim()
             .parse()
             .map_err(|fault| Flash::refused(format!("nothing was done: the period: {fault}")))?;
-        let period = StoredPeriod { of, keep };
+        let period = RetentionPeriod { of, keep };
         period.check().map_err(StoreError::Retention)?;
         store.put_retention(period).await?;
         Ok(format!("Kept from now on: {}, {keep}.", of.in_words()))

@@ -9,8 +9,9 @@ use milepost_core::actions::batch::NewBatchAction;
 use milepost_core::actions::bulk_run::NewRunAction;
 use milepost_core::actions::job::NewJobAction;
 use milepost_core::batch::start::NewBatch;
+use milepost_core::bulk::chunk::FIRST_ROWS;
 use milepost_core::bulk::definition::Definition;
-use milepost_core::bulk::dry_run::{CHUNKS_DEFAULT, DryRun, ROWS_DEFAULT, is_rolled_back};
+use milepost_core::bulk::dry_run::{CHUNKS_DEFAULT, DryRun, is_rolled_back};
 use milepost_core::bulk::parameters::Parameters;
 use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
@@ -72,7 +73,7 @@ pub(super) fn dry_run_form(page: &Page, definition: &Definition) -> Option<Actio
     let form = targets(definition)
         .into_iter()
         .fold(form, Action::with)
-        .with(Field::shown("rows", "Rows of a chunk", ROWS_DEFAULT.to_string(), "").required())
+        .with(Field::shown("rows", "Rows of a chunk", FIRST_ROWS.to_string(), "").required())
         .with(Field::shown("chunks", "Chunks", CHUNKS_DEFAULT.to_string(), "").required())
         .with(once());
     (page.viewer.operates && is_rolled_back(definition)).then_some(form)

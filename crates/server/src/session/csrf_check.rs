@@ -1,7 +1,7 @@
 //! The CSRF check of requests with a session.
 
 use axum::body::{Body, to_bytes};
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -16,15 +16,17 @@ pub(crate) const FIELD: &str = "csrf";
 const HEADER: &str = "x-csrf-token";
 /// Maximum size of a form.
 pub(super) const FORM_BYTES_MAX: usize = 256 * 1024;
-/// Maximum size of a form with a file.
-const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Refuses requests with a session that change something and were not sent by a page of this server. Reads the body, so it must
-/// run after the layers that limit requests.
-pub(crate) async fn guard_forms(request: Request, next: Next) -> Response {
+/// run after the layers that limit requests. `body_bytes_max`: the limit of a form with a file.
+pub(crate) async fn guard_forms(
+    State(body_bytes_max): State<usize>,
+    request: Request,
+    next: Next,
+) -> Response {
     let identity = request.extensions().get::<Identity>().cloned();
     let request = match identity.filter(|identity| identity.session.is_some()) {
-        Some(identity) => check_form(request, &identity).await,
+        Some(identity) => check_form(request, &identity, body_bytes_max).await,
         None => Ok(request),
     };
     match request {
@@ -33,7 +35,11 @@ pub(crate) async fn guard_forms(request: Request, next: Next) -> Response {
     }
 }
 
-async fn check_form(request: Request, identity: &Identity) -> Result<Request, Problem> {
+async fn check_form(
+    request: Request,
+    identity: &Identity,
+    body_bytes_max: usize,
+) -> Result<Request, Problem> {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(request);
     }
@@ -49,7 +55,7 @@ async fn check_form(request: Request, identity: &Identity) -> Result<Request, Pr
         return Err(refused("the header x-csrf-token is missing").at(format!("header {HEADER}")));
     }
     let (parts, body) = request.into_parts();
-    let bytes_max = if boundary.is_some() { FILE_BYTES_MAX } else { FORM_BYTES_MAX };
+    let bytes_max = if boundary.is_some() { body_bytes_max } else { FORM_BYTES_MAX };
     let body = to_bytes(body, bytes_max).await.map_err(|_| too_large(bytes_max))?;
     let given = match boundary {
         Some(boundary) => multipart::field(&boundary, body.clone(), FIELD).await,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use milepost_core::limit::{Limit, LimitView, Target};
 use milepost_core::port::{LimitStore, RetentionStore, ScheduleStore, StoreResult};
 use milepost_core::precedence::{Over, Put};
-use milepost_core::retention::{Retained, StoredPeriod};
+use milepost_core::retention::{Retained, RetentionPeriod};
 use milepost_core::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source, Tick, Ticked};
 
 #[async_trait]
@@ -26,7 +26,7 @@ impl LimitStore for Faulty {
 
 #[async_trait]
 impl RetentionStore for Faulty {
-    async fn put_retention(&self, period: StoredPeriod) -> StoreResult<()> {
+    async fn put_retention(&self, period: RetentionPeriod) -> StoreResult<()> {
         self.pass("put_retention", self.inner.put_retention(period)).await
     }
 
@@ -34,7 +34,7 @@ impl RetentionStore for Faulty {
         self.pass("remove_retention", self.inner.remove_retention(of)).await
     }
 
-    async fn stored_retention(&self) -> StoreResult<Vec<StoredPeriod>> {
+    async fn stored_retention(&self) -> StoreResult<Vec<RetentionPeriod>> {
         self.pass("stored_retention", self.inner.stored_retention()).await
     }
 }

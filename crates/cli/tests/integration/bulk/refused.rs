@@ -6,6 +6,7 @@ use crate::support::{self, Place, on_each_store};
 on_each_store! {
     a_worker_refuses_what_the_database_does_not_take_at_its_place,
     what_cannot_be_started_or_steered_is_refused,
+    a_faulty_configuration_starts_no_run_but_shows_and_stops_them,
 }
 
 const NO_RUN: &str = "0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c";
@@ -84,7 +85,11 @@ fn what_cannot_be_started_or_steered_is_refused(place: Place) {
         resumed.err
     );
     assert_eq!(members.notes(), 0);
-    // With a faulty file, runs can still be viewed and stopped, but not started.
+}
+
+fn a_faulty_configuration_starts_no_run_but_shows_and_stops_them(place: Place) {
+    let members = Members::new(place, 10, &notes("popular", ""));
+    let id = members.start("popular");
     members.place.write("milepost.toml", "bulk = 7\n");
     assert_eq!(members.bulk(&["start", "popular", "--param", "topic=1"]).status, 2);
     let listed = members.bulk(&["list"]).ok();
@@ -100,4 +105,5 @@ fn what_cannot_be_started_or_steered_is_refused(place: Place) {
     members.place.write("milepost.toml", "store = \n");
     let lost = list();
     assert!(lost.status == 2 && lost.err.contains("milepost.toml:1:"), "{}", lost.err);
+    members.bulk(&["cancel", &id]).ok();
 }

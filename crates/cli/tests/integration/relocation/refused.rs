@@ -6,7 +6,7 @@ use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, Source};
 use milepost_core::port::{Operation, Store, WorkerStore};
 use milepost_core::relocation::{MoveError, MoveId};
-use milepost_core::retention::{Keep, Retained, StoredPeriod};
+use milepost_core::retention::{Keep, Retained, RetentionPeriod};
 use milepost_core::schedule::{Schedule, Spec};
 use milepost_core::transition::Verb;
 use milepost_core::worker::NewWorker;
@@ -57,7 +57,7 @@ fn neither_store_can_be_used_while_it_moves_and_both_can_be_read() {
             let spec = Spec::cron("@daily", "UTC").unwrap();
             refused(store.put_schedule(&Schedule::new("s", spec, Scene::job()), Source::Operator).await);
             refused(store.put_limit(&Limit::group("g").slots(2), Source::Operator).await);
-            let period = StoredPeriod { of: Retained::Failed, keep: Keep::Forever };
+            let period = RetentionPeriod { of: Retained::Failed, keep: Keep::Forever };
             refused(store.put_retention(period).await);
         }
         refused(stores[0].operate(id.parse().unwrap(), &Operation::new(Verb::Cancel)).await);

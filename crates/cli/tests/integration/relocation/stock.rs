@@ -12,7 +12,7 @@ use milepost_core::finish::{End, Finished};
 use milepost_core::job::{NewJob, Priority, StartAt};
 use milepost_core::limit::{Limit, Rate, Source};
 use milepost_core::port::{Operation, Store};
-use milepost_core::retention::{Keep, Pace, Retained, RetentionPolicy, StoredPeriod};
+use milepost_core::retention::{Keep, Pace, Retained, RetentionPeriod, RetentionPolicy};
 use milepost_core::schedule::{Schedule, Spec};
 use milepost_core::state::JobState;
 use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
@@ -190,7 +190,7 @@ async fn limited(scene: &Scene) {
     put(Limit::group("wide").slots(2)).await;
     put(Limit::group("open").rate(Rate::new(5000.0, 1000))).await;
     for (of, keep) in [(Retained::Failed, Keep::days(200)), (Retained::History, Keep::Forever)] {
-        scene.store.put_retention(StoredPeriod { of, keep }).await.unwrap();
+        scene.store.put_retention(RetentionPeriod { of, keep }).await.unwrap();
     }
     for group in ["tenant:a", "wide", "open"] {
         for _ in 0..4 {

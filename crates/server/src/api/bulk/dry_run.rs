@@ -1,7 +1,8 @@
 //! Dry runs: jobs that apply a few chunks and roll them back.
 
 use axum::extract::State;
-use milepost_core::bulk::dry_run::{CHUNKS_DEFAULT, DryRun, ROWS_DEFAULT};
+use milepost_core::bulk::chunk::FIRST_ROWS;
+use milepost_core::bulk::dry_run::{CHUNKS_DEFAULT, DryRun};
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::parameters::Parameters;
 use milepost_core::job::{NewJob, PAYLOAD_BYTES_MAX};
@@ -62,7 +63,7 @@ async fn start_dry_run(
 ) -> Result<Created, Problem> {
     let store = app.acting(actor.because(request.reason.as_deref())?);
     let dry_run = DryRun {
-        rows: request.rows.unwrap_or(ROWS_DEFAULT),
+        rows: request.rows.unwrap_or(FIRST_ROWS),
         chunks: request.chunks.unwrap_or(CHUNKS_DEFAULT),
         ..DryRun::new(request.name, request.parameters)
     };

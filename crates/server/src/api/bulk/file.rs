@@ -19,6 +19,7 @@ use crate::actor::RequestActor;
 use crate::api::create;
 use crate::app::App;
 use crate::body;
+use crate::idempotency::{self, IdempotencyKey};
 use crate::params::Query;
 use crate::problem::{Code, Problem};
 use crate::target_file::TargetFile;
@@ -62,9 +63,10 @@ struct FileParams {
 ///
 /// For a bulk job whose targets come from a file. The body is the file: rows of CSV with the columns' names first (`text/csv`), or a JSON object
 /// per line (`application/x-ndjson`). The whole file is checked first: if a row is bad, nothing is started. Larger files than a body may have can be
-/// started with `milepost bulk start --from FILE`.
+/// started with `milepost bulk start --from FILE`. A repeated request with the same `Idempotency-Key` returns the same run; its parameters and the
+/// number of its rows are compared.
 #[utoipa::path(
-    post, path = "/v1/bulk-runs/from-file", tag = "bulk jobs", params(FileParams),
+    post, path = "/v1/bulk-runs/from-file", tag = "bulk jobs", params(IdempotencyKey, FileParams),
     request_body(content(("text/csv"), ("application/x-ndjson")), description = "The file"),
     responses((status = 201, body = StartedRun), (status = 200, description = "It already existed under this key", body = StartedRun)),
     security(("token" = ["operator"]))
@@ -72,6 +74,7 @@ struct FileParams {
 async fn start_bulk_run_over_file(
     State(app): State<App>,
     actor: RequestActor,
+    idempotency: IdempotencyKey,
     Query(params): Query<FileParams>,
     headers: HeaderMap,
     sent: Result<Bytes, BytesRejection>,
@@ -86,6 +89,7 @@ async fn start_bulk_run_over_file(
     })?;
     let (mut job, columns) = new_run_over_file(&params.name, &parameters, app.store.as_ref()).await?;
     job.key = params.key;
+    let keyed = idempotency.give(&mut job.key, 0);
     job.start = create::start(params.delay_ms, params.start_at)?;
     if let Some(priority) = params.priority {
         let priority = Priority::try_from(priority);
@@ -95,7 +99,11 @@ async fn start_bulk_run_over_file(
     job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid)?;
     let name = params.file.as_deref().unwrap_or(NAME_DEFAULT);
     let file = TargetFile::new(name, format, bytes);
-    let (started, _) = file.start(store.as_ref(), columns, &job).await?;
+    let (started, rows) = file.start(store.as_ref(), columns, &job).await?;
+    if keyed && started.duplicate {
+        idempotency::check_held(app.store.as_ref(), &job).await?;
+        idempotency::check_rows(app.store.as_ref(), started.job, rows).await?;
+    }
     Ok(StartedRun::from(started).into_response())
 }
 

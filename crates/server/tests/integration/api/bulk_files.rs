@@ -45,6 +45,27 @@ pub(crate) async fn a_run_is_started_over_the_rows_of_a_file(place: Place) {
     assert_eq!(send(&place, "name=letter", JSONL, lines).await.0, StatusCode::CREATED);
 }
 
+pub(crate) async fn a_file_that_is_sent_again_with_its_idempotency_key_starts_no_second_run(place: Place) {
+    with_a_bulk_job(&place).await;
+    let send = async |query: &str, body: &'static str| {
+        let request = place.request(Method::POST, &format!("/v1/bulk-runs/from-file?name=letter{query}"));
+        let request = request.header("content-type", CSV).header("idempotency-key", "may");
+        let answer = request.body(body).send().await.unwrap();
+        (answer.status(), answer.json::<Value>().await.unwrap())
+    };
+    let made = send("", "id,name\n1,a\n").await;
+    let again = send("", "id,name\n1,a\n").await;
+    assert_eq!((made.0, again.0), (StatusCode::CREATED, StatusCode::OK));
+    assert_eq!(made.1["id"], again.1["id"]);
+    let other_content =
+        [("", "id,name\n1,a\n2,b\n"), ("&parameters=%7B%22text%22%3A%22hi%22%7D", "id,name\n1,a\n")];
+    for (query, body) in other_content {
+        let refused = send(query, body).await;
+        assert_eq!(refused.1["code"], "idempotency_key_taken", "{}", refused.1);
+    }
+    assert_eq!(place.get("/v1/bulk-runs").await.body["items"].as_array().unwrap().len(), 1);
+}
+
 pub(crate) async fn a_file_with_a_bad_row_starts_nothing(place: Place) {
     with_a_bulk_job(&place).await;
     for (query, content_type, body, words) in [

@@ -132,6 +132,7 @@ on_both! {
         a_retention_period_is_set_in_the_console
     }
     bulk_files {
+        a_file_that_is_sent_again_with_its_idempotency_key_starts_no_second_run
         a_run_is_started_over_the_rows_of_a_file
         a_file_with_a_bad_row_starts_nothing
         an_operator_uploads_a_file_in_the_console

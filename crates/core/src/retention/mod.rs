@@ -1,15 +1,16 @@
 //! Retention periods of finished jobs, batches, events and audit entries.
 
-use std::fmt;
-use std::ops::AddAssign;
-use std::str::FromStr;
+mod period;
+mod pruned;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::duration::{self, WAIT_MAX};
-use crate::named::named_enum;
+pub use self::period::{Keep, Retained, RetentionPeriod};
+pub use self::pruned::{Pace, Prunable, Pruned};
+use crate::duration::WAIT_MAX;
 use crate::state::JobState;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -17,118 +18,6 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const WORKERS_MIN: Duration = DAY;
 /// The minimum retention of audit entries, whatever a policy specifies. A trigger of the PostgreSQL store enforces it.
 pub const AUDIT_MIN: Duration = Duration::from_secs(30 * DAY.as_secs());
-
-/// How long something is kept after it finished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Keep {
-    /// For this period.
-    For(Duration),
-    /// Without a time limit.
-    Forever,
-}
-
-impl Keep {
-    /// Keeps for this number of days.
-    #[must_use]
-    pub const fn days(days: u32) -> Self {
-        Self::For(Duration::from_secs(days as u64 * 24 * 3600))
-    }
-
-    /// Returns the period; `None` for [`Keep::Forever`].
-    #[must_use]
-    pub const fn period(self) -> Option<Duration> {
-        match self {
-            Self::For(period) => Some(period),
-            Self::Forever => None,
-        }
-    }
-}
-
-impl FromStr for Keep {
-    type Err = String;
-
-    /// Parses a duration such as `7d`, or `forever`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "forever" => Ok(Self::Forever),
-            text => duration::parse(text).map(Self::For).map_err(|e| format!("{e}; or give forever")),
-        }
-    }
-}
-
-impl fmt::Display for Keep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::For(period) => f.write_str(&duration::exact(*period)),
-            Self::Forever => f.write_str("forever"),
-        }
-    }
-}
-
-named_enum! {
-    /// What has a retention period: the fields of [`RetentionPolicy`].
-    Retained {
-        /// Succeeded jobs.
-        Succeeded = "succeeded",
-        /// Canceled or skipped jobs.
-        Canceled = "canceled",
-        /// Dead letters.
-        Failed = "failed",
-        /// The history of ended jobs.
-        History = "history",
-        /// Keys of jobs.
-        Keys = "keys",
-        /// Stopped workers.
-        Workers = "workers",
-        /// Batches.
-        Batches = "batches",
-        /// Ids of processed events.
-        Inbox = "inbox",
-        /// Events in the log.
-        Events = "events",
-        /// Entries of the audit.
-        Audit = "audit",
-    }
-}
-
-impl Retained {
-    /// Describes it for people.
-    #[must_use]
-    pub const fn in_words(self) -> &'static str {
-        match self {
-            Self::Succeeded => "succeeded jobs",
-            Self::Canceled => "canceled and skipped jobs",
-            Self::Failed => "dead letters of jobs and inboxes",
-            Self::History => "histories of ended jobs",
-            Self::Keys => "keys of ended jobs",
-            Self::Workers => "ended workers",
-            Self::Batches => "batches",
-            Self::Inbox => "ids of processed events",
-            Self::Events => "events that all subscriptions have processed",
-            Self::Audit => "entries of the audit",
-        }
-    }
-}
-
-/// A period that an operator has stored. It replaces that of every configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoredPeriod {
-    /// What it applies to.
-    pub of: Retained,
-    /// How long that is kept.
-    pub keep: Keep,
-}
-
-impl StoredPeriod {
-    /// Rejects a period that no store can apply.
-    ///
-    /// # Errors
-    /// As [`RetentionPolicy::check`].
-    pub fn check(self) -> Result<(), InvalidRetention> {
-        RetentionPolicy::default().with(&[self]).check()
-    }
-}
 
 /// Retention periods for everything that would otherwise grow without limit. Unfinished work is always kept, except
 /// dead letters. Aborted jobs are kept until an operator resumes or cancels them.
@@ -224,11 +113,11 @@ impl RetentionPolicy {
         }
     }
 
-    /// Returns this policy with the periods that operators have stored.
+    /// Returns this policy with these periods instead of its own.
     #[must_use]
-    pub fn with(mut self, stored: &[StoredPeriod]) -> Self {
-        for StoredPeriod { of, keep } in stored {
-            *self.of_mut(*of) = *keep;
+    pub fn with(mut self, periods: impl IntoIterator<Item = RetentionPeriod>) -> Self {
+        for RetentionPeriod { of, keep } in periods {
+            *self.of_mut(of) = keep;
         }
         self
     }
@@ -288,106 +177,6 @@ pub enum InvalidRetention {
     },
 }
 
-/// The size of one pruning transaction, and the pause after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// The maximum number of jobs, keys or workers in one transaction. History is deleted in portions of the same number of rows.
-    pub limit: u32,
-    /// The length of the pause, as a multiple of the transaction's duration. During the pause no other process with a
-    /// pause prunes. Zero: no pause, and no waiting for the turn of other processes.
-    pub rest: u32,
-}
-
-/// Numbers of rows that retention can delete.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Prunable {
-    /// Jobs that succeeded.
-    pub succeeded: u64,
-    /// Jobs that were canceled or skipped.
-    pub canceled: u64,
-    /// Dead letters.
-    pub failed: u64,
-    /// Jobs whose history is deleted before the job.
-    pub histories: u64,
-    /// Keys whose job is already deleted.
-    pub keys: u64,
-    /// Workers.
-    pub workers: u64,
-    /// Batches that are not tasks of other batches.
-    pub batches: u64,
-    /// Ids of events that consumers have processed.
-    pub inbox: u64,
-    /// Dead letters of inboxes.
-    pub inbox_dead: u64,
-    /// Events. They are not counted in advance.
-    pub events: u64,
-    /// Entries of the audit.
-    pub audit: u64,
-}
-
-impl Prunable {
-    /// Returns the counter for jobs in this state.
-    #[must_use]
-    pub const fn jobs_in(&mut self, state: JobState) -> &mut u64 {
-        match state {
-            JobState::Succeeded => &mut self.succeeded,
-            JobState::Failed => &mut self.failed,
-            _ => &mut self.canceled,
-        }
-    }
-
-    /// Returns the number of jobs in any state.
-    #[must_use]
-    pub const fn jobs(&self) -> u64 {
-        self.succeeded + self.canceled + self.failed
-    }
-
-    /// Returns the sum of all counters.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.jobs()
-            + self.histories
-            + self.keys
-            + self.workers
-            + self.batches
-            + self.inbox
-            + self.inbox_dead
-            + self.events
-            + self.audit
-    }
-}
-
-/// The result of one call of prune.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Pruned {
-    /// The numbers of deleted objects, by type.
-    #[serde(flatten)]
-    pub what: Prunable,
-    /// Rows deleted in all tables.
-    pub rows: u64,
-    /// Whether a batch was full, so that more rows may be due.
-    pub more: bool,
-}
-
-impl AddAssign for Pruned {
-    fn add_assign(&mut self, more: Self) {
-        let (sum, what) = (&mut self.what, more.what);
-        sum.succeeded += what.succeeded;
-        sum.canceled += what.canceled;
-        sum.failed += what.failed;
-        sum.histories += what.histories;
-        sum.keys += what.keys;
-        sum.workers += what.workers;
-        sum.batches += what.batches;
-        sum.inbox += what.inbox;
-        sum.inbox_dead += what.inbox_dead;
-        sum.events += what.events;
-        sum.audit += what.audit;
-        self.rows += more.rows;
-        self.more = more.more;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -402,15 +191,15 @@ mod tests {
 
     #[test]
     fn what_operators_store_replaces_one_period_of_the_configuration() {
-        let stored = StoredPeriod { of: Retained::Failed, keep: Keep::Forever };
-        let policy = RetentionPolicy::default().with(&[stored]);
+        let stored = RetentionPeriod { of: Retained::Failed, keep: Keep::Forever };
+        let policy = RetentionPolicy::default().with([stored]);
         assert_eq!(policy, RetentionPolicy { failed: Keep::Forever, ..RetentionPolicy::default() });
         for what in Retained::ALL {
             let keep = Keep::days(40);
-            let changed = RetentionPolicy::FOREVER.with(&[StoredPeriod { of: *what, keep }]);
+            let changed = RetentionPolicy::FOREVER.with([RetentionPeriod { of: *what, keep }]);
             assert_eq!(changed.of(*what), keep);
         }
-        let short = StoredPeriod { of: Retained::Audit, keep: Keep::days(1) };
+        let short = RetentionPeriod { of: Retained::Audit, keep: Keep::days(1) };
         assert!(short.check().is_err());
         for text in ["7d", "1h 30m", "forever", "0s"] {
             assert_eq!(text.parse::<Keep>().unwrap().to_string(), text);
