@@ -1,6 +1,7 @@
 //! Bulk jobs: their definition, how they read their targets, chunk sizes, time windows, and estimates of the remaining
 //! time. Pure functions: times and measurements are arguments.
 
+pub mod child_jobs;
 pub mod chunk;
 pub mod definition;
 pub mod dry_run;

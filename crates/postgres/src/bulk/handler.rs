@@ -1,8 +1,9 @@
 //! Chunk handlers in Rust.
 
 use async_trait::async_trait;
+use milepost_core::bulk::child_jobs::check_children;
 use milepost_core::bulk::event_template::EventTemplate;
-use milepost_core::bulk::run::{Chunk, check_children};
+use milepost_core::bulk::run::Chunk;
 use milepost_core::error::Cause;
 use milepost_core::job::NewJob;
 use sqlx::PgConnection;

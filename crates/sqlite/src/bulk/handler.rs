@@ -1,7 +1,8 @@
 //! Handlers that apply chunks in Rust.
 
+use milepost_core::bulk::child_jobs::check_children;
 use milepost_core::bulk::event_template::EventTemplate;
-use milepost_core::bulk::run::{Chunk, check_children};
+use milepost_core::bulk::run::Chunk;
 use milepost_core::error::Cause;
 use milepost_core::job::NewJob;
 use rusqlite::Transaction;
