@@ -103,8 +103,8 @@ fn print(entries: &[AuditEntry]) -> Result<()> {
         wide.then_some(Column::new("WHO")),
         Some(Column::unbroken("WHAT")),
         Some(Column::new("SUBJECT")),
-        wide.then_some(Column::new("CHANGED")),
         (wide && explained).then_some(Column::new("WHY")),
+        wide.then_some(Column::new("CHANGED")),
     ];
     let mut listing = Listing::new(columns.into_iter().flatten());
     for entry in entries {
@@ -114,8 +114,8 @@ fn print(entries: &[AuditEntry]) -> Result<()> {
             wide.then(|| Field::text(entry.who.replace('\n', "\u{fffd}"))),
             Some(Field::text(entry.what.replace('\n', "\u{fffd}"))),
             Some(Field::maybe(entry.subject.as_ref())),
-            wide.then(|| Field::text(changed(entry))),
             (wide && explained).then(|| Field::maybe(entry.why.as_ref())),
+            wide.then(|| Field::text(changed(entry))),
         ];
         listing.fit(wide, fields);
     }

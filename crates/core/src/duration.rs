@@ -20,7 +20,7 @@ pub fn whole_ms(duration: Duration) -> i64 {
 /// A message with the accepted forms.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text)
-        .map_err(|e| format!("{e}; a duration looks like 90s, 10m or \"1h 30m\""))?;
+        .map_err(|_| format!("{text:?} is no duration; a duration looks like 90s, 10m, 7d or \"1h 30m\""))?;
     if duration > WAIT_MAX {
         return Err("it is longer than a hundred years; give a shorter duration".to_owned());
     }

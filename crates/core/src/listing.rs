@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::format::{relative, several};
 use crate::ident::{JobId, RunToken, WorkerId};
+use crate::job::IDEMPOTENCY_PREFIX;
 use crate::limit::Target;
 use crate::state::JobState;
 use crate::trace::Traceparent;
@@ -49,6 +50,14 @@ pub struct JobRow {
     pub worker: Option<WorkerId>,
     /// The token of its last claim.
     pub token: RunToken,
+}
+
+impl JobRow {
+    /// Returns the key that its creator chose; `None` for one that was derived from an idempotency key.
+    #[must_use]
+    pub fn chosen_key(&self) -> Option<&str> {
+        self.key.as_deref().filter(|key| !key.starts_with(IDEMPOTENCY_PREFIX))
+    }
 }
 
 /// The result of a search.

@@ -62,6 +62,9 @@ pub(crate) async fn perform(kind: Option<&KindEntry>, context: Context) -> Resul
     }
 }
 
+/// The note of a run that a worker hands back when it shuts down.
+pub(crate) const HANDED_BACK: &str = "handed back at shutdown";
+
 /// Returns the end that is stored for an answer. `stop_verb`: the stop request that the handler got, if any; `random`, uniform in `[0, 1)`,
 /// adds jitter to the backoff.
 pub(crate) fn end_of(
@@ -74,7 +77,7 @@ pub(crate) fn end_of(
     let failed = |error: JobError| failure_of(kind, job, error, random);
     let stopped = stop_verb.map(|verb| match verb {
         Verb::Abort => End::Abort,
-        Verb::Yield => yielded(Duration::ZERO, "handed back at shutdown"),
+        Verb::Yield => yielded(Duration::ZERO, HANDED_BACK),
         _ => End::Cancel,
     });
     match (answer, stopped) {

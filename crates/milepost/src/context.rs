@@ -27,6 +27,7 @@ const MESSAGE_BYTES_MAX: usize = 10_000;
 pub struct Context {
     job: Arc<ClaimedJob>,
     stop: CancellationToken,
+    shutdown: CancellationToken,
     reports: RunReports,
     /// The chunk of a bulk job, if the function gets one.
     chunk: Option<ChunkName>,
@@ -40,8 +41,13 @@ struct ChunkName {
 }
 
 impl Context {
-    pub(crate) const fn new(job: Arc<ClaimedJob>, stop: CancellationToken, reports: RunReports) -> Self {
-        Self { job, stop, reports, chunk: None }
+    pub(crate) const fn new(
+        job: Arc<ClaimedJob>,
+        stop: CancellationToken,
+        shutdown: CancellationToken,
+        reports: RunReports,
+    ) -> Self {
+        Self { job, stop, shutdown, reports, chunk: None }
     }
 
     /// Returns a context of the same run for a function that gets one chunk of it.
@@ -93,6 +99,13 @@ impl Context {
     #[must_use]
     pub fn cancellation(&self) -> &CancellationToken {
         &self.stop
+    }
+
+    /// Returns a token that is canceled when the worker begins to shut down, before its drain time. A long handler that has stored a checkpoint
+    /// can return [`Outcome::Yield`] at once, so that another worker continues the job; others can ignore it.
+    #[must_use]
+    pub fn shutdown(&self) -> &CancellationToken {
+        &self.shutdown
     }
 
     /// Reports the progress of the job. Never waits: the latest report is stored within half a second.

@@ -41,7 +41,7 @@ pub(crate) fn start(shared: Arc<Shared>, job: ClaimedJob, control: RunControl, p
 /// Returns the handler's answer; `None` if the lease was lost or the store released the run, so that nothing may be written any more.
 async fn perform(shared: &Arc<Shared>, job: &Arc<ClaimedJob>, control: RunControl) -> Option<Attempted> {
     let reports = RunReports::Store { store: shared.store.clone(), reporter: shared.reporter.clone() };
-    let context = Context::new(job.clone(), control.stop, reports);
+    let context = Context::new(job.clone(), control.stop, shared.stop_claiming.clone(), reports);
     let attempt = span::traced(
         job,
         attempt::caught(async {

@@ -142,7 +142,8 @@ impl Attempt {
         let notes = Arc::new(self.notes);
         // The time limit cancels only the child token, so that a stop request can be distinguished from it.
         let stop = notes.asked_to_stop.child_token();
-        let context = Context::new(job.clone(), stop, RunReports::Notes(notes.clone()));
+        let shutdown = CancellationToken::new();
+        let context = Context::new(job.clone(), stop, shutdown, RunReports::Notes(notes.clone()));
         let answer = span::traced(&job, attempt::caught(attempt::perform(kind, context))).await.outcome;
         let stop_verb = notes.asked_to_stop.is_cancelled().then_some(Verb::Cancel);
         let end = attempt::end_of(kind, &job, answer.clone(), stop_verb, NO_JITTER);

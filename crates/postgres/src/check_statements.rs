@@ -18,6 +18,7 @@ milepost_core::check_statements! {
     "clock_difference",
     "commits_unsafe",
     "dead_rows",
+    "function_open",
     "group_left_waiting",
     "group_over_limit",
     "held_event_gone",

@@ -12,7 +12,7 @@ use milepost_core::batch::nominal::NominalTime;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::ident::{BatchId, JobId};
-use milepost_core::job::{KeyHolder, NewJob};
+use milepost_core::job::{IDEMPOTENCY_PREFIX, KeyHolder, NewJob};
 use milepost_core::json::is_same_json;
 use milepost_core::port::Store;
 use serde::Serialize;
@@ -47,7 +47,7 @@ impl IdempotencyKey {
     pub(crate) fn give(&self, key: &mut Option<String>, index: usize) -> bool {
         match &self.given {
             Some(given) if key.is_none() => {
-                *key = Some(format!("idempotency:{given}:{index}"));
+                *key = Some(format!("{IDEMPOTENCY_PREFIX}{given}:{index}"));
                 true
             }
             _ => false,

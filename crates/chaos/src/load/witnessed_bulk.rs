@@ -21,7 +21,7 @@ pub struct Witnessed {
 }
 
 impl Witnessed {
-    /// Wraps work, with a pause after each chunk.
+    /// Wraps work, with a pause before each chunk.
     #[must_use]
     pub const fn new(inner: Arc<dyn BulkWork>, witness: Arc<Witness>, pause: Duration) -> Self {
         Self { inner, witness, pause }
@@ -71,11 +71,13 @@ impl BulkRun for WitnessedRun {
     }
 
     async fn chunk(&mut self, rows: u32) -> StoreResult<Chunked> {
+        // The runner has checked for stop requests before this pause. So most aborts are acknowledged after that check, and only the
+        // transaction of the chunk can notice them.
+        tokio::time::sleep(self.pause).await;
         let at_ms = self.witness.now_ms();
         let chunked = self.inner.chunk(rows).await?;
         if let Chunked::Done(_) = chunked {
             self.witness.saw(Effect::Chunk { run: self.run.clone(), at_ms });
-            tokio::time::sleep(self.pause).await;
         }
         Ok(chunked)
     }

@@ -11,6 +11,7 @@ use milepost_core::port::Store;
 use milepost_core::state::JobState;
 
 use super::words;
+use crate::jobs::why;
 
 const EXAMPLES: &str = "\
 Active runs come first, then waiting runs in the order in which they start,
@@ -23,6 +24,9 @@ Examples:
   milepost bulk list
   milepost bulk list --state running
   milepost bulk list --category 'popular content' --json | jq -r '.[].id'";
+
+/// The maximum number of runs whose wait is explained, each with a query.
+const EXPLAINED_MAX: usize = 20;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -69,6 +73,7 @@ pub(super) async fn run(args: ListArgs, store: &dyn Store) -> Result<Outcome> {
         output::json(&views)?;
     } else if !views.is_empty() {
         print(&views)?;
+        print_reasons(&views, store).await?;
     }
     if cut {
         output::note(format_args!("only the first {limit} are listed; --limit lists more"));
@@ -104,10 +109,21 @@ fn print(views: &[BulkView]) -> Result<()> {
         ];
         listing.line(fields.into_iter().flatten());
     }
-    listing.print()?;
+    Ok(listing.print()?)
+}
+
+/// Prints why runs wait that have the slot of their group.
+async fn print_reasons(views: &[BulkView], store: &dyn Store) -> Result<()> {
+    let now = Timestamp::now();
     for view in views {
         if let Some(throttle) = &view.throttle {
             output::line(format_args!("{}  held by {}", view.id, printable(throttle)))?;
+        }
+    }
+    let ready = views.iter().filter(|view| view.state == JobState::Pending && view.throttle.is_none());
+    for view in ready.take(EXPLAINED_MAX) {
+        if let Some(waiting) = store.job(view.id).await?.and_then(|job| job.waiting_for) {
+            output::line(format_args!("{}  waits: {}", view.id, why(&waiting, now)))?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use milepost::bulk::Definition;
 use milepost_cli_support::store::{self, Database, Schema, StoreAddress};
+use milepost_core::bulk::operation;
 use milepost_core::port::Store;
 use milepost_postgres::bulk::Database as Other;
 
@@ -66,6 +67,8 @@ impl Scene {
     /// Returns the error for an unknown bulk job, with the known names: those of the configuration and `others`.
     pub(super) fn refuse<T>(&self, name: &str, others: impl IntoIterator<Item = String>) -> Result<T> {
         let mut names: Vec<String> = self.config.iter().flat_map(Config::bulk_names).chain(others).collect();
+        // Operations of operators on many jobs are a bulk job that nobody starts by name.
+        names.retain(|name| name != operation::NAME);
         names.sort();
         names.dedup();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -89,7 +89,7 @@ pub(crate) struct EnqueueArgs {
     /// The maximum number of attempts of each job; a crash of its worker uses one
     #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT)]
     max_attempts: u32,
-    /// The group of the jobs; jobs of a group run one at a time
+    /// The group of the jobs; jobs of a group run one at a time, unless a limit allows more
     #[arg(long)]
     group: Option<String>,
     /// The time limit of one attempt

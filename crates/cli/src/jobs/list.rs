@@ -110,7 +110,7 @@ fn print(rows: &[JobRow]) -> Result<()> {
     }
     let now = Timestamp::now();
     let queues = rows.iter().any(|row| row.queue != QUEUE_DEFAULT);
-    let keys = rows.iter().any(|row| row.key.is_some());
+    let keys = rows.iter().any(|row| row.chosen_key().is_some());
     let columns = [
         Some(Column::unbroken("ID")),
         Some(Column::new("KIND")),
@@ -128,7 +128,7 @@ fn print(rows: &[JobRow]) -> Result<()> {
             queues.then(|| Field::text(&row.queue)),
             Some(Field::state(row.state)),
             Some(Field::text(format!("{}/{}", row.attempt, row.max_attempts))),
-            keys.then(|| Field::maybe(row.key.as_deref())),
+            keys.then(|| Field::maybe(row.chosen_key())),
             Some(Field::text(when(row, now))),
         ];
         listing.line(fields.into_iter().flatten());

@@ -75,7 +75,7 @@ pub(crate) struct AddArgs {
     /// The maximum number of attempts of each job; a crash of its worker uses one
     #[arg(long, value_name = "N", default_value_t = MAX_ATTEMPTS_DEFAULT, conflicts_with = "dag")]
     max_attempts: u32,
-    /// The group of the jobs; jobs of a group run one at a time
+    /// The group of the jobs; jobs of a group run one at a time, unless a limit allows more
     #[arg(long, conflicts_with = "dag")]
     group: Option<String>,
     /// The time limit of one attempt

@@ -12,6 +12,7 @@ use milepost_cli_support::store::Database;
 use milepost_core::port::Store;
 use milepost_core::precedence::Scope;
 use milepost_core::secrets::Secrets;
+use milepost_core::worker::WorkerView;
 use milepost_executors::exec::Exec;
 use milepost_executors::http::Http;
 use milepost_postgres::bulk::Database as Other;
@@ -173,11 +174,7 @@ impl Checked {
         };
         let definitions: Vec<Definition> = self.bulks.iter().map(stored).collect();
         let synced = store.sync_bulks(&definitions, scope).await?;
-        for name in &synced.removed {
-            tracing::info!(
-                "removed the bulk job {name}, which is no longer in the configuration; its runs stay"
-            );
-        }
+        warn_of_removed(store, &synced.removed).await?;
         for name in synced.foreign {
             tracing::warn!(
                 "an operator defined a bulk job {name}, which lists show; this worker uses the configuration"
@@ -238,4 +235,26 @@ async fn logged(
         }
     }
     answer
+}
+
+/// Logs which bulk jobs were removed, and which other workers still run them.
+async fn warn_of_removed(store: &dyn Store, removed: &[String]) -> Result<()> {
+    if removed.is_empty() {
+        return Ok(());
+    }
+    let workers = store.workers().await?;
+    for name in removed {
+        let runs_it = |worker: &&WorkerView| worker.ended_at.is_none() && worker.kinds.contains(name);
+        match workers.iter().find(runs_it) {
+            Some(other) => tracing::warn!(
+                "removed the bulk job {name}, which is not in this configuration, although worker {} runs it: nobody can start it. \
+                 Workers with different configurations need `team`; see docs/guides/several-teams.md",
+                other.name
+            ),
+            None => tracing::info!(
+                "removed the bulk job {name}, which is no longer in the configuration; its runs stay"
+            ),
+        }
+    }
+    Ok(())
 }

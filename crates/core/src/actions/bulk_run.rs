@@ -15,8 +15,8 @@ actions! {
         Abort = "abort" {
             title: "Abort",
             summary: "Stop runs so that they can be resumed; no further chunk starts",
-            effect: "It stops before its next chunk and keeps its position, so that it can be resumed. The next run of its group starts; to keep \
-                     the database free, abort that one, too.",
+            effect: "It stops before its next chunk and keeps its position, so that it can be resumed. The next run of its group starts: to keep \
+                     the database free, pause its queue first.",
             is_destructive: true,
         }
         Resume = "resume" {

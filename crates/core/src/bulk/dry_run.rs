@@ -39,7 +39,7 @@ pub struct DryRun {
     /// The named parameters of its SQL.
     #[serde(default)]
     pub parameters: Parameters,
-    /// The number of rows of a chunk, from 1 to [`ROWS_MAX`].
+    /// The number of rows of a chunk, from 1 to the maximum of the bulk job's chunks (or [`FIRST_ROWS`], if that is more).
     #[serde(default = "rows_default")]
     pub rows: u32,
     /// The number of chunks, from 1 to [`CHUNKS_MAX`].
@@ -78,13 +78,13 @@ impl DryRun {
     /// # Errors
     /// [`InvalidBulk::Setting`], [`InvalidBulk::NoDryRun`].
     pub fn check(&self, definition: &Definition) -> Result<(), InvalidBulk> {
-        let refuse =
-            |name, given: u32, range| Err(InvalidBulk::Setting { name, given: given.to_string(), range });
-        if !(1..=ROWS_MAX).contains(&self.rows) {
-            return refuse("rows", self.rows, "from 1 to 1000000");
-        }
-        if !(1..=CHUNKS_MAX).contains(&self.chunks) {
-            return refuse("chunks", self.chunks, "from 1 to 100");
+        // Its chunks load the database as those of a run may, and not more.
+        let rows_max = definition.sizing.rows_max.clamp(FIRST_ROWS, ROWS_MAX);
+        for (name, given, max) in [("rows", self.rows, rows_max), ("chunks", self.chunks, CHUNKS_MAX)] {
+            if !(1..=max).contains(&given) {
+                let range = format!("from 1 to {max}").into();
+                return Err(InvalidBulk::Setting { name, given: given.to_string(), range });
+            }
         }
         if is_rolled_back(definition) {
             return Ok(());
@@ -282,7 +282,7 @@ mod tests {
         let letter = Definition::new("letter");
         let dry_run = DryRun::new("letter", Parameters::default());
         assert_eq!(dry_run.check(&letter), Ok(()));
-        for (rows, chunks) in [(0, 3), (ROWS_MAX + 1, 3), (500, 0), (500, CHUNKS_MAX + 1)] {
+        for (rows, chunks) in [(0, 3), (letter.sizing.rows_max + 1, 3), (500, 0), (500, CHUNKS_MAX + 1)] {
             let refused = DryRun { rows, chunks, ..dry_run.clone() }.check(&letter);
             assert!(matches!(refused, Err(InvalidBulk::Setting { .. })), "{refused:?}");
         }

@@ -1,5 +1,7 @@
 //! Errors of bulk jobs that are found by querying the database.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 use super::sql::InvalidSql;
@@ -106,7 +108,7 @@ pub enum InvalidBulk {
         /// The given value.
         given: String,
         /// The valid range.
-        range: &'static str,
+        range: Cow<'static, str>,
     },
     /// A row that cannot be staged.
     #[error("row {number} cannot be staged: {bad}")]

@@ -191,7 +191,9 @@ impl Settings {
     /// # Errors
     /// [`InvalidBulk::Setting`].
     pub fn check(&self) -> Result<(), InvalidBulk> {
-        let refuse = |name, given: String, range| Err(InvalidBulk::Setting { name, given, range });
+        let refuse = |name, given: String, range: &'static str| {
+            Err(InvalidBulk::Setting { name, given, range: range.into() })
+        };
         if let Some(rate) = self.rows_per_s.filter(|rate| !(LOAD_MIN..=RATE_MAX).contains(rate)) {
             return refuse("rows_per_s", rate.to_string(), "from 0.001 to 100000000 rows per second");
         }

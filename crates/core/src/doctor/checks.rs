@@ -254,6 +254,9 @@ checks! {
     KeyMissing = "key_missing", Error, Postgres, Quick, promise 2,
         means "A table of the schema lacks its primary key or a unique index, or an index is not valid: a restore was not completed, and rows can exist twice.",
         mend "Stop all processes and restore again, into an empty database to which nothing connects. An index that is not valid: REINDEX it.";
+    FunctionOpen = "function_open", Error, Postgres, Quick, promise 21,
+        means "A function that has the rights of its owner can be executed by every account: rights were not restored, because roles were missing.",
+        mend "Create the missing roles, and run ops/postgres/roles.sql; without these roles, `revoke execute on function … from public`.";
     SequenceBehind = "sequence_behind", Error, Postgres, Full, promise 1,
         means "A sequence is behind the rows of its table, as after a restore while programs were connected: inserts fail, or new entries come before old ones.",
         mend "Stop all processes and restore again, into an empty database to which nothing connects; or raise the sequence with setval to the number in the finding.";

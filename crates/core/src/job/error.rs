@@ -87,3 +87,22 @@ pub enum InvalidJob {
         why: String,
     },
 }
+
+impl InvalidJob {
+    /// Returns the field of a request that is invalid, if it is one.
+    #[must_use]
+    pub const fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Name { field, .. } => Some(field),
+            Self::NotJson { .. }
+            | Self::LargeNumber { .. }
+            | Self::Nul
+            | Self::ReservedMember { .. }
+            | Self::PayloadTooLarge { .. }
+            | Self::TooDeep { .. } => Some("payload"),
+            Self::StartsTooEarly { .. } => Some("start_at"),
+            Self::BulkJob { .. } => Some("kind"),
+            Self::OutOfRange { .. } | Self::Refused { .. } => None,
+        }
+    }
+}

@@ -22,6 +22,8 @@ pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 pub const NAME_BYTES_MAX: usize = 200;
 /// The longest job key, in bytes; limited because keys are indexed in a B-tree.
 pub const KEY_BYTES_MAX: usize = 1000;
+/// How the keys begin that the HTTP API derives from the header `Idempotency-Key`.
+pub const IDEMPOTENCY_PREFIX: &str = "idempotency:";
 /// The default number of attempts of a job.
 pub const MAX_ATTEMPTS_DEFAULT: u32 = 25;
 /// The queue of jobs that specify none.

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 pub use self::period::{Keep, Retained, RetentionPeriod};
 pub use self::pruned::{Pace, Prunable, Pruned};
-use crate::duration::WAIT_MAX;
+use crate::duration::{WAIT_MAX, exact};
 use crate::state::JobState;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -164,13 +164,13 @@ pub enum InvalidRetention {
         field: &'static str,
     },
     /// The period is shorter than a day. Rescues search for the jobs of a stopped worker for a day after its end.
-    #[error("workers are kept for {period:?} after their end; it must be a day or longer")]
+    #[error("workers are kept for {} after their end; it must be a day or longer", exact(*period))]
     WorkersTooShort {
         /// The period.
         period: Duration,
     },
     /// The period of the audit is shorter than [`AUDIT_MIN`]. The audit must not be prunable to hide an action.
-    #[error("entries of the audit are kept for {period:?}; it must be 30 days or longer")]
+    #[error("entries of the audit are kept for {}; it must be 30 days or longer", exact(*period))]
     AuditTooShort {
         /// The period.
         period: Duration,

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use super::Bulk;
 use super::elsewhere::Elsewhere;
 use super::hold::{Clock, Hold, Spacing};
+use crate::attempt::HANDED_BACK;
 use crate::context::Context;
 use crate::outcome::{JobError, Outcome};
 
@@ -119,8 +120,8 @@ impl Runner {
         }
         let mut asked_at: Option<Instant> = None;
         loop {
-            if self.context.cancellation().is_cancelled() {
-                return Ok(Outcome::Stopped);
+            if self.is_to_stop() {
+                return Ok(self.stopped());
             }
             if asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY) {
                 if let Held::Leave(outcome) = self.hold(run.as_mut(), clock).await? {
@@ -143,7 +144,7 @@ impl Runner {
             }
             let next = self.spacing.next(self.load(), done.rows, begun, Instant::now());
             if self.pause(next.saturating_duration_since(Instant::now())).await {
-                return Ok(Outcome::Stopped);
+                return Ok(self.stopped());
             }
         }
     }
@@ -215,7 +216,7 @@ impl Runner {
                 told = Some(reason.clone());
             }
             if self.pause(pause).await {
-                return Ok(Some(Outcome::Stopped));
+                return Ok(Some(self.stopped()));
             }
             if begun.elapsed() >= HOLD_HERE {
                 run.rest(&Rest { throttle: Some(reason.clone()), held: begun.elapsed() }).await?;
@@ -241,7 +242,7 @@ impl Runner {
                 return Ok(Held::Leave(Outcome::Yield { after, note }));
             }
             if self.pause(hold.at_least.unwrap_or(LOOK_EVERY).min(LOOK_EVERY)).await {
-                return Ok(Held::Leave(Outcome::Stopped));
+                return Ok(Held::Leave(self.stopped()));
             }
             told = Some(hold);
         }
@@ -293,11 +294,27 @@ impl Runner {
     /// Sleeps until the time has passed or the run is to stop; returns whether it is to stop.
     async fn pause(&self, time: Duration) -> bool {
         if time.is_zero() {
-            return self.context.cancellation().is_cancelled();
+            return self.is_to_stop();
         }
         tokio::select! {
             () = tokio::time::sleep(time) => false,
             () = self.context.cancellation().cancelled() => true,
+            () = self.context.shutdown().cancelled() => true,
+        }
+    }
+
+    /// Returns whether no further chunk is to begin. A worker that shuts down hands the run back after the current chunk, for another worker
+    /// continues from the cursor.
+    fn is_to_stop(&self) -> bool {
+        self.context.cancellation().is_cancelled() || self.context.shutdown().is_cancelled()
+    }
+
+    /// Returns the outcome of a run that was stopped between two chunks.
+    fn stopped(&self) -> Outcome {
+        if self.context.cancellation().is_cancelled() {
+            Outcome::Stopped
+        } else {
+            Outcome::Yield { after: Duration::ZERO, note: HANDED_BACK.to_owned() }
         }
     }
 }

@@ -1,4 +1,4 @@
--- Makes the server end a session on another database when its client is gone: a chunk whose worker died is rolled back
+-- Makes the server end a session when its client is gone: a chunk whose worker died, and a dry run that was canceled, is rolled back
 -- within seconds, if the server's operating system can detect that.
 do $$
 begin

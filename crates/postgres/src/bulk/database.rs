@@ -97,16 +97,19 @@ impl Database {
         self.is_own
     }
 
-    /// Opens a dedicated connection, whose application name shows its purpose.
+    /// Opens a dedicated connection, whose application name shows its purpose. The server ends the session, also in the middle of a statement,
+    /// when its worker is gone or has dropped it.
     pub(super) async fn connect(&self, application_name: &str) -> StoreResult<PgConnection> {
         let direct = self.direct.clone().ok_or(InvalidBulk::NoDirect)?;
         let options = direct.application_name(application_name);
         let connect = tokio::time::timeout(self.patience, PgConnection::connect_with(&options));
-        connect.await.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(|e| self.fail(e))
+        let connected = connect.await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
+        let mut connection = connected.map_err(|e| self.fail(e))?;
+        connection.execute(sql!("bulk/enter")).await.map_err(|e| self.fail(e))?;
+        Ok(connection)
     }
 
-    /// Opens a dedicated connection to a server whose version has not been checked yet. The server ends the session when its worker
-    /// is gone.
+    /// Opens a dedicated connection to a server whose version has not been checked yet.
     pub(super) async fn connect_remote(&self, application_name: &str) -> StoreResult<PgConnection> {
         let mut connection = self.connect(application_name).await?;
         if connection
@@ -123,7 +126,6 @@ impl Database {
         if encoding == "SQL_ASCII" {
             return Err(StoreError::Schema(SchemaError::Encoding { found: encoding }));
         }
-        connection.execute(sql!("bulk/enter")).await.map_err(|e| self.fail(e))?;
         Ok(connection)
     }
 

@@ -119,7 +119,11 @@ pub(super) fn start(delay_ms: Option<u64>, start_at: Option<Timestamp>) -> Resul
 }
 
 pub(super) fn invalid(invalid: InvalidJob) -> Problem {
-    Problem::new(Code::InvalidJob, invalid.to_string())
+    let problem = Problem::new(Code::InvalidJob, invalid.to_string());
+    match invalid.field() {
+        Some(field) => problem.at(field),
+        None => problem,
+    }
 }
 
 /// The job of a request.

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use milepost_core::retention::{Keep, Retained, RetentionPeriod};
+use milepost_core::retention::{Keep, Retained, RetentionPeriod, RetentionPolicy};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -28,6 +28,9 @@ struct RetentionRow {
     /// The period that an operator has set: a duration such as `7d`, or `forever`; null: each worker uses that of its configuration.
     #[schema(examples("30d"))]
     period: Option<String>,
+    /// The period if neither an operator nor the configuration has set one.
+    #[schema(examples("7d"))]
+    default: String,
 }
 
 /// List retention periods
@@ -42,6 +45,7 @@ async fn list_retention(State(app): State<App>) -> Result<Json<Vec<RetentionRow>
     let row = |of: &Retained| RetentionRow {
         name: of.as_str(),
         period: stored.iter().find(|its| its.of == *of).map(|its| its.keep.to_string()),
+        default: RetentionPolicy::default().of(*of).to_string(),
     };
     Ok(Json(Retained::ALL.iter().map(row).collect()))
 }

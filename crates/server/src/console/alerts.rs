@@ -200,16 +200,12 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
     }
     let parked = (of.parked_aggregates - of.halted_aggregates).max(0);
     if parked > 0 {
-        let words =
-            "Their first events failed and are tried again later. Events of other aggregates are published.";
-        let mut held = alert(
-            false,
-            format!("{} parked in {name}", several(parked.unsigned_abs(), "aggregate is", "aggregates are")),
-            words.to_owned(),
-        );
-        held.actions.clear();
-        held.url.push_str("#parked");
-        alerts.push(held);
+        let words = "The sink refused an event. It is tried again later, and the following events of its aggregate wait, which the backlog does not count. Events of other aggregates are published.";
+        let title =
+            format!("{} parked in {name}", several(parked.unsigned_abs(), "aggregate is", "aggregates are"));
+        let retry = page.viewer.operates.then(|| events::retry_parked(of, page));
+        let held = Alert { actions: retry.into_iter().collect(), ..alert(false, title, words.to_owned()) };
+        alerts.push(Alert { url: format!("{}#parked", held.url), ..held });
     }
     let behind = several(of.backlog.unsigned_abs(), "event", "events");
     let down = of.down().and_then(|publisher| Some((publisher, publisher.down_since?)));

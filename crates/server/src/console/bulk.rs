@@ -162,7 +162,7 @@ pub(super) async fn operate(State(app): State<App>, Path(id): Path<JobId>, sent:
         let store = acting(&app, &sent)?;
         let operated =
             app.perform(action.of_job(), id, &inputs, store.as_ref()).await.map_err(Problem::from)?;
-        Ok(format!("{}: {}.", action.title(), action.result(operated)))
+        Ok(format!("{} of run {id}: {}.", action.title(), action.result(operated)))
     };
     let done = done.await;
     sent.answer(done)

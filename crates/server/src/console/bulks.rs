@@ -147,6 +147,13 @@ fn turn(view: &BulkView, now: Timestamp) -> String {
     }
 }
 
+/// Says which run it is, where several of a bulk job are in one list.
+fn standing_of(view: &BulkView) -> String {
+    let id = view.id.to_string();
+    let end = id.rsplit('-').next().unwrap_or_default();
+    format!("run …{end} with {} targets done", super::format::count(view.counts.done))
+}
+
 /// The actions of a run: abort, resume and cancel, and a change of its speed while it lives. An aborted run keeps its cursor.
 pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     if !page.viewer.operates {
@@ -154,11 +161,8 @@ pub(super) fn actions(view: &BulkView, page: &Page) -> Vec<Action> {
     }
     let form = |action: RunAction| {
         let id = view.id;
-        Action::new(page, format!("{action}-{id}"), format!("/bulk/{id}/operate"), action).asks(format!(
-            "{} {}?",
-            action.title(),
-            view.name
-        ))
+        let asked = format!("{} {}, {}?", action.title(), view.name, standing_of(view));
+        Action::new(page, format!("{action}-{id}"), format!("/bulk/{id}/operate"), action).asks(asked)
     };
     let offered = RunAction::ALL.iter().filter(|action| action.is_offered_for(view));
     let speed = view.state.is_live().then(|| bulk_speed::form(view, page));

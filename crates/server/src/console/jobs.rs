@@ -115,9 +115,9 @@ impl Row {
             state: row.state.as_str(),
             created_at: row.created_at,
             failure,
+            key: row.chosen_key().map(str::to_owned),
             kind: row.kind,
             queue: row.queue,
-            key: row.key,
         }
     }
 }

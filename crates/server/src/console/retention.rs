@@ -5,7 +5,7 @@ use axum::response::Response;
 use milepost_core::actions::retention::RetentionAction;
 use milepost_core::error::StoreError;
 use milepost_core::port::{Store, StoreResult};
-use milepost_core::retention::{Keep, Retained, RetentionPeriod};
+use milepost_core::retention::{Keep, Retained, RetentionPeriod, RetentionPolicy};
 
 use super::flash::Flash;
 use super::form::{Action, Field, Sent, acting};
@@ -18,6 +18,8 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     /// The period that an operator has set.
     pub(super) stored: Option<Keep>,
+    /// The period if no configuration has another one.
+    pub(super) default: Keep,
     pub(super) actions: Vec<Action>,
 }
 
@@ -30,6 +32,7 @@ pub(super) async fn rows(store: &dyn Store, page: &Page) -> StoreResult<Vec<Row>
             what: of.in_words(),
             name: of.as_str(),
             stored: keep,
+            default: RetentionPolicy::default().of(*of),
             actions: set_form(*of, keep, page).into_iter().chain(removes).collect(),
         }
     };

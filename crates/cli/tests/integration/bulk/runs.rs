@@ -12,6 +12,7 @@ on_each_store! {
     a_schedule_starts_a_bulk_job,
     the_end_of_a_run_starts_the_next_bulk_job,
     a_following_bulk_job_gets_the_targets_that_are_retried,
+    a_run_that_no_worker_can_run_says_so_in_the_list,
     a_dry_run_leaves_nothing,
     a_worker_performs_a_dry_run_and_the_result_is_its_cost,
     a_dry_run_waits_for_a_worker_that_runs_its_bulk_job,
@@ -233,6 +234,14 @@ fn dry_run(members: &Members, bulk: &str, payload: &serde_json::Value) -> String
     let enqueue = ["enqueue", &kind, "--payload", &payload, "--queue", "bulk", "--json"];
     let made = members.place.run(&enqueue).json();
     made["job"].as_str().unwrap().to_owned()
+}
+
+fn a_run_that_no_worker_can_run_says_so_in_the_list(place: Place) {
+    let members = Members::new(place, 10, &notes("popular", ""));
+    let run = members.start("popular");
+    let listed = members.bulk(&["list"]).ok().out;
+    let waits = format!("{run}  waits: no active worker serves kind popular in queue bulk");
+    assert!(listed.contains("holds it") && listed.contains(&waits), "{listed}");
 }
 
 fn a_worker_performs_a_dry_run_and_the_result_is_its_cost(place: Place) {

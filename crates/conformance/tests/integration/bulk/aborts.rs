@@ -1,11 +1,11 @@
 //! Runs that operators stop and resume.
 
-use milepost::bulk::{BulkFilter, Definition, Load, Sizing};
-use milepost::{JobId, JobState, NewJob, Operation, Schedule, Source, Spec, Verb, Worker};
+use milepost::bulk::{BulkFilter, Definition, Load, Order, Sizing, Trial};
+use milepost::{JobId, JobState, NewJob, Operation, Run, RunToken, Schedule, Source, Spec, Verb, Worker};
 use milepost_conformance::audit::{acting, only_entry};
 use milepost_conformance::changes::{assert_emitted, events_of, want_kinds};
 use milepost_core::schedule::Made;
-use milepost_testkit::home::{Home, PostgresHome};
+use milepost_testkit::home::{Command, Home, PostgresHome};
 use milepost_testkit::scene::LONG;
 use milepost_testkit::{notes, wait};
 
@@ -176,6 +176,23 @@ async fn a_hard_abort_rolls_the_chunk_back() {
     members.until_state(job, JobState::Succeeded).await;
     members.assert_once_each(job, 30).await;
     worker.shutdown().await;
+}
+
+/// A worker drops a dry run when its job is canceled; so does the end of its process.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_that_is_given_up_ends_in_the_database_too() {
+    let members = Members::on(PostgresHome::fresh().await).await;
+    members.add(0..30).await;
+    let apply = "insert into note select :bulk_id, id from chunk where pg_sleep(600) is not null";
+    let definition = notes::definition("naps", 10);
+    let work = members.home.bulk_work(&definition, notes::SOURCE, &["id"], Command::Sql(apply)).unwrap();
+    let run = Run { job: JobId::new(), token: RunToken(0) };
+    let order = Order { run, payload: "{}".to_owned(), nominal_at: None };
+    let trial = Trial { rows: 10, chunks: 1, staged: Vec::new() };
+    let dry_run = tokio::spawn(async move { work.rehearse(&order, &trial).await });
+    wait::until("the chunk sleeps", || async { sleepers(&members).await == 1 }).await;
+    dry_run.abort();
+    wait::until("its session has ended", || async { sleepers(&members).await == 0 }).await;
 }
 
 async fn sleepers(members: &Members) -> i64 {

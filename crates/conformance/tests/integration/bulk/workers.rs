@@ -1,5 +1,8 @@
-//! Workers that are killed and paused during a run.
+//! Workers that are killed, paused and shut down during a run.
 
+use std::time::Duration;
+
+use milepost::bulk::{Definition, Load};
 use milepost::{JobId, JobState, Operation, StoreError, Verb};
 use milepost_testkit::process::{Process, Settings};
 use milepost_testkit::wait;
@@ -35,6 +38,30 @@ pub(crate) async fn has_moved(members: &Members, job: JobId) -> bool {
     })
     .await;
     members.view(job).await.state.is_ended()
+}
+
+pub(crate) async fn a_worker_that_shuts_down_hands_its_run_back_after_the_current_chunk(members: Members) {
+    members.add(0..400).await;
+    let load = Load { rows_per_s: Some(50.0), duty: 1.0 };
+    let slow = Definition { load, ..members.notify(10).definition().clone() };
+    let bulk = || members.notify_as(slow.clone());
+    let job = members.start(&bulk()).await;
+    let patient = members
+        .worker()
+        .options(|options| options.drain = Duration::from_secs(3600))
+        .bulk(bulk())
+        .start()
+        .await
+        .unwrap();
+    members.until(job, "a chunk is done", |view| view.counts.chunks > 0).await;
+    patient.shutdown().await;
+    let view = members.view(job).await;
+    assert_eq!(view.state, JobState::Pending, "{view:#?}");
+    assert!(view.counts.done < 400, "{view:#?}");
+    let next = members.worker().bulk(members.notify(10)).start().await.unwrap();
+    members.until_state(job, JobState::Succeeded).await;
+    members.assert_once_each(job, 400).await;
+    next.shutdown().await;
 }
 
 /// With fewer faults the test covers too little.

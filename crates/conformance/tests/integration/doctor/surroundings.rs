@@ -61,6 +61,18 @@ async fn a_restore_that_was_not_completed_is_found() {
     }
 }
 
+/// A restore on a server without the roles of the dump skips their rights.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_with_its_owners_rights_that_everyone_can_execute_is_found() {
+    let (database, store) = Database::with_store().await;
+    assert_eq!(store.examine(Check::FunctionOpen, &look()).await.unwrap(), None);
+    let mut owner = PgConnection::connect(&database.url()).await.unwrap();
+    owner.execute("grant execute on function milepost.prune_audit to public").await.unwrap();
+    let found = store.examine(Check::FunctionOpen, &look()).await.unwrap().expect("found");
+    let [example] = found.examples.as_slice() else { panic!("{found:?}") };
+    assert!(example.what.starts_with("milepost.prune_audit("), "{example:?}");
+}
+
 /// New unique indexes are listed in the statement of the check.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_missing_unique_index_is_found() {

@@ -71,6 +71,8 @@ struct HeldJob {
     /// An opaque identifier of this run, to be sent back unchanged.
     #[schema(value_type = String)]
     run: Handle,
+    /// The run token, for `milepost.complete`, which ends the job in a transaction of the handler's own.
+    run_token: i32,
     /// The claim that acquired it.
     claim_id: i32,
     /// Its kind.
@@ -239,6 +241,7 @@ fn held_job(job: ClaimedJob, checkpoint: Option<String>) -> Result<HeldJob, Prob
     Ok(HeldJob {
         id: job.run.job,
         run: Handle::from(&job),
+        run_token: job.run.token.0,
         claim_id: job.claim_id,
         payload: json(job.payload)?,
         checkpoint: checkpoint.map(json).transpose()?,

@@ -68,9 +68,12 @@ pub(crate) async fn the_buttons_of_a_bulk_job_say_what_they_did(place: Place) {
         place.form(&url, &fields).await.1
     };
     for (operation, words) in [
-        ("abort", "done.Abort: aborted."),
-        ("resume", "done.Resume: resumed; it continues after its last completed target."),
-        ("cancel", "done.Cancel: canceled."),
+        ("abort", format!("done.Abort of run {run}: aborted.")),
+        (
+            "resume",
+            format!("done.Resume of run {run}: resumed; it continues after its last completed target."),
+        ),
+        ("cancel", format!("done.Cancel of run {run}: canceled.")),
     ] {
         assert_eq!(operate(operation).await, words);
     }

@@ -43,7 +43,7 @@ pub(crate) async fn a_retention_period_is_set_and_removed(place: Place) {
 pub(crate) async fn a_retention_period_is_set_in_the_console(place: Place) {
     let html = place.page("/settings").await.1;
     assert!(
-        html.matches("action=\"/retention/set\"").count() == 10 && html.contains("as configured"),
+        html.matches("action=\"/retention/set\"").count() == 10 && html.contains("as configured, else 90d"),
         "{html}"
     );
     let send = async |url: &str, period: &str| {
