@@ -11,12 +11,15 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 
 IDLE_S = 30.0  # How long an idle connection is kept: the server closes it after 60 s.
 RETRY_AFTER_MAX_S = 30.0  # The maximum wait that a server can request.
+ENDED = ("succeeded", "failed", "aborted", "canceled", "skipped")  # States of jobs that do not run again unless an operator requests it.
+WAIT_PAUSE_MIN_S, WAIT_PAUSE_MAX_S = 0.1, 1.0  # Pauses between the requests of `Client.wait`.
 
 
 class Problem(Exception):
@@ -50,9 +53,19 @@ def part(answer: Any, name: str, kind: type) -> Any:
     raise Unreachable(f"the answer is not from Milepost: it has no {name!r}: {str(answer)[:200]}")
 
 
+def rfc3339(name: str, time: str | datetime) -> str:
+    """Returns a time as the server reads it. Raises `ValueError` if it has no time zone. `name`: the parameter that contains it."""
+    if not isinstance(time, datetime):
+        return time
+    if time.utcoffset() is None:
+        raise ValueError(f"{name} has no time zone: use datetime.now(timezone.utc), or convert a local time with its method astimezone()")
+    return time.astimezone(timezone.utc).isoformat()
+
+
 @dataclass(frozen=True)
 class NewJob:
-    """A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key."""
+    """A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key. `start_at`: a `datetime`
+    with a time zone, or text in the format of RFC 3339."""
 
     kind: str
     payload: Any = None
@@ -63,10 +76,15 @@ class NewJob:
     max_attempts: int | None = None
     timeout_ms: int | None = None
     delay_ms: int | None = None
-    start_at: str | None = None
+    start_at: str | datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.start_at is not None:
+            rfc3339("start_at", self.start_at)
 
     def as_json(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return given if self.start_at is None else {**given, "start_at": rfc3339("start_at", self.start_at)}
 
 
 @dataclass(frozen=True)
@@ -93,6 +111,11 @@ class Client:
         self._lock = threading.Lock()
         self._idle: list[tuple[http.client.HTTPConnection, float]] = []  # Idle connections, and since when they are idle.
 
+    @property
+    def address(self) -> str:
+        """The server's address for logs: without a user name and a password."""
+        return f"{self._place.scheme}://{self._place.netloc.rpartition('@')[2]}{self._place.path}"
+
     def close(self) -> None:
         """Closes the idle connections; the next request opens a new one."""
         with self._lock:
@@ -111,11 +134,13 @@ class Client:
         return [Created.of(created) for created in part(answer, "jobs", list)]
 
     def start_batch(
-        self, dag: str, input: Any = None, *, key: str | None = None, nominal_at: str | None = None, nominal_zone: str | None = None,
+        self, dag: str, input: Any = None, *, key: str | None = None, nominal_at: str | datetime | None = None,
+        nominal_zone: str | None = None,
     ) -> Created:
-        """Starts a batch of a DAG; returns when it is durable. `nominal_at` is the tick for which it is started (RFC 3339), `nominal_zone` the
-        time zone of the tick's date. Retries if necessary, like `create`."""
-        given = {"dag": dag, "input": input, "key": key, "nominal_at": nominal_at, "nominal_zone": nominal_zone}
+        """Starts a batch of a DAG; returns when it is durable. `nominal_at` is the tick for which it is started (a `datetime` with a time zone,
+        or RFC 3339), `nominal_zone` the time zone of the tick's date. Retries if necessary, like `create`."""
+        tick = None if nominal_at is None else rfc3339("nominal_at", nominal_at)
+        given = {"dag": dag, "input": input, "key": key, "nominal_at": tick, "nominal_zone": nominal_zone}
         body = {name: value for name, value in given.items() if value is not None}
         headers = {} if key else {"Idempotency-Key": str(uuid.uuid4())}
         return Created.of(self.ask("POST", "/v1/batches", body, headers=headers, tries=4))
@@ -124,11 +149,36 @@ class Client:
         """Returns a job with its payload, its result, and the reason why it is not running."""
         return dict(self.ask("GET", f"/v1/jobs/{quote(job_id, safe='')}", tries=4))
 
-    def jobs(self, **only: str) -> Iterator[dict[str, Any]]:
-        """Yields jobs, newest first. `only`: filters by state, kind, queue or key."""
+    def wait(self, job_id: str, timeout_s: float) -> dict[str, Any]:
+        """Returns a job, like `job`, as soon as its state is `succeeded`, `failed`, `aborted`, `canceled` or `skipped`. Requests that may succeed
+        later are repeated. Raises `TimeoutError` if the job has not ended within `timeout_s`."""
+        until, pause_s = time.monotonic() + timeout_s, WAIT_PAUSE_MIN_S
+        while True:
+            try_s = max(min(self._timeout_s, until - time.monotonic()), WAIT_PAUSE_MAX_S)
+            cause: Exception | None = None
+            try:
+                view = self.ask("GET", f"/v1/jobs/{quote(job_id, safe='')}", timeout_s=try_s)
+                state = part(view, "state", str)
+                if state in ENDED:
+                    return dict(view)
+                last = f"its state is {state}"
+            except (Unreachable, Problem) as error:
+                if not error.passes:
+                    raise
+                last, cause, pause_s = str(error), error, max(pause_s, pause_after(error, 0))
+            left = until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"job {job_id} has not ended within {timeout_s} s: {last}") from cause
+            time.sleep(min(pause_s, left))
+            pause_s = min(pause_s * 2, WAIT_PAUSE_MAX_S)
+
+    def jobs(self, **only: str | datetime) -> Iterator[dict[str, Any]]:
+        """Yields jobs, newest first. `only`: filters by state, kind, queue, key, error or payload, and by the times `created_from`,
+        `created_before` and `failed_from`."""
+        given = {name: rfc3339(name, value) for name, value in only.items()}
         cursor: dict[str, str] = {}
         while True:
-            page = self.ask("GET", "/v1/jobs?" + urlencode({**only, **cursor}), tries=4)
+            page = self.ask("GET", "/v1/jobs?" + urlencode({**given, **cursor}), tries=4)
             yield from page["items"]
             if "next_cursor" not in page:
                 return
@@ -172,7 +222,7 @@ class Client:
             connection.close()
             if isinstance(error, (OSError, http.client.HTTPException)):
                 self.close()  # The other connections may be broken as well: each would fail a request.
-                raise Unreachable(f"{self._place.netloc} does not answer: {error}") from error
+                raise Unreachable(f"{self.address} does not answer: {error}") from error
             raise
         finally:
             limit.cancel()

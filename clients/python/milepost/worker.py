@@ -13,6 +13,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from .client import Client, Problem, Unreachable, part, pause_after
@@ -25,6 +26,7 @@ CLAIM_MAX = 500  # Maximum number of jobs that the server returns for a claim.
 ENDS_MAX, ENDS_BYTES_MAX = 500, 8 << 20  # Limits of a request that reports ends. The server accepts 1,000 ends and 16 MiB.
 HELD_MAX = 2_000  # Maximum number of held ends that occupy no places.
 HELD_PAUSE_MIN_S, HELD_PAUSE_MAX_S = 0.1, 1.0  # Pauses between reports of held ends.
+LOGGED_MAX = 1_000  # Maximum number of characters of a failure's message in a line of the log.
 STOPPED = {"cancel": "canceled", "abort": "aborted"}  # Outcome of a run by stop request.
 
 
@@ -59,23 +61,32 @@ class Backoff:
         return {"base_ms": _whole_ms(self.base_s), "cap_ms": _whole_ms(self.cap_s), "jitter": float(self.jitter)}
 
 
-class Cancelled(Exception):
-    """Raised by `Job.check`: a stop was requested, the time limit was exceeded, or this worker has lost the job."""
+class Cancelled(BaseException):
+    """Raised by `Job.check`: a stop was requested, the time limit was exceeded, or this worker has lost the job. Not an `Exception`, so that
+    `except Exception` in a handler does not catch it."""
 
 
 @dataclass
 class Job:
-    """A running job. `payload` is its input, `checkpoint` the last checkpoint of an earlier attempt, `traceparent` its parent span."""
+    """A running job. `payload` is its input, `checkpoint` the last checkpoint of an earlier attempt, `traceparent` its parent span, `batch` the
+    id of the batch whose task it is. `run_token` is for `milepost.complete`, which ends the job in a transaction of the handler; `None`: the
+    server does not send it."""
 
     id: str
     kind: str
+    queue: str
     payload: Any
     checkpoint: Any
     attempt: int
     max_attempts: int
     timeout_ms: int | None
+    group: str | None
+    batch: str | None
     run: str
+    run_token: int | None
     traceparent: str | None
+    _created_at: str = field(repr=False)  # Times as the server sends them.
+    _nominal_at: str | None = field(repr=False)
     _worker: Worker = field(repr=False)
     _holder: int = field(repr=False)  # The id of the worker that claimed the job.
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -84,6 +95,16 @@ class Job:
     _told: bool = False  # Whether the end is reported, or must not be.
     _held: bool = False  # Whether an open transaction of another program holds the end.
     _returned: bool = False  # Whether the handler has returned.
+
+    @property
+    def created_at(self) -> datetime:
+        """When the job was created."""
+        return datetime.fromisoformat(self._created_at)
+
+    @property
+    def nominal_at(self) -> datetime | None:
+        """The tick of the schedule that created the job, or the `nominal_at` of its batch."""
+        return None if self._nominal_at is None else datetime.fromisoformat(self._nominal_at)
 
     @property
     def stop_requested(self) -> bool:
@@ -112,7 +133,9 @@ class Job:
         self._stop.set()
 
 
-CLAIMED = ("id", "kind", "payload", "checkpoint", "attempt", "max_attempts", "timeout_ms", "run", "traceparent")
+CLAIMED = (
+    "id", "kind", "queue", "payload", "checkpoint", "attempt", "max_attempts", "timeout_ms", "group", "batch", "run", "run_token", "traceparent",
+)
 Handler = Callable[[Job], Any]
 End = tuple[Job, bytes]  # A job, and the end of its run as JSON.
 
@@ -166,6 +189,7 @@ class Worker:
         if self._id is not None:
             with contextlib.suppress(Unreachable, Problem):
                 self._client.ask("DELETE", f"/v1/workers/{self._id}", tries=3, timeout_s=5.0)
+        log.info("worker %s has stopped", self._name)
 
     def _tell(self, holder: int, verb: str, body: Any, answers: str, tries: int = 1, timeout_s: float | None = None) -> Any:
         """Sends a request for a worker and returns the list `answers` of the response."""
@@ -198,6 +222,8 @@ class Worker:
         asked_at = time.monotonic()
         holder = part(self._client.ask("POST", "/v1/workers", body), "id", int)
         self._held_until, self._id = asked_at + self._lease_s, holder
+        queues, kinds = (", ".join(self._serves[names]) for names in ("queues", "kinds"))
+        log.info("worker %s is registered at %s; queues: %s; kinds: %s", self._name, self._client.address, queues, kinds)
 
     def _lose(self, holder: int, why: str) -> None:
         """Stops the running jobs, because other workers take them over, and reports nothing more about them. `run` registers again."""
@@ -228,10 +254,15 @@ class Worker:
         jobs: list[Job] = []
         with self._changed:
             if self._id == holder:  # Start nothing if the lease was lost in between.
-                jobs = [Job(**{name: job.get(name) for name in CLAIMED}, _worker=self, _holder=holder) for job in claimed]
+                jobs = [self._job(holder, job) for job in claimed]
                 self._running.update((job.run, job) for job in jobs)
         for job in jobs:
             threading.Thread(target=self._run_one, args=(job,), daemon=True).start()
+
+    def _job(self, holder: int, claimed: dict[str, Any]) -> Job:
+        given: dict[str, Any] = {name: claimed.get(name) for name in CLAIMED}
+        created_at, nominal_at = claimed.get("created_at", ""), claimed.get("nominal_at")
+        return Job(**given, _created_at=created_at, _nominal_at=nominal_at, _worker=self, _holder=holder)
 
     def _adopt(self, holder: int, free: int) -> list[dict[str, Any]]:
         """Returns jobs that the server has assigned to this worker but the worker does not know: the response to their claim was lost."""
@@ -245,11 +276,14 @@ class Worker:
     def _run_one(self, job: Job) -> None:
         deadline = threading.Timer(min((job.timeout_ms or 0) / 1000, threading.TIMEOUT_MAX), self._time_out, (job,))
         deadline.daemon = True
-        self._end(job, self._end_of(job, deadline))
-        deadline.cancel()
-        with self._changed:
-            job._returned = True
-            self._let_go(job)
+        try:
+            end, error = self._end_of(job, deadline)
+            _log_failure(job, self._end(job, end), error)
+        finally:
+            deadline.cancel()
+            with self._changed:
+                job._returned = True
+                self._let_go(job)
 
     def _time_out(self, job: Job) -> None:
         """Ends a job that has exceeded its time limit. Its thread cannot be stopped and keeps its place until the handler returns; the
@@ -257,20 +291,23 @@ class Worker:
         late = _failure("timeout", f"the attempt took longer than {job.timeout_ms} ms")
         end = {"outcome": STOPPED[job._reason]} if job._reason in STOPPED else late
         # In this order: the handler's reaction to the stop request must not be reported first.
-        self._end(job, end)
+        decided = self._end(job, end)
         job._ask_to_stop("timeout")
+        _log_failure(job, decided, None)
 
-    def _end(self, job: Job, end: dict[str, Any]) -> None:
-        encoded = _encoded(job, end)
+    def _end(self, job: Job, end: dict[str, Any]) -> dict[str, Any] | None:
+        """Decides the end of a run. Returns it, as it is reported; `None` if another end was decided before."""
+        end, encoded = _encoded(job, end)
         with self._changed:
             if job._ended:
-                return
+                return None
             job._ended = True
             if job._reason == "lost":
                 job._told = True
             else:
                 self._ends.append((job, encoded))
             self._changed.notify_all()
+        return end
 
     def _let_go(self, job: Job) -> None:
         """Frees the place of a job that has ended, for a caller that holds the lock."""
@@ -281,16 +318,14 @@ class Worker:
             self._apart.add(job.run)
         self._changed.notify_all()
 
-    def _end_of(self, job: Job, deadline: threading.Timer) -> dict[str, Any]:
+    def _end_of(self, job: Job, deadline: threading.Timer) -> tuple[dict[str, Any], BaseException | None]:
+        """Runs the handler. Returns the end of the run, and the error that the handler raised."""
         try:
             if job.timeout_ms is not None:
                 deadline.start()
-            return {"outcome": "succeeded", "result": self._handlers[job.kind](job)}
+            return {"outcome": "succeeded", "result": self._handlers[job.kind](job)}, None
         except BaseException as error:  # noqa: BLE001: any error of a handler, including `sys.exit`, ends its attempt
-            end = _end_after(error, job)
-            if end["outcome"] == "failed":
-                log.warning("job %s (%s): attempt %s of %s failed: %s", job.id, job.kind, job.attempt, job.max_attempts, end["error_code"])
-            return end
+            return _end_after(error, job), error
 
     def _tell_ends(self, over: threading.Event) -> None:
         """Reports ends in batches."""
@@ -339,7 +374,10 @@ class Worker:
             if isinstance(why, Problem) and why.status in (400, 413, 422):
                 if (half := len(ends) // 2) > 0:
                     return self._tell_until_heard(ends[:half]) + self._tell_until_heard(ends[half:])
-                ends = [(job, _encoded(job, _failure(NOT_TAKEN, why))) for job, _ in ends]
+                [(job, _)], rejected = ends, _failure(NOT_TAKEN, why)
+                before, ends = ends, [(job, _encoded(job, rejected)[1])]
+                if ends != before:  # Otherwise it is logged already.
+                    _log_failure(job, rejected, None)
             if left <= 0 or all(job._holder != self._id for job, _ in ends):
                 log.error("the ends of %d runs could not be reported: %r", len(ends), why)
                 for job, _ in ends:
@@ -350,8 +388,15 @@ class Worker:
             failures += 1
         for (job, _), said in zip(ends, answers):
             if said == "fenced":
-                log.warning("the job had left run %s; the end of the run was ignored", job.run)
+                log.warning("job %s (%s): the end of attempt %s was ignored: %s", job.id, job.kind, job.attempt, self._why_ignored(job))
         return [end for end, said in zip(ends, answers) if said == "held"]
+
+    def _why_ignored(self, job: Job) -> str:
+        if job._reason in STOPPED:
+            return f"the job was {STOPPED[job._reason]}"
+        if job._holder != self._id:
+            return "this worker had lost its lease, and the job was taken over"
+        return "the job was taken over, or an operator or another program had ended it"
 
     def _heartbeats(self, over: threading.Event) -> None:
         pause_s = 0.0
@@ -398,13 +443,40 @@ def _failure(code: Any, message: Any) -> dict[str, Any]:
     return {"outcome": "failed", "error_code": _text(code, 200) or "failed", "message": _text(message)}
 
 
-def _encoded(job: Job, end: dict[str, Any]) -> bytes:
-    """Returns the end of a run as JSON. A result that is not JSON fails the run."""
+def _log_failure(job: Job, end: dict[str, Any] | None, error: BaseException | None) -> None:
+    """Logs the end of a run if it is a failure. `error`: what the handler raised. The log contains the traceback of an error that the handler
+    did not raise as `Failed`; that of a `Failed` only at level DEBUG."""
+    if end is None or end["outcome"] != "failed":
+        return
+    if job._reason == "lost":
+        then = "this is not reported, because the worker has lost the job"
+    elif job._reason in STOPPED:
+        then = "no attempt follows, because a stop was requested"
+    elif job.attempt >= job.max_attempts or not end.get("retryable", True):
+        then = "no attempt follows"
+    else:
+        then = "another attempt follows"
+    is_expected = error is None or isinstance(error, Failed)
+    why = f"{end['error_code']}: {end['message']}" if is_expected else _described(error)
+    shown = None if is_expected and not log.isEnabledFor(logging.DEBUG) else error
+    words = "job %s (%s): attempt %s of %s failed; %s: %s"
+    log.warning(words, job.id, job.kind, job.attempt, job.max_attempts, then, _text(why, LOGGED_MAX), exc_info=shown)
+
+
+def _described(error: BaseException | None) -> str:
     try:
-        return _said(job, end)
-    except BaseException:  # noqa: BLE001: the result can be an object of any class
-        why = traceback.format_exc(limit=0)[-2000:]
-        return _said(job, _failure(NOT_TAKEN, f"the result is not JSON: {why}"))
+        return "".join(traceback.format_exception_only(error)).strip()
+    except BaseException:  # noqa: BLE001: for example, an error whose attributes cannot be read
+        return type(error).__name__
+
+
+def _encoded(job: Job, end: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Returns the end of a run, and its JSON. A result that is not JSON fails the run."""
+    try:
+        return end, _said(job, end)
+    except BaseException as error:  # noqa: BLE001: the result can be an object of any class
+        failure = _failure(NOT_TAKEN, f"the result is not JSON: {_described(error)[-2000:]}")
+        return failure, _said(job, failure)
 
 
 def _said(job: Job, end: dict[str, Any]) -> bytes:

@@ -109,6 +109,23 @@ class CreateIllTest(IllTest):
             self.client.ask("GET", f"/v1/jobs/{job}", timeout_s=0.5)
 
 
+    def test_a_wait_outlasts_faults_and_ends_in_time(self):
+        job = self.create()
+        self.healthy.operate(job, "cancel")
+        self.meets("GET", job, (503, {}), LOSE, PAGE)
+        self.assertEqual(self.client.wait(job, 120)["state"], "canceled")
+        self.meets("GET", job, HANG, HANG)
+        with self.assertRaisesRegex(TimeoutError, "does not answer"):
+            self.client.wait(job, 0.2)
+        with self.assertRaises(Problem) as refused:
+            self.client.wait(self.queue, 120)
+        self.assertEqual(refused.exception.status, 404)
+
+    def test_no_password_is_part_of_an_address_in_a_message(self):
+        with self.assertRaisesRegex(Unreachable, "http://127.0.0.1:9 does not answer"):
+            Client("http://ada:secret@127.0.0.1:9").ask("GET", "/v1/jobs")
+
+
 class WorkerIllTest(IllTest):
     def meets_other_shapes(self, verb, *bodies):
         """Replaces the next answers by answers that are not from Milepost."""
@@ -121,6 +138,19 @@ class WorkerIllTest(IllTest):
         self.work(lambda job: "done")
         self.assertEqual(self.ended(job)["result"], "done")
         until("the report of the end is answered", lambda: len(self.ill.answered("POST", "/finish")) == 3)
+
+    def test_the_log_says_why_an_end_was_ignored(self):
+        fenced = (200, {}, b'{"runs": ["fenced"]}')
+        for stops, words in ((True, "the job was canceled"), (False, "the job was taken over, or an operator or another program had ended it")):
+            self.meets("POST", "/finish", fenced)
+            with self.assertLogs("milepost") as logged:
+                self.run_worker({"k": lambda job: job.payload and until("a stop is requested", lambda: job.stop_requested)}, lease_s=6.0)
+                job = self.create(payload=stops)
+                if stops:
+                    self.ended(job, "running")
+                    self.healthy.operate(job, "cancel", grace_ms=60_000)
+                line = f"WARNING:milepost:job {job} (k): the end of attempt 1 was ignored: {words}"
+                until("the line is logged", lambda: line in logged.output)
 
     def registrations(self):
         return self.ill.answered("POST", "/v1/workers")

@@ -1,13 +1,14 @@
 """Tests of the client against the real server at MILEPOST_URL."""
 
+import logging
 import threading
 import time
 import unittest
 import uuid
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 from milepost import Backoff, Client, Failed, NewJob, Problem, Snooze, Unreachable, Worker
-from tests.workplace import URL, Workplace
+from tests.workplace import URL, Workplace, until
 
 
 class ClientTest(unittest.TestCase):
@@ -32,12 +33,29 @@ class ClientTest(unittest.TestCase):
         dag, key = str(uuid.uuid4()), str(uuid.uuid4())
         tasks = {"a": {"kind": dag, "payload": "${ input.n } on ${ tick.date }"}}
         self.client.ask("POST", "/v1/dags", {"name": dag, "tasks": tasks})
-        day = {"key": key, "nominal_at": "2026-11-21T23:30:00Z", "nominal_zone": "Europe/Berlin"}
+        day = {"key": key, "nominal_at": datetime(2026, 11, 21, 23, 30, tzinfo=timezone.utc), "nominal_zone": "Europe/Berlin"}
         first, again = (self.client.start_batch(dag, {"n": 7}, **day) for _ in range(2))
         self.assertEqual((again.id, first.duplicate, again.duplicate), (first.id, False, True))
         [job] = self.client.jobs(kind=dag)
         self.assertEqual(self.client.job(job["id"])["payload"], "7 on 2026-11-22")
         self.assertNotEqual(self.client.start_batch(dag, {"n": 8}, nominal_at=day["nominal_at"]).id, first.id)
+
+    def test_times_with_a_zone_are_accepted_and_those_without_are_refused(self):
+        start_at = datetime.now(timezone(timedelta(hours=2))).replace(microsecond=0) + timedelta(days=365)
+        job = self.client.job(self.client.create(NewJob("k", start_at=start_at)).id)
+        self.assertEqual(datetime.fromisoformat(job["ready_at"]), start_at)
+        kind, hour = str(uuid.uuid4()), timedelta(hours=1)
+        created, now = self.client.create(NewJob(kind)), datetime.now(timezone.utc)
+        listed = [list(self.client.jobs(kind=kind, created_from=now + ahead)) for ahead in (-hour, hour)]
+        self.assertEqual([[job["id"] for job in jobs] for jobs in listed], [[created.id], []])
+        naive = datetime(2999, 12, 31)
+        refused = {
+            "start_at": lambda: NewJob("k", start_at=naive), "nominal_at": lambda: self.client.start_batch("d", nominal_at=naive),
+            "created_before": lambda: list(self.client.jobs(created_before=naive)),
+        }
+        for name, use in refused.items():
+            with self.assertRaisesRegex(ValueError, f"{name} has no time zone: use datetime.now"):
+                use()
 
     def test_a_refusal_says_what_and_where(self):
         with self.assertRaises(Problem) as refused:
@@ -55,6 +73,32 @@ class WorkerTest(Workplace):
         jobs = [self.create("double", n) for n in range(50)]
         for n, job in enumerate(jobs):
             self.assertEqual(self.ended(job)["result"], 2 * n)
+
+    def test_a_handler_receives_the_settings_of_its_job(self):
+        seen = []
+        self.run_worker({"k": seen.append})
+        self.ended(id := self.create("k", 1, group=self.queue, max_attempts=3))
+        [job] = seen
+        self.assertEqual((job.id, job.queue, job.group, job.batch, job.max_attempts, job.nominal_at), (id, self.queue, self.queue, None, 3, None))
+        self.assertLess(abs(datetime.now(timezone.utc) - job.created_at), timedelta(minutes=10))
+        self.assertEqual(job.run_token, int(job.run.split(".")[1]))
+
+    def test_a_task_receives_its_batch_and_the_nominal_time(self):
+        name, seen = str(uuid.uuid4()), []
+        self.client.ask("POST", "/v1/dags", {"name": name, "tasks": {"a": {"kind": name, "queue": self.queue}}})
+        tick = datetime(2026, 11, 21, 23, 30, tzinfo=timezone.utc)
+        batch = self.client.start_batch(name, nominal_at=tick)
+        self.run_worker({name: seen.append})
+        [job] = until("the task runs", lambda: seen)
+        self.assertEqual((job.batch, job.nominal_at), (batch.id, tick))
+
+    def test_the_end_of_a_job_is_waited_for(self):
+        self.run_worker({"good": lambda job: "done", "bad": lambda job: 1 / 0})
+        self.assertEqual(self.client.wait(self.create("good"), 120)["result"], "done")
+        self.assertEqual(self.client.wait(self.create("bad", max_attempts=1), 120)["state"], "failed")
+        other = self.create("other")
+        with self.assertRaisesRegex(TimeoutError, f"job {other} has not ended within 0.2 s: its state is pending"):
+            self.client.wait(other, 0.2)
 
     def test_a_failure_is_told_and_tried_again_from_its_checkpoint(self):
         def handler(job):
@@ -124,11 +168,59 @@ class WorkerTest(Workplace):
         self.assertEqual(self.client.operate(job, "cancel", grace_ms=60_000), "stop_requested")
         self.ended(job, "canceled")
 
+    def test_a_handler_that_catches_each_exception_is_canceled(self):
+        def handler(job):
+            while True:
+                try:
+                    job.check()
+                except Exception:
+                    return "ignored"
+                time.sleep(0.01)
+
+        self.run_worker({"k": handler}, lease_s=6.0)
+        job = self.create("k")
+        self.ended(job, "running")
+        self.client.operate(job, "cancel", grace_ms=60_000)
+        self.ended(job, "canceled")
+
+    def test_a_handler_that_returns_after_a_request_to_stop_has_succeeded(self):
+        self.run_worker({"k": lambda job: until("a stop is requested", lambda: job.stop_requested) and "done"}, lease_s=6.0)
+        job = self.create("k")
+        self.ended(job, "running")
+        self.client.operate(job, "cancel", grace_ms=60_000)
+        self.assertEqual(self.ended(job)["result"], "done")
+
     def test_a_result_that_is_no_json_fails_the_attempt(self):
-        self.run_worker({"k": lambda job: {1, 2}})
-        job = self.create("k", max_attempts=1)
-        self.ended(job, "failed")
-        self.assertEqual(self.attempts(job), ["end_not_taken"])
+        with self.assertLogs("milepost") as logged:
+            self.run_worker({"k": lambda job: {1, 2}})
+            job = self.create("k", max_attempts=1)
+            self.ended(job, "failed")
+            self.assertEqual(self.attempts(job), ["end_not_taken"])
+            line = f"job {job} (k): attempt 1 of 1 failed; no attempt follows: end_not_taken: the result is not JSON: " \
+                "TypeError: Object of type set is not JSON serializable"
+            until("the reason is logged", lambda: line in [record.getMessage() for record in logged.records])
+
+    def test_a_failed_attempt_is_logged_with_its_message_and_what_follows(self):
+        def handler(job):
+            raise job.payload and Failed("refused", code="http_403", retryable=False) or RuntimeError("no mail server")
+
+        cases = [
+            (None, 2, logging.INFO, "attempt 1 of 2 failed; another attempt follows: RuntimeError: no mail server", True),
+            (None, 1, logging.INFO, "attempt 1 of 1 failed; no attempt follows: RuntimeError: no mail server", True),
+            ("secret", 25, logging.INFO, "attempt 1 of 25 failed; no attempt follows: http_403: refused", False),
+            ("secret", 25, logging.DEBUG, "attempt 1 of 25 failed; no attempt follows: http_403: refused", True),
+        ]
+        for payload, max_attempts, level, words, has_traceback in cases:
+            queue = str(uuid.uuid4())
+            with self.assertLogs("milepost", level) as logged:
+                self.run_worker({"k": handler}, queues=[queue], name="w")
+                job = self.client.create(NewJob("k", payload, queue=queue, max_attempts=max_attempts)).id
+                of_job = lambda: [record for record in logged.records if job in record.getMessage()]
+                record = until("the failure is logged", of_job)[0]
+                self.assertEqual(record.getMessage(), f"job {job} (k): {words}")
+                self.assertEqual((record.levelname, bool(record.exc_info)), ("WARNING", has_traceback))
+                self.assertIn(f"INFO:milepost:worker w is registered at {URL}; queues: {queue}; kinds: k", logged.output)
+                self.assertNotIn("secret", "".join(logged.output))
 
     def test_a_result_whose_encoding_raises_any_error_fails_only_its_attempt(self):
         class Evil(Exception):

@@ -10,7 +10,17 @@ export type Json = null | boolean | number | string | Json[] | { [name: string]:
 
 export type JobState = "blocked" | "pending" | "running" | "retry_wait" | "failed" | "aborted" | "succeeded" | "canceled" | "skipped";
 
-/** A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key. */
+/** States of jobs that do not run again unless an operator requests it. */
+const ENDED: readonly JobState[] = ["succeeded", "failed", "aborted", "canceled", "skipped"];
+
+/** Pauses between the requests of `Client.wait`. */
+const WAIT_PAUSE_MIN_MS = 100;
+const WAIT_PAUSE_MAX_MS = 1000;
+
+/**
+ * A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key. `start_at`: a `Date`, or text in
+ * the format of ISO 8601.
+ */
 export interface NewJob {
   kind: string;
   payload?: Json;
@@ -21,15 +31,15 @@ export interface NewJob {
   max_attempts?: number;
   timeout_ms?: number;
   delay_ms?: number;
-  start_at?: string;
+  start_at?: string | Date;
 }
 
-/** A batch to be started. `nominal_at` is the tick for which it is started (ISO 8601), `nominal_zone` the time zone of the tick's date. */
+/** A batch to be started. `nominal_at` is the tick for which it is started, `nominal_zone` the time zone of the tick's date. */
 export interface NewBatch {
   dag: string;
   input?: Json;
   key?: string;
-  nominal_at?: string;
+  nominal_at?: string | Date;
   nominal_zone?: string;
 }
 
@@ -48,21 +58,30 @@ export interface JobRow {
   key: string | null;
   group: string | null;
   created_at: string;
+  nominal_at: string | null;
   ready_at: string | null;
   started_at: string | null;
   ended_at: string | null;
+  worker: number | null;
+  token: number;
 }
 
 /** A job with its payload, its result, and the reason why it is not running. */
 export interface JobView extends JobRow {
   payload: Json;
-  result?: Json;
+  result: Json;
+  progress: { done: number; total: number | null; message: string | null } | null;
+  checkpoint: Json;
+  traceparent?: string;
   last_failure: { at: string; code: string | null; message: string | null } | null;
-  waiting_for?: Json;
+  stop_requested: boolean;
+  waiting_for: ({ reason: string } & { [name: string]: Json }) | null;
 }
 
 /** Filter for lists of jobs. */
-export type JobFilter = { state?: JobState } & { [name in "kind" | "queue" | "key" | "error" | "payload"]?: string };
+export type JobFilter = { state?: JobState } & { [name in "kind" | "queue" | "key" | "error" | "payload"]?: string } & {
+  [name in "created_from" | "created_before" | "failed_from"]?: string | Date;
+};
 
 /** The server rejected the request. `code` is stable; `at` is the position in the request; `retryAfterMs` is the requested wait. */
 export class Problem extends Error {
@@ -76,6 +95,11 @@ export class Problem extends Error {
 /** The server did not answer. It may or may not have executed the request. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
+}
+
+/** A job did not end within the time limit of `Client.wait`. */
+export class TimeoutError extends Error {
+  override readonly name = "TimeoutError";
 }
 
 /** Returns whether the same request may succeed later. */
@@ -103,6 +127,16 @@ function valueOf<T>(answer: unknown, name: string, type: "string" | "boolean"): 
   throw foreign(answer, `${type} ${name}`);
 }
 
+/** Returns values with their times as text. Throws a `RangeError` that names an invalid `Date`, which JSON would contain as `null`. */
+function withTimes(given: object): Record<string, unknown> {
+  const entries = Object.entries(given).map(([name, value]) => {
+    if (!(value instanceof Date)) return [name, value] as const;
+    if (Number.isNaN(value.getTime())) throw new RangeError(`${name} is not a valid date`);
+    return [name, value.toISOString()] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
 function foreign(answer: unknown, missing: string): Unreachable {
   return new Unreachable(`the answer is not from Milepost: it has no ${missing}: ${String(JSON.stringify(answer)).slice(0, 200)}`);
 }
@@ -115,7 +149,8 @@ export type AskOptions = { headers?: Record<string, string>; tries?: number; tim
 
 /** A client of the server at `url`. */
 export class Client {
-  readonly #base: string;
+  /** @internal The server's address. */
+  readonly address: string;
   readonly #token: string | undefined;
   readonly #timeoutMs: number;
 
@@ -124,7 +159,9 @@ export class Client {
     if (!place || !["http:", "https:"].includes(place.protocol)) {
       throw new TypeError(`${JSON.stringify(url)} is not the address of a server, such as http://127.0.0.1:7070`);
     }
-    this.#base = url.replace(/\/+$/, "");
+    // `fetch` refuses such addresses with a message that contains the password.
+    if (place.username !== "" || place.password !== "") throw new TypeError("the address of a server must not contain a user name or a password");
+    this.address = url.replace(/\/+$/, "");
     this.#token = options.token;
     this.#timeoutMs = options.timeoutMs ?? 60_000;
   }
@@ -132,19 +169,20 @@ export class Client {
   /** Creates a job; resolves when it is durable. Retries if necessary, with an `Idempotency-Key`, so that only one job is created. */
   async create(job: NewJob): Promise<Created> {
     const headers: Record<string, string> = job.key === undefined ? { "Idempotency-Key": randomUUID() } : {};
-    return await this.#create("/v1/jobs", job, headers);
+    return await this.#create("/v1/jobs", withTimes(job), headers);
   }
 
   /** Creates up to 5,000 jobs: all or none. */
   async createMany(jobs: readonly NewJob[]): Promise<Created[]> {
     const headers = { "Idempotency-Key": randomUUID() };
-    return listOf<Created>(await this.ask("POST", "/v1/jobs/create-many", { jobs }, { headers, tries: 4 }), "jobs");
+    const body = { jobs: jobs.map(withTimes) };
+    return listOf<Created>(await this.ask("POST", "/v1/jobs/create-many", body, { headers, tries: 4 }), "jobs");
   }
 
   /** Starts a batch of a DAG; resolves when it is durable. Retries if necessary, like `create`. */
   async startBatch(batch: NewBatch): Promise<Created> {
     const headers: Record<string, string> = batch.key === undefined ? { "Idempotency-Key": randomUUID() } : {};
-    return await this.#create("/v1/batches", batch, headers);
+    return await this.#create("/v1/batches", withTimes(batch), headers);
   }
 
   /** Returns a job. */
@@ -152,11 +190,36 @@ export class Client {
     return await this.ask("GET", `/v1/jobs/${encodeURIComponent(id)}`, undefined, { tries: 4 });
   }
 
+  /**
+   * Returns a job, like `job`, as soon as its state is `succeeded`, `failed`, `aborted`, `canceled` or `skipped`. Requests that may succeed later
+   * are repeated. Throws `TimeoutError` if the job has not ended within `timeoutMs`.
+   */
+  async wait(id: string, timeoutMs: number): Promise<JobView> {
+    const until = performance.now() + timeoutMs;
+    for (let pause = WAIT_PAUSE_MIN_MS; ; pause = Math.min(pause * 2, WAIT_PAUSE_MAX_MS)) {
+      const tryMs = Math.max(Math.min(this.#timeoutMs, until - performance.now()), WAIT_PAUSE_MAX_MS);
+      let last: string;
+      let cause: unknown;
+      try {
+        const view = await this.ask<JobView>("GET", `/v1/jobs/${encodeURIComponent(id)}`, undefined, { timeoutMs: tryMs });
+        last = `its state is ${valueOf<string>(view, "state", "string")}`;
+        if (ENDED.includes(view.state)) return view;
+      } catch (error) {
+        if (!passes(error)) throw error;
+        [last, cause, pause] = [String(error), error, Math.max(pause, pauseAfter(error, 0))];
+      }
+      const left = until - performance.now();
+      if (left <= 0) throw new TimeoutError(`job ${id} has not ended within ${timeoutMs} ms: ${last}`, { cause });
+      await sleep(Math.min(pause, left));
+    }
+  }
+
   /** Yields jobs, newest first. */
   async *jobs(filter: JobFilter = {}): AsyncGenerator<JobRow, void> {
+    const given = withTimes(filter) as Record<string, string>;
     let cursor: { cursor?: string } = {};
     for (;;) {
-      const query = new URLSearchParams({ ...filter, ...cursor });
+      const query = new URLSearchParams({ ...given, ...cursor });
       const page = await this.ask<{ next_cursor?: string }>("GET", `/v1/jobs?${query}`, undefined, { tries: 4 });
       yield* listOf<JobRow>(page, "items");
       if (page.next_cursor === undefined) return;
@@ -199,10 +262,10 @@ export class Client {
     const limitMs = Math.min(Math.ceil(options.timeoutMs ?? this.#timeoutMs), 2 ** 31 - 1);
     const { response, answer } = await within(limitMs, async (signal) => {
       // A redirect would turn a POST into a GET.
-      const response = await fetch(this.#base + path, { method, headers, body: text, signal, redirect: "manual" });
+      const response = await fetch(this.address + path, { method, headers, body: text, signal, redirect: "manual" });
       return { response, answer: await response.text() };
     }).catch((error: unknown) => {
-      throw new Unreachable(`${this.#base} does not answer: ${reason(error)}`, { cause: error });
+      throw new Unreachable(`${this.address} does not answer: ${reason(error)}`, { cause: error });
     });
     return response.status === 204 ? undefined : read(response, answer);
   }

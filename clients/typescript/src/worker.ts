@@ -14,6 +14,8 @@ const CLAIM_MAX = 500;
 /** Limits of a request that reports ends. The server accepts 1,000 ends and 16 MiB. */
 const ENDS_MAX = 500;
 const ENDS_BYTES_MAX = 8 * 2 ** 20;
+/** Maximum number of characters of a failure's message in a line of the log. */
+const LOGGED_MAX = 2000;
 /** Maximum number of held ends that occupy no places. */
 const HELD_MAX = 2000;
 /** Pauses between reports of held ends. */
@@ -59,8 +61,15 @@ function wholeMs(delayMs: number): number {
   return ms;
 }
 
-/** A claimed run, as the server returns it. */
-type Claimed = Pick<Job, "id" | "kind" | "payload" | "checkpoint" | "attempt" | "run" | "traceparent"> & { max_attempts: number; timeout_ms?: number };
+/** A claimed run, as the server returns it. Fields without a value are omitted. */
+type Claimed = Pick<Job, "id" | "kind" | "queue" | "payload" | "attempt" | "run"> &
+  Partial<Pick<Job, "checkpoint" | "group" | "batch" | "traceparent">> & {
+    max_attempts: number;
+    created_at: string;
+    timeout_ms?: number;
+    nominal_at?: string;
+    run_token?: number;
+  };
 
 /** The end of a run, as reported to the server. */
 type Said = { outcome: string } & Record<string, unknown>;
@@ -69,8 +78,27 @@ type End = { job: Job; json: string };
 /** Why a job must stop; `lost`: its end is not reported. */
 type Reason = "cancel" | "abort" | "timeout" | "lost";
 
-/** A running job. `payload` is its input, `checkpoint` the last checkpoint of an earlier attempt, `traceparent` its parent span. */
+/**
+ * A running job. `payload` is its input, `checkpoint` the last checkpoint of an earlier attempt, `traceparent` its parent span, `batch` the id of
+ * the batch whose task it is, and `nominalAt` the tick of the schedule that created it, or the `nominal_at` of its batch. `runToken` is for
+ * `milepost.complete`, which ends the job in a transaction of the handler; `undefined`: the server does not send it.
+ */
 export class Job {
+  readonly id: string;
+  readonly kind: string;
+  readonly queue: string;
+  readonly payload: Json;
+  readonly checkpoint: Json | undefined;
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly timeoutMs: number | undefined;
+  readonly group: string | undefined;
+  readonly batch: string | undefined;
+  readonly createdAt: Date;
+  readonly nominalAt: Date | undefined;
+  readonly run: string;
+  readonly runToken: number | undefined;
+  readonly traceparent: string | undefined;
   /** @internal */
   reason: Reason | undefined;
   /**
@@ -84,11 +112,15 @@ export class Job {
 
   /** @internal `holder`: the id of the worker that claimed the job. */
   constructor(
-    readonly id: string, readonly kind: string, readonly payload: Json, readonly checkpoint: Json | undefined, readonly attempt: number,
-    readonly maxAttempts: number, readonly timeoutMs: number | undefined, readonly run: string, readonly traceparent: string | undefined,
-    readonly holder: number, private readonly tell: (said: object) => Promise<boolean>,
+    claimed: Claimed, readonly holder: number, private readonly tell: (said: object) => Promise<boolean>,
     /** @internal */ readonly backoff: object | undefined,
-  ) {}
+  ) {
+    [this.id, this.kind, this.queue, this.payload, this.checkpoint] = [claimed.id, claimed.kind, claimed.queue, claimed.payload, claimed.checkpoint];
+    [this.attempt, this.maxAttempts, this.timeoutMs] = [claimed.attempt, claimed.max_attempts, claimed.timeout_ms];
+    [this.group, this.batch, this.traceparent] = [claimed.group, claimed.batch, claimed.traceparent];
+    [this.run, this.runToken, this.createdAt] = [claimed.run, claimed.run_token, new Date(claimed.created_at)];
+    this.nominalAt = claimed.nominal_at === undefined ? undefined : new Date(claimed.nominal_at);
+  }
 
   /** Throws `Cancelled` if the job must stop. */
   check(): void {
@@ -132,6 +164,7 @@ export interface WorkerOptions {
   /** How long a claim waits for jobs, and therefore how long an idle worker may take to stop. */
   waitMs?: number;
   name?: string;
+  /** Receives the lines of the log. By default they are written to the standard error. */
   log?: (message: string) => void;
   /** How long jobs of these kinds wait after a failed attempt. The others wait 1 s, then 2 s, 4 s and so on up to an hour. */
   backoffs?: Readonly<Record<string, Backoff>>;
@@ -179,6 +212,7 @@ export class Worker {
       await Promise.all(beside);
     }
     if (this.#id !== undefined) await this.#client.ask("DELETE", `/v1/workers/${this.#id}`, undefined, { tries: 3, timeoutMs: 5_000 }).catch(() => undefined);
+    this.#options.log(`worker ${this.#options.name} has stopped`);
   }
 
   async #tell<T>(holder: number, verb: string, body: object, tries = 1, timeoutMs = 60_000): Promise<T> {
@@ -208,6 +242,7 @@ export class Worker {
     if (typeof answer?.id !== "number") throw new Unreachable("the answer to the registration is not from Milepost: it has no id");
     this.#id = answer.id;
     this.#heldUntil = askedAt + leaseMs;
+    this.#options.log(`worker ${name} is registered at ${this.#client.address}; queues: ${queues.join(", ")}; kinds: ${kinds.join(", ")}`);
   }
 
   /** Stops the running jobs, because other workers take them over, and reports nothing more about them. `run` registers again. */
@@ -252,8 +287,8 @@ export class Worker {
 
   async #start(holder: number, claimed: Claimed): Promise<void> {
     const report = async (said: object) => listOf<boolean>(await this.#tell(holder, "report", { runs: [said] }, 4), "accepted")[0] === true;
-    const { id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent } = claimed;
-    const job = new Job(id, kind, payload, checkpoint, attempt, max_attempts, timeout_ms, run, traceparent, holder, report, this.#backoffs[kind]);
+    const { kind, run, timeout_ms } = claimed;
+    const job = new Job(claimed, holder, report, this.#backoffs[kind]);
     this.#running.set(run, job);
     // The maximum delay of a timer.
     const limit = (timeout_ms ?? Infinity) < 2 ** 31 ? setTimeout(() => this.#timeOut(job), timeout_ms) : undefined;
@@ -274,8 +309,29 @@ export class Worker {
   #end(job: Job, said: Said): void {
     if (job.is.ended) return;
     job.is.ended = true;
+    const { end, json } = encoded(job, said);
     if (job.reason === "lost") job.is.told = true;
-    else this.#ends.push({ job, json: encoded(job, said) });
+    else this.#ends.push({ job, json });
+    this.#logFailure(job, end);
+  }
+
+  /** Logs the end of a run if it is a failure. */
+  #logFailure(job: Job, end: Said): void {
+    if (end.outcome !== "failed") return;
+    const isFinal = job.attempt >= job.maxAttempts || end["retryable"] === false;
+    const then =
+      job.reason === "lost" ? "this is not reported, because the worker has lost the job"
+      : job.reason === "cancel" || job.reason === "abort" ? "no attempt follows, because a stop was requested"
+      : isFinal ? "no attempt follows" : "another attempt follows";
+    const [code, message] = [`${end["error_code"]}: `, String(end["message"])];
+    const why = message.startsWith(code) ? message : code + message; // A stack begins with the name of the error.
+    this.#options.log(`job ${job.id} (${job.kind}): attempt ${job.attempt} of ${job.maxAttempts} failed; ${then}: ${why.slice(0, LOGGED_MAX)}`);
+  }
+
+  #whyIgnored(job: Job): string {
+    if (job.reason === "cancel" || job.reason === "abort") return `the job was ${stopped(job).outcome}`;
+    if (job.holder !== this.#id) return "this worker had lost its lease, and the job was taken over";
+    return "the job was taken over, or an operator or another program had ended it";
   }
 
   /** Frees the place of a job that has ended. */
@@ -341,7 +397,9 @@ export class Worker {
         const body = Buffer.from(`{"runs":[${ends.map(({ json }) => json).join()}]}`);
         const told = listOf<string>(await this.#tell(ends[0]!.job.holder, "finish", body, 1, tryMs), "runs");
         if (told.length !== ends.length) throw new Unreachable(`the answer is not from Milepost: it answers ${told.length} of ${ends.length} ends`);
-        told.forEach((said, n) => said === "fenced" && this.#options.log(`the job had left run ${ends[n]!.job.run}; the end of the run was ignored`));
+        for (const { job } of ends.filter((_, n) => told[n] === "fenced")) {
+          this.#options.log(`job ${job.id} (${job.kind}): the end of attempt ${job.attempt} was ignored: ${this.#whyIgnored(job)}`);
+        }
         return ends.filter((_, n) => told[n] === "held");
       } catch (error) {
         why = error;
@@ -349,8 +407,10 @@ export class Worker {
       if (why instanceof Problem && [400, 413, 422].includes(why.status)) {
         const half = Math.floor(ends.length / 2);
         if (half > 0) return [...(await this.#tellUntilHeard(ends.slice(0, half))), ...(await this.#tellUntilHeard(ends.slice(half)))];
-        const said = failure(NOT_TAKEN, why);
-        ends = ends.map(({ job }) => ({ job, json: encoded(job, said) }));
+        const { job, json: before } = ends[0]!;
+        const { end, json } = encoded(job, failure(NOT_TAKEN, why));
+        ends = [{ job, json }];
+        if (json !== before) this.#logFailure(job, end); // Otherwise it is logged already.
       }
       const left = giveUpAt - performance.now();
       if (left <= 0 || ends.every(({ job }) => job.holder !== this.#id)) {
@@ -423,13 +483,14 @@ function described(thrown: unknown): Said {
   }
 }
 
-/** Returns the end of a run as JSON. A result that is not JSON fails the run. */
-function encoded(job: Job, said: Said): string {
+/** Returns the end of a run, and its JSON. A result that is not JSON fails the run. */
+function encoded(job: Job, said: Said): { end: Said; json: string } {
   const json = (end: Said) => JSON.stringify({ run: job.run, ...end, backoff: end.outcome === "failed" ? job.backoff : undefined });
   try {
-    return json(said);
+    return { end: said, json: json(said) };
   } catch (error) {
-    return json(failure(NOT_TAKEN, `the result is not JSON: ${described(error)["message"]}`));
+    const end = failure(NOT_TAKEN, `the result is not JSON: ${described(error)["message"]}`);
+    return { end, json: json(end) };
   }
 }
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, Problem, Unreachable, Worker } from "../src/index.js";
+import { Client, Problem, TimeoutError, Unreachable, Worker } from "../src/index.js";
 import type { Handler, JobState, WorkerOptions } from "../src/index.js";
 import "./hang.js";
 import { IllServer } from "./ill.js";
@@ -78,6 +78,37 @@ test("a permanently refused request is sent once", async (t) => {
   await assert.rejects(client.create({ kind: "k", queue }), Problem);
   assert.deepEqual(ill.answered("POST", "/v1/jobs"), [403]);
 });
+
+test("a wait outlasts faults and ends in time", async (t) => {
+  const { ill, client, create } = await hospital(t);
+  const id = await create();
+  await healthy.operate(id, "cancel");
+  ill.meets("GET", id, { status: 503 }, "lose", { status: 503 });
+  assert.equal((await client.wait(id, 120_000)).state, "canceled");
+  ill.meets("GET", id, "hang", "hang");
+  await assert.rejects(client.wait(id, 200), (error) => error instanceof TimeoutError && error.message.includes("does not answer"));
+  await assert.rejects(client.wait(randomUUID(), 120_000), (error) => error instanceof Problem && error.status === 404);
+});
+
+for (const [isCanceled, words] of [
+  [true, "the job was canceled"],
+  [false, "the job was taken over, or an operator or another program had ended it"],
+] as const) {
+  test(`the log says that an end was ignored because ${words}`, async (t) => {
+    const { ill, work, create } = await hospital(t);
+    ill.meets("POST", "/finish", { status: 200, answer: '{"runs": ["fenced"]}' });
+    const lines: string[] = [];
+    work(async (job) => {
+      if (isCanceled) await until("a stop is requested", () => job.signal.aborted);
+    }, { leaseMs: 6000, log: (line) => void lines.push(line) });
+    const id = await create();
+    if (isCanceled) {
+      await until("the job runs", async () => (await healthy.job(id)).state === "running");
+      await healthy.operate(id, "cancel", { grace_ms: 60_000 });
+    }
+    await until("the line is logged", () => lines.includes(`job ${id} (k): the end of attempt 1 was ignored: ${words}`));
+  });
+}
 
 test("an end that an open transaction holds is reported again", async (t) => {
   const { ill, work, create } = await hospital(t);

@@ -6,11 +6,12 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, Failed, Problem, Snooze, Unreachable, Worker } from "../src/index.js";
-import type { Handler, Json, JobState, JobView, WorkerOptions } from "../src/index.js";
+import { Client, Failed, Problem, Snooze, TimeoutError, Unreachable, Worker } from "../src/index.js";
+import type { Handler, Job, Json, JobState, JobView, WorkerOptions } from "../src/index.js";
 import "./hang.js";
 
-const client = new Client(process.env["MILEPOST_URL"]);
+const url = process.env["MILEPOST_URL"] ?? "http://127.0.0.1:7070";
+const client = new Client(url);
 
 async function until<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
   for (const began = Date.now(); Date.now() - began < 120_000; await sleep(20)) {
@@ -47,7 +48,7 @@ async function codes(id: string): Promise<(string | undefined)[]> {
 test("a batch is started once per key, for its nominal day", async () => {
   const [dag, key] = [randomUUID(), randomUUID()];
   await client.ask("POST", "/v1/dags", { name: dag, tasks: { a: { kind: dag, payload: "${ input.n } on ${ tick.date }" } } });
-  const batch = { dag, key, input: { n: 7 }, nominal_at: "2026-11-21T23:30:00Z", nominal_zone: "Europe/Berlin" };
+  const batch = { dag, key, input: { n: 7 }, nominal_at: new Date("2026-11-21T23:30:00Z"), nominal_zone: "Europe/Berlin" };
   const first = await client.startBatch(batch);
   const again = await client.startBatch(batch);
   assert.deepEqual([again.id, first.duplicate, again.duplicate], [first.id, false, true]);
@@ -75,6 +76,77 @@ test("refused requests, unreachable servers and invalid URLs are reported", asyn
   await assert.rejects(client.create({ kind: "" }), (error) => error instanceof Problem && error.status === 422 && error.code === "invalid_job");
   await assert.rejects(new Client("http://127.0.0.1:9").ask("GET", "/v1/jobs"), Unreachable);
   assert.throws(() => new Client("127.0.0.1:7070"), TypeError);
+  assert.throws(() => new Client("http://ada:secret@127.0.0.1:7070"), ({ message }: Error) => !message.includes("secret"));
+});
+
+test("dates are accepted as times, and invalid ones are refused", async () => {
+  const start_at = new Date(Date.now() + 365 * 86_400_000);
+  const { id } = await client.create({ kind: "k", start_at });
+  assert.deepEqual(new Date((await client.job(id)).ready_at!), start_at);
+  const kind = randomUUID();
+  await client.createMany([{ kind, start_at }]);
+  const count = async (ahead: number) => {
+    let jobs = 0;
+    for await (const job of client.jobs({ kind, created_from: new Date(Date.now() + ahead) })) jobs += Number(job.kind === kind);
+    return jobs;
+  };
+  assert.deepEqual([await count(-3_600_000), await count(3_600_000)], [1, 0]);
+  const invalid = new Date(NaN);
+  const refused = (name: string) => (error: unknown) => error instanceof RangeError && error.message === `${name} is not a valid date`;
+  await assert.rejects(client.create({ kind, start_at: invalid }), refused("start_at"));
+  await assert.rejects(client.createMany([{ kind, start_at: invalid }]), refused("start_at"));
+  await assert.rejects(client.startBatch({ dag: "d", nominal_at: invalid }), refused("nominal_at"));
+  await assert.rejects(client.jobs({ created_before: invalid }).next(), refused("created_before"));
+});
+
+test("a handler receives the settings of its job", async (t) => {
+  const seen: Job[] = [];
+  const create = work(t, { k: (job) => void seen.push(job) });
+  const group = randomUUID();
+  const view = await ended(await create("k", 1, { group, max_attempts: 3 }));
+  const [job] = seen;
+  assert.deepEqual([job!.id, job!.queue, job!.group, job!.batch, job!.maxAttempts], [view.id, view.queue, group, undefined, 3]);
+  assert.deepEqual([job!.createdAt, job!.nominalAt], [new Date(view.created_at), undefined]);
+  assert.equal(job!.runToken, view.token);
+});
+
+test("a task receives its batch and the nominal time", async (t) => {
+  const [name, queue, seen] = [randomUUID(), randomUUID(), [] as Job[]];
+  await client.ask("POST", "/v1/dags", { name, tasks: { a: { kind: name, queue } } });
+  const nominal_at = new Date("2026-11-21T23:30:00Z");
+  const batch = await client.startBatch({ dag: name, nominal_at });
+  work(t, { [name]: (job) => void seen.push(job) }, 4, 60_000, { queues: [queue] });
+  const job = await until("the task runs", async () => seen[0]);
+  assert.deepEqual([job.batch, job.nominalAt], [batch.id, nominal_at]);
+});
+
+test("the end of a job is waited for", async (t) => {
+  const create = work(t, { good: () => "done", bad: () => { throw new Error("no"); } });
+  assert.equal((await client.wait(await create("good"), 120_000)).result, "done");
+  assert.equal((await client.wait(await create("bad", null, { max_attempts: 1 }), 120_000)).state, "failed");
+  const other = await create("other");
+  const late = new TimeoutError(`job ${other} has not ended within 200 ms: its state is pending`);
+  await assert.rejects(client.wait(other, 200), (error: Error) => error instanceof TimeoutError && error.message === late.message);
+});
+
+test("a failed attempt is logged with its message and what follows", async (t) => {
+  const thrown = [new Failed("refused", { code: "http_403", retryable: false }), new RangeError("no mail server")];
+  const lines: string[] = [];
+  const queue = randomUUID();
+  const options = { queues: [queue], name: "w", log: (line: string) => void lines.push(line) };
+  work(t, { k: (job) => { throw thrown[Number(job.payload !== "secret")]; }, big: () => 1n as unknown as Json }, 4, 60_000, options);
+  for (const [kind, payload, max_attempts, words] of [
+    ["k", "secret", 25, "attempt 1 of 25 failed; no attempt follows: http_403: refused"],
+    ["k", null, 2, "attempt 1 of 2 failed; another attempt follows: RangeError: no mail server\n    at "],
+    ["k", null, 1, "attempt 1 of 1 failed; no attempt follows: RangeError: no mail server\n    at "],
+    ["big", null, 1, "attempt 1 of 1 failed; no attempt follows: end_not_taken: the result is not JSON: TypeError: "],
+  ] as const) {
+    const { id } = await client.create({ kind, payload, max_attempts, queue });
+    const line = await until("the failure is logged", async () => lines.find((line) => line.includes(id)));
+    assert.ok(line.startsWith(`job ${id} (${kind}): ${words}`), line);
+  }
+  assert.equal(lines[0], `worker w is registered at ${url}; queues: ${queue}; kinds: k, big`);
+  assert.ok(!lines.join().includes("secret"));
 });
 
 test("handlers run jobs, and their results are stored", async (t) => {
@@ -217,6 +289,19 @@ test("a running job is canceled", async (t) => {
   await ended(id, "running");
   assert.equal(await client.operate(id, "cancel", { grace_ms: 600_000 }), "stop_requested");
   await ended(id, "canceled");
+});
+
+test("a handler that returns after a request to stop has succeeded", async (t) => {
+  const create = work(t, {
+    k: async (job) => {
+      await until("a stop is requested", async () => job.signal.aborted || undefined);
+      return "done";
+    },
+  }, 4, 6000);
+  const id = await create("k");
+  await ended(id, "running");
+  await client.operate(id, "cancel", { grace_ms: 600_000 });
+  assert.equal((await ended(id)).result, "done");
 });
 
 test("a result that is not valid JSON fails the attempt", async (t) => {

@@ -27,6 +27,7 @@ use crate::relocation::MoveArgs;
 use crate::retention::RetentionCommand;
 use crate::schedules::SchedulesCommand;
 use crate::serve::ServeArgs;
+use crate::status::StatusArgs;
 use crate::tokens::TokensCommand;
 use crate::work::WorkArgs;
 use crate::workers::WorkersCommand;
@@ -113,14 +114,11 @@ pub(crate) enum Command {
     /// List, set and remove retention periods
     #[command(subcommand)]
     Retention(RetentionCommand),
-    /// List the workers
-    #[command(subcommand)]
-    Workers(WorkersCommand),
+    #[command(flatten)]
+    Report(ReportCommand),
     /// Access tokens of servers: create, list and revoke them
     #[command(subcommand)]
     Tokens(TokensCommand),
-    /// List the actions of operators, with reasons and changes
-    Audit(AuditArgs),
     /// Delete data whose retention period is over, now
     Prune(PruneArgs),
     /// Check the store's invariants, and repair violations where this is safe
@@ -136,6 +134,18 @@ pub(crate) enum Command {
     /// A worker process of the demo, which starts it
     #[command(hide = true)]
     DemoWorker(DemoWorkerArgs),
+}
+
+/// The commands that only show the state of a store.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReportCommand {
+    /// Show the current problems, and what is in progress
+    Status(StatusArgs),
+    /// List the workers
+    #[command(subcommand)]
+    Workers(WorkersCommand),
+    /// List the actions of operators, with reasons and changes
+    Audit(AuditArgs),
 }
 
 /// The long-running commands.
@@ -169,7 +179,7 @@ impl Command {
             Self::Retention(command) => command.only_looks(),
             Self::Tokens(command) => command.only_looks(),
             Self::Doctor(args) => args.only_lists(),
-            Self::Workers(_) | Self::Audit(_) | Self::Config(ConfigCommand::Schema) => true,
+            Self::Report(_) | Self::Config(ConfigCommand::Schema) => true,
             _ => false,
         }
     }
@@ -234,7 +244,8 @@ mod tests {
 
     #[test]
     fn every_command_that_changes_something_takes_a_reason() {
-        const READ: [&str; 31] = [
+        const READ: [&str; 32] = [
+            "status",
             "jobs list",
             "jobs show",
             "bulk list",

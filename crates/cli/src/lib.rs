@@ -34,6 +34,7 @@ mod schedules;
 mod selection;
 mod serve;
 mod signals;
+mod status;
 mod time;
 mod tokens;
 mod traces;
@@ -51,7 +52,7 @@ use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::process_secrets;
 use milepost_cli_support::store::{self, Schema, StoreAddress};
 
-use crate::args::{Cli, Command, DaemonCommand};
+use crate::args::{Cli, Command, DaemonCommand, ReportCommand};
 use crate::config::Faulty;
 use crate::selection::Selection;
 use crate::traces::Traces;
@@ -162,14 +163,21 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
         Command::Schedules(command) => schedules::run(command, &store()?).await,
         Command::Limits(command) => limits::run(command, &store()?).await,
         Command::Retention(command) => retention::run(command, selection).await,
-        Command::Workers(command) => workers::run(command, &store()?).await,
+        Command::Report(command) => run_report(command, &store()?).await,
         Command::Tokens(command) => tokens::run(command, &store()?).await,
         Command::Daemon(command) => run_daemon(command, selection).await,
         Command::Config(command) => config::command::run(command, selection),
-        Command::Audit(args) => audit::run(&args, &store()?).await,
         Command::Prune(args) => prune::run(&args, selection).await,
         Command::Generated(command) => generated::run(command, Cli::command()),
         Command::Bench(command) => milepost_bench::run(command, &named.cloned().unwrap_or_default()).await,
+    }
+}
+
+async fn run_report(command: ReportCommand, store: &StoreAddress) -> anyhow::Result<Outcome> {
+    match command {
+        ReportCommand::Status(args) => status::run(&args, store).await,
+        ReportCommand::Workers(command) => workers::run(command, store).await,
+        ReportCommand::Audit(args) => audit::run(&args, store).await,
     }
 }
 

@@ -35,7 +35,7 @@ mod query_cache;
 mod readiness;
 mod redirect;
 mod reference;
-mod refusal;
+mod replication;
 mod session;
 mod store_timeout;
 mod stream;
@@ -66,6 +66,7 @@ use crate::api::protocol::tally::Tally;
 use crate::app::{App, Shared};
 use crate::console::cached_counts::CachedCounts;
 use crate::console::series::Series;
+pub use crate::console::{StatusEntry, Urgency, status};
 pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
 use crate::large_reads::LargeReads;
@@ -210,7 +211,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
     Ok(routes
         .fallback(no_such_path)
         .layer(DefaultBodyLimit::max(limits.body_bytes))
-        .layer(middleware::from_fn_with_state(app.clone(), refusal::when_replicated))
+        .layer(middleware::from_fn_with_state(app.clone(), replication::when_replicated))
         .layer(middleware::from_fn_with_state(app.clone(), console::look_anew))
         .layer(middleware::from_fn_with_state(app.announcer.clone(), announcer::announce_changes))
         .layer(middleware::from_fn_with_state(limits.body_bytes, session::csrf_check::guard_forms))

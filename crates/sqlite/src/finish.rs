@@ -12,8 +12,8 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction};
 use crate::batch::{check_result, settle_jobs};
 use crate::clock::{later_ms, now_ms};
 use crate::error::Failure;
-use crate::mover::{Mover, Standing, Step};
 use crate::row::{self, Id};
+use crate::transitions::{Standing, Step, Transitions};
 
 /// Ends a run with success in a transaction of the caller, so that its effects and its success commit together. `result` is JSON text.
 ///
@@ -31,7 +31,7 @@ fn succeed(conn: &Connection, run: Run, result: Option<&str>) -> Result<(), Fail
     };
     check_result(conn, &run.job, result)?;
     let step = Step { result, ..Step::new(Verb::Succeed, JobState::Succeeded) };
-    finisher.mover.go(&standing, &step)?;
+    finisher.transitions.go(&standing, &step)?;
     settle_jobs(conn, [run.job])
 }
 
@@ -53,12 +53,16 @@ pub(crate) fn finish_many(
 struct Finisher<'conn> {
     conn: &'conn Connection,
     running: CachedStatement<'conn>,
-    mover: Mover<'conn>,
+    transitions: Transitions<'conn>,
 }
 
 impl<'conn> Finisher<'conn> {
     fn new(conn: &'conn Connection) -> rusqlite::Result<Self> {
-        Ok(Self { conn, running: conn.prepare_cached(sql!("running"))?, mover: Mover::new(conn, now_ms())? })
+        Ok(Self {
+            conn,
+            running: conn.prepare_cached(sql!("running"))?,
+            transitions: Transitions::new(conn, now_ms())?,
+        })
     }
 
     fn finish(&mut self, worker: WorkerId, finish: &Finish) -> Result<Finished, Failure> {
@@ -71,8 +75,8 @@ impl<'conn> Finisher<'conn> {
         if let (true, End::Succeed { result }) = (finish.task, &finish.end) {
             check_result(self.conn, &finish.run.job, result.as_deref())?;
         }
-        let step = running.step(&finish.end, self.mover.now_ms());
-        self.mover.go(&running.standing, &step)?;
+        let step = running.step(&finish.end, self.transitions.now_ms());
+        self.transitions.go(&running.standing, &step)?;
         Ok(Finished::Accepted)
     }
 

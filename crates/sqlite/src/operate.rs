@@ -15,8 +15,8 @@ use crate::batch::settle_jobs;
 use crate::clock::{later_ms, now_ms};
 use crate::error::Failure;
 use crate::group::{Admission, admit, fill_all, force, reserve_start};
-use crate::mover::{Mover, Standing, Step};
 use crate::row::{self, Id};
+use crate::transitions::{Standing, Step, Transitions};
 
 /// Applies an operation to a job, and its consequences to the job's batch.
 pub(crate) fn operate(conn: &Connection, job: JobId, operation: &Operation) -> Result<Operated, Failure> {
@@ -60,7 +60,7 @@ pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Resul
     }
     let ready_at_ms = later_ms(now_ms, operation.delay);
     let (to, admission) = next_state(conn, &standing, verb, ready_at_ms, now_ms)?;
-    let mut mover = Mover::new(conn, now_ms)?;
+    let mut transitions = Transitions::new(conn, now_ms)?;
     let step = Step {
         ready_at_ms: to_wait(to).then_some(ready_at_ms),
         max_attempts: attempts_anew(conn, &standing, verb)?,
@@ -68,9 +68,9 @@ pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Resul
         ..Step::new(verb, to)
     };
     match verb {
-        Verb::Rerun => rerun(conn, &mut mover, &standing, &step)?,
-        Verb::Snooze => return snooze(conn, &mut mover, &standing, &step).map(Operated::Done),
-        _ => mover.go(&standing, &step)?,
+        Verb::Rerun => rerun(conn, &mut transitions, &standing, &step)?,
+        Verb::Snooze => return snooze(conn, &mut transitions, &standing, &step).map(Operated::Done),
+        _ => transitions.go(&standing, &step)?,
     }
     if admission == Admission::Reserved {
         reserve_start(conn, &job)?;
@@ -81,14 +81,14 @@ pub(crate) fn act(conn: &Connection, job: JobId, operation: &Operation) -> Resul
 /// Ends a running job whose grace period has expired, with the note of the stop request.
 pub(crate) fn fence_off(
     conn: &Connection,
-    mover: &mut Mover<'_>,
+    transitions: &mut Transitions<'_>,
     job: &JobId,
     verb: Verb,
 ) -> Result<(), Failure> {
     let Found { standing, stop_note, .. } = find(conn, job)?;
-    let (to, _) = next_state(conn, &standing, verb, mover.now_ms(), mover.now_ms())?;
+    let (to, _) = next_state(conn, &standing, verb, transitions.now_ms(), transitions.now_ms())?;
     let step = Step { note: stop_note.as_deref(), ..Step::new(verb, to) };
-    mover.go(&standing, &step)
+    transitions.go(&standing, &step)
 }
 
 const fn to_wait(state: JobState) -> bool {
@@ -197,7 +197,7 @@ fn attempts_anew(conn: &Connection, standing: &Standing, verb: Verb) -> rusqlite
 
 fn rerun(
     conn: &Connection,
-    mover: &mut Mover<'_>,
+    transitions: &mut Transitions<'_>,
     standing: &Standing,
     step: &Step<'_>,
 ) -> Result<(), Failure> {
@@ -208,26 +208,30 @@ fn rerun(
         step.ready_at_ms.filter(|_| !blocked),
         step.ready_at_ms.filter(|_| blocked),
         step.max_attempts,
-        mover.now_ms(),
+        transitions.now_ms(),
     ))?;
     conn.prepare_cached(sql!("delete_ended"))?.execute([Id(&standing.job)])?;
     conn.prepare_cached(sql!("forget_progress"))?.execute([Id(&standing.job)])?;
-    Ok(mover.record(standing, step)?)
+    Ok(transitions.record(standing, step)?)
 }
 
 /// Changes the time of a waiting job and returns its state afterwards: a job that waits in a group may now be the next one.
 fn snooze(
     conn: &Connection,
-    mover: &mut Mover<'_>,
+    transitions: &mut Transitions<'_>,
     standing: &Standing,
     step: &Step<'_>,
 ) -> Result<JobState, Failure> {
-    conn.prepare_cached(sql!("snooze"))?.execute((Id(&standing.job), step.ready_at_ms, mover.now_ms()))?;
-    mover.record(standing, step)?;
+    conn.prepare_cached(sql!("snooze"))?.execute((
+        Id(&standing.job),
+        step.ready_at_ms,
+        transitions.now_ms(),
+    ))?;
+    transitions.record(standing, step)?;
     match &standing.group {
         Some(group) if matches!(step.to, JobState::Blocked | JobState::Pending) => {
             // Others of the group do not wait for its start any more.
-            fill_all(conn, slice::from_ref(group), mover.now_ms())?;
+            fill_all(conn, slice::from_ref(group), transitions.now_ms())?;
             Ok(find(conn, &standing.job)?.standing.state)
         }
         _ => Ok(step.to),

@@ -14,9 +14,9 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use crate::batch::settle_jobs;
 use crate::clock::{later_ms, now_ms};
 use crate::error::Failure;
-use crate::mover::{Mover, Standing, Step};
 use crate::operate;
 use crate::row;
+use crate::transitions::{Standing, Step, Transitions};
 
 /// A run whose worker is lost.
 pub(crate) struct Lost {
@@ -110,11 +110,11 @@ pub(crate) fn rescue(
     if !gone {
         return Ok(Vec::new());
     }
-    let mut mover = Mover::new(conn, now_ms)?;
+    let mut transitions = Transitions::new(conn, now_ms)?;
     let mut rescued = Vec::new();
     for lost in lost_runs(conn, worker, limit)? {
         if let Some(&delay) = delays.get(&lost.standing.job) {
-            rescued.push(take_back(&mut mover, &lost, worker, delay)?);
+            rescued.push(take_back(&mut transitions, &lost, worker, delay)?);
         }
     }
     let given_up = rescued.iter().filter(|rescued| rescued.verb != Verb::Retry);
@@ -123,21 +123,21 @@ pub(crate) fn rescue(
 }
 
 fn take_back(
-    mover: &mut Mover<'_>,
+    transitions: &mut Transitions<'_>,
     lost: &Lost,
     worker: WorkerId,
     delay: Duration,
 ) -> Result<Rescued, Failure> {
     let LostEnd { verb, delay, failure } = lost.run().end(worker, || delay);
     let (to, ready_at_ms) = match verb {
-        Verb::Retry => (JobState::RetryWait, Some(later_ms(mover.now_ms(), delay))),
+        Verb::Retry => (JobState::RetryWait, Some(later_ms(transitions.now_ms(), delay))),
         Verb::Abort => (JobState::Aborted, None),
         Verb::Cancel => (JobState::Canceled, None),
         _ => (JobState::Failed, None),
     };
     let (failure, note) = (Some(&failure), lost.stop_note.as_deref());
     let step = Step { ready_at_ms, failure, note, ..Step::new(verb, to) };
-    mover.go(&lost.standing, &step)?;
+    transitions.go(&lost.standing, &step)?;
     Ok(Rescued { run: Run { job: lost.standing.job, token: lost.standing.token }, worker, verb: step.verb })
 }
 
@@ -148,9 +148,9 @@ pub(crate) fn stop_overdue(conn: &Connection, limit: u32) -> Result<Vec<JobId>, 
         .prepare_cached(sql!("overdue_stops"))?
         .query_map((now_ms, limit), |row| Ok((row::job_id(row, 0)?, row::word::<Verb>(row, 2)?)))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
-    let mut mover = Mover::new(conn, now_ms)?;
+    let mut transitions = Transitions::new(conn, now_ms)?;
     for (job, verb) in &overdue {
-        operate::fence_off(conn, &mut mover, job, *verb)?;
+        operate::fence_off(conn, &mut transitions, job, *verb)?;
     }
     settle_jobs(conn, overdue.iter().map(|(job, _)| *job))?;
     Ok(overdue.into_iter().map(|(job, _)| job).collect())

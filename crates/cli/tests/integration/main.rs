@@ -33,6 +33,7 @@ mod secrecy;
 mod selection;
 mod serve;
 mod settlement;
+mod status;
 mod streamed;
 mod support;
 mod tls;

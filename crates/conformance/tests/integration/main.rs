@@ -14,7 +14,7 @@ mod emits;
 mod epochs;
 mod failover;
 mod held;
-mod imports;
+mod import_cycles;
 mod kills;
 mod layout;
 mod lost_replies;

@@ -1,6 +1,7 @@
 //! A problem that the overview page shows.
 
 use super::form::Action;
+use super::format::{kind_url, query};
 
 /// Maximum number of causes of failures that are listed separately.
 pub(super) const CAUSES_MAX: usize = 8;
@@ -11,11 +12,55 @@ pub(crate) struct Alert {
     pub(crate) error: bool,
     pub(crate) title: String,
     pub(crate) words: String,
-    /// The page with details.
-    pub(crate) url: String,
+    pub(crate) details: Details,
     /// The page that previews an action on what the alert is about.
     pub(crate) preview: Option<Preview>,
     pub(crate) actions: Vec<Action>,
+}
+
+/// Where details of a problem are.
+#[derive(Clone)]
+pub(crate) struct Details {
+    /// The page.
+    pub(crate) url: String,
+    /// The command that shows them in a terminal.
+    pub(crate) command: String,
+}
+
+impl Details {
+    pub(super) fn at(url: impl Into<String>, command: impl Into<String>) -> Self {
+        Self { url: url.into(), command: command.into() }
+    }
+
+    /// The jobs that match this filter, whose fields are those of the page and of `milepost jobs list`.
+    pub(super) fn of_jobs(filter: &[(&str, &str)]) -> Self {
+        let given = filter.iter().filter(|(_, value)| !value.is_empty());
+        let options: String = given.map(|(name, value)| format!(" --{name} {}", quoted(value))).collect();
+        Self::at(format!("/jobs?{}", query(filter)), format!("milepost jobs list{options}"))
+    }
+
+    /// A kind, and its jobs.
+    pub(super) fn of_kind(kind: &str) -> Self {
+        Self::at(kind_url(kind), format!("milepost jobs list --kind {}", quoted(kind)))
+    }
+
+    pub(super) fn of_queues() -> Self {
+        Self::at("/queues", "milepost queues list")
+    }
+
+    pub(super) fn of_workers() -> Self {
+        Self::at("/workers", "milepost workers list")
+    }
+}
+
+/// Returns a value as a word of a command.
+pub(super) fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/@".contains(c);
+    if !value.is_empty() && value.chars().all(is_plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', r"'\''"))
+    }
 }
 
 /// A link to the preview of an action on many jobs.
@@ -25,6 +70,18 @@ pub(crate) struct Preview {
 }
 
 /// Creates an alert without actions, which links to another page.
-pub(super) fn to_look_at(error: bool, title: String, words: &str, url: &str) -> Alert {
-    Alert { error, title, words: words.to_owned(), url: url.to_owned(), preview: None, actions: Vec::new() }
+pub(super) fn to_look_at(error: bool, title: String, words: &str, details: Details) -> Alert {
+    Alert { error, title, words: words.to_owned(), details, preview: None, actions: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_contains_each_value_as_one_word() {
+        let details = Details::of_jobs(&[("state", "failed"), ("kind", "it's; rm"), ("error", "")]);
+        assert_eq!(details.command, r"milepost jobs list --state failed --kind 'it'\''s; rm'");
+        assert_eq!(details.url, "/jobs?state=failed&kind=it%27s%3B+rm");
+    }
 }

@@ -20,8 +20,6 @@ use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
 use super::bulks;
-use crate::app::App;
-use crate::problem::Problem;
 
 /// Maximum number of failed jobs, of jobs that wait for a retry, and of aborted jobs, that are read.
 pub(super) const JOBS_MAX: u32 = 200;
@@ -58,8 +56,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Reads everything except counts. All queries are bounded.
-    pub(super) async fn read(app: &App) -> Result<Self, Problem> {
-        let store = &app.store;
+    pub(super) async fn read(store: &dyn Store) -> Result<Self, StoreError> {
         let jobs = |state| JobFilter { state: Some(state), limit: JOBS_MAX, ..JobFilter::default() };
         let (failed, retrying, aborted) =
             (jobs(JobState::Failed), jobs(JobState::RetryWait), jobs(JobState::Aborted));
@@ -71,9 +68,9 @@ impl Facts {
             tokio::try_join!(
                 store.schedules_without_payloads(),
                 store.workers(),
-                batches(store.as_ref()),
+                batches(store),
                 store.batches(&running),
-                bulks(store.as_ref()),
+                bulks(store),
                 store.jobs(&failed),
                 store.jobs(&retrying),
                 store.jobs(&aborted),

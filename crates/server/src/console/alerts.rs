@@ -16,7 +16,7 @@ use milepost_core::schedule::ScheduleView;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
-use super::alert::{Alert, CAUSES_MAX, to_look_at};
+use super::alert::{Alert, CAUSES_MAX, Details, quoted, to_look_at};
 use super::alert_facts::{Facts, JOBS_MAX, RUNS_MAX};
 use super::format::{between, count, cut, length, query, relative, several};
 use super::page::Page;
@@ -66,7 +66,7 @@ impl Facts {
         let more = if self.aborted.len() == JOBS_MAX as usize { "At least " } else { "" };
         let title = format!("{more}{} aborted", several(stopped, "job is", "jobs are"));
         let words = "They remain aborted until an operator retries or cancels them.";
-        (stopped > 0).then(|| to_look_at(false, title, words, "/jobs?state=aborted"))
+        (stopped > 0).then(|| to_look_at(false, title, words, Details::of_jobs(&[("state", "aborted")])))
     }
 
     /// Alerts for the lists that contain more entries than are shown.
@@ -74,14 +74,30 @@ impl Facts {
         let batches = |state| self.batches.iter().filter(|batch| batch.state == state).count();
         let bulks = |state| self.bulks.iter().filter(|(bulk, _)| bulk.state == state).count();
         let all = [
-            (batches(BatchState::Failed), true, "More batches may have failed", "/batches?state=failed"),
-            (batches(BatchState::Aborted), false, "More batches may be aborted", "/batches?state=aborted"),
-            (bulks(JobState::Failed), true, "More bulk jobs may have failed", "/bulk?state=failed"),
-            (bulks(JobState::Aborted), false, "More bulk jobs may be aborted", "/bulk?state=aborted"),
+            (batches(BatchState::Failed), true, "More batches may have failed", "batches", "batch", "failed"),
+            (
+                batches(BatchState::Aborted),
+                false,
+                "More batches may be aborted",
+                "batches",
+                "batch",
+                "aborted",
+            ),
+            (bulks(JobState::Failed), true, "More bulk jobs may have failed", "bulk", "bulk", "failed"),
+            (bulks(JobState::Aborted), false, "More bulk jobs may be aborted", "bulk", "bulk", "aborted"),
         ];
         let full = all.into_iter().filter(|(number, ..)| *number == RUNS_MAX as usize);
         let words = format!("Only the newest {RUNS_MAX} are shown here.");
-        full.map(|(_, error, title, url)| to_look_at(error, title.to_owned(), &words, url)).collect()
+        full.map(|(_, error, title, page, noun, state)| {
+            let command = format!("milepost {noun} list --state {state}");
+            to_look_at(
+                error,
+                title.to_owned(),
+                &words,
+                Details::at(format!("/{page}?state={state}"), command),
+            )
+        })
+        .collect()
     }
 
     fn died(&self, now: Timestamp) -> Option<Alert> {
@@ -103,7 +119,7 @@ impl Facts {
             error: false,
             title: format!("{} died", several(dead.len() as u64, "worker", "workers")),
             words: format!("{}, {}. {left}", names.join(", "), relative(last, now)),
-            url: "/workers".to_owned(),
+            details: Details::of_workers(),
             preview: None,
             actions: Vec::new(),
         })
@@ -127,7 +143,12 @@ impl Facts {
 fn of_promotion(finding: &Finding) -> Alert {
     let latest = finding.examples.first().map_or("", |example| &example.detail);
     let words = format!("{} The latest: {latest}.", finding.check.means());
-    to_look_at(false, "The database server was promoted or restored".to_owned(), &words, "/settings")
+    to_look_at(
+        false,
+        "The database server was promoted or restored".to_owned(),
+        &words,
+        Details::at("/settings", "milepost doctor --quick"),
+    )
 }
 
 fn paused(queue: &QueueKinds, by: Option<&String>, page: &Page) -> Option<Alert> {
@@ -141,7 +162,7 @@ fn paused(queue: &QueueKinds, by: Option<&String>, page: &Page) -> Option<Alert>
             relative(since, page.now),
             several(queue.waiting().unsigned_abs(), "job waits", "jobs wait")
         ),
-        url: "/queues".to_owned(),
+        details: Details::at("/queues", format!("milepost queues resume {}", quoted(&queue.name))),
         preview: None,
         actions: set_queue(&queue.name, QueueAction::Resume, page).into_iter().collect(),
     })
@@ -165,7 +186,7 @@ fn of_batch(batch: &BatchView, page: &Page) -> Alert {
         } else {
             format!("{}; {when}", batch::standing(batch))
         },
-        url: format!("/batches/{}", batch.id),
+        details: Details::at(format!("/batches/{}", batch.id), format!("milepost batch show {}", batch.id)),
         preview: None,
         // An aborted batch has the button that resumes it.
         actions: if error { Vec::new() } else { batch::actions(batch, page) },
@@ -177,7 +198,10 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         error,
         title,
         words,
-        url: format!("/events?{}", query(&[("subscription", &of.name)])),
+        details: Details::at(
+            format!("/events?{}", query(&[("subscription", &of.name)])),
+            "milepost events subscriptions",
+        ),
         preview: None,
         actions: page.viewer.operates.then(|| events::stop(of, page)).into_iter().collect(),
     };
@@ -196,7 +220,7 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
             actions: retry.into_iter().collect(),
             ..alert(true, format!("{halted} halted in {name}"), words.to_owned())
         };
-        alerts.push(Alert { url: format!("{}#parked", halted.url), ..halted });
+        alerts.push(with_parked(halted));
     }
     let parked = (of.parked_aggregates - of.halted_aggregates).max(0);
     if parked > 0 {
@@ -205,7 +229,7 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
             format!("{} parked in {name}", several(parked.unsigned_abs(), "aggregate is", "aggregates are"));
         let retry = page.viewer.operates.then(|| events::retry_parked(of, page));
         let held = Alert { actions: retry.into_iter().collect(), ..alert(false, title, words.to_owned()) };
-        alerts.push(Alert { url: format!("{}#parked", held.url), ..held });
+        alerts.push(with_parked(held));
     }
     let behind = several(of.backlog.unsigned_abs(), "event", "events");
     let down = of.down().and_then(|publisher| Some((publisher, publisher.down_since?)));
@@ -231,10 +255,17 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         let mut given_up =
             alert(false, format!("{dead} dead-lettered in {name}"), "Retry or drop them.".to_owned());
         given_up.actions.clear();
-        given_up.url = format!("/dead-letters?{}", query(&[("subscription", name)]));
+        let url = format!("/dead-letters?{}", query(&[("subscription", name)]));
+        given_up.details = Details::at(url, format!("milepost events dead {}", quoted(name)));
         alerts.push(given_up);
     }
     alerts
+}
+
+/// Lets an alert lead to the parked aggregates of its subscription.
+fn with_parked(alert: Alert) -> Alert {
+    let details = Details::at(format!("{}#parked", alert.details.url), "milepost events parked");
+    Alert { details, ..alert }
 }
 
 fn of_bulk(bulk: &BulkView, stopped: Option<&str>, page: &Page) -> Option<Alert> {
@@ -265,7 +296,7 @@ fn of_bulk(bulk: &BulkView, stopped: Option<&str>, page: &Page) -> Option<Alert>
         error,
         title,
         words,
-        url: format!("/bulk/{}", bulk.id),
+        details: Details::at(format!("/bulk/{}", bulk.id), format!("milepost bulk show {}", bulk.id)),
         preview: None,
         actions: bulks::actions(bulk, page),
     })
@@ -274,6 +305,7 @@ fn of_bulk(bulk: &BulkView, stopped: Option<&str>, page: &Page) -> Option<Alert>
 fn of_consumer(of: &ConsumerView) -> Vec<Alert> {
     let name = &of.consumer.name;
     let url = format!("/dead-letters?{}", query(&[("consumer", name)]));
+    let details = Details::at(url, format!("milepost inbox dead {}", quoted(name)));
     let all = [
         (
             of.parked,
@@ -288,7 +320,12 @@ fn of_consumer(of: &ConsumerView) -> Vec<Alert> {
     ];
     let there = all.into_iter().filter(|(number, ..)| *number > 0);
     let alert = |(number, [one, many], words): (u64, [&str; 2], &str)| {
-        to_look_at(false, format!("{} in the inbox of {name}", several(number, one, many)), words, &url)
+        to_look_at(
+            false,
+            format!("{} in the inbox of {name}", several(number, one, many)),
+            words,
+            details.clone(),
+        )
     };
     there.map(alert).collect()
 }
@@ -312,5 +349,12 @@ fn of_schedule(view: &ScheduleView, page: &Page) -> Option<Alert> {
         }
     };
     let actions = page.viewer.operates.then(|| schedules::stop(view, page)).into_iter().collect();
-    Some(Alert { error, title, words, url: "/schedules".to_owned(), preview: None, actions })
+    Some(Alert {
+        error,
+        title,
+        words,
+        details: Details::at("/schedules", "milepost schedules list"),
+        preview: None,
+        actions,
+    })
 }

@@ -8,7 +8,7 @@ use milepost_core::actions::job::JobAction;
 use milepost_core::actions::queue::QueueAction;
 use milepost_core::listing::{JobRow, LastFailure};
 
-use super::alert::{Alert, CAUSES_MAX, Preview, to_look_at};
+use super::alert::{Alert, CAUSES_MAX, Details, Preview, to_look_at};
 use super::alert_facts::{Facts, JOBS_MAX};
 use super::form::Action;
 use super::format::{cut, query, relative, several};
@@ -101,7 +101,7 @@ impl Facts {
                     group.cause.kind
                 ),
                 words: group.error(page),
-                url: format!("/jobs?{}", query(&filter)),
+                details: Details::of_jobs(&filter),
                 preview: page.viewer.operates.then(|| retry(&filter)),
                 actions: group.actions(self, page),
             }
@@ -110,7 +110,7 @@ impl Facts {
             let jobs = others.iter().map(Group::number).sum();
             let causes = several(others.len() as u64, "more cause", "more causes");
             let title = format!("{}{more} failed for {causes}", several(jobs, "job", "jobs"));
-            to_look_at(true, title, "See the list of failed jobs.", "/jobs?state=failed")
+            to_look_at(true, title, "See the list of failed jobs.", Details::of_jobs(&[("state", "failed")]))
         });
         groups.into_iter().map(alert).chain(others).collect()
     }
@@ -132,7 +132,7 @@ impl Facts {
                     group.error(page),
                     several(group.attempts().into(), "attempt", "attempts")
                 ),
-                url: format!("/jobs?{}", query(&group.filter("retry_wait"))),
+                details: Details::of_jobs(&group.filter("retry_wait")),
                 preview: None,
                 actions: group.actions(self, page),
             }

@@ -7,7 +7,7 @@ use milepost_core::actions::limit::LimitAction;
 use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 
-use super::alert::Alert;
+use super::alert::{Alert, Details, quoted};
 use super::flash::Flash;
 use super::form::{Action, Control, Field, Sent, acting};
 use super::format::{kind_url, several};
@@ -157,7 +157,7 @@ pub(super) fn slowed(limits: &[LimitView], page: &Page) -> Vec<Alert> {
                 "At most {rate} of its jobs start; {}.",
                 several(view.waiting.unsigned_abs(), "job waits", "jobs wait")
             ),
-            url: kind_url(kind),
+            details: Details::at(kind_url(kind), format!("milepost limits remove --kind {}", quoted(kind))),
             preview: None,
             actions: lift(view, page).into_iter().collect(),
         })

@@ -65,7 +65,7 @@ struct Lag {
 
 pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
     let (facts, queues, subscriptions, consumers, limits) = tokio::join!(
-        Facts::read(&app),
+        Facts::read(app.store.as_ref()),
         app.known.queues(&app.store),
         app.known.subscriptions(&app.store),
         app.known.consumers(&app.store),

@@ -102,6 +102,11 @@ impl Page {
         Self { viewer: Viewer::of(identity), now: Timestamp::now(), url, flash }
     }
 
+    /// Creates a frame for what nobody can act on.
+    pub(super) fn of_nobody() -> Self {
+        Self { viewer: Viewer::nobody(), now: Timestamp::now(), url: "/".to_owned(), flash: None }
+    }
+
     /// Returns the navigation for this user.
     pub(crate) fn places(&self) -> impl Iterator<Item = &'static NavigationEntry> {
         let operates = self.viewer.operates;

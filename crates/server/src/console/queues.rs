@@ -11,6 +11,7 @@ use milepost_core::audit::AuditFilter;
 use milepost_core::error::StoreError;
 use milepost_core::job::check_queue;
 use milepost_core::listing::QueueKinds;
+use milepost_core::port::Store;
 use milepost_core::state::JobState;
 
 use super::flash::Flash;
@@ -96,21 +97,28 @@ pub(super) async fn pauses(
     page: &Page,
     app: &App,
 ) -> Result<HashMap<String, String>, StoreError> {
-    let mut pauses = HashMap::new();
-    let paused: Vec<&String> =
-        queues.iter().filter(|queue| queue.paused_at.is_some()).map(|queue| &queue.name).collect();
-    if !page.viewer.operates || paused.is_empty() {
-        return Ok(pauses);
+    if !page.viewer.operates || queues.iter().all(|queue| queue.paused_at.is_none()) {
+        return Ok(HashMap::new());
     }
     let _permit = app.large.permit().await;
-    for queue in paused.into_iter().take(PAUSES_MAX) {
+    who_paused(queues, app.store.as_ref()).await
+}
+
+/// Returns for each paused queue who paused it, and why.
+pub(super) async fn who_paused(
+    queues: &[QueueKinds],
+    store: &dyn Store,
+) -> Result<HashMap<String, String>, StoreError> {
+    let mut pauses = HashMap::new();
+    let paused = queues.iter().filter(|queue| queue.paused_at.is_some()).map(|queue| &queue.name);
+    for queue in paused.take(PAUSES_MAX) {
         let filter = AuditFilter {
             what: Some("queue.pause".to_owned()),
             subject: Some(queue.clone()),
             limit: 1,
             ..AuditFilter::default()
         };
-        if let Some(pause) = app.store.audit_log(&filter).await?.pop() {
+        if let Some(pause) = store.audit_log(&filter).await?.pop() {
             let why = pause.why.map_or_else(String::new, |why| format!(": {}", cut(&why, 200)));
             pauses.insert(queue.clone(), format!("{}{why}", pause.who));
         }

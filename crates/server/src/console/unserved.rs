@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use milepost_core::listing::QueueKinds;
 
-use super::alert::{Alert, CAUSES_MAX, to_look_at};
+use super::alert::{Alert, CAUSES_MAX, Details, to_look_at};
 use super::alert_facts::Facts;
-use super::format::{kind_url, several};
+use super::format::several;
 
 /// A queue, one of its kinds, and the number of due jobs.
 type UnservedKind<'a> = (&'a QueueKinds, &'a str, i64);
@@ -25,7 +25,7 @@ impl Facts {
         let more = (!more.is_empty()).then(|| {
             let kinds = several(more.len() as u64, "more kind", "more kinds");
             let words = "Their jobs are due, but no active worker of their queues has a handler for them.";
-            to_look_at(true, format!("No handler for {kinds}"), words, "/queues")
+            to_look_at(true, format!("No handler for {kinds}"), words, Details::of_queues())
         });
         let others = others.into_iter().map(of_queue);
         others.chain(kinds.into_iter().map(of_kind)).chain(more).collect()
@@ -51,7 +51,7 @@ fn of_queue(queue: &QueueKinds) -> Alert {
             "{}, but no active worker serves the queue. Start one, or find out why the last one ended.",
             several(queue.waiting().unsigned_abs(), "job waits", "jobs wait")
         ),
-        url: "/workers".to_owned(),
+        details: Details::of_workers(),
         // A pause would only hide that no worker serves it.
         preview: None,
         actions: Vec::new(),
@@ -64,5 +64,5 @@ fn of_kind((queue, kind, due): UnservedKind<'_>) -> Alert {
         several(due.unsigned_abs(), "job waits", "jobs wait"),
         queue.name
     );
-    to_look_at(true, format!("No handler for kind {kind}"), &words, &kind_url(kind))
+    to_look_at(true, format!("No handler for kind {kind}"), &words, Details::of_kind(kind))
 }

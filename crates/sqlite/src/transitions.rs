@@ -42,7 +42,7 @@ impl Step<'_> {
 }
 
 /// Moves jobs to other states, writes their history, and passes on the slots of their groups.
-pub(crate) struct Mover<'conn> {
+pub(crate) struct Transitions<'conn> {
     conn: &'conn Connection,
     now_ms: i64,
     end: CachedStatement<'conn>,
@@ -51,7 +51,7 @@ pub(crate) struct Mover<'conn> {
     recorder: Recorder<'conn>,
 }
 
-impl<'conn> Mover<'conn> {
+impl<'conn> Transitions<'conn> {
     pub(crate) fn new(conn: &'conn Connection, now_ms: i64) -> rusqlite::Result<Self> {
         Ok(Self {
             conn,

@@ -1,0 +1,96 @@
+//! The current problems of a store, and what is in progress, for terminals.
+
+use std::sync::Arc;
+
+use milepost_core::bulk::listing::BulkView;
+use milepost_core::error::StoreError;
+use milepost_core::port::Store;
+use serde::Serialize;
+
+use super::alert_facts::Facts;
+use super::format::{count, several};
+use super::page::Page;
+use super::queues;
+use crate::metrics::KINDS_MAX;
+
+/// How urgent an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Urgency {
+    /// An operator must act.
+    Error,
+    /// An operator should know it.
+    Warning,
+    /// Not a problem: something that runs for long.
+    Running,
+}
+
+/// A problem, or something in progress.
+#[derive(Clone, Debug, Serialize)]
+pub struct StatusEntry {
+    /// How urgent it is.
+    pub urgency: Urgency,
+    /// What it is, in a few words.
+    pub title: String,
+    /// The cause and the consequences.
+    pub words: String,
+    /// The command that shows more.
+    pub command: String,
+}
+
+/// Returns the problems that the overview page of the console shows, errors first, then the bulk runs and batches in progress.
+///
+/// # Errors
+/// If the store does not answer.
+pub async fn status(store: &Arc<dyn Store>) -> Result<Vec<StatusEntry>, StoreError> {
+    let (facts, queues, subscriptions, consumers, limits) = tokio::try_join!(
+        Facts::read(store.as_ref()),
+        store.queues_by_kind(KINDS_MAX),
+        store.subscriptions(),
+        store.consumers(),
+        store.limits()
+    )?;
+    let pauses = queues::who_paused(&queues, store.as_ref()).await?;
+    let facts = Facts {
+        pauses,
+        queues: Some(queues),
+        subscriptions: Some(subscriptions),
+        consumers: Some(consumers),
+        limits: Some(limits),
+        ..facts
+    };
+    let problems = facts.alerts(&Page::of_nobody()).into_iter().map(|alert| StatusEntry {
+        urgency: if alert.error { Urgency::Error } else { Urgency::Warning },
+        title: alert.title,
+        words: alert.words,
+        command: alert.details.command,
+    });
+    Ok(problems.chain(in_progress(&facts)).collect())
+}
+
+fn in_progress(facts: &Facts) -> Vec<StatusEntry> {
+    let running = |title: String, words: String, command: String| StatusEntry {
+        urgency: Urgency::Running,
+        title,
+        words,
+        command,
+    };
+    let bulks = facts.bulks.iter().map(|(bulk, _)| bulk);
+    let bulks = bulks.filter(|bulk| bulk.started_at.is_some() && !bulk.is_over()).map(|bulk| {
+        running(
+            format!("Bulk job {} runs", bulk.name),
+            progress(bulk),
+            format!("milepost bulk show {}", bulk.id),
+        )
+    });
+    let batches = facts.running_batches.iter().map(|batch| {
+        let words = several(batch.counts.total(), "task", "tasks");
+        running(format!("A batch of {} runs", batch.dag), words, format!("milepost batch show {}", batch.id))
+    });
+    bulks.chain(batches).collect()
+}
+
+fn progress(bulk: &BulkView) -> String {
+    let of = bulk.total.map_or_else(String::new, |total| format!(" of {}", count(total.rows)));
+    format!("{}{of} targets done", count(bulk.counts.done))
+}
