@@ -46,8 +46,10 @@ fn print(entry: &StatusEntry) -> Result<()> {
         Urgency::Warning => "warning",
         Urgency::Running => "running",
     };
-    output::line(format_args!("{urgency:<8} {}", printable(&entry.title)))?;
-    output::line(format_args!("         {}", printable(&entry.words)))?;
-    output::line(format_args!("         {}", printable(&entry.command)))?;
+    // Messages of jobs can have lines that look like entries.
+    let indented = |text: &str| printable(text).replace('\n', "\n           ");
+    output::line(format_args!("{urgency:<8} {}", indented(&entry.title)))?;
+    output::line(format_args!("         {}", indented(&entry.words)))?;
+    output::line(format_args!("         {}", indented(&entry.command)))?;
     Ok(())
 }

@@ -31,7 +31,7 @@ fn the_problems_of_a_store_are_listed_with_the_command_that_shows_more(place: Pl
         (&json!("error"), true)
     );
     let command = failed["command"].as_str().unwrap();
-    assert_eq!(command, "milepost jobs list --state failed --kind invoice --queue default --error exec_1");
+    assert_eq!(command, "milepost jobs list --state=failed --kind=invoice --queue=default --error=exec_1");
     let paused = of("Queue default is paused");
     assert!(paused["words"].as_str().unwrap().contains("the disk is full; 1 job waits"), "{paused}");
     assert_eq!(paused["command"], "milepost queues resume default");

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// The default number of rows of a run's first chunk, and of the chunks of a dry run.
 pub const FIRST_ROWS: u32 = 500;
+/// The number of rows of a run's first chunk on a store whose chunks must be short: the cost of a row is unknown then.
+pub const FIRST_ROWS_SHORT: u32 = 10;
 /// The number of recent chunks that are considered.
 const REMEMBERED: usize = 10;
 /// The maximum growth factor from one chunk to the next. A chunk may always grow by one row.
@@ -28,6 +30,20 @@ impl Default for Sizing {
     /// 350 ms, between 50 and 50,000 rows.
     fn default() -> Self {
         Self { target: Duration::from_millis(350), rows_min: 50, rows_max: 50_000 }
+    }
+}
+
+impl Sizing {
+    /// Returns these settings for a store whose chunks must take at most this long. A minimum number of rows that nobody has chosen does not
+    /// apply: the rows can be expensive.
+    #[must_use]
+    pub fn within(self, max: Duration) -> Self {
+        let is_default = self.rows_min == Self::default().rows_min;
+        Self {
+            target: self.target.min(max),
+            rows_min: if is_default { 1 } else { self.rows_min },
+            rows_max: self.rows_max,
+        }
     }
 }
 

@@ -27,6 +27,8 @@ pub const CHUNKS_DEFAULT: u32 = 3;
 pub const CHUNKS_MAX: u32 = 100;
 /// The maximum size of the rows of a file that a job carries, in bytes. The rest of the file is only counted.
 pub const SAMPLE_BYTES_MAX: usize = 512 * 1024;
+/// The time limit of a job, which has a place among the runs of its worker.
+const TIME_MAX: Duration = Duration::from_secs(5 * 60);
 /// The maximum number of attempts of a job.
 const ATTEMPTS_MAX: u32 = 3;
 
@@ -102,7 +104,7 @@ impl DryRun {
         let job = NewJob::new(kind(&self.bulk), self)?
             .queue(definition.queue.clone())
             .priority(definition.priority);
-        Ok(job.max_attempts(ATTEMPTS_MAX))
+        Ok(job.max_attempts(ATTEMPTS_MAX).timeout(TIME_MAX))
     }
 
     /// Returns the chunks to try.

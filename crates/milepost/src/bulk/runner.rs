@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use milepost_core::bulk::chunk::{ChunkSizer, FIRST_ROWS, Load, Sizing};
+use milepost_core::bulk::chunk::{ChunkSizer, FIRST_ROWS, FIRST_ROWS_SHORT, Load, Sizing};
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::parameters::Parameters;
 use milepost_core::bulk::run::{
@@ -56,7 +56,11 @@ async fn attempted(bulk: Arc<Bulk>, store: Arc<dyn Store>, context: Context) -> 
         let (job, group) = (context.run().job, definition.group.clone());
         return Err(fatal("out_of_group", &InvalidBulk::OutOfGroup { job, group }));
     }
-    let sizer = ChunkSizer::new(definition.sizing, FIRST_ROWS);
+    let max = bulk.work.chunk_max().filter(|_| bulk.perform.is_none());
+    let sizer = match max {
+        Some(max) => ChunkSizer::new(definition.sizing.within(max), FIRST_ROWS_SHORT),
+        None => ChunkSizer::new(definition.sizing, FIRST_ROWS),
+    };
     let mut runner = Runner {
         store,
         context,
@@ -184,7 +188,7 @@ impl Runner {
         let sizing = self.settings.sizing(self.bulk.definition.sizing);
         // A function holds no transaction open.
         let max = self.bulk.work.chunk_max().filter(|_| self.bulk.perform.is_none());
-        Sizing { target: max.map_or(sizing.target, |max| sizing.target.min(max)), ..sizing }
+        max.map_or(sizing, |max| sizing.within(max))
     }
 
     fn load(&self) -> Load {

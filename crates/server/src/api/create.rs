@@ -126,6 +126,13 @@ pub(super) fn invalid(invalid: InvalidJob) -> Problem {
     }
 }
 
+/// As [`invalid`], for a run of a bulk job, whose parameters are the payload.
+pub(super) fn invalid_run(run: InvalidJob) -> Problem {
+    let is_of_parameters = run.field() == Some("payload");
+    let problem = invalid(run);
+    if is_of_parameters { problem.at("parameters") } else { problem }
+}
+
 /// The job of a request.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(crate) struct Created {

@@ -1,5 +1,7 @@
 //! A problem that the overview page shows.
 
+use milepost_core::text::is_unprintable;
+
 use super::form::Action;
 use super::format::{kind_url, query};
 
@@ -34,14 +36,15 @@ impl Details {
 
     /// The jobs that match this filter, whose fields are those of the page and of `milepost jobs list`.
     pub(super) fn of_jobs(filter: &[(&str, &str)]) -> Self {
-        let given = filter.iter().filter(|(_, value)| !value.is_empty());
-        let options: String = given.map(|(name, value)| format!(" --{name} {}", quoted(value))).collect();
+        // A value with control characters cannot be pasted: the command lists more jobs instead.
+        let given = filter.iter().filter(|(_, value)| !value.is_empty() && !value.contains(is_unprintable));
+        let options: String = given.map(|(name, value)| format!(" --{name}={}", quoted(value))).collect();
         Self::at(format!("/jobs?{}", query(filter)), format!("milepost jobs list{options}"))
     }
 
     /// A kind, and its jobs.
     pub(super) fn of_kind(kind: &str) -> Self {
-        Self::at(kind_url(kind), format!("milepost jobs list --kind {}", quoted(kind)))
+        Self::at(kind_url(kind), format!("milepost jobs list --kind={}", quoted(kind)))
     }
 
     pub(super) fn of_queues() -> Self {
@@ -51,6 +54,12 @@ impl Details {
     pub(super) fn of_workers() -> Self {
         Self::at("/workers", "milepost workers list")
     }
+}
+
+/// Returns a value as the last argument of a command.
+pub(super) fn argument(value: &str) -> String {
+    let dashes = if value.starts_with('-') { "-- " } else { "" };
+    format!("{dashes}{}", quoted(value))
 }
 
 /// Returns a value as a word of a command.
@@ -81,7 +90,7 @@ mod tests {
     #[test]
     fn a_command_contains_each_value_as_one_word() {
         let details = Details::of_jobs(&[("state", "failed"), ("kind", "it's; rm"), ("error", "")]);
-        assert_eq!(details.command, r"milepost jobs list --state failed --kind 'it'\''s; rm'");
+        assert_eq!(details.command, r"milepost jobs list --state=failed --kind='it'\''s; rm'");
         assert_eq!(details.url, "/jobs?state=failed&kind=it%27s%3B+rm");
     }
 }

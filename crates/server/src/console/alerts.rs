@@ -16,7 +16,7 @@ use milepost_core::schedule::ScheduleView;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
-use super::alert::{Alert, CAUSES_MAX, Details, quoted, to_look_at};
+use super::alert::{Alert, CAUSES_MAX, Details, argument, to_look_at};
 use super::alert_facts::{Facts, JOBS_MAX, RUNS_MAX};
 use super::format::{between, count, cut, length, query, relative, several};
 use super::page::Page;
@@ -162,7 +162,7 @@ fn paused(queue: &QueueKinds, by: Option<&String>, page: &Page) -> Option<Alert>
             relative(since, page.now),
             several(queue.waiting().unsigned_abs(), "job waits", "jobs wait")
         ),
-        details: Details::at("/queues", format!("milepost queues resume {}", quoted(&queue.name))),
+        details: Details::at("/queues", format!("milepost queues resume {}", argument(&queue.name))),
         preview: None,
         actions: set_queue(&queue.name, QueueAction::Resume, page).into_iter().collect(),
     })
@@ -256,7 +256,7 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
             alert(false, format!("{dead} dead-lettered in {name}"), "Retry or drop them.".to_owned());
         given_up.actions.clear();
         let url = format!("/dead-letters?{}", query(&[("subscription", name)]));
-        given_up.details = Details::at(url, format!("milepost events dead {}", quoted(name)));
+        given_up.details = Details::at(url, format!("milepost events dead {}", argument(name)));
         alerts.push(given_up);
     }
     alerts
@@ -305,7 +305,7 @@ fn of_bulk(bulk: &BulkView, stopped: Option<&str>, page: &Page) -> Option<Alert>
 fn of_consumer(of: &ConsumerView) -> Vec<Alert> {
     let name = &of.consumer.name;
     let url = format!("/dead-letters?{}", query(&[("consumer", name)]));
-    let details = Details::at(url, format!("milepost inbox dead {}", quoted(name)));
+    let details = Details::at(url, format!("milepost inbox dead {}", argument(name)));
     let all = [
         (
             of.parked,

@@ -157,7 +157,7 @@ pub(super) fn slowed(limits: &[LimitView], page: &Page) -> Vec<Alert> {
                 "At most {rate} of its jobs start; {}.",
                 several(view.waiting.unsigned_abs(), "job waits", "jobs wait")
             ),
-            details: Details::at(kind_url(kind), format!("milepost limits remove --kind {}", quoted(kind))),
+            details: Details::at(kind_url(kind), format!("milepost limits remove --kind={}", quoted(kind))),
             preview: None,
             actions: lift(view, page).into_iter().collect(),
         })

@@ -1,6 +1,6 @@
 //! One chunk in one write transaction: checks for a stop request, applies the next targets, and moves the cursor past them.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
@@ -17,6 +17,11 @@ use super::row::to_json;
 use super::spec::Applied;
 use super::staging::stage_for_trial;
 use crate::error::Failure;
+
+/// A dry run applies no further rows after this time, since all other writers of the file wait for it …
+const TRIAL_MAX: Duration = Duration::from_millis(100);
+/// … and begins with this number of rows, then twice as many each time, since their cost is unknown.
+const TRIAL_ROWS: u32 = 10;
 
 /// The result of applying part of a chunk.
 struct Part {
@@ -74,14 +79,22 @@ fn try_chunks(
 ) -> Result<Rehearsal, Failure> {
     let mut rehearsal = Rehearsal { chunks: Vec::new(), total: survey.total, failure: None };
     let Some(upper) = &survey.upper else { return Ok(rehearsal) };
-    let mut cursor = None;
+    let (began, mut cursor) = (Instant::now(), None);
     for _ in 0..trial.chunks {
-        let begun = Instant::now();
-        let parts = apply_parts(tx, facts, cursor, upper, trial.rows)?;
-        rehearsal.chunks.push((parts.targets, begun.elapsed()));
-        rehearsal.failure = rehearsal.failure.or(parts.failures.into_iter().next());
-        cursor = parts.cursor;
-        if parts.exhausted {
+        let (begun, mut rows, mut step) = (Instant::now(), 0, TRIAL_ROWS);
+        let is_last = loop {
+            let parts = apply_parts(tx, facts, cursor, upper, step.min(trial.rows - rows))?;
+            rows += parts.targets.min(trial.rows - rows);
+            rehearsal.failure = rehearsal.failure.or(parts.failures.into_iter().next());
+            cursor = parts.cursor;
+            let is_last = parts.exhausted || began.elapsed() >= TRIAL_MAX;
+            if is_last || rows >= trial.rows {
+                break is_last;
+            }
+            step = step.saturating_mul(2);
+        };
+        rehearsal.chunks.push((rows, begun.elapsed()));
+        if is_last {
             break;
         }
     }

@@ -35,7 +35,7 @@ struct DryRunRequest {
     #[serde(default)]
     #[schema(value_type = Object, examples(json!({"place": 4711})))]
     parameters: Parameters,
-    /// The number of rows of a chunk. The default is 500.
+    /// The number of rows of a chunk, at most the maximum of the bulk job's chunks. The default is 500.
     #[schema(minimum = 1, maximum = 1_000_000)]
     rows: Option<u32>,
     /// The number of chunks. The default is 3.
@@ -97,8 +97,8 @@ pub(crate) async fn new_dry_run(
             return Err(Problem::new(Code::InvalidBulk, words).at("name"));
         }
     };
-    let job = dry_run.job(&definition).map_err(create::invalid)?;
-    job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid)?;
+    let job = dry_run.job(&definition).map_err(create::invalid_run)?;
+    job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid_run)?;
     Ok(job)
 }
 

@@ -96,7 +96,7 @@ async fn start_bulk_run_over_file(
         job.priority =
             priority.map_err(|e| Problem::new(Code::InvalidParameter, e.to_string()).at("query priority"))?;
     }
-    job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid)?;
+    job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid_run)?;
     let name = params.file.as_deref().unwrap_or(NAME_DEFAULT);
     let file = TargetFile::new(name, format, bytes);
     let (started, rows) = file.start(store.as_ref(), columns, &job).await?;

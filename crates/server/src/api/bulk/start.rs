@@ -93,7 +93,7 @@ async fn start_bulk_run(
     job.start = create::start(request.delay_ms, request.start_at)?;
     job.priority = request.priority.unwrap_or(job.priority);
     let keyed = idempotency.give(&mut job.key, 0);
-    job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid)?;
+    job.check(PAYLOAD_BYTES_MAX).map_err(create::invalid_run)?;
     let started = store.start_bulk(&job).await?;
     if keyed && started.duplicate {
         idempotency::check_held(app.store.as_ref(), &job).await?;
@@ -134,5 +134,5 @@ fn directed(definition: &Definition, parameters: &Parameters) -> Result<NewJob, 
     definition
         .check_parameters(parameters)
         .map_err(|missing| Problem::new(Code::InvalidBulk, missing.to_string()).at("parameters"))?;
-    Ok(definition.direct(NewJob::new(&definition.name, parameters).map_err(create::invalid)?))
+    Ok(definition.direct(NewJob::new(&definition.name, parameters).map_err(create::invalid_run)?))
 }

@@ -49,7 +49,7 @@ pub(crate) async fn nothing_of_a_batch_with_a_fault_is_created(place: Place) {
     );
     let faulty =
         place.post("/v1/jobs/create-many", &json!({"jobs": [{"kind": "k"}, {"kind": "a\u{0}b"}]})).await;
-    assert_eq!((faulty.code(), faulty.at()), ("invalid_job", "jobs[1]"));
+    assert_eq!((faulty.code(), faulty.at()), ("invalid_job", "jobs[1].kind"));
     let late = "{\"jobs\": [{\"kind\": \"k\"}, {\"kind\": \"k\", \"payload\": \"\\u0000\"}]}";
     assert_eq!(post_text(&place, "/v1/jobs/create-many", late).await.code(), "invalid_job");
     assert_eq!(place.post("/v1/jobs/create-many", &json!({"jobs": []})).await.code(), "too_many");

@@ -181,8 +181,8 @@ pub(crate) async fn bulk_jobs_that_cannot_be_are_refused(place: Place) {
         (json!({"name": "\u{0}"}), "name"),
         (json!({"name": "popular", "parameters": []}), "parameters"),
         (json!({"name": "popular", "priority": 9}), "priority"),
-        (json!({"name": "popular", "parameters": {"a": "\u{0}"}}), ""),
-        (json!({"name": "popular", "key": ""}), ""),
+        (json!({"name": "popular", "parameters": {"a": "\u{0}"}}), "parameters"),
+        (json!({"name": "popular", "key": ""}), "key"),
         (json!({"name": "popular", "delay_ms": 1, "start_at": "2030-01-01T00:00:00Z"}), "start_at"),
     ] {
         let answer = place.ask(Method::POST, "/v1/bulk-runs", body.clone()).await;

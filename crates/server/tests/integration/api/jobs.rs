@@ -122,7 +122,7 @@ pub(crate) async fn nothing_is_created_under_a_key_that_other_jobs_have(place: P
     let answer = many(each, &[1, 7, 3]).await.body;
     assert_eq!(answer["jobs"][0]["duplicate"], true);
     assert_eq!(answer["jobs"][1]["problem"]["code"], "idempotency_key_taken", "{answer}");
-    assert_eq!(answer["jobs"][1]["problem"]["at"], "jobs[1]");
+    assert_eq!(answer["jobs"][1]["problem"]["at"], "jobs[1].kind");
     assert_eq!((answer["jobs"][2]["duplicate"].as_bool(), count().await), (Some(false), 3));
 }
 
@@ -199,7 +199,7 @@ pub(crate) async fn each_of_many_is_answered_when_asked_for(place: Place) {
     let all = place.post("/v1/jobs/create-many", &jobs).await;
     assert_eq!(
         (all.status, &all.body["at"]),
-        (StatusCode::UNPROCESSABLE_ENTITY, &json!("jobs[1]")),
+        (StatusCode::UNPROCESSABLE_ENTITY, &json!("jobs[1].kind")),
         "{all:?}"
     );
     let answer = place.post("/v1/jobs/create-many?each=true", &jobs).await;
@@ -208,7 +208,7 @@ pub(crate) async fn each_of_many_is_answered_when_asked_for(place: Place) {
     assert_eq!(answer.body["jobs"][4]["problem"]["code"], "invalid_body", "{answer:?}");
     let jobs = &answer.body["jobs"];
     assert_eq!(jobs[1]["problem"]["code"], "invalid_job");
-    assert_eq!(jobs[1]["problem"]["at"], "jobs[1]");
+    assert_eq!(jobs[1]["problem"]["at"], "jobs[1].kind");
     assert!(jobs[0]["id"].is_string() && jobs[2]["id"].is_string(), "{jobs}");
     assert_eq!(place.get("/v1/jobs").await.body["items"].as_array().unwrap().len(), 2);
 }
@@ -223,7 +223,8 @@ pub(crate) async fn one_that_a_database_cannot_keep_does_not_touch_its_neighbour
     let answer = place.send(request.header("content-type", "application/json").body(body)).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
     for (n, job) in answer.body["jobs"].as_array().unwrap().iter().enumerate() {
-        let refused = n == 6 && job["problem"]["at"] == "jobs[6]" && job["problem"]["code"] == "invalid_job";
+        let refused =
+            n == 6 && job["problem"]["at"] == "jobs[6].payload" && job["problem"]["code"] == "invalid_job";
         assert!(job["id"].is_string() || refused, "{n}: {job}");
     }
 }
