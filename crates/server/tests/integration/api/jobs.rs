@@ -122,7 +122,7 @@ pub(crate) async fn nothing_is_created_under_a_key_that_other_jobs_have(place: P
     let answer = many(each, &[1, 7, 3]).await.body;
     assert_eq!(answer["jobs"][0]["duplicate"], true);
     assert_eq!(answer["jobs"][1]["problem"]["code"], "idempotency_key_taken", "{answer}");
-    assert_eq!(answer["jobs"][1]["problem"]["at"], "jobs[1].kind");
+    assert_eq!(answer["jobs"][1]["problem"]["at"], "jobs[1]");
     assert_eq!((answer["jobs"][2]["duplicate"].as_bool(), count().await), (Some(false), 3));
 }
 
