@@ -5,7 +5,7 @@ use milepost::{JobId, JobState, NewJob, Operation, Run, RunToken, Schedule, Sour
 use milepost_conformance::audit::{acting, only_entry};
 use milepost_conformance::changes::{assert_emitted, events_of, want_kinds};
 use milepost_core::schedule::Made;
-use milepost_testkit::home::{Command, Home, PostgresHome};
+use milepost_testkit::home::{Command, Home, PostgresHome, SqliteHome};
 use milepost_testkit::scene::LONG;
 use milepost_testkit::{notes, wait};
 
@@ -193,6 +193,23 @@ async fn a_dry_run_that_is_given_up_ends_in_the_database_too() {
     wait::until("the chunk sleeps", || async { sleepers(&members).await == 1 }).await;
     dry_run.abort();
     wait::until("its session has ended", || async { sleepers(&members).await == 0 }).await;
+}
+
+/// All other writers of a file wait for a dry run.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_of_expensive_rows_applies_only_some_of_them_on_a_file() {
+    let members = Members::on(SqliteHome::fresh().await).await;
+    members.add(0..5_000).await;
+    let apply = "insert into note select :bulk_id, id from chunk where
+                 (with recursive n (i) as (select id union all select i + 1 from n where i < 50000) select sum(i) from n) > 0";
+    let definition = notes::definition("costs", 10);
+    let work = members.home.bulk_work(&definition, notes::SOURCE, &["id"], Command::Sql(apply)).unwrap();
+    let run = Run { job: JobId::new(), token: RunToken(0) };
+    let order = Order { run, payload: "{}".to_owned(), nominal_at: None };
+    let trial = Trial { rows: 5_000, chunks: 3, staged: Vec::new() };
+    let rehearsal = work.rehearse(&order, &trial).await.unwrap();
+    let [(rows, _)] = rehearsal.chunks[..] else { panic!("{rehearsal:?}") };
+    assert!((10..5_000).contains(&rows), "{rehearsal:?}");
 }
 
 async fn sleepers(members: &Members) -> i64 {
