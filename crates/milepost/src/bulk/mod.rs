@@ -14,6 +14,7 @@ mod staging;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -138,6 +139,11 @@ impl Bulk {
             throttle.check().await?;
         }
         Ok(())
+    }
+
+    /// Returns the maximum duration of a chunk. A chunk that is passed to a function holds no transaction open, so that it has none.
+    fn chunk_max(&self) -> Option<Duration> {
+        self.work.chunk_max().filter(|_| self.perform.is_none())
     }
 
     /// Returns the handler that runs it.

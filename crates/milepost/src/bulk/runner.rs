@@ -56,8 +56,7 @@ async fn attempted(bulk: Arc<Bulk>, store: Arc<dyn Store>, context: Context) -> 
         let (job, group) = (context.run().job, definition.group.clone());
         return Err(fatal("out_of_group", &InvalidBulk::OutOfGroup { job, group }));
     }
-    let max = bulk.work.chunk_max().filter(|_| bulk.perform.is_none());
-    let sizer = match max {
+    let sizer = match bulk.chunk_max() {
         Some(max) => ChunkSizer::new(definition.sizing.within(max), FIRST_ROWS_SHORT),
         None => ChunkSizer::new(definition.sizing, FIRST_ROWS),
     };
@@ -173,10 +172,10 @@ impl Runner {
     fn begin_at(&mut self, position: &Position) {
         self.counts = position.counts;
         self.total = position.total;
-        if let Some(rows) = position.chunk_rows {
-            self.sizer = ChunkSizer::new(self.bulk.definition.sizing, rows);
-        }
         self.set(position.settings);
+        if let Some(rows) = position.chunk_rows {
+            self.sizer = ChunkSizer::new(self.sizing(), rows);
+        }
     }
 
     fn set(&mut self, settings: Settings) {
@@ -186,9 +185,7 @@ impl Runner {
 
     fn sizing(&self) -> Sizing {
         let sizing = self.settings.sizing(self.bulk.definition.sizing);
-        // A function holds no transaction open.
-        let max = self.bulk.work.chunk_max().filter(|_| self.bulk.perform.is_none());
-        max.map_or(sizing, |max| sizing.within(max))
+        self.bulk.chunk_max().map_or(sizing, |max| sizing.within(max))
     }
 
     fn load(&self) -> Load {

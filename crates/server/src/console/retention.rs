@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     /// The period that an operator has set.
     pub(super) stored: Option<Keep>,
-    /// The period if no configuration has another one.
+    /// The default period, for a store without a period in its configuration.
     pub(super) default: Keep,
     pub(super) actions: Vec<Action>,
 }

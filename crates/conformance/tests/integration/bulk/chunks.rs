@@ -6,6 +6,7 @@ use std::time::Duration;
 use milepost::JobState;
 use milepost::bulk::{Definition, Sizing};
 use milepost_core::retry::RetryPolicy;
+use milepost_testkit::home::SqliteHome;
 use milepost_testkit::notes;
 
 use crate::bulk::members::Members;
@@ -124,4 +125,24 @@ pub(crate) async fn the_target_set_is_done_once_each_whatever_chunks_and_bad_row
         members.assert_once_each(view.id, (ids.len() - bad.len()) as i64).await;
         assert_eq!(view.counts.done + view.counts.failed, ids.len() as u64);
     }
+}
+
+/// A chunk blocks all other writers of a file, so that no default makes it larger than it was.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_continues_on_a_file_keeps_the_size_of_its_chunks() {
+    let members = Members::on(SqliteHome::fresh().await).await;
+    members.add(0..200).await;
+    members.home.tamper("create table public.resumed_chunk (chunk integer primary key, rows integer)").await;
+    let definition = Definition { sizing: Sizing::default(), ..notes::definition("costs", 10) };
+    let apply = "insert into resumed_chunk (rows) select count(*) from chunk";
+    let bulk = members.home.bulk(definition, notes::SOURCE, &["id"], apply).unwrap();
+    let job = members.start(&bulk).await;
+    let mut held = members.take(&bulk).await;
+    held.survey().await;
+    held.chunk(3).await;
+    drop(held);
+    members.rescue().await;
+    assert_eq!(members.drain(&bulk, job).await.counts.done, 200);
+    let resumed = members.home.count("select rows from public.resumed_chunk where chunk = 1").await;
+    assert_eq!(resumed, 3, "the number of rows of the first chunk after the break");
 }
