@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 use milepost::Priority;
-use milepost::bulk::Settings;
+use milepost::bulk::{Settings, SettingsChange};
 use milepost_cli_support::operator::ReasonArgs;
 use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers;
@@ -22,7 +22,8 @@ changed.
 
 Examples:
   milepost bulk set 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --rate 500
-  milepost bulk set 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --duty 0.25 --chunk-ms 100 --reason 'office hours'";
+  milepost bulk set 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --duty 0.25 --chunk-ms 100 --reason 'office hours'
+  milepost bulk set 0199c6f0-7a1e-7c3b-9d43-0d5f5e0a1b2c --as-defined";
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("setting").required(true).multiple(true))]
@@ -30,6 +31,9 @@ pub(super) struct SetArgs {
     /// The run's full id
     #[arg(value_parser = parsers::job_id)]
     id: JobId,
+    /// Remove the earlier settings of the run, so that the definition applies to all that are not given here; the priority stays
+    #[arg(long, group = "setting")]
+    as_defined: bool,
     /// The maximum rate, in rows per second
     #[arg(long, group = "setting", value_name = "ROWS", value_parser = rate)]
     rate: Option<f64>,
@@ -68,24 +72,25 @@ fn duty(text: &str) -> Result<f64, String> {
 }
 
 impl SetArgs {
-    const fn settings(&self) -> Settings {
-        Settings {
+    const fn change(&self) -> SettingsChange {
+        let settings = Settings {
             rows_per_s: self.rate,
             duty: self.duty,
             chunk_ms: self.chunk_ms,
             chunk_rows_min: self.chunk_min,
             chunk_rows_max: self.chunk_max,
-        }
+        };
+        SettingsChange { as_defined: self.as_defined, settings, priority: self.priority }
     }
 }
 
 pub(super) async fn run(args: SetArgs, store: &dyn Store) -> Result<Outcome> {
-    let (id, settings) = (args.id, args.settings());
+    let (id, change) = (args.id, args.change());
     let view = super::view(id, store).await?;
     if view.state.is_ended() {
         bail!("job {id} is {}: its settings can no longer be changed", view.state);
     }
-    let all = settings.over(view.settings);
+    let all = change.over(view.settings);
     if let (Some(min), Some(max)) = (all.chunk_rows_min, all.chunk_rows_max)
         && min > max
     {
@@ -93,14 +98,16 @@ pub(super) async fn run(args: SetArgs, store: &dyn Store) -> Result<Outcome> {
             "a chunk would have at least {min} and at most {max} rows; set --chunk-min and --chunk-max together"
         );
     }
-    args.reason.acting(store)?.set_bulk(id, &settings, args.priority).await?;
+    args.reason.acting(store)?.set_bulk(id, &change).await?;
     if args.json {
         let priority = args.priority.map(Priority::get);
         output::heard_or_not(output::json(&json!({ "job": id, "settings": all, "priority": priority })))?;
         return Ok(Outcome::Done);
     }
     let priority = args.priority.map(|priority| format!("priority {}", priority.get()));
-    let said: Vec<String> = words::settings(&settings).into_iter().chain(priority).collect();
+    let removed = change.as_defined.then(|| "as the bulk job defines".to_owned());
+    let said: Vec<String> =
+        removed.into_iter().chain(words::settings(&change.settings)).chain(priority).collect();
     output::change(format_args!("{id}  from its next chunk on: {}", said.join(", ")))?;
     Ok(Outcome::Done)
 }

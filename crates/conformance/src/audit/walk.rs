@@ -13,7 +13,8 @@ use milepost_core::batch::start::NewBatch;
 use milepost_core::bulk;
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::progress::Step;
-use milepost_core::bulk::run::{Parts, Settings, Survey, TargetFailure};
+use milepost_core::bulk::run::{Parts, Survey, TargetFailure};
+use milepost_core::bulk::settings::{Settings, SettingsChange};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::state::TaskState;
 use milepost_core::doctor::Check;
@@ -235,7 +236,13 @@ impl Walk {
         self.store.start_bulk(&job).await.unwrap();
         self.told("bulk.start", job.id, CAME).await;
         let settings = Settings { rows_per_s: Some(100.0), ..Settings::default() };
-        self.store.set_bulk(job.id, &settings, Some(Priority::FIRST)).await.unwrap();
+        self.store
+            .set_bulk(
+                job.id,
+                &SettingsChange { settings, priority: Some(Priority::FIRST), ..SettingsChange::default() },
+            )
+            .await
+            .unwrap();
         self.told("bulk.set", job.id, CHANGED).await;
         self.fail_a_target(job.id).await;
         self.store.retry_bulk_failures(job.id).await.unwrap();

@@ -39,7 +39,7 @@ actions! {
         Set = "set" {
             title: "Change speed",
             summary: "Change the rate, duty and chunk sizes of a run",
-            effect: "The settings apply from its next chunk on. Settings that are not given do not change.",
+            effect: "The settings apply from its next chunk on.",
         }
         RetryFailures = "retry_failures" {
             title: "Retry failures",

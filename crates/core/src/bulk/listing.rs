@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::definition::Effects;
 use super::key::Key;
-use super::run::{Counts, Settings, Total};
+use super::run::{Counts, Total};
+use super::settings::Settings;
 use crate::ident::JobId;
 use crate::state::JobState;
 

@@ -16,6 +16,7 @@ pub mod parameters;
 pub mod progress;
 pub mod row_pages;
 pub mod run;
+pub mod settings;
 pub mod sql;
 pub mod staged;
 pub mod statements;

@@ -18,12 +18,13 @@ use crate::bulk::definition::Definition;
 use crate::bulk::listing::{BulkFilter, BulkView};
 use crate::bulk::progress::{BeforeChunk, Step, Taken, TargetRange};
 use crate::bulk::run::{
-    ChunkDone, Chunked, Order, Parts, Position, Rehearsal, Rest, Settings, Survey, Surveyed, Target,
-    TargetFailure, Trial,
+    ChunkDone, Chunked, Order, Parts, Position, Rehearsal, Rest, Survey, Surveyed, Target, TargetFailure,
+    Trial,
 };
+use crate::bulk::settings::SettingsChange;
 use crate::bulk::statements::Statements;
 use crate::ident::{JobId, Run};
-use crate::job::{Enqueued, NewJob, Priority};
+use crate::job::{Enqueued, NewJob};
 use crate::precedence::{Put, Scope, Synced};
 use crate::schedule::Source;
 use crate::state::JobState;
@@ -194,7 +195,7 @@ pub trait BulkStore: Send + Sync {
     async fn operated_jobs(&self, run: JobId) -> StoreResult<Vec<(JobState, i64)>>;
 
     /// Changes the settings of a run, from its next chunk on.
-    async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()>;
+    async fn set_bulk(&self, job: JobId, change: &SettingsChange) -> StoreResult<()>;
 
     /// Starts a run over the failures of another run, with the same parameters.
     async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued>;

@@ -37,8 +37,9 @@ pub use milepost_core::bulk::key::Key;
 pub use milepost_core::bulk::listing::{BulkFilter, BulkView, StagedFile};
 #[doc(inline)]
 pub use milepost_core::bulk::run::{
-    BadTarget, Chunk, Counts, Order, Rehearsal, Settings, Target, TargetFailure, Total, Trial,
+    BadTarget, Chunk, Counts, Order, Rehearsal, Target, TargetFailure, Total, Trial,
 };
+pub use milepost_core::bulk::settings::{Settings, SettingsChange};
 #[doc(inline)]
 pub use milepost_core::bulk::sql::{Dialect, InvalidSql};
 #[doc(inline)]

@@ -6,9 +6,8 @@ use std::time::Duration;
 use milepost_core::bulk::chunk::{ChunkSizer, FIRST_ROWS, FIRST_ROWS_SHORT, Load, Sizing};
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::parameters::Parameters;
-use milepost_core::bulk::run::{
-    ChunkDone, Chunked, Counts, Order, Position, Rest, Settings, Surveyed, Total,
-};
+use milepost_core::bulk::run::{ChunkDone, Chunked, Counts, Order, Position, Rest, Surveyed, Total};
+use milepost_core::bulk::settings::Settings;
 use milepost_core::error::StoreError;
 use milepost_core::job::NewJob;
 use milepost_core::port::{BulkRun, Operation, Store, StoreResult};

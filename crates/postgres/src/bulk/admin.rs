@@ -6,11 +6,12 @@ use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::operation::COUNTED_MAX;
-use milepost_core::bulk::run::{Settings, TargetFailure};
+use milepost_core::bulk::run::TargetFailure;
+use milepost_core::bulk::settings::SettingsChange;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
-use milepost_core::job::{Enqueued, NewJob, Priority};
+use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
 use milepost_core::precedence::{Put, Scope, Synced};
 use milepost_core::schedule::Source;
@@ -108,7 +109,8 @@ impl BulkStore for PostgresStore {
         rows.and_then(|rows| rows.iter().map(count).collect()).map_err(|e| self.fail("operated_jobs", e))
     }
 
-    async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
+    async fn set_bulk(&self, job: JobId, change: &SettingsChange) -> StoreResult<()> {
+        let SettingsChange { as_defined, settings, priority } = *change;
         settings.check()?;
         let rows = |rows: Option<u32>| rows.map(u32::cast_signed);
         let query = sqlx::query(sql!("bulk/set"))
@@ -117,7 +119,8 @@ impl BulkStore for PostgresStore {
             .bind(settings.duty)
             .bind(settings.chunk_ms.map(u64::cast_signed))
             .bind(rows(settings.chunk_rows_min))
-            .bind(rows(settings.chunk_rows_max));
+            .bind(rows(settings.chunk_rows_max))
+            .bind(as_defined);
         let query = Repeatable::of(query);
         let set = async |session: &mut Session<'_>| {
             let known = session.row(query).await?.is_some();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use milepost_core::bulk::definition::Definition;
-use milepost_core::bulk::run::Settings;
+use milepost_core::bulk::settings::Settings;
 use milepost_core::event::relay_listing::Replay;
 use milepost_core::event::{Aggregate, Begin};
 use milepost_core::job::NewJob;
@@ -116,6 +116,6 @@ async fn what_operators_do_to_subscriptions_consumers_and_bulk_jobs_is_durable()
         store.put_bulk(&bulk, Source::Operator).await.unwrap();
         let run = NewJob::new("letters", &serde_json::json!({})).unwrap();
         let run = store.start_bulk(&bulk.direct(run)).await.unwrap().job;
-        store.set_bulk(run, &Settings { duty: Some(0.5), ..Settings::default() }, None).await.unwrap();
+        store.set_bulk(run, &Settings { duty: Some(0.5), ..Settings::default() }.into()).await.unwrap();
     }
 }

@@ -11,7 +11,8 @@ use milepost_core::actions::job::Inputs;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::operation::{self, COUNTED_MAX};
-use milepost_core::bulk::run::{Settings, TargetFailure};
+use milepost_core::bulk::run::TargetFailure;
+use milepost_core::bulk::settings::{Settings, SettingsChange};
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
@@ -179,14 +180,12 @@ pub(super) async fn set(State(app): State<App>, Path(id): Path<JobId>, sent: Sen
             chunk_rows_min: sent.read("rows_min")?,
             chunk_rows_max: sent.read("rows_max")?,
         };
-        let filter = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
-        let before = app.store.bulks(&filter).await?.pop().map(|view| view.settings).unwrap_or_default();
-        let all = settings.over(before);
-        all.check().map_err(|invalid| Flash::refused(format!("nothing was done: {invalid}")))?;
+        settings.check().map_err(|invalid| Flash::refused(format!("nothing was done: {invalid}")))?;
         let priority: Option<u8> = sent.read("priority")?;
         let priority = priority.map(Priority::try_from).transpose();
         let priority = priority.map_err(|error| Flash::refused(format!("nothing was done: {error}")))?;
-        store.set_bulk(id, &settings, priority).await?;
+        // The form shows all settings: the definition applies to those that are empty.
+        store.set_bulk(id, &SettingsChange { as_defined: true, settings, priority }).await?;
         Ok("Changed; it applies from the next chunk on.".to_owned())
     };
     let done = done.await;

@@ -4,7 +4,7 @@ use milepost_core::actions::bulk_run::RunChange;
 use milepost_core::bulk::chunk::{Load, Sizing};
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::BulkView;
-use milepost_core::bulk::run::Settings;
+use milepost_core::bulk::settings::Settings;
 use milepost_core::duration::exact;
 
 use super::form::{Action, Field};
@@ -49,7 +49,7 @@ pub(super) fn in_force(set: &Settings, definition: Option<&Definition>) -> Optio
 pub(super) fn form(view: &BulkView, page: &Page) -> Action {
     let (id, set) = (view.id, &view.settings);
     let field = |name: &'static str, label: &'static str, value: Option<String>| {
-        Field::shown(name, label, value.unwrap_or_default(), "unchanged")
+        Field::shown(name, label, value.unwrap_or_default(), "as the bulk job defines")
     };
     let text = |value: Option<u32>| value.map(|value| value.to_string());
     let duty = "Duty cycle: the maximum share of the time for chunks, 0 to 1";
@@ -60,5 +60,5 @@ pub(super) fn form(view: &BulkView, page: &Page) -> Action {
         .with(field("chunk_ms", "Target duration of a chunk, ms", set.chunk_ms.map(|ms| ms.to_string())))
         .with(field("rows_min", "Minimum rows per chunk", text(set.chunk_rows_min)))
         .with(field("rows_max", "Maximum rows per chunk", text(set.chunk_rows_max)))
-        .with(field("priority", "Priority in its group, 1 to 4", None))
+        .with(Field::shown("priority", "Priority in its group, 1 to 4", String::new(), "unchanged"))
 }

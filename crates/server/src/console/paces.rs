@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use milepost_core::bulk::estimate::Pace;
 use milepost_core::bulk::listing::BulkView;
-use milepost_core::bulk::run::Settings;
+use milepost_core::bulk::settings::Settings;
 use milepost_core::ident::JobId;
 use milepost_core::state::JobState;
 

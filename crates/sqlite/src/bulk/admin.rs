@@ -6,12 +6,13 @@ use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::operation::COUNTED_MAX;
-use milepost_core::bulk::run::{Settings, TargetFailure};
+use milepost_core::bulk::run::TargetFailure;
+use milepost_core::bulk::settings::SettingsChange;
 use milepost_core::bulk::statements::Statements;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
-use milepost_core::job::{Enqueued, NewJob, Priority};
+use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkStaging, BulkStore, StoreResult};
 use milepost_core::precedence::{Put, Scope, Synced};
 use milepost_core::schedule::Source;
@@ -108,11 +109,11 @@ impl BulkStore for SqliteStore {
         self.read("operated_jobs", count).await
     }
 
-    async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
-        settings.check()?;
-        let settings = *settings;
+    async fn set_bulk(&self, job: JobId, change: &SettingsChange) -> StoreResult<()> {
+        change.settings.check()?;
+        let change = *change;
         let action = AuditedAction::set_bulk(job);
-        self.act("set_bulk", Hint::NONE, action, move |tx| set(tx, job, settings, priority)).await
+        self.act("set_bulk", Hint::NONE, action, move |tx| set(tx, job, change)).await
     }
 
     async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {
@@ -198,12 +199,8 @@ fn sync(
     Ok(synced)
 }
 
-fn set(
-    tx: &Transaction<'_>,
-    job: JobId,
-    settings: milepost_core::bulk::run::Settings,
-    priority: Option<Priority>,
-) -> Result<(), Failure> {
+fn set(tx: &Transaction<'_>, job: JobId, change: SettingsChange) -> Result<(), Failure> {
+    let SettingsChange { as_defined, settings, priority } = change;
     let set = tx.prepare_cached(sql!("bulk/set"))?.execute((
         Id(&job),
         settings.rows_per_s,
@@ -212,6 +209,7 @@ fn set(
         settings.chunk_rows_min,
         settings.chunk_rows_max,
         now_ms(),
+        as_defined,
     ))?;
     if set == 0 {
         return Err(Failure::Told(InvalidBulk::NotBulk { job }.into()));

@@ -7,9 +7,8 @@ use async_trait::async_trait;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::progress::{BeforeChunk, FailedTarget, Step, Taken, TargetRange};
-use milepost_core::bulk::run::{
-    ChunkDone, Counts, Parts, Position, Rest, Settings, Survey, TargetFailure, Total,
-};
+use milepost_core::bulk::run::{ChunkDone, Counts, Parts, Position, Rest, Survey, TargetFailure, Total};
+use milepost_core::bulk::settings::Settings;
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, Run};

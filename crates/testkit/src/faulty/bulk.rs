@@ -5,9 +5,10 @@ use async_trait::async_trait;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::progress::{BeforeChunk, Step, Taken};
-use milepost_core::bulk::run::{ChunkDone, Rest, Settings, Survey, TargetFailure};
+use milepost_core::bulk::run::{ChunkDone, Rest, Survey, TargetFailure};
+use milepost_core::bulk::settings::SettingsChange;
 use milepost_core::ident::{JobId, Run};
-use milepost_core::job::{Enqueued, NewJob, Priority};
+use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::port::{BulkProgress, BulkStaging, BulkStore, StoreResult};
 use milepost_core::precedence::{Put, Scope, Synced};
 use milepost_core::schedule::Source;
@@ -51,8 +52,8 @@ impl BulkStore for Faulty {
         self.pass("operated_jobs", self.inner.operated_jobs(run)).await
     }
 
-    async fn set_bulk(&self, job: JobId, settings: &Settings, priority: Option<Priority>) -> StoreResult<()> {
-        self.pass("set_bulk", self.inner.set_bulk(job, settings, priority)).await
+    async fn set_bulk(&self, job: JobId, change: &SettingsChange) -> StoreResult<()> {
+        self.pass("set_bulk", self.inner.set_bulk(job, change)).await
     }
 
     async fn retry_bulk_failures(&self, job: JobId) -> StoreResult<Enqueued> {

@@ -53,10 +53,15 @@ fn a_rate_that_is_set_counts_from_the_next_chunk_on(place: Place) {
     let _work = members.work();
     let id = members.start("popular");
     members.until(&id, "some are done", |view| view["done"].as_u64() > Some(0));
-    let set = members.bulk(&["set", &id, "--rate", "1000000", "--duty", "0.9", "--chunk-ms", "20"]).ok().out;
+    members.bulk(&["set", &id, "--rate", "11", "--chunk-max", "1"]).ok();
+    let set =
+        members.bulk(&["set", &id, "--as-defined", "--rate", "1000000", "--duty", "0.9", "--chunk-ms", "20"]);
+    let set = set.ok().out;
+    assert!(set.contains("as the bulk job defines, at most 1,000,000"), "{set}");
     assert!(set.contains("at most 1,000,000 rows/s, chunks take 90 % of the time"), "{set}");
     let view = members.until_state(&id, "succeeded");
     assert_eq!(view["settings"]["rows_per_s"], 1e6);
+    assert_eq!(view["settings"]["chunk_rows_max"], Value::Null);
     assert_eq!(members.notes(), 5_000);
     let shown = members.bulk(&["show", &id]).ok().out;
     assert!(shown.contains("set        at most 1,000,000 rows/s"), "{shown}");

@@ -216,7 +216,10 @@ fn a_dry_run_leaves_nothing(place: Place) {
         assert!(tried.contains(words), "{words}:\n{tried}");
     }
     let bill = dry(&["--json"]).json();
-    assert_eq!((&bill["targets"]["rows"], &bill["chunks"][1]["rows"]), (&json!(1_000), &json!(500)));
+    assert_eq!(bill["targets"]["rows"], 1_000);
+    // On a file, a dry run applies rows for about 100 ms.
+    let rows = bill["chunks"][0]["rows"].as_u64().unwrap();
+    assert!((10..=500).contains(&rows), "{bill}");
     assert!(bill["busy_s"].as_f64().unwrap() > 0.0 && bill["takes_s"] == 100.0, "{bill}");
     assert_eq!(members.notes(), 0);
     assert_eq!(members.bulk(&["list", "--json"]).json(), json!([]));

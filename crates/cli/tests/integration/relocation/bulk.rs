@@ -6,7 +6,8 @@ use std::time::Duration;
 use milepost::Worker;
 use milepost::bulk::{Bulk, BulkFilter, ColumnType, Columns, Dialect, Staging};
 use milepost_core::bulk::definition::Definition;
-use milepost_core::bulk::run::{Chunked, Order, Settings};
+use milepost_core::bulk::run::{Chunked, Order};
+use milepost_core::bulk::settings::Settings;
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::ident::JobId;
 use milepost_core::job::NewJob;
@@ -184,7 +185,7 @@ pub(crate) async fn leave_half_done(both: &Move) -> Vec<JobId> {
             run.chunk(20).await.unwrap();
         }
         let slowly = Settings { rows_per_s: Some(100_000.0), chunk_rows_min: Some(7), ..Settings::default() };
-        sqlite.set_bulk(job, &slowly, None).await.unwrap();
+        sqlite.set_bulk(job, &slowly.into()).await.unwrap();
     }
     jobs
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use milepost::bulk::{BulkFilter, Definition, Load, Settings, Sizing};
+use milepost::bulk::{BulkFilter, Definition, Load, SettingsChange, Sizing};
 use milepost::{JobId, JobState, NewJob, Outcome, Priority, RetryPolicy};
 use milepost_testkit::{notes, wait};
 
@@ -47,7 +47,11 @@ pub(crate) async fn runs_of_a_group_go_one_at_a_time_by_priority_and_then_by_tim
     let idle = started(1, 4).await;
     let last = started(2, 4).await;
     assert_eq!(queue(&members).await, [urgent, second, third, idle, last]);
-    members.store().set_bulk(last, &Settings::default(), Some(priority(2))).await.unwrap();
+    members
+        .store()
+        .set_bulk(last, &SettingsChange { priority: Some(priority(2)), ..SettingsChange::default() })
+        .await
+        .unwrap();
     assert_eq!(queue(&members).await, [urgent, last, second, third, idle]);
 
     let workers =

@@ -152,7 +152,7 @@ impl Members {
             chunk_rows_max: Some(1_000),
             ..Settings::default()
         };
-        self.store().set_bulk(job, &settings, None).await.unwrap();
+        self.store().set_bulk(job, &settings.into()).await.unwrap();
     }
 
     /// Takes back the jobs of all workers, to be claimed immediately.

@@ -88,6 +88,7 @@ milepost_testkit::on_each_home! { crate::bulk::members::Members::on =>
     throttles::a_closed_window_puts_a_run_off_until_it_opens,
     throttles::a_rate_that_is_set_counts_from_the_next_chunk_on,
     throttles::settings_that_cannot_be_are_refused,
+    throttles::settings_are_removed_again,
     workers::a_worker_that_shuts_down_hands_its_run_back_after_the_current_chunk,
     workers::workers_that_die_and_freeze_again_and_again_do_each_target_once,
     workers::a_worker_whose_run_was_taken_over_can_neither_commit_a_chunk_nor_end_it,

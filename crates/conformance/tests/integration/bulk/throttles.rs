@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
-use milepost::bulk::{Definition, InvalidBulk, Load, Settings, Sizing, Window, Windows};
+use milepost::bulk::{Definition, InvalidBulk, Load, Settings, SettingsChange, Sizing, Window, Windows};
 use milepost::{JobState, Operation, StoreError, Verb};
 use milepost_core::bulk::listing::BulkView;
 use milepost_testkit::notes;
@@ -65,7 +65,7 @@ pub(crate) async fn a_throttle_that_holds_in_the_middle_stops_further_chunks(mem
     gate.set(false);
     // At a higher rate, so that the test does not take long.
     let faster = Settings { rows_per_s: Some(1e6), ..Settings::default() };
-    members.store().set_bulk(job, &faster, None).await.unwrap();
+    members.store().set_bulk(job, &faster.into()).await.unwrap();
     let view = members.until_state(job, JobState::Succeeded).await;
     assert!(held.counts.done < 200 && view.held_ms > 0, "{held:#?}");
     assert_eq!(view.settings.rows_per_s, Some(1e6));
@@ -113,7 +113,7 @@ pub(crate) async fn a_rate_that_is_set_counts_from_the_next_chunk_on(members: Me
         chunk_rows_max: Some(100),
         ..Settings::default()
     };
-    members.store().set_bulk(job, &settings, None).await.unwrap();
+    members.store().set_bulk(job, &settings.into()).await.unwrap();
     let view = members.until_state(job, JobState::Succeeded).await;
     assert_eq!((view.chunk_rows, view.settings), (Some(100), settings));
     members.assert_once_each(job, 2_000).await;
@@ -135,12 +135,27 @@ pub(crate) async fn settings_that_cannot_be_are_refused(members: Members) {
         ("chunk_rows_max", Settings { chunk_rows_max: Some(0), ..none }),
         ("chunk_rows_min", Settings { chunk_rows_min: Some(10), chunk_rows_max: Some(9), ..none }),
     ] {
-        let error = members.store().set_bulk(job, &settings, None).await.unwrap_err();
+        let error = members.store().set_bulk(job, &settings.into()).await.unwrap_err();
         let StoreError::Bulk(InvalidBulk::Setting { name: told, .. }) = &error else { panic!("{error}") };
         assert_eq!(*told, name, "{error}");
     }
     assert_eq!(members.view(job).await.settings, none);
     let other = members.scene.enqueue(milepost_testkit::Scene::job()).await;
-    let error = members.store().set_bulk(other, &none, None).await.unwrap_err();
+    let error = members.store().set_bulk(other, &none.into()).await.unwrap_err();
     assert!(matches!(error, StoreError::Bulk(InvalidBulk::NotBulk { .. })), "{error}");
+}
+
+pub(crate) async fn settings_are_removed_again(members: Members) {
+    members.add(0..20).await;
+    let job = members.start(&members.notify(10)).await;
+    let slow = Settings { rows_per_s: Some(0.5), chunk_rows_max: Some(3), ..Settings::default() };
+    members.store().set_bulk(job, &slow.into()).await.unwrap();
+    let settings = Settings { duty: Some(0.5), ..Settings::default() };
+    let change = SettingsChange { as_defined: true, settings, priority: None };
+    members.store().set_bulk(job, &change).await.unwrap();
+    assert_eq!(members.view(job).await.settings, settings, "only those of the last change are left");
+    let as_defined = SettingsChange { as_defined: true, ..SettingsChange::default() };
+    members.store().set_bulk(job, &as_defined).await.unwrap();
+    let view = members.drain(&members.notify(10), job).await;
+    assert_eq!((view.settings, view.counts.done), (Settings::default(), 20));
 }

@@ -58,7 +58,7 @@ async fn a_bulk_job_in_flight_is_no_finding_nor_is_one_that_tries_its_failures_a
         scene.operate(first, Operation::new(Verb::Abort)).await.unwrap();
         examine_until(&scene, first, JobState::Aborted).await;
         let faster = Settings { rows_per_s: Some(1e6), ..Settings::default() };
-        scene.store.set_bulk(first, &faster, None).await.unwrap();
+        scene.store.set_bulk(first, &faster.into()).await.unwrap();
         scene.operate(first, Operation::new(Verb::Resume)).await.unwrap();
         examine_until(&scene, first, JobState::Succeeded).await;
         let again = scene.store.retry_bulk_failures(first).await.unwrap().job;

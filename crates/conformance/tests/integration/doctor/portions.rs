@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use milepost::NewJob;
 use milepost::bulk::Staging;
-use milepost_core::bulk::run::Settings;
+use milepost_core::bulk::settings::Settings;
 use milepost_core::doctor::Check;
 use milepost_core::finish::End;
 use milepost_core::ident::JobId;
@@ -117,7 +117,7 @@ async fn a_front_that_retention_cannot_have_taken_is_a_finding() {
 async fn bulk_with_failures(home: &dyn Home, scene: &Scene, failures: u32) -> JobId {
     let job = scene.store.start_bulk(&Scene::job()).await.unwrap().job;
     let settings = Settings { duty: Some(0.5), ..Settings::default() };
-    scene.store.set_bulk(job, &settings, None).await.unwrap();
+    scene.store.set_bulk(job, &settings.into()).await.unwrap();
     let (id, at, now) = (home.id(job), home.time("at"), home.ago(Duration::ZERO));
     home.tamper(&format!(
         "insert into milepost.bulk_failure (job_id, key, code, message, {at})

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Position, Row};
-use crate::bulk::run::Settings;
+use crate::bulk::settings::Settings;
 use crate::ident::{JobId, RunToken};
 use crate::schedule::Source;
 

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use milepost_core::bulk::error::InvalidBulk;
-use milepost_core::bulk::run::Settings;
+use milepost_core::bulk::settings::{Settings, SettingsChange};
 use milepost_core::ident::JobId;
 use milepost_core::job::Priority;
 use serde::Deserialize;
@@ -26,6 +26,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SettingsRequest {
+    /// Whether the earlier settings are removed, so that the definition applies to all that are omitted. The priority stays.
+    #[serde(default)]
+    as_defined: bool,
     /// Maximum rate, in rows per second.
     #[schema(minimum = 0.001, maximum = 100_000_000)]
     rows_per_s: Option<f64>,
@@ -50,8 +53,8 @@ struct SettingsRequest {
 }
 
 impl SettingsRequest {
-    /// Returns the changed settings, and all settings after the change.
-    fn settings(&self, before: Settings) -> Result<(Settings, Settings), Problem> {
+    /// Returns the change, and all settings after it.
+    fn change(&self, before: Settings) -> Result<(SettingsChange, Settings), Problem> {
         let settings = Settings {
             rows_per_s: self.rows_per_s,
             duty: self.duty,
@@ -59,12 +62,13 @@ impl SettingsRequest {
             chunk_rows_min: self.chunk_rows_min,
             chunk_rows_max: self.chunk_rows_max,
         };
-        if settings == Settings::default() && self.priority.is_none() {
+        let change = SettingsChange { as_defined: self.as_defined, settings, priority: self.priority };
+        if change.is_empty() {
             return Err(Problem::new(Code::InvalidBulk, "the request changes no setting; give at least one"));
         }
-        let all = settings.over(before);
+        let all = change.over(before);
         all.check().map_err(|invalid| self.refused(invalid))?;
-        Ok((settings, all))
+        Ok((change, all))
     }
 
     fn refused(&self, invalid: InvalidBulk) -> Problem {
@@ -99,7 +103,7 @@ async fn set_bulk_run(
         let words = format!("job {id} is {}: its settings can no longer be changed", view.state);
         return Err(Problem::new(Code::BulkRefused, words));
     }
-    let (settings, all) = request.settings(view.settings)?;
-    app.acting(actor).set_bulk(id, &settings, request.priority).await?;
+    let (change, all) = request.change(view.settings)?;
+    app.acting(actor).set_bulk(id, &change).await?;
     Ok(Json(all))
 }

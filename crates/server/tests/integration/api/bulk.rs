@@ -148,8 +148,10 @@ pub(crate) async fn a_run_is_looked_at_and_steered(place: Place) {
     assert_eq!(set(json!({"rows_per_s": 500.0})).await.status, StatusCode::OK);
     let all = set(json!({"duty": 0.25, "priority": 1})).await.body;
     assert_eq!((&all["rows_per_s"], &all["duty"]), (&json!(500.0), &json!(0.25)));
-    let set = set(json!({"rows_per_s": 0.5})).await.body;
-    assert_eq!(set["duty"], 0.25, "omitted settings are unchanged");
+    let all = set(json!({"rows_per_s": 0.5})).await.body;
+    assert_eq!(all["duty"], 0.25, "omitted settings are unchanged");
+    let all = set(json!({"as_defined": true, "rows_per_s": 7.0})).await.body;
+    assert_eq!((&all["rows_per_s"], &all["duty"]), (&json!(7.0), &Value::Null));
 }
 
 pub(crate) async fn a_run_is_stopped_and_what_failed_is_tried_again(place: Place) {

@@ -101,6 +101,11 @@ pub(crate) async fn the_speed_of_a_run_is_shown_and_changed_where_the_run_is_sho
         html.contains("at most 500 rows/s, at most 50.0 % of the time (changed by an operator)"),
         "{html}"
     );
+    let emptied = [("rate", ""), ("reason", "night"), ("back", "/")];
+    assert_eq!(place.form(&url, &emptied).await.1, "done.Changed; it applies from the next chunk on.");
+    let html = page().await;
+    assert!(html.contains(limits) && !html.contains("changed by an operator"), "{html}");
+    place.form(&url, &fields).await;
     place.store.sync_bulks(&[], &Scope::All).await.unwrap();
     let html = page().await;
     assert!(

@@ -1,6 +1,6 @@
 //! Export of bulk jobs.
 
-use milepost_core::bulk::run::Settings;
+use milepost_core::bulk::settings::Settings;
 use milepost_core::ident::JobId;
 use milepost_core::relocation::rows::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
 use rusqlite::Row;
