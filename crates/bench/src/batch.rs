@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::latency::micros;
 use super::process;
 use super::report::{Percentiles, per_s, print, rounded};
-use super::shape::{DAG, Shape};
+use super::shape::{self, DAG, Shape};
 use super::target::{QUEUE, Target};
 use super::workload::{NOOP, worker};
 
@@ -36,7 +36,7 @@ const STILL_MAX: Duration = Duration::from_secs(60);
 /// How to measure batches.
 #[derive(Clone, Debug, Args)]
 pub struct BatchBench {
-    /// chain, fan, join, layered, or a file of edges (two keys per line, separated by a tab)
+    /// chain, fan, join, layered, heavy-tailed, or a file of edges (two keys per line, separated by a tab)
     #[arg(long, default_value = "layered")]
     shape: Shape,
     /// The number of tasks of a batch; not for a file of edges
@@ -45,6 +45,9 @@ pub struct BatchBench {
     /// The number of tasks per layer (layered) [default: 500, or a fifth of the tasks if that is less]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     width: Option<u64>,
+    /// The number of successors of the first task (heavy-tailed) [default: three eighths of the tasks]
+    #[arg(long)]
+    hub: Option<u64>,
     /// The number of concurrent batches
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     batches: u64,
@@ -77,9 +80,18 @@ impl BatchReport {
     }
 }
 
+impl BatchBench {
+    fn size(&self) -> shape::Size {
+        shape::Size {
+            tasks: self.tasks,
+            width: self.width.unwrap_or((self.tasks / 5).clamp(1, 500)),
+            hub: self.hub.unwrap_or(self.tasks / 8 * 3),
+        }
+    }
+}
+
 pub(super) async fn run(bench: &BatchBench, address: &StoreAddress) -> Result<BatchReport> {
-    let width = bench.width.unwrap_or((bench.tasks / 5).clamp(1, 500));
-    let dag = bench.shape.dag(bench.tasks, width)?;
+    let dag = bench.shape.dag(bench.size())?;
     let target = Target::prepare(address).await?;
     let store = target.batches();
     let defining = Instant::now();

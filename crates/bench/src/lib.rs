@@ -9,6 +9,7 @@ mod console;
 mod drain;
 mod events;
 mod filling;
+mod heavy_tailed;
 mod held_snapshot;
 mod latency;
 mod limited;
@@ -59,6 +60,7 @@ Recreates its store like `milepost bench jobs`.
 Examples:
   milepost bench batch --store postgres://postgres@localhost/bench --json
   milepost bench batch --store sqlite:bench.db --shape join --tasks 10001
+  milepost bench batch --store sqlite:bench.db --shape heavy-tailed --tasks 57934 --hub 21821
   milepost bench batch --store sqlite:bench.db --shape chain --tasks 500
   milepost bench batch --store sqlite:bench.db --batches 1000 --tasks 20
   milepost bench batch --store sqlite:bench.db --shape edges.tsv";

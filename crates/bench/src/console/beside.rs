@@ -19,7 +19,7 @@ use milepost_core::worker::NewWorker;
 use serde_json::json;
 
 use super::fill::{KINDS, QUEUES};
-use crate::shape::{DAG, Shape};
+use crate::shape::{DAG, Shape, Size};
 
 /// The number of running jobs.
 const RUNNING: u32 = 50;
@@ -123,7 +123,7 @@ async fn start_bulk(store: &dyn Store) -> Result<JobId> {
 
 /// Starts a batch of which no task has run.
 async fn start_batch(tasks: u64, store: &dyn Store) -> Result<BatchId> {
-    let dag = Shape::Layered.dag(tasks, (tasks / 5).clamp(1, WIDTH_MAX))?;
+    let dag = Shape::Layered.dag(Size { tasks, width: (tasks / 5).clamp(1, WIDTH_MAX), hub: 0 })?;
     store.define_dag(&dag).await?;
     Ok(store.start_batch(&NewBatch::new(DAG, &json!({}))?).await?.batch)
 }
