@@ -355,6 +355,10 @@ create or replace function milepost.count_ends(
     out change_numbers int[], out due int
 ) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
+declare
+    versions bigint[];
+    generations int[];
+    stops boolean[];
 begin
     with given as materialized (
         -- The changes that each end makes to the counters of each successor.
@@ -398,42 +402,45 @@ begin
         group by e.batch_id, e.task
         order by e.batch_id, e.task
     ),
-    -- Locked in order, with the values after the commits for which the locks waited.
-    locked as materialized (
-        select x.batch_id, x.task, x.version_id, x.generation, x.is_stopped, x.ends, t.state as was, t.pre_cnt + x.open as pre_cnt,
-               t.succeeded + x.succeeded as succeeded, t.failed + x.failed as failed, t.skipped + x.skipped as skipped,
-               t.canceled + x.canceled as canceled
+    -- Locked and updated in the order of the key, whatever the plan: of the scan of the differences, or of the index.
+    counted as (
+        update milepost.batch_task t
+        set pre_cnt = t.pre_cnt + x.open, succeeded = t.succeeded + x.succeeded, failed = t.failed + x.failed,
+            skipped = t.skipped + x.skipped, canceled = t.canceled + x.canceled
         from difference x
+        where t.batch_id = x.batch_id and t.task = x.task
+        returning t.batch_id, t.task, x.version_id, x.generation, x.is_stopped,
+                  -- While predecessors are open, every rule waits, unless one was skipped or canceled.
+                  x.ends and t.state = 'waiting' and (t.pre_cnt = 0 or t.skipped + t.canceled > 0) as can_decide
+    )
+    select (select count(*) from edge)::int, (select count(*) from spread)::int, array_agg(c.batch_id), array_agg(c.task), array_agg(c.version_id),
+           array_agg(c.generation), array_agg(c.is_stopped)
+    into edges, left_out, job_batches, job_tasks, versions, generations, stops
+    from counted c where c.can_decide;
+    if job_tasks is null then
+        return;
+    end if;
+    -- A separate statement, because one statement updates a row only once.
+    with next as materialized (
+        select t.batch_id, t.task, i.generation, d.decision,
+               case when k.plain and not i.is_stopped then 'active'::milepost.task_state else 'due' end as state,
+               case when d.decision = 'run' and k.plain and not i.is_stopped then milepost.uuid_v7() end as job_id
+        from unnest(job_batches, job_tasks, versions, generations, stops) i(batch_id, task, version_id, generation, is_stopped)
+        cross join lateral milepost.batch_task_of(i.batch_id, i.task) t
+        cross join lateral milepost.dag_task_of(i.version_id, i.task) k
         cross join lateral (
-            select state, pre_cnt, succeeded, failed, skipped, canceled from milepost.batch_task
-            where batch_id = x.batch_id and task = x.task
-            for update
-        ) t
-    ),
-    next as materialized (
-        select l.*, d.decision,
-               case when d.decision is distinct from 'run' then l.was
-                    when k.plain and not l.is_stopped then 'active'::milepost.task_state
-                    else 'due' end as state,
-               case when d.decision = 'run' and k.plain and not l.is_stopped then milepost.uuid_v7() end as job_id
-        from locked l
-        left join lateral milepost.dag_task_of(l.version_id, l.task) k on l.was = 'waiting' and l.ends
-        cross join lateral (
-            select case when k.task is not null then
-                milepost.decide(k.rule, l.pre_cnt, l.succeeded, l.failed, l.skipped, l.canceled) end as decision
+            select milepost.decide(k.rule, t.pre_cnt, t.succeeded, t.failed, t.skipped, t.canceled) as decision
             offset 0
         ) d
     ),
     moved as (
         update milepost.batch_task t
-        set state = n.state, pre_cnt = n.pre_cnt, succeeded = n.succeeded, failed = n.failed, skipped = n.skipped,
-            canceled = n.canceled, job_id = coalesce(n.job_id, t.job_id),
-            generation = case when n.state = n.was then t.generation else n.generation end
+        set state = n.state, job_id = coalesce(n.job_id, t.job_id), generation = n.generation
         from next n
-        where t.batch_id = n.batch_id and t.task = n.task
+        where t.batch_id = n.batch_id and t.task = n.task and n.decision = 'run'
     ),
     steps as materialized (
-        select n.batch_id, n.was, n.state, count(*)::int as number from next n where n.was <> n.state group by 1, 2, 3
+        select n.batch_id, n.state, count(*)::int as number from next n where n.decision = 'run' group by 1, 2
     ),
     jobs as (
         select array_agg(n.batch_id) as batches, array_agg(n.task) as tasks, array_agg(n.job_id) as ids from next n where n.job_id is not null
@@ -442,14 +449,12 @@ begin
         select array_agg(n.batch_id) as batches, array_agg(n.task) as tasks from next n where n.decision = 'skip'
     ),
     changes as (
-        select array_agg(s.batch_id) as batches, array_agg(s.was) as was, array_agg(s.state) as states, array_agg(s.number) as numbers,
-               sum(s.number) filter (where s.was = 'waiting' and s.state = 'due')::int as due
+        select array_agg(s.batch_id) as batches, array_agg('waiting'::milepost.task_state) as was, array_agg(s.state) as states,
+               array_agg(s.number) as numbers, sum(s.number) filter (where s.state = 'due')::int as due
         from steps s
     )
-    select (select count(*) from edge)::int, (select count(*) from spread)::int, j.batches, j.tasks, j.ids, k.batches, k.tasks,
-           c.batches, c.was, c.states, c.numbers, c.due
-    into edges, left_out, job_batches, job_tasks, job_ids, skip_batches, skip_tasks, change_batches, change_was, change_states,
-         change_numbers, due
+    select j.batches, j.tasks, j.ids, k.batches, k.tasks, c.batches, c.was, c.states, c.numbers, c.due
+    into job_batches, job_tasks, job_ids, skip_batches, skip_tasks, change_batches, change_was, change_states, change_numbers, due
     from jobs j, skips k, changes c;
 end
 $$;

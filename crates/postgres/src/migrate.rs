@@ -76,6 +76,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0011/retention_settings.sql"),
     },
+    Migration {
+        name: "counting",
+        summary: "replaces functions only",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0012/counting.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -370,6 +376,7 @@ mod tests {
                 "bc6b294880917e3a",
                 "32cfc2a4dbc40536",
                 "968e7d11fdeecd49",
+                "a8ca21221b895ff2",
             ],
             "add a migration instead of editing a released one"
         );

@@ -1,0 +1,1 @@
+-- No table changes. Like every migration, this one replaces the functions: milepost.count_ends() updates each counter without locking its row first.
