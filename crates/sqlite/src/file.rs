@@ -21,6 +21,9 @@ use crate::wal;
 const STATEMENTS: usize = 96;
 /// Pages of 4 KiB that the writer keeps in memory: 64 MiB.
 const WRITER_CACHE_KIB: i64 = 64 * 1024;
+/// How many symbolic links are followed to a file that is missing, as on Linux.
+#[cfg(unix)]
+const LINKS_MAX: usize = 40;
 
 /// Opens the writing connection. Creates the file if it is missing. Does not change a file without Milepost's tables, because the caller
 /// may only want to read it.
@@ -201,12 +204,19 @@ fn patiently<T>(
 
 /// Creates a missing file so that no other user can read it, because payloads can be confidential. SQLite gives the files of the log the
 /// same mode, and reports problems with the path.
+///
+/// An existing file is never opened: closing any descriptor of a file releases the locks that this process has on it, also those of its
+/// connections. Then another process would delete the write-ahead log that they use (<https://sqlite.org/howtocorrupt.html>, 2.2).
 #[cfg(unix)]
 fn create_private(path: &Path) {
     use std::os::unix::fs::OpenOptionsExt;
 
-    // Also where a symbolic link leads to.
-    let _ = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    let mut file = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = std::fs::read_link(&file) else { break };
+        file = file.parent().unwrap_or(Path::new("")).join(target);
+    }
+    let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
 }
 
 #[cfg(not(unix))]
@@ -269,8 +279,34 @@ fn why_unusable(path: &Path, error: &rusqlite::Error) -> Option<io::Error> {
         error.sqlite_error_code(),
         Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
     );
-    mute.then(|| OpenOptions::new().read(true).append(true).create(true).truncate(false).open(path).err())
-        .flatten()
+    if !mute {
+        return None;
+    }
+    match std::fs::metadata(path) {
+        Ok(file) => access_error(path, file.is_dir()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            OpenOptions::new().write(true).create_new(true).open(path).err()
+        }
+        Err(error) => Some(error),
+    }
+}
+
+/// Returns the error of opening an existing file for writing, without opening it, for the reason that [`create_private`] describes.
+#[cfg(unix)]
+fn access_error(path: &Path, is_folder: bool) -> Option<io::Error> {
+    use rustix::fs::{Access, access};
+
+    let error = if is_folder {
+        Some(rustix::io::Errno::ISDIR)
+    } else {
+        access(path, Access::READ_OK | Access::WRITE_OK).err()
+    };
+    error.map(io::Error::from)
+}
+
+#[cfg(not(unix))]
+fn access_error(path: &Path, _: bool) -> Option<io::Error> {
+    OpenOptions::new().read(true).write(true).open(path).err()
 }
 
 #[cfg(test)]

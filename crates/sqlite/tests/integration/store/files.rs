@@ -257,3 +257,33 @@ async fn a_temporary_store_goes_with_its_last_clone() {
     drop(clone);
     assert!(!path.parent().unwrap().exists());
 }
+
+/// Returns how many locks this process has on a file.
+#[cfg(target_os = "linux")]
+fn locks_on(path: &std::path::Path) -> usize {
+    use std::os::unix::fs::MetadataExt;
+
+    let (process, file) =
+        (std::process::id().to_string(), format!(":{}", std::fs::metadata(path).unwrap().ino()));
+    let locks = std::fs::read_to_string("/proc/locks").unwrap();
+    let of_file = |words: &[&str]| {
+        words.get(4) == Some(&&*process) && words.get(5).is_some_and(|its| its.ends_with(&file))
+    };
+    locks.lines().filter(|line| of_file(&line.split_whitespace().collect::<Vec<_>>())).count()
+}
+
+/// Without its locks, the file seems unused to other processes: the last one that closes it would delete the write-ahead log.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_opened_again_keeps_its_locks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let store = SqliteStore::open(&path, SqliteOptions::default()).unwrap();
+    store.migrate().await.unwrap();
+    let held = locks_on(&path);
+    assert!(held > 0);
+    store.migrate().await.unwrap();
+    assert_eq!(locks_on(&path), held, "after a second migration");
+    drop(SqliteStore::open(&path, SqliteOptions::default()).unwrap());
+    assert_eq!(locks_on(&path), held, "after another store of the same file");
+}
