@@ -61,7 +61,10 @@ def install_node(folder: Path, rival: Path) -> None:
 
 
 def install_rust(work: Path, rival: Path) -> Path:
-    """Builds the program for Milepost; returns its path."""
+    """Builds the program for Milepost, unless BENCH_MILEPOST_PROGRAM names it; returns its path."""
+    given = os.environ.get("BENCH_MILEPOST_PROGRAM")
+    if given:
+        return Path(given)
     target = work / "target"
     run([need("cargo"), "build", "--quiet", "--locked", "--release", "--manifest-path", str(rival / "Cargo.toml")],
         env={**os.environ, "CARGO_TARGET_DIR": str(target)})
@@ -69,6 +72,7 @@ def install_rust(work: Path, rival: Path) -> Path:
 
 
 def install_riverqueue(folder: Path, version: str) -> Path:
+    """Installs River, unless BENCH_RIVERQUEUE names its program; returns its path."""
     given = os.environ.get("BENCH_RIVERQUEUE")
     if given:
         return Path(given)

@@ -58,8 +58,8 @@ SYSTEMS = (
     System(
         "pg-boss", POSTGRES, "JavaScript", "12.38.0", "pg_boss",
         "select count(*) as unfinished from pgboss.job where name = 'bench' and state < 'completed'",
-        "Throughput: `insert` with 5,000 jobs per call; four workers with `batchSize: 1000` and `burstWhenBatchFull`. Otherwise: four"
-        " workers with `batchSize: 8`. The queue notifies (`notify`, `useListenNotify`).",
+        "Throughput: `insert` with 5,000 jobs per call; four workers with `batchSize: 1000` and `burstWhenBatchFull`. Otherwise: two"
+        " workers with `batchSize: 16`, because each notification wakes every worker. The queue notifies (`notify`, `useListenNotify`).",
         "`heartbeatSeconds: 30`; a monitor checks every 60 s (default). Without heartbeats, jobs expire after 15 minutes.", "node",
     ),
     System(

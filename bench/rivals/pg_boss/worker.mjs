@@ -5,7 +5,8 @@ import { WORKERS, drainAll, enqueueAll, logged, main, sendAll, untilTerminated, 
 const QUEUE = "bench";
 // Large batches, fetched without a pause while they come back full.
 const fast = { batchSize: 1000, localConcurrency: 4, burstWhenBatchFull: true };
-const steady = { batchSize: 8, localConcurrency: WORKERS / 8, burstWhenBatchFull: true };
+// Every notification wakes every worker, so two workers with a larger batch rather than one worker per job.
+const steady = { batchSize: WORKERS / 2, localConcurrency: 2, burstWhenBatchFull: true };
 
 async function boss(options = {}) {
   const made = new PgBoss({ connectionString: url, useListenNotify: true, max: 10, ...options });

@@ -32,12 +32,17 @@ fn job(id: u64) -> Result<NewJob> {
     Ok(NewJob::from_json(KIND, payload.to_string())?)
 }
 
+/// Opens the store, and creates its schema if it does not exist.
 async fn open() -> Result<Arc<dyn Store>> {
     let url = std::env::var("DATABASE_URL").context("DATABASE_URL is not set")?;
     if let Some(path) = url.strip_prefix("sqlite:") {
-        return Ok(Arc::new(SqliteStore::open(path, SqliteOptions::default())?));
+        let store = SqliteStore::open(path, SqliteOptions::default())?;
+        store.migrate().await?;
+        return Ok(Arc::new(store));
     }
-    Ok(Arc::new(PostgresStore::connect(&url, PostgresOptions::default()).await?))
+    let store = PostgresStore::connect(&url, PostgresOptions::default()).await?;
+    store.migrate().await?;
+    Ok(Arc::new(store))
 }
 
 async fn enqueue(jobs: u64) -> Result<Value> {
@@ -103,7 +108,7 @@ async fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
-        ["setup"] => open().await?.migrate().await.map(|_| json!({}))?,
+        ["setup"] => open().await.map(|_| json!({}))?,
         ["enqueue", jobs] => enqueue(jobs.parse()?).await?,
         ["send", rate, seconds] => send(rate.parse()?, seconds.parse()?).await?,
         ["work", path, ms] => work(path, ms.parse()?).await?,
