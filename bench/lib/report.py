@@ -74,8 +74,8 @@ def charts(results: list) -> dict:
 INTRO = """# Benchmarks
 
 Milepost and other job queues, measured by one command on one machine: `bench/run --write-docs`. [bench/README.md](../bench/README.md) describes
-the measurements, and how to add a system. Every system has the settings that its documentation recommends for speed. The last column of
-each figure is worth as much as the first: Milepost is not the best in all of them.
+the measurements, and how to add a system. Every system has the settings that its documentation recommends for speed. Milepost is not
+the best in every figure; the tables contain all of them.
 
 These systems differ in what they store. Milepost and River keep the finished job and, Milepost only, the history of its states;
 graphile-worker, pgqueuer and huey delete a finished job. A reader who compares bytes and rates should compare that, too. The systems in
@@ -90,8 +90,9 @@ NOTES = {
     "latency": "From the call that enqueues a job to the start of its handler in another process, {rate} jobs per second for {latency_s} s, one job"
     " per call.",
     "crash": "{crash_jobs:,} jobs of 20 ms. The worker is killed with SIGKILL when half of them have started, and starts again a second later. \"All done\" is"
-    " the time from the kill until no job is unfinished; the wait ends after {crash_wait_s} s. Lost jobs were never completed and are gone;"
-    " jobs that were not run are still stored. Systems that run a job at least once start interrupted jobs again.",
+    " the time from the kill until the handler of every job has reached its end; the wait ends after {crash_wait_s} s. Lost jobs have not run to their end"
+    " by then, and the system stores them no more; jobs that were not run are still stored. Systems that run a job at least once start interrupted"
+    " jobs again.",
     "idle": "One worker process without jobs, after 5 s, for {idle_s} s.",
 }
 TITLES = {"throughput": "Throughput", "latency": "Latency", "crash": "Crash of the worker", "idle": "Idle worker"}

@@ -23,7 +23,17 @@ def client() -> AsyncClient:
 
 
 async def setup() -> None:
-    await client().migrate()
+    # The first worker of a new installation activates the storage that its documentation recommends.
+    made = client()
+    await made.migrate()
+
+    @made.task(Noop, queue=QUEUE)
+    async def noop(job) -> None:
+        pass
+
+    await made.start([(QUEUE, 1)])
+    await asyncio.sleep(1)
+    await made.shutdown()
 
 
 async def enqueue(jobs: int) -> dict:
