@@ -236,13 +236,8 @@ impl Walk {
         self.store.start_bulk(&job).await.unwrap();
         self.told("bulk.start", job.id, CAME).await;
         let settings = Settings { rows_per_s: Some(100.0), ..Settings::default() };
-        self.store
-            .set_bulk(
-                job.id,
-                &SettingsChange { settings, priority: Some(Priority::FIRST), ..SettingsChange::default() },
-            )
-            .await
-            .unwrap();
+        let change = SettingsChange { priority: Some(Priority::FIRST), ..settings.into() };
+        self.store.set_bulk(job.id, &change).await.unwrap();
         self.told("bulk.set", job.id, CHANGED).await;
         self.fail_a_target(job.id).await;
         self.store.retry_bulk_failures(job.id).await.unwrap();

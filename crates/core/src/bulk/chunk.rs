@@ -34,8 +34,8 @@ impl Default for Sizing {
 }
 
 impl Sizing {
-    /// Returns these settings for a store whose chunks must take at most this long. A minimum number of rows that nobody has chosen does not
-    /// apply: the rows can be expensive.
+    /// Returns these settings for a store whose chunks must take at most this long. The default minimum number of rows does not apply,
+    /// because rows can be expensive.
     #[must_use]
     pub fn within(self, max: Duration) -> Self {
         let is_default = self.rows_min == Self::default().rows_min;
@@ -121,7 +121,7 @@ impl Default for Load {
     }
 }
 
-/// The lowest rate, in rows per second, and the lowest share of the time: with less, a run would seem to stand still.
+/// The lowest rate, in rows per second, and the lowest share of the time: with less, a run would seem to make no progress.
 pub const LOAD_MIN: f64 = 0.001;
 /// The highest rate, in rows per second.
 pub const RATE_MAX: f64 = 1e8;

@@ -1,4 +1,4 @@
--- Stores the operator's settings of bulk job $1; null: unchanged, or, if $7, as the definition says.
+-- Stores the operator's settings of bulk job $1; null: unchanged, or, if $7, removed, so that the definition applies.
 insert into milepost.bulk_setting as s (job_id, rows_per_s, duty, chunk_ms, chunk_rows_min, chunk_rows_max)
 select $1, $2, $3, $4, $5, $6
 where exists (select from milepost.bulk b where b.job_id = $1)

@@ -50,7 +50,7 @@ fn set_form(of: Retained, keep: Option<Keep>, page: &Page) -> Option<Action> {
 
 fn remove_form(of: Retained, page: &Page) -> Option<Action> {
     let form = Action::new(page, format!("unset-{of}"), "/retention/remove", RetentionAction::Remove)
-        .asks(format!("Keep {} as the configuration says?", of.in_words()))
+        .asks(format!("Keep {} for the configured period?", of.in_words()))
         .with(Field::hidden("name", of.as_str()));
     page.viewer.operates.then_some(form)
 }
@@ -79,7 +79,7 @@ pub(super) async fn remove(State(app): State<App>, sent: Sent) -> Response {
     let done = async {
         let (store, of) = (acting(&app, &sent)?, retained(&sent)?);
         store.remove_retention(of).await?;
-        Ok(format!("The configuration says how long these are kept: {}.", of.in_words()))
+        Ok(format!("Kept for the configured period from now on: {}.", of.in_words()))
     };
     let done = done.await;
     sent.answer(done)

@@ -1,4 +1,4 @@
-//! The current problems of a store, and what is in progress, for terminals.
+//! The current problems of a store and its runs in progress, for terminals.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub enum Urgency {
 pub struct StatusEntry {
     /// How urgent it is.
     pub urgency: Urgency,
-    /// What it is, in a few words.
+    /// A few words that name it.
     pub title: String,
     /// The cause and the consequences.
     pub words: String,

@@ -1,4 +1,4 @@
--- Changes the settings of bulk job ?1, at ?7; NULL: unchanged, or, if ?8, as the definition says.
+-- Changes the settings of bulk job ?1, at ?7; NULL: unchanged, or, if ?8, removed, so that the definition applies.
 INSERT INTO milepost_bulk_setting AS s
     (job_id, rows_per_s, duty, chunk_ms, chunk_rows_min, chunk_rows_max, set_at_ms)
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7

@@ -65,7 +65,7 @@ async fn nothing_is_acknowledged_after_the_file_was_replaced() {
     // The write-ahead log was not replaced: other processes read it as a part of the new file.
     let other = rusqlite::Connection::open(&path).unwrap();
     let jobs: i64 = other.query_row("SELECT count(*) FROM milepost_job", (), |row| row.get(0)).unwrap();
-    assert!(jobs <= 1, "{jobs} jobs: what was refused was written");
+    assert!(jobs <= 1, "{jobs} jobs: refused jobs were written");
     drop(other);
     std::fs::remove_file(&path).unwrap();
     assert!(store.enqueue_many(&[job()]).await.is_err(), "it was deleted");
@@ -129,7 +129,7 @@ async fn nothing_is_acknowledged_after_the_index_of_the_log_was_deleted() {
         .unwrap()
         .query_row("SELECT count(*) FROM milepost_job", (), |row| row.get(0))
         .unwrap();
-    assert_eq!(jobs, 2, "all that was acknowledged is there");
+    assert_eq!(jobs, 2, "an acknowledged job is missing");
 }
 
 #[cfg(unix)]
