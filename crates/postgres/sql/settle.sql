@@ -359,6 +359,11 @@ declare
     versions bigint[];
     generations int[];
     stops boolean[];
+    opens int[];
+    succeededs int[];
+    faileds int[];
+    skippeds int[];
+    canceleds int[];
 begin
     with given as materialized (
         -- The changes that each end makes to the counters of each successor.
@@ -402,42 +407,56 @@ begin
         group by e.batch_id, e.task
         order by e.batch_id, e.task
     ),
-    -- Locked and updated in the order of the key, whatever the plan: of the scan of the differences, or of the index.
+    numbered as materialized (
+        select row_number() over () as ord, x.* from difference x
+    ),
+    -- Updates all but those whose last open predecessor ended: these change again below, and no other transaction counts in them, because operators'
+    -- actions wait for all counting. Locked in the order of the key, whatever the plan: of the scan of the differences, or of the index.
     counted as (
         update milepost.batch_task t
         set pre_cnt = t.pre_cnt + x.open, succeeded = t.succeeded + x.succeeded, failed = t.failed + x.failed,
             skipped = t.skipped + x.skipped, canceled = t.canceled + x.canceled
-        from difference x
-        where t.batch_id = x.batch_id and t.task = x.task
-        returning t.batch_id, t.task, x.version_id, x.generation, x.is_stopped,
-                  -- While predecessors are open, every rule waits, unless one was skipped or canceled.
-                  x.ends and t.state = 'waiting' and (t.pre_cnt = 0 or t.skipped + t.canceled > 0) as can_decide
+        from numbered x
+        where t.batch_id = x.batch_id and t.task = x.task and not (x.ends and t.state = 'waiting' and t.pre_cnt + x.open = 0)
+        -- While predecessors are open, every rule waits, unless one was skipped or canceled.
+        returning x.ord, x.ends and t.state = 'waiting' and t.skipped + t.canceled > 0 as can_decide
+    ),
+    rest as (
+        select x.*, (x.ord in (select c.ord from counted c))::int as counted
+        from numbered x
+        where x.ord not in (select c.ord from counted c where not c.can_decide)
     )
-    select (select count(*) from edge)::int, (select count(*) from spread)::int, array_agg(c.batch_id), array_agg(c.task), array_agg(c.version_id),
-           array_agg(c.generation), array_agg(c.is_stopped)
-    into edges, left_out, job_batches, job_tasks, versions, generations, stops
-    from counted c where c.can_decide;
+    select (select count(*) from edge)::int, (select count(*) from spread)::int, array_agg(r.batch_id), array_agg(r.task), array_agg(r.version_id),
+           array_agg(r.generation), array_agg(r.is_stopped), array_agg((1 - r.counted) * r.open), array_agg((1 - r.counted) * r.succeeded),
+           array_agg((1 - r.counted) * r.failed), array_agg((1 - r.counted) * r.skipped), array_agg((1 - r.counted) * r.canceled)
+    into edges, left_out, job_batches, job_tasks, versions, generations, stops, opens, succeededs, faileds, skippeds, canceleds
+    from rest r;
     if job_tasks is null then
         return;
     end if;
-    -- A separate statement, because one statement updates a row only once.
     with next as materialized (
-        select t.batch_id, t.task, i.generation, d.decision,
-               case when k.plain and not i.is_stopped then 'active'::milepost.task_state else 'due' end as state,
+        select i.batch_id, i.task, i.generation, i.open, i.succeeded, i.failed, i.skipped, i.canceled, d.decision,
+               case when d.decision is distinct from 'run' then t.state
+                    when k.plain and not i.is_stopped then 'active'::milepost.task_state else 'due' end as state,
                case when d.decision = 'run' and k.plain and not i.is_stopped then milepost.uuid_v7() end as job_id
-        from unnest(job_batches, job_tasks, versions, generations, stops) i(batch_id, task, version_id, generation, is_stopped)
+        from unnest(job_batches, job_tasks, versions, generations, stops, opens, succeededs, faileds, skippeds, canceleds)
+            i(batch_id, task, version_id, generation, is_stopped, open, succeeded, failed, skipped, canceled)
         cross join lateral milepost.batch_task_of(i.batch_id, i.task) t
         cross join lateral milepost.dag_task_of(i.version_id, i.task) k
         cross join lateral (
-            select milepost.decide(k.rule, t.pre_cnt, t.succeeded, t.failed, t.skipped, t.canceled) as decision
+            select milepost.decide(k.rule, t.pre_cnt + i.open, t.succeeded + i.succeeded, t.failed + i.failed, t.skipped + i.skipped,
+                                   t.canceled + i.canceled) as decision
             offset 0
         ) d
     ),
     moved as (
         update milepost.batch_task t
-        set state = n.state, job_id = coalesce(n.job_id, t.job_id), generation = n.generation
+        set state = n.state, job_id = coalesce(n.job_id, t.job_id), pre_cnt = t.pre_cnt + n.open, succeeded = t.succeeded + n.succeeded,
+            failed = t.failed + n.failed, skipped = t.skipped + n.skipped, canceled = t.canceled + n.canceled,
+            generation = case when n.decision = 'run' then n.generation else t.generation end
         from next n
-        where t.batch_id = n.batch_id and t.task = n.task and n.decision = 'run'
+        where t.batch_id = n.batch_id and t.task = n.task
+          and (n.decision = 'run' or (n.open, n.succeeded, n.failed, n.skipped, n.canceled) <> (0, 0, 0, 0, 0))
     ),
     steps as materialized (
         select n.batch_id, n.state, count(*)::int as number from next n where n.decision = 'run' group by 1, 2

@@ -82,6 +82,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0012/counting.sql"),
     },
+    Migration {
+        name: "payload_types",
+        summary: "replaces functions only",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0013/payload_types.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -120,6 +126,7 @@ const API: &str = concat!(
     include_str!("../sql/batch_operations.sql"),
     include_str!("../sql/batch_reruns.sql"),
     include_str!("../sql/events.sql"),
+    include_str!("../sql/payload_types.sql"),
     include_str!("../sql/changes.sql"),
     include_str!("../sql/relay.sql"),
     include_str!("../sql/subscriptions.sql"),
@@ -377,6 +384,7 @@ mod tests {
                 "32cfc2a4dbc40536",
                 "968e7d11fdeecd49",
                 "a8ca21221b895ff2",
+                "013a1db73088b51f",
             ],
             "add a migration instead of editing a released one"
         );

@@ -208,9 +208,10 @@ impl Server {
     }
 
     fn pg_ctl_start(&self) {
+        // A standby that is behind when its server starts again still finds the log that it needs.
         let options = format!(
             "-c port={} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=on \
-             -c shared_buffers=64MB -c max_connections=300",
+             -c shared_buffers=64MB -c max_connections=300 -c wal_keep_size=48MB",
             self.port
         );
         let log = self.home.path().join("log");

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use milepost_postgres::PostgresStore;
 use milepost_testkit::database::Database;
 use sqlx::Row;
+use sqlx::postgres::types::Oid;
 
 const PAGE: &str = include_str!("../../../../docs/SQL.md");
 
@@ -44,9 +46,10 @@ async fn existing(names: &[&str]) -> Vec<Function> {
     let (_database, store) = Database::with_store().await;
     let rows = sqlx::query(
         "select proname::text, pg_get_function_arguments(oid) from pg_proc
-         where pronamespace = 'milepost'::regnamespace and proname = any ($1) order by 1",
+         where pronamespace = 'milepost'::regnamespace and proname = any ($1) and not oid = any ($2) order by 1",
     )
     .bind(names)
+    .bind(of_other_payload_types(&store).await)
     .fetch_all(store.pool())
     .await
     .unwrap();
@@ -56,6 +59,32 @@ async fn existing(names: &[&str]) -> Vec<Function> {
         Function { name: row.get(0), arguments: arguments.map(as_written).collect() }
     };
     rows.iter().map(read).collect()
+}
+
+/// Returns the versions of `enqueue` and `emit` that the page mentions only in a sentence.
+async fn of_other_payload_types(store: &PostgresStore) -> Vec<Oid> {
+    sqlx::query_scalar(
+        "select oid from pg_proc where pronamespace = 'milepost'::regnamespace
+         and (proname, proargtypes[array_position(proargnames, 'payload') - 1]::regtype)
+             in (values ('enqueue', 'json'::regtype), ('enqueue', 'text'), ('emit', 'jsonb'), ('emit', 'text'))",
+    )
+    .fetch_all(store.pool())
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn the_versions_of_a_function_differ_only_in_the_type_of_the_payload() {
+    let (_database, store) = Database::with_store().await;
+    let arguments: Vec<(String, i64, i64)> = sqlx::query_as(
+        "select proname::text, count(*), count(distinct regexp_replace(pg_get_function_arguments(oid), 'payload [^,]*', 'payload'))
+         from pg_proc where pronamespace = 'milepost'::regnamespace and proname in ('enqueue', 'emit') group by 1 order by 1",
+    )
+    .fetch_all(store.pool())
+    .await
+    .unwrap();
+    assert_eq!(arguments, [("emit".to_owned(), 3, 1), ("enqueue".to_owned(), 3, 1)]);
+    assert_eq!(of_other_payload_types(&store).await.len(), 4);
 }
 
 #[tokio::test]

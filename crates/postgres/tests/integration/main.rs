@@ -17,6 +17,7 @@ mod feed;
 mod isolation;
 mod keys;
 mod limits;
+mod payload_types;
 mod retention;
 mod roles;
 mod rollups;

@@ -1,0 +1,1 @@
+-- No table changes. Like every migration, this one replaces the functions: milepost.enqueue() and emit() also accept payloads of the types json, jsonb and text, and milepost.count_ends() writes a task that can run once instead of twice.
