@@ -34,6 +34,8 @@ pub struct SubscriptionView {
     pub parked_aggregates: i64,
     /// The number of parked aggregates that wait for an operator.
     pub halted_aggregates: i64,
+    /// The error message of the sink for one of its parked aggregates: the oldest one that waits for an operator, else the oldest one.
+    pub parked_why: Option<String>,
     /// The number of dead letters that wait for an operator, without skipped events.
     pub dead: i64,
     /// Its current publishers.

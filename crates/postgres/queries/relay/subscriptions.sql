@@ -2,6 +2,8 @@
 select s.name, s.made_at, s.paused_at, s.paused_why, b.backlog, b.oldest_at, s.log_identity <> milepost.log_identity() as reseed_needed,
        (select count(*) from milepost.parked_aggregate a where a.subscription = s.name) as parked_aggregates,
        (select count(*) from milepost.parked_aggregate a where a.subscription = s.name and a.next_delivery_at is null) as halted_aggregates,
+       (select a.why from milepost.parked_aggregate a where a.subscription = s.name
+        order by a.next_delivery_at is null desc, a.parked_at limit 1) as parked_why,
        (select count(*) from milepost.dead_event d where d.subscription = s.name and not d.skipped) as dead
 from milepost.subscription s
 cross join lateral (

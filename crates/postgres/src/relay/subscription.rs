@@ -256,6 +256,7 @@ fn subscription_view(row: &PgRow) -> Decoded<SubscriptionView> {
         oldest_at: time_if_any(row, "oldest_at")?,
         parked_aggregates: row.try_get("parked_aggregates")?,
         halted_aggregates: row.try_get("halted_aggregates")?,
+        parked_why: row.try_get("parked_why")?,
         dead: row.try_get("dead")?,
         publishers: Vec::new(),
     })

@@ -218,7 +218,7 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         let retry = page.viewer.operates.then(|| events::retry_parked(of, page));
         let halted = Alert {
             actions: retry.into_iter().collect(),
-            ..alert(true, format!("{halted} halted in {name}"), words.to_owned())
+            ..alert(true, format!("{halted} halted in {name}"), with_error(words, of))
         };
         alerts.push(with_parked(halted));
     }
@@ -228,7 +228,8 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         let title =
             format!("{} parked in {name}", several(parked.unsigned_abs(), "aggregate is", "aggregates are"));
         let retry = page.viewer.operates.then(|| events::retry_parked(of, page));
-        let held = Alert { actions: retry.into_iter().collect(), ..alert(false, title, words.to_owned()) };
+        let held =
+            Alert { actions: retry.into_iter().collect(), ..alert(false, title, with_error(words, of)) };
         alerts.push(with_parked(held));
     }
     let behind = several(of.backlog.unsigned_abs(), "event", "events");
@@ -260,6 +261,12 @@ fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
         alerts.push(given_up);
     }
     alerts
+}
+
+/// Adds what the sink said about a parked aggregate.
+fn with_error(words: &str, of: &SubscriptionView) -> String {
+    let error = of.parked_why.as_ref().map(|why| format!(" The error of one: {}", cut(why, 200)));
+    format!("{words}{}", error.unwrap_or_default())
 }
 
 /// Lets an alert lead to the parked aggregates of its subscription.

@@ -165,7 +165,8 @@ fn list(conn: &Connection) -> Result<Vec<SubscriptionView>, Failure> {
             oldest_at: row::time_opt(row, 5)?,
             parked_aggregates: row.get(6)?,
             halted_aggregates: row.get(7)?,
-            dead: row.get(8)?,
+            parked_why: row.get(8)?,
+            dead: row.get(9)?,
             publishers: Vec::new(),
         })
     })?;

@@ -47,6 +47,7 @@ pub(crate) async fn a_parked_aggregate_is_shown_with_what_the_sink_said(desk: De
     assert!(desk.store.parked(Some("other"), None, 10).await.unwrap().is_empty());
     let subscriptions = desk.store.subscriptions().await.unwrap();
     assert_eq!((subscriptions[0].parked_aggregates, subscriptions[0].halted_aggregates), (1, 1));
+    assert_eq!(subscriptions[0].parked_why.as_deref(), Some("refused by the script"));
     assert_eq!(subscriptions[0].publishers[0].label, "test");
     running.stop().await;
 }

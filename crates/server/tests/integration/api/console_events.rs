@@ -72,6 +72,7 @@ pub(crate) async fn the_overview_tells_of_parked_aggregates(place: Place) {
     wait::until("an alert is shown", async || overview().await.contains("1 aggregate is parked in mail"))
         .await;
     assert!(overview().await.contains("href=\"/events?subscription=mail#parked\""), "{}", overview().await);
+    assert!(overview().await.contains("The error of one: no"), "{}", overview().await);
 }
 
 pub(crate) async fn all_halted_aggregates_of_a_subscription_are_retried_by_one_button(place: Place) {
