@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use milepost_bench::BenchCommand;
 use milepost_demo::{DemoArgs, DemoWorkerArgs};
 use milepost_executors::exec::STORE_VARIABLE;
+use milepost_mcp::McpArgs;
 
 use crate::audit::AuditArgs;
 use crate::batch::BatchCommand;
@@ -123,6 +124,8 @@ pub(crate) enum Command {
     Prune(PruneArgs),
     /// Check the store's invariants, and repair violations where this is safe
     Doctor(Box<DoctorArgs>),
+    /// Serve tools for agents on stdin and stdout, by the Model Context Protocol
+    Mcp(McpArgs),
     #[command(flatten)]
     Generated(GeneratedCommand),
     /// Run benchmarks

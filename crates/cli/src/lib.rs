@@ -168,6 +168,7 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
         Command::Daemon(command) => run_daemon(command, selection).await,
         Command::Config(command) => config::command::run(command, selection),
         Command::Prune(args) => prune::run(&args, selection).await,
+        Command::Mcp(args) => milepost_mcp::run(&args).await,
         Command::Generated(command) => generated::run(command, Cli::command()),
         Command::Bench(command) => milepost_bench::run(command, &named.cloned().unwrap_or_default()).await,
     }

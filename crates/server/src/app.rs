@@ -18,6 +18,7 @@ use crate::api::protocol::tally::Tally;
 use crate::console::cached_counts::CachedCounts;
 use crate::console::paces::Paces;
 use crate::console::series::Series;
+use crate::console::status::StatusEntry;
 use crate::intake::Intake;
 use crate::large_reads::LargeReads;
 use crate::limits::Counted;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     /// All queues, as the API last returned them.
     pub(crate) queues: Last<Vec<QueueView>>,
+    /// The current problems.
+    pub(crate) status: Last<Vec<StatusEntry>>,
     /// Counters of the workers that use the worker protocol of this server.
     pub(crate) tally: Arc<Tally>,
     /// The workers that use the worker protocol of this server.

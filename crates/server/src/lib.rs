@@ -191,6 +191,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         roles: Arc::new(roles),
         metrics: Arc::new(Metrics::new(counts)),
         queues: Last::default(),
+        status: Last::default(),
         tally,
         registrations: Registrations::default(),
         feed,

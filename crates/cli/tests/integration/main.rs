@@ -20,6 +20,7 @@ mod generated;
 mod inbox;
 mod limits;
 mod look;
+mod mcp;
 mod openapi;
 mod operate;
 mod prune;

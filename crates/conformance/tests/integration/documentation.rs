@@ -112,3 +112,21 @@ fn every_page_is_in_the_table_of_contents_once() {
     pages.sort();
     assert_eq!(listed, pages);
 }
+
+/// Run with `MILEPOST_UPDATE_DOCS=1` to update the file.
+#[test]
+fn the_list_of_pages_for_language_models_is_the_table_of_contents() {
+    let docs = root().join("docs");
+    let (introduction, _) = include_str!("../../../../docs/llms.txt").split_once("\n## ").unwrap();
+    let lines = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    // Decisions are read by those who change Milepost.
+    let parts = lines.split("\n# ").skip(1).filter(|part| !part.starts_with("Decisions"));
+    let listed: String = parts.map(|part| format!("\n## {}\n", part.trim_end())).collect();
+    let expected = format!("{introduction}{listed}");
+    let path = docs.join("llms.txt");
+    if std::env::var_os("MILEPOST_UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &expected).unwrap();
+    }
+    let file = std::fs::read_to_string(path).unwrap();
+    assert!(file == expected, "docs/llms.txt differs; run this test with MILEPOST_UPDATE_DOCS=1");
+}

@@ -20,6 +20,7 @@ mod queues;
 mod retention;
 pub(crate) mod schedules;
 pub(crate) mod series;
+mod status;
 mod subscriptions;
 mod workers;
 
@@ -47,6 +48,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(retention::routes())
         .merge(schedules::routes())
         .merge(series::routes())
+        .merge(status::routes())
         .merge(subscriptions::routes())
         .merge(workers::routes())
 }

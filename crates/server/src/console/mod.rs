@@ -52,7 +52,7 @@ mod settings;
 mod start;
 mod state_bar;
 mod state_diagram;
-mod status;
+pub(crate) mod status;
 mod sublist;
 mod time_input;
 mod timeline;

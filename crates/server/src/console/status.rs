@@ -6,6 +6,7 @@ use milepost_core::bulk::listing::BulkView;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::alert_facts::Facts;
 use super::format::{count, several};
@@ -14,7 +15,7 @@ use super::queues;
 use crate::metrics::KINDS_MAX;
 
 /// How urgent an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Urgency {
     /// An operator must act.
@@ -26,7 +27,7 @@ pub enum Urgency {
 }
 
 /// A problem, or something in progress.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct StatusEntry {
     /// How urgent it is.
     pub urgency: Urgency,
