@@ -127,13 +127,15 @@ function valueOf<T>(answer: unknown, name: string, type: "string" | "boolean"): 
   throw foreign(answer, `${type} ${name}`);
 }
 
-/** Returns values with their times as text. Throws a `RangeError` that names an invalid `Date`, which JSON would contain as `null`. */
+/** @internal Returns a date as text. Throws a `RangeError` that names an invalid one, which JSON would contain as `null`. */
+export function isoOf(date: Date, name: string): string {
+  if (Number.isNaN(date.getTime())) throw new RangeError(`${name} is not a valid date`);
+  return date.toISOString();
+}
+
+/** Returns values with their times as text. */
 function withTimes(given: object): Record<string, unknown> {
-  const entries = Object.entries(given).map(([name, value]) => {
-    if (!(value instanceof Date)) return [name, value] as const;
-    if (Number.isNaN(value.getTime())) throw new RangeError(`${name} is not a valid date`);
-    return [name, value.toISOString()] as const;
-  });
+  const entries = Object.entries(given).map(([name, value]) => [name, value instanceof Date ? isoOf(value, name) : value] as const);
   return Object.fromEntries(entries);
 }
 

@@ -5,7 +5,8 @@ import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, listOf, passes, pauseAfter, Problem, Unreachable } from "./client.js";
-import type { Json } from "./client.js";
+import { Cancelled, Failed, Job, Snooze } from "./job.js";
+import type { Claimed, Handler, Reason } from "./job.js";
 
 /** Error code of a run whose end is not JSON, or is rejected by the server. */
 const NOT_TAKEN = "end_not_taken";
@@ -21,29 +22,6 @@ const HELD_MAX = 2000;
 /** Pauses between reports of held ends. */
 const HELD_PAUSE_MIN_MS = 100;
 const HELD_PAUSE_MAX_MS = 1000;
-
-/** Thrown by a handler: releases the job for the given time; the attempt does not count. */
-export class Snooze extends Error {
-  override readonly name = "Snooze";
-
-  constructor(readonly delayMs: number, why = "") {
-    super(why);
-  }
-}
-
-/** Thrown by a handler: the attempt failed with this error code. For any other error, the code is its name. */
-export class Failed extends Error {
-  override readonly name = "Failed";
-
-  constructor(message: string, readonly options: { code?: string; retryable?: boolean; delayMs?: number } = {}) {
-    super(message);
-  }
-}
-
-/** Thrown by `job.check()`: a stop was requested, the time limit was exceeded, or this worker has lost the job. */
-export class Cancelled extends Error {
-  override readonly name = "Cancelled";
-}
 
 /** Returns text that the server accepts, of at most as many characters as it keeps. Halves of surrogate pairs are replaced. */
 function text(words: unknown, charsMax = 10_000): string {
@@ -61,91 +39,9 @@ function wholeMs(delayMs: number): number {
   return ms;
 }
 
-/** A claimed run, as the server returns it. Fields without a value are omitted. */
-type Claimed = Pick<Job, "id" | "kind" | "queue" | "payload" | "attempt" | "run"> &
-  Partial<Pick<Job, "checkpoint" | "group" | "batch" | "traceparent">> & {
-    max_attempts: number;
-    created_at: string;
-    timeout_ms?: number;
-    nominal_at?: string;
-    run_token?: number;
-  };
-
 /** The end of a run, as reported to the server. */
 type Said = { outcome: string } & Record<string, unknown>;
 type End = { job: Job; json: string };
-
-/** Why a job must stop; `lost`: its end is not reported. */
-type Reason = "cancel" | "abort" | "timeout" | "lost";
-
-/**
- * A running job. `payload` is its input, `checkpoint` the last checkpoint of an earlier attempt, `traceparent` its parent span, `batch` the id of
- * the batch whose task it is, and `nominalAt` the tick of the schedule that created it, or the `nominal_at` of its batch. `runToken` is for
- * `milepost.complete`, which ends the job in a transaction of the handler; `undefined`: the server does not send it.
- */
-export class Job {
-  readonly id: string;
-  readonly kind: string;
-  readonly queue: string;
-  readonly payload: Json;
-  readonly checkpoint: Json | undefined;
-  readonly attempt: number;
-  readonly maxAttempts: number;
-  readonly timeoutMs: number | undefined;
-  readonly group: string | undefined;
-  readonly batch: string | undefined;
-  readonly createdAt: Date;
-  readonly nominalAt: Date | undefined;
-  readonly run: string;
-  readonly runToken: number | undefined;
-  readonly traceparent: string | undefined;
-  /** @internal */
-  reason: Reason | undefined;
-  /**
-   * @internal Whether the end is decided, whether it is reported, whether an open transaction of another program holds it, and whether the
-   * handler has returned.
-   */
-  readonly is = { ended: false, told: false, held: false, returned: false };
-  readonly #stop = new AbortController();
-  /** Aborted when the job must stop; the reason is `cancel`, `abort`, `timeout` or `lost`. Pass it to long-running operations. */
-  readonly signal = this.#stop.signal;
-
-  /** @internal `holder`: the id of the worker that claimed the job. */
-  constructor(
-    claimed: Claimed, readonly holder: number, private readonly tell: (said: object) => Promise<boolean>,
-    /** @internal */ readonly backoff: object | undefined,
-  ) {
-    [this.id, this.kind, this.queue, this.payload, this.checkpoint] = [claimed.id, claimed.kind, claimed.queue, claimed.payload, claimed.checkpoint];
-    [this.attempt, this.maxAttempts, this.timeoutMs] = [claimed.attempt, claimed.max_attempts, claimed.timeout_ms];
-    [this.group, this.batch, this.traceparent] = [claimed.group, claimed.batch, claimed.traceparent];
-    [this.run, this.runToken, this.createdAt] = [claimed.run, claimed.run_token, new Date(claimed.created_at)];
-    this.nominalAt = claimed.nominal_at === undefined ? undefined : new Date(claimed.nominal_at);
-  }
-
-  /** Throws `Cancelled` if the job must stop. */
-  check(): void {
-    if (this.#stop.signal.aborted) throw new Cancelled(this.reason);
-  }
-
-  /** Reports progress, and a checkpoint for the next attempt. Throws `Cancelled` if the job has left this run. */
-  async report(said: { done?: number; total?: number; message?: string; checkpoint?: Json }): Promise<void> {
-    const { checkpoint, ...rest } = said;
-    const progress = rest.done === undefined ? undefined : rest;
-    if (this.reason === "lost" || this.reason === "timeout" || !(await this.tell({ run: this.run, progress, checkpoint }))) {
-      this.stop("lost");
-      this.check();
-    }
-  }
-
-  /** @internal */
-  stop(reason: Reason): void {
-    if (this.reason !== "lost") this.reason = reason;
-    this.#stop.abort(reason);
-  }
-}
-
-/** Runs a job. The return value is the job's result. */
-export type Handler = (job: Job) => Promise<Json | void> | Json | void;
 
 /**
  * How long a job waits after a failed attempt: `baseMs` (default 1,000), doubled with each failure, up to `capMs` (default an hour). `jitter`:
@@ -200,8 +96,22 @@ export class Worker {
     this.#stopping = true;
   }
 
-  /** Runs jobs until `stop` is called, then waits for the running ones. Rejects with `Problem` if the server rejects the registration. */
-  async run(): Promise<void> {
+  /**
+   * Runs jobs until `stop` is called or `signal` is aborted, then waits for the running ones. Rejects with `Problem` if the server rejects the
+   * registration.
+   */
+  async run({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    const stop = () => this.stop();
+    signal?.addEventListener("abort", stop);
+    if (signal?.aborted) stop();
+    try {
+      await this.#runUntilStopped();
+    } finally {
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  async #runUntilStopped(): Promise<void> {
     const over = new AbortController();
     const beside = [this.#heartbeats(over.signal), this.#tellEnds(over.signal), this.#tellHeld(over.signal)];
     try {
