@@ -100,13 +100,12 @@ type DatabaseError = { code: string; message: string; detail?: string; hint?: st
 /** Returns the error of PostgreSQL in an error of a library: Drizzle wraps it as `cause`, TypeORM as `driverError`, Prisma below `meta`. */
 function databaseError(error: unknown): DatabaseError | undefined {
   if (typeof error !== "object" || error === null) return undefined;
-  const { cause, driverError, meta, code } = error as Record<string, unknown>;
+  const { originalCode, originalMessage, cause, driverError, meta, code } = error as Record<string, unknown>;
+  if (typeof originalCode === "string") return { ...error, code: originalCode, message: String(originalMessage) };
   const inner = (meta as { driverAdapterError?: unknown } | undefined)?.driverAdapterError;
   const found = [inner, driverError, cause].map(databaseError).find((one) => one !== undefined);
-  // A code of Prisma, such as P2010, is as long as a SQLSTATE. If it reports a conflict without PostgreSQL's error, the code is P2034.
-  if (found || typeof code !== "string") return found;
-  if (code === "P2034") return { ...(error as Error), code: "40001" };
-  return /^[0-9A-Z]{5}$/.test(code) && !/^P2/.test(code) ? (error as DatabaseError) : undefined;
+  // Codes of Prisma, such as P2010, are as long as a SQLSTATE.
+  return found ?? (typeof code === "string" && /^(?!P[1-9])[0-9A-Z]{5}$/.test(code) ? (error as DatabaseError) : undefined);
 }
 
 /** Returns the SQLSTATE of an error that any of the supported libraries throws, or `undefined` if PostgreSQL did not report one. */

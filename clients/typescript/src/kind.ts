@@ -57,7 +57,7 @@ export function defineKind<Schema extends StandardSchema>(kind: string, schema: 
   return new JobKind(kind, schema);
 }
 
-/** Returns an issue with its place, but without the value, which may be confidential. */
+/** Returns the place and the message of an issue. */
 function described({ message, path = [] }: Issue): string {
   const names = path.map((part) => String(typeof part === "object" ? part.key : part));
   return names.length === 0 ? message : `${names.join(".")}: ${message}`;

@@ -1,14 +1,13 @@
 /** Milepost in a transaction of Drizzle, with its drivers `node-postgres` and `postgres-js`. */
 
 import { sql as drizzle } from "drizzle-orm";
-import type { SQL } from "drizzle-orm";
 
 import { Milepost } from "../milepost.js";
 
 type Rows = readonly Record<string, unknown>[];
 
-/** A transaction of Drizzle. With the database itself, each call is a separate transaction. */
-type DrizzleTransaction = { execute(query: SQL): PromiseLike<unknown> };
+/** A transaction of Drizzle. With the database itself, each call is a separate transaction. `any`: the types of Drizzle differ between import and require. */
+type DrizzleTransaction = { execute(query: any): PromiseLike<unknown> };
 
 /** Returns Milepost's functions in this transaction. */
 export function milepost(transaction: DrizzleTransaction): Milepost {
