@@ -47,6 +47,24 @@ fn the_client_for_typescript_passes_its_tests_on_the_oldest_node_that_it_support
     passes_on(oldest_node(), &place);
 }
 
+/// The package is installed from its file in an empty folder, with the libraries for which it has adapters.
+#[test]
+fn the_adapters_for_typescript_pass_their_tests_from_the_packed_file() {
+    let place = Place::postgres();
+    let (_server, url) = serve(&place);
+    let mut tests = Command::new("node");
+    tests
+        .arg("test/packed.mjs")
+        .current_dir(build_typescript("typescript-packed"))
+        .env("MILEPOST_URL", url)
+        .env("MILEPOST_STORE", &place.store)
+        .env("MILEPOST_BIN", env!("CARGO_BIN_EXE_milepost"));
+    let ran = output(&mut tests);
+    let printed = String::from_utf8_lossy(&ran.stdout);
+    let passed = ran.status.success() && printed.contains("# pass 123\n");
+    assert!(passed, "{printed}{}", String::from_utf8_lossy(&ran.stderr));
+}
+
 /// Runs each file by itself and not with `--test`, so that the output of one that hangs is printed.
 fn passes_on(node: &Path, place: &Place) {
     let (_server, url) = serve(place);
@@ -97,6 +115,12 @@ pub(crate) fn build_typescript(name: &str) -> PathBuf {
     run(Command::new("npm").args(["ci", "--no-audit", "--no-fund"]).current_dir(&folder));
     run(Command::new("npm").args(["run", "build"]).current_dir(&folder));
     folder
+}
+
+/// Builds the TypeScript client and packs it as a file into a folder.
+pub(crate) fn pack_typescript(name: &str, into: &Path) {
+    let built = build_typescript(name);
+    run(Command::new("npm").args(["pack", "--pack-destination"]).arg(into).current_dir(built));
 }
 
 fn run(command: &mut Command) {

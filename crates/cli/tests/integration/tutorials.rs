@@ -27,11 +27,12 @@ use crate::{clients, support};
 const END: &str = "-- end of the block, status ";
 
 /// The begin of commands that only show something.
-const SHOWS: [&str; 10] = [
+const SHOWS: [&str; 11] = [
     "milepost audit",
     "milepost batch show",
     "milepost bulk list",
     "milepost jobs list",
+    "milepost --store \"$DATABASE_URL\" jobs list",
     "milepost jobs show",
     "cat published",
     "cat sent",
@@ -39,10 +40,13 @@ const SHOWS: [&str; 10] = [
     "sort sent",
     "psql -At",
 ];
-/// How long a tutorial may take: five minutes, as it promises.
+/// How long a tutorial may take: ten minutes if it promises that, otherwise five.
+const LONG_TUTORIAL_MAX: Duration = Duration::from_secs(600);
 const TUTORIAL_MAX: Duration = Duration::from_secs(300);
 /// The address of the server in tutorials; the test uses another port.
 const ADDRESS: &str = "127.0.0.1:7070";
+/// The port of the shop's own server in tutorials; the test uses another one.
+const SHOP_PORT: &str = "3000";
 
 /// A block of a page.
 #[derive(Debug)]
@@ -80,8 +84,8 @@ struct Shell {
 }
 
 impl Shell {
-    /// Starts a shell in a folder, for a server at this address.
-    fn start(folder: &Path, address: &str, database: Option<&Database>) -> Self {
+    /// Starts a shell in a folder, for a server at this address. It is killed after a time.
+    fn start(folder: &Path, address: &str, database: Option<&Database>, within: Duration) -> Self {
         let programs = Path::new(env!("CARGO_BIN_EXE_milepost")).parent().unwrap();
         let (of_postgres, others) = (milepost_testkit::server::programs(), std::env::var("PATH").unwrap());
         let own = folder.join(".programs");
@@ -90,6 +94,8 @@ impl Shell {
         let mut command = Command::new("bash");
         command.current_dir(folder).env("PATH", path).env("PYTHONPATH", root().join("clients/python"));
         command.env("MILEPOST_LISTEN", address).env_remove("MILEPOST_STORE");
+        // `prisma generate` does not run the schema engine, but loads it from the Internet if no program is named.
+        command.env("PRISMA_SCHEMA_ENGINE_BINARY", "/bin/true");
         if let Some(database) = database {
             command.env("DATABASE_URL", database.url());
         }
@@ -98,7 +104,7 @@ impl Shell {
         let (group, has_ended) = (Pid::from_raw(child.id().cast_signed()), Arc::new(AtomicBool::new(false)));
         let ended = has_ended.clone();
         std::thread::spawn(move || {
-            std::thread::sleep(TUTORIAL_MAX);
+            std::thread::sleep(within);
             if !ended.load(Ordering::Relaxed) {
                 let _ = killpg(group, Signal::SIGKILL);
             }
@@ -191,19 +197,22 @@ fn follow(name: &str) {
     let address = format!("127.0.0.1:{}", port::free());
     let text = std::fs::read_to_string(page).unwrap();
     let database = text.contains("DATABASE_URL").then(|| support::block_on(Database::create()));
-    let text = text.replace(ADDRESS, &address);
+    let text = text.replace(ADDRESS, &address).replace(SHOP_PORT, &port::free().to_string());
     let folder = tempfile::tempdir().unwrap();
-    if text.contains("milepost-client") {
+    if text.contains("milepost-client-0.1.0.tgz") {
+        clients::pack_typescript("typescript-packed-tutorial", folder.path());
+    } else if text.contains("@milepost/client") {
         // As `npm install` links it.
-        let packages = folder.path().join("node_modules");
-        std::fs::create_dir(&packages).unwrap();
+        let packages = folder.path().join("node_modules/@milepost");
+        std::fs::create_dir_all(&packages).unwrap();
         std::os::unix::fs::symlink(
             clients::build_typescript("typescript-tutorial"),
-            packages.join("milepost-client"),
+            packages.join("client"),
         )
         .unwrap();
     }
-    let mut shell = Shell::start(folder.path(), &address, database.as_ref());
+    let within = if text.contains("ten minutes") { LONG_TUTORIAL_MAX } else { TUTORIAL_MAX };
+    let mut shell = Shell::start(folder.path(), &address, database.as_ref(), within);
     let mut last: Option<(String, String)> = None;
     let mut commands = 0;
     for block in blocks(&text) {
@@ -254,6 +263,11 @@ fn a_worker_in_python() {
 #[test]
 fn a_worker_in_typescript() {
     follow("typescript-worker.md");
+}
+
+#[test]
+fn jobs_from_express_and_prisma() {
+    follow("express-prisma.md");
 }
 
 #[test]
